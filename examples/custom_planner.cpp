@@ -1,0 +1,54 @@
+// A planner of one's own: a type with a name and a pure function. Given the path of a TorchScript file, the
+// file is run with it; without one, a small list is laid out.
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <iostream>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sr/memory/planner.hpp>
+#include <sr/memory/validate.hpp>
+#include <sr/ops/all.hpp>
+#include <sr/sr.hpp>
+
+// Every value lies on top of whatever is alive at the same time and already has its place.
+struct OnTop {
+  static constexpr std::string_view name = "on_top";
+
+  static sr::memory::Layout plan(std::span<const sr::memory::Request> requests) {
+    sr::memory::Layout layout;
+    for (const auto& request : requests) {
+      sr::memory::Bytes offset = 0;
+      for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
+        const auto& other = requests[i];
+        const bool meets = other.first < request.last && request.first < other.last;
+        if (meets) offset = std::max(offset, layout.offsets[i] + other.bytes);
+      }
+      layout.offsets.push_back(sr::memory::align_up(offset, request.alignment));
+      layout.total = std::max(layout.total, layout.offsets.back() + request.bytes);
+    }
+    return layout;
+  }
+};
+static_assert(sr::memory::Planner<OnTop>);
+
+int main(int argc, char** argv) try {
+  // Three layers, each read by the next.
+  const std::vector<sr::memory::Request> requests{{.bytes = 4000, .first = 0, .last = 2},
+                                                  {.bytes = 2000, .first = 1, .last = 3},
+                                                  {.bytes = 1000, .first = 2, .last = 4}};
+  const sr::memory::Layout layout = OnTop::plan(requests);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    std::cout << "request " << i << ": " << requests[i].bytes << " bytes at " << layout.offsets[i] << '\n';
+  }
+  std::cout << layout.total << " bytes: " << sr::memory::validate(requests, layout).value_or("right") << '\n';
+
+  if (argc < 2) return 0;
+  sr::StaticRuntime<OnTop> runtime{sr::load(argv[1])};
+  std::cout << runtime(torch::ones({1, 8})) << '\n' << runtime.report();
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}

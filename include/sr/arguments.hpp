@@ -1,0 +1,101 @@
+// Binds the arguments of a call to the slots of the graph's inputs, as Python does: positional, keyword, default.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/error.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+namespace detail {
+
+inline std::string name_of(const c10::FunctionSchema& schema, std::size_t position) {
+  return "argument " + std::to_string(position) + " ('" + schema.arguments()[position].name() + "') of " +
+         schema.name();
+}
+
+inline void check_argument(const c10::FunctionSchema& schema, std::size_t position, const c10::IValue& value) {
+  const c10::Argument& argument = schema.arguments()[position];
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.defined() && !tensor.is_cpu()) {
+      throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " + tensor.device().str() +
+                          ", and sr runs on the CPU only. Move it with .to('cpu').");
+    }
+    if (argument.type()->kind() == c10::TypeKind::TensorType) return;
+  }
+  const c10::TypePtr given = value.type();
+  std::string why;
+  if (!given->isSubtypeOfExt(*argument.type(), nullptr)) {
+    throw ArgumentError("The value given for " + name_of(schema, position) + " is of type " + given->repr_str() +
+                        ", expected " + argument.type()->repr_str() + ".");
+  }
+}
+
+inline std::string signature_of(const c10::FunctionSchema& schema) {
+  std::string text = schema.name() + "(";
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    text += (i == 0 ? "" : ", ") + argument.type()->repr_str() + " " + argument.name();
+    if (argument.default_value()) text += "=...";
+  }
+  return text + ")";
+}
+
+}  // namespace detail
+
+// Calls store(position, value) for each argument of the schema; values given are moved from. All checks are made
+// before the first store, so a call that is refused leaves nothing behind. Throws ArgumentError.
+template <class Store>
+void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> args, const KeywordArgs* kwargs,
+                    Store store) {
+  const std::size_t count = schema.arguments().size();
+  if (args.size() > count) {
+    throw ArgumentError("The call gives " + std::to_string(args.size()) + " positional arguments, but " +
+                        detail::signature_of(schema) + " takes " + std::to_string(count) + ".");
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) detail::check_argument(schema, i, args[i]);
+  if (args.size() == count && (kwargs == nullptr || kwargs->empty())) {
+    for (std::size_t i = 0; i < count; ++i) store(i, std::move(args[i]));
+    return;
+  }
+  std::vector<c10::IValue> rest;
+  std::size_t used = 0;
+  for (std::size_t i = args.size(); i < count; ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    const auto named = kwargs == nullptr ? KeywordArgs::const_iterator() : kwargs->find(argument.name());
+    if (kwargs != nullptr && named != kwargs->end()) {
+      detail::check_argument(schema, i, named->second);
+      rest.push_back(named->second);
+      ++used;
+    } else if (argument.default_value()) {
+      rest.push_back(*argument.default_value());
+    } else {
+      throw ArgumentError("The call gives no value for " + detail::name_of(schema, i) + "; " +
+                          detail::signature_of(schema) + " has no default for it.");
+    }
+  }
+  if (kwargs != nullptr && used != kwargs->size()) {
+    for (const auto& [name, value] : *kwargs) {
+      const auto position = schema.argumentIndexWithName(name);
+      if (!position) {
+        throw ArgumentError("The call names an argument '" + name + "', which " + detail::signature_of(schema) +
+                            " does not have.");
+      }
+      if (static_cast<std::size_t>(*position) < args.size()) {
+        throw ArgumentError("The call gives " + detail::name_of(schema, static_cast<std::size_t>(*position)) +
+                            " twice: by position and by name.");
+      }
+    }
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) store(i, std::move(args[i]));
+  for (std::size_t i = args.size(); i < count; ++i) store(i, std::move(rest[i - args.size()]));
+}
+
+}  // namespace sr

@@ -1,0 +1,117 @@
+// Runs one block of a module: the only run loop there is.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
+
+#include <sr/block_info.hpp>
+#include <sr/memory/arena.hpp>
+#include <sr/observer.hpp>
+#include <sr/selection.hpp>
+
+namespace sr {
+
+// Belongs to one runtime, whose frame and observer, and whose module's BlockInfo, must outlive it.
+template <memory::Planner Planner, class Observer>
+class BlockRunner {
+ public:
+  BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, Observer& observer, bool optimize)
+      : info_(&info), index_(index), frame_(&frame), observer_(&observer), arena_(info, frame, optimize) {}
+
+  // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes throw,
+  // after everything the block held has been released; a c10::Error says which node it was.
+  void run() {
+    std::size_t step = 0;
+    try {
+      observer_->begin(Phase::allocate);
+      arena_.prepare();
+      if constexpr (requires { arena_.slab().begin_run(); }) arena_.slab().begin_run();
+      observer_->end(Phase::allocate);
+      for (; step < info_->nodes.size(); ++step) run_node(step);
+    } catch (c10::Error& error) {
+      abandon();
+      if (step < info_->nodes.size()) add_place(error, step);
+      throw;
+    } catch (...) {
+      abandon();
+      throw;
+    }
+  }
+
+  // An output of the block, once after each run.
+  c10::IValue take_output(std::size_t i) {
+    const BlockOutput& output = info_->outputs[i];
+    c10::IValue& value = frame_->values[output.slot];
+    return output.moves ? std::move(value) : value;
+  }
+
+  // Releases what the run left in the slots. Outputs not taken are gone.
+  void finish() noexcept {
+    if constexpr (requires { arena_.slab().end_run(); }) arena_.slab().end_run();
+    for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
+    arena_.finish();
+  }
+
+  // Keeps the recyclable outputs that nobody else holds, drops the others.
+  void recycle_outputs() noexcept {
+    for (const Slot slot : info_->recycled) {
+      c10::IValue& value = frame_->values[slot];
+      if (value.isTensor() && value.use_count() == 1 && value.toTensor().has_storage() &&
+          value.toTensor().storage().use_count() == 1) {
+        continue;
+      }
+      value = c10::IValue();
+    }
+  }
+
+  void trim() {
+    arena_.trim();
+    for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
+  }
+
+  void reserve() { arena_.prepare(); }
+
+  const BlockInfo& info() const { return *info_; }
+  const memory::Arena<Planner>& arena() const { return arena_; }
+
+ private:
+  void run_node(std::size_t step) {
+    const ProcessedNode& node = info_->nodes[step];
+    if constexpr (requires { arena_.slab().begin_step(memory::Step{}); }) {
+      arena_.slab().begin_step(static_cast<memory::Step>(step));
+    }
+    observer_->before(index_, step, node);
+    NodeView view(node, *frame_);
+    node.function(view);
+    for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
+    observer_->after(index_, step, node);
+  }
+
+  void abandon() noexcept {
+    frame_->stack.clear();
+    for (const ProcessedNode& node : info_->nodes) {
+      for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
+    }
+    for (const BlockOutput& output : info_->outputs) {
+      if (output.moves) frame_->values[output.slot] = c10::IValue();
+    }
+    for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
+    finish();
+  }
+
+  // prim::RaiseException is the model's own message and stays bare.
+  void add_place(c10::Error& error, std::size_t step) const {
+    const torch::jit::Node& node = *info_->nodes[step].node;
+    if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + detail::place_of(node));
+  }
+
+  const BlockInfo* info_;
+  std::uint32_t index_;
+  Frame* frame_;
+  Observer* observer_;
+  memory::Arena<Planner> arena_;
+};
+
+}  // namespace sr

@@ -1,0 +1,59 @@
+// Everything sr throws on its own account. All types derive from c10::Error, so handlers written for LibTorch
+// keep working; an exception thrown by an operator is never wrapped in one of these.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <source_location>
+#include <string>
+
+namespace sr {
+
+class Error : public c10::Error {
+ public:
+  // `message` is one or more sentences: what was wrong, where, what was expected.
+  explicit Error(const std::string& message,
+                 const std::source_location& raised = std::source_location::current())
+      : c10::Error(c10::SourceLocation{raised.function_name(), raised.file_name(), raised.line()}, message) {}
+
+  // The message and what was added on the way, without a stack trace of ours.
+  const char* what() const noexcept override { return what_without_backtrace(); }
+};
+
+// The file is missing, truncated, damaged, or not a TorchScript archive.
+class LoadError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The graph holds something that can not be run here, or that `strict` forbids.
+class UnsupportedOp : public Error {
+ public:
+  using Error::Error;
+};
+
+// Wrong number, name, type or device of an argument of a call.
+class ArgumentError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A runtime was entered while it was already running.
+class BusyError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Two functors registered for one schema, or a registry without any operator.
+class RegistryError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A planner returned a layout that does not satisfy its requests.
+class PlanError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace sr

@@ -1,0 +1,103 @@
+// The fallback: LibTorch's own operator on boxed arguments, and the out variant every ATen op with an `.out` overload
+// gets without a functor of ours. State of one node, owned by the module, read by all its threads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <sr/out_protocol.hpp>
+#include <sr/processed_node.hpp>
+
+namespace sr {
+
+struct InterpretedOp {
+  torch::jit::Operation operation{nullptr};
+  std::optional<c10::OperatorHandle> out_overload;   // generic out variant
+  std::unique_ptr<torch::jit::Code> forked;          // body of prim::fork
+
+  static void run_fallback(const void*, NodeView& view) {
+    run_interpreted(view);
+    for (const std::uint32_t i : view.processed().guarded_inputs) {
+      for (std::size_t o = 0; o < view.output_count(); ++o) {
+        if (!view.output(o).isTensor()) continue;
+        const c10::StorageImpl* storage = detail::storage_of(view.output(o).toTensor());
+        // The op returned its input against its schema; the input's bytes belong to the arena.
+        if (storage != nullptr && detail::shares_storage(storage, view.input(i))) {
+          view.output(o) = view.output(o).toTensor().clone();
+        }
+      }
+    }
+  }
+
+  static void run_generic_out(const void* op, NodeView& view) { run_out_variant(view, &call_out_overload, op); }
+
+  static void call_out_overload(const void* op, NodeView& view) {
+    torch::jit::Stack& stack = view.frame().stack;
+    stack.clear();
+    for (std::size_t i = 0; i < view.input_count(); ++i) stack.push_back(view.input(i));
+    for (std::size_t i = 0; i < view.output_count(); ++i) stack.push_back(view.output(i));
+    static_cast<const InterpretedOp*>(op)->out_overload->callBoxed(stack);
+    stack.clear();
+  }
+
+  // The body runs at once, on the caller; its exception travels in the future to the wait.
+  static void run_fork(const void* op, NodeView& view) {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(
+        view.node().output()->type()->expectRef<c10::FutureType>().getElementType());
+    torch::jit::Stack stack;
+    for (std::size_t i = 0; i < view.input_count(); ++i) stack.push_back(view.input(i));
+    try {
+      torch::jit::InterpreterState(*static_cast<const InterpretedOp*>(op)->forked).run(stack);
+      future->markCompleted(torch::jit::pop(stack));
+    } catch (...) {
+      future->setError(std::current_exception());
+    }
+    view.output(0) = c10::IValue(std::move(future));
+  }
+};
+
+namespace detail {
+
+// The overload of the node's op that takes the same arguments and then one tensor to write for each tensor returned.
+// Overloads LibTorch generates by calling the functional op and copying are left out: they would only add a copy.
+inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr || node.kind().is_prim() || schema->is_vararg() || schema->is_varret()) return std::nullopt;
+  if (!c10::Dispatcher::singleton().findSchema(schema->operator_name())) return std::nullopt;
+  const auto is_tensor = [](const c10::Argument& argument) {
+    return argument.type()->kind() == c10::TypeKind::TensorType;
+  };
+  const auto& returns = schema->returns();
+  const auto& arguments = schema->arguments();
+  if (returns.empty() || !std::all_of(returns.begin(), returns.end(), is_tensor)) return std::nullopt;
+  for (const c10::Argument& result : returns) {
+    if (result.alias_info() != nullptr) return std::nullopt;
+  }
+  for (const std::shared_ptr<torch::jit::Operator>& candidate : torch::jit::getAllOperatorsFor(node.kind())) {
+    const auto& target = candidate->schema();
+    if (target.arguments().size() != arguments.size() + returns.size()) continue;
+    bool fits = true;
+    for (std::size_t i = 0; i < target.arguments().size() && fits; ++i) {
+      const c10::Argument& argument = target.arguments()[i];
+      const bool is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+      fits = i < arguments.size() ? !is_written && argument.name() == arguments[i].name() &&
+                                        *argument.type() == *arguments[i].type()
+                                  : is_written && is_tensor(argument);
+    }
+    if (!fits) continue;
+    auto handle = c10::Dispatcher::singleton().findSchema(target.operator_name());
+    if (handle && !handle->hasTag(at::Tag::generated)) return handle;
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+}  // namespace sr

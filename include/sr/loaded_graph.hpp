@@ -1,0 +1,94 @@
+// From the caller's Module or Graph to a private, frozen, functionalised graph. Nothing of the caller's is changed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+
+#include <sr/error.hpp>
+#include <sr/passes/pipeline.hpp>
+
+namespace sr {
+
+struct LoadedGraph {
+  std::shared_ptr<torch::jit::Graph> graph;
+  c10::FunctionSchema schema;  // of a call, without `self`
+  c10::IValue self;            // the private module when the graph still reads or writes attributes, else None
+};
+
+namespace detail {
+
+inline c10::FunctionSchema without_self(const c10::FunctionSchema& schema) {
+  std::vector<c10::Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());
+  return schema.cloneWithArguments(std::move(arguments));
+}
+
+inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
+  std::vector<c10::Argument> arguments;
+  for (const torch::jit::Value* input : graph.inputs()) {
+    arguments.emplace_back(input->debugNameBase().empty() ? input->debugName() : input->debugNameBase(),
+                           input->type());
+  }
+  std::vector<c10::Argument> returns;
+  for (const torch::jit::Value* output : graph.outputs()) returns.emplace_back("", output->type());
+  return {"graph", "", std::move(arguments), std::move(returns)};
+}
+
+// Attributes that the graph writes live on in a deep copy: running must not change the caller's module.
+inline torch::jit::Module freeze(const torch::jit::Module& module) {
+  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
+  copy.eval();
+  try {
+    return torch::jit::freeze_module(copy);
+  } catch (const std::exception&) {
+    // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they run with
+    // their attributes read at run time.
+    return copy;
+  }
+}
+
+inline bool returns_several(const torch::jit::Graph& graph) { return graph.outputs().size() != 1; }
+
+}  // namespace detail
+
+// `method` is the entry point. Throws c10::Error when the module has no such method.
+inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward") {
+  if (!module.find_method(method)) {
+    throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
+  }
+  const torch::jit::Module frozen = detail::freeze(module);
+  const torch::jit::Function& function = frozen.get_method(method).function();
+  LoadedGraph loaded{torch::jit::toGraphFunction(function).graph()->copy(),
+                     detail::without_self(function.getSchema()), c10::IValue()};
+  passes::run_pipeline(loaded.graph);
+  if (loaded.graph->inputs().at(0)->hasUses()) {
+    loaded.self = frozen.deepcopy()._ivalue();
+  } else {
+    loaded.graph->eraseInput(0);
+  }
+  return loaded;
+}
+
+inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
+  if (graph == nullptr) throw LoadError("The graph given is null.");
+  LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
+  if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
+    if (loaded.graph->inputs()[0]->hasUses()) {
+      throw UnsupportedOp("The graph reads attributes of its module input '" +
+                          loaded.graph->inputs()[0]->debugName() +
+                          "'. Pass the module instead of its graph, or freeze it first.");
+    }
+    loaded.graph->eraseInput(0);
+    loaded.schema = detail::without_self(loaded.schema);
+  }
+  passes::run_pipeline(loaded.graph);
+  return loaded;
+}
+
+}  // namespace sr

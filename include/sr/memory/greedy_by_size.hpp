@@ -1,0 +1,101 @@
+// Greedy by size with offsets: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", arXiv 2001.03288, section 5.2.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sr/memory/placed.hpp>
+#include <sr/memory/placement.hpp>
+#include <sr/memory/planner.hpp>
+
+namespace sr::memory {
+
+// Largest first; each goes into the smallest gap that fits between those already placed that live at the same
+// time, the gap before the first of them included (XNNPACK left that one out for years: issue 10800).
+struct GreedyBySize {
+  static constexpr std::string_view name = "greedy_by_size";
+
+  static Layout plan(std::span<const Request> requests) {
+    const std::vector<std::uint32_t> inputs = dying_inputs(requests);
+    std::vector<std::uint32_t> heirs(requests.size(), kNoRequest);
+    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] != kNoRequest) heirs[inputs[i]] = i;
+    }
+
+    Layout layout{std::vector<Bytes>(requests.size()), 0};
+    std::vector<bool> done(requests.size());
+    Windows windows(requests);
+    for (const std::uint32_t i : by_size(requests)) {
+      const Request& request = requests[i];
+      if (request.bytes == 0) continue;
+      const Bytes bytes = reserved(request);
+      Placed& placed = windows.around(request);
+      const std::span<const std::uint32_t> meeting = placed.meeting(request);
+      Bytes offset = Placed::kNowhere;
+      for (const std::uint32_t partner : {inputs[i], heirs[i]}) {
+        if (offset != Placed::kNowhere || partner == kNoRequest || !done[partner]) continue;
+        const Bytes wanted = layout.offsets[partner];
+        const bool aligned = wanted % request.alignment == 0;
+        if (aligned && placed.is_clear(meeting, wanted, bytes, inputs[i], heirs[i])) offset = wanted;
+      }
+      if (offset == Placed::kNowhere) offset = placed.best_gap(meeting, bytes, request.alignment);
+      layout.offsets[i] = offset;
+      layout.total = std::max(layout.total, end_of(offset, bytes));
+      windows.insert(request, offset, i);
+      done[i] = true;
+    }
+    return layout;
+  }
+
+ private:
+  static std::vector<std::uint32_t> by_size(std::span<const Request> requests) {
+    std::vector<std::uint32_t> order(requests.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::uint32_t index) { return reserved(requests[index]); });
+    return order;
+  }
+
+  // The steps cut into windows of equally many births. Most lifetimes are inside one window, and only what
+  // touches that window has to be looked at; index 0 of `lists` is everything, for those that are not.
+  class Windows {
+   public:
+    explicit Windows(std::span<const Request> requests) : lists_(kWindows + 1) {
+      std::vector<Step> births;
+      births.reserve(requests.size());
+      for (const Request& request : requests) births.push_back(request.first);
+      std::ranges::sort(births);
+      for (std::size_t i = 1; i < kWindows && !births.empty(); ++i)
+        cuts_.push_back(births[births.size() * i / kWindows]);
+    }
+
+    Placed& around(const Request& request) {
+      const std::size_t window = window_of(request.first);
+      return lists_[window == window_of(death(request) - 1) ? window : 0];
+    }
+
+    void insert(const Request& request, Bytes offset, std::uint32_t index) {
+      lists_[0].insert(request, offset, index);
+      const std::size_t last = window_of(death(request) - 1);
+      for (std::size_t i = window_of(request.first); i <= last; ++i) lists_[i].insert(request, offset, index);
+    }
+
+   private:
+    static constexpr std::size_t kWindows = 8;
+
+    std::size_t window_of(Step step) const {
+      return 1 + static_cast<std::size_t>(std::ranges::upper_bound(cuts_, step) - cuts_.begin());
+    }
+
+    std::vector<Step> cuts_;
+    std::vector<Placed> lists_;
+  };
+};
+static_assert(Planner<GreedyBySize>);
+
+}  // namespace sr::memory

@@ -1,0 +1,84 @@
+// What already has its place in a slab, in order of offset; asked for gaps between those alive at the same
+// time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <sr/memory/placement.hpp>
+#include <sr/memory/request.hpp>
+
+namespace sr::memory {
+
+// Arrays side by side: the search for what lives at the same time reads the steps alone.
+class Placed {
+ public:
+  static constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
+
+  void insert(const Request& request, Bytes offset, std::uint32_t index) {
+    const auto at = std::ranges::upper_bound(blocks_, offset, {}, &Block::offset) - blocks_.begin();
+    firsts_.insert(firsts_.begin() + at, request.first);
+    lasts_.insert(lasts_.begin() + at, death(request));
+    blocks_.insert(blocks_.begin() + at, Block{offset, offset + reserved(request), index});
+  }
+
+  // Positions of those alive together with the request, by offset; valid until the next call.
+  std::span<const std::uint32_t> meeting(const Request& request) {
+    meeting_.resize(blocks_.size());
+    const Step first = request.first;
+    const Step last = death(request);
+    const Step* const firsts = firsts_.data();
+    const Step* const lasts = lasts_.data();
+    std::uint32_t* const positions = meeting_.data();
+    std::size_t count = 0;
+    // No branch: with lifetimes in no order it would be a coin toss.
+    for (std::size_t at = 0; at < meeting_.size(); ++at) {
+      positions[count] = static_cast<std::uint32_t>(at);
+      count += static_cast<std::size_t>(firsts[at] < last) & static_cast<std::size_t>(first < lasts[at]);
+    }
+    return {positions, count};
+  }
+
+  // The smallest gap that fits, the lowest on a tie, above them all if there is none.
+  Bytes best_gap(std::span<const std::uint32_t> meeting, Bytes bytes, Bytes alignment) const {
+    Bytes best = kNowhere;
+    Bytes smallest = kNowhere;
+    Bytes free_from = 0;  // aligned end of what lies below
+    for (const std::uint32_t at : meeting) {
+      const Block& block = blocks_[at];
+      const Bytes gap = block.offset - free_from;
+      if ((block.offset >= free_from) & (gap >= bytes) & (gap < smallest)) {
+        best = free_from;
+        smallest = gap;
+      }
+      free_from = std::max(free_from, aligned_offset(block.end, alignment));
+    }
+    return best != kNowhere ? best : free_from;
+  }
+
+  // Whether nothing is in the way but the two partners, and those only at exactly this offset.
+  bool is_clear(std::span<const std::uint32_t> meeting, Bytes offset, Bytes bytes, std::uint32_t input,
+                std::uint32_t heir) const {
+    return std::ranges::none_of(meeting, [&](std::uint32_t at) {
+      const Block& block = blocks_[at];
+      const bool partner = block.offset == offset && (block.index == input || block.index == heir);
+      return !partner && block.offset < offset + bytes && offset < block.end;
+    });
+  }
+
+ private:
+  struct Block {
+    Bytes offset;
+    Bytes end;
+    std::uint32_t index;
+  };
+  std::vector<Step> firsts_;
+  std::vector<Step> lasts_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> meeting_;
+};
+
+}  // namespace sr::memory

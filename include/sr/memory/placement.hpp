@@ -1,0 +1,69 @@
+// What the planners share: how much a request reserves, sums that can not wrap, the order of birth, and when
+// a request may be written over its dying input. `validate` deliberately uses none of this.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include <sr/memory/request.hpp>
+
+namespace sr::memory {
+
+// First byte after [offset, offset + bytes). A plan that needs more than the address space is an error, never
+// a small total.
+constexpr Bytes end_of(Bytes offset, Bytes bytes) {
+  if (bytes > std::numeric_limits<Bytes>::max() - offset) {
+    throw std::length_error("sr::memory: the requests need more bytes than can be addressed");
+  }
+  return offset + bytes;
+}
+
+constexpr Bytes aligned_offset(Bytes offset, Bytes alignment) {
+  end_of(offset, alignment - 1);
+  return align_up(offset, alignment);
+}
+
+// Bytes a request takes from the slab: rounded up, so that the next one starts aligned.
+constexpr Bytes reserved(const Request& request) {
+  return aligned_offset(request.bytes, request.alignment);
+}
+
+// A value nobody reads is still written by the node that makes it.
+constexpr Step death(const Request& request) {
+  return std::max(request.last, request.first + 1);
+}
+
+// For every request the input it may be written over, or kNoRequest. A hint is only believed when the input
+// was there before, dies exactly here and is not smaller; of several that want one input the largest gets it.
+inline std::vector<std::uint32_t> dying_inputs(std::span<const Request> requests) {
+  std::vector<std::uint32_t> inputs(requests.size(), kNoRequest);
+  std::vector<std::uint32_t> heirs(requests.size(), kNoRequest);
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    const Request& output = requests[i];
+    if (output.may_reuse_input >= requests.size() || output.bytes == 0) continue;
+    const Request& input = requests[output.may_reuse_input];
+    const bool dies_here =
+        input.first < output.first && output.first < output.last && input.last == output.first + 1;
+    if (!dies_here || output.bytes > input.bytes || reserved(output) > reserved(input)) continue;
+    std::uint32_t& heir = heirs[output.may_reuse_input];
+    if (heir != kNoRequest && reserved(requests[heir]) >= reserved(output)) continue;
+    if (heir != kNoRequest) inputs[heir] = kNoRequest;
+    heir = i;
+    inputs[i] = output.may_reuse_input;
+  }
+  return inputs;
+}
+
+// Indices by step of birth, ties by index.
+inline std::vector<std::uint32_t> birth_order(std::span<const Request> requests) {
+  std::vector<std::uint32_t> order(requests.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t index) { return requests[index].first; });
+  return order;
+}
+
+}  // namespace sr::memory

@@ -1,0 +1,67 @@
+// What a runtime remembers of the last run of one out-variant node: enough to know whether the output tensors that
+// are still in its slots have the right dtype, sizes and strides as they stand.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+
+namespace sr {
+
+// How an op may be called when its inputs changed since the last run.
+struct OutTraits {
+  // The sizes of the outputs depend on data (nonzero): always shrink the outputs before the call.
+  bool data_dependent_shape = false;
+  // The kernel gives an output that was shrunk to no elements the strides the functional call would give it, whatever
+  // the strides of the inputs (structured kernels, TensorIterator). Without it that is only assumed for contiguous
+  // inputs and outputs.
+  bool keeps_strides = false;
+  // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have the same
+  // dtype, sizes and strides; -1: none.
+  std::int8_t writes_in_place = -1;
+};
+
+// Of a defined, plain tensor.
+struct TensorMetadata {
+  c10::SmallVector<std::int64_t, 4> sizes;
+  c10::SmallVector<std::int64_t, 4> strides;
+  at::ScalarType dtype = at::kFloat;
+  bool contiguous = true;
+
+  void assign(const at::Tensor& tensor);
+  bool matches(const at::Tensor& tensor) const;
+};
+
+struct NodeState {
+  enum class Change : std::uint8_t {
+    none,       // same metadata: outputs are right as they stand
+    sizes,      // same dtypes and kinds, other sizes or strides: shrink the outputs, the kernel resizes them
+    everything  // nothing may be assumed: make the outputs anew with the interpreter's own operator
+  };
+
+  bool valid = false;           // false: never ran, or the last run threw
+  bool all_contiguous = false;  // all tensor inputs of the last run
+  bool placed_in_place = false;  // the planner put output 0 on the bytes of a dying input
+  c10::SmallVector<std::int64_t, 16> exact;    // serialised metadata and values of the dynamic inputs
+  c10::SmallVector<std::int64_t, 8> category;  // the part of it that dtypes and memory formats depend on
+  c10::SmallVector<TensorMetadata, 1> outputs;
+};
+
+inline void TensorMetadata::assign(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const auto impl_sizes = impl->sizes();
+  const auto impl_strides = impl->strides();
+  sizes.assign(impl_sizes.begin(), impl_sizes.end());
+  strides.assign(impl_strides.begin(), impl_strides.end());
+  dtype = tensor.scalar_type();
+  contiguous = impl->is_contiguous();
+}
+
+inline bool TensorMetadata::matches(const at::Tensor& tensor) const {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return impl->dtype() == c10::scalarTypeToTypeMeta(dtype) && impl->sizes().equals(sizes) &&
+         impl->strides().equals(strides);
+}
+
+}  // namespace sr

@@ -1,0 +1,49 @@
+// Hooks around the one run loop. An observer is a policy: the empty one costs nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <sr/processed_node.hpp>
+
+namespace sr {
+
+enum class Phase : std::uint8_t { setup, allocate, release };
+
+// Node hooks get the block's index in the module and the node's position in that block. Hooks must not throw.
+struct NoObserver {
+  void begin(Phase) {}
+  void end(Phase) {}
+  void before(std::uint32_t, std::size_t, const ProcessedNode&) {}
+  void after(std::uint32_t, std::size_t, const ProcessedNode&) {}
+};
+
+// Adds up nanoseconds by node and by phase. Time of a control-flow node includes its sub-blocks.
+struct TimingObserver {
+  using Clock = std::chrono::steady_clock;
+
+  void begin(Phase phase) { phase_start[static_cast<std::size_t>(phase)] = Clock::now(); }
+  void end(Phase phase) {
+    phase_ns[static_cast<std::size_t>(phase)] += since(phase_start[static_cast<std::size_t>(phase)]);
+  }
+  void before(std::uint32_t, std::size_t, const ProcessedNode&) { starts.push_back(Clock::now()); }
+  void after(std::uint32_t block, std::size_t index, const ProcessedNode&) {
+    const double spent = since(starts.back());
+    starts.pop_back();
+    if (node_ns.size() <= block) node_ns.resize(block + 1);
+    if (node_ns[block].size() <= index) node_ns[block].resize(index + 1, 0.0);
+    node_ns[block][index] += spent;
+  }
+
+  static double since(Clock::time_point start) {
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  }
+
+  std::vector<Clock::time_point> starts;  // a stack: sub-blocks nest
+  Clock::time_point phase_start[3];
+  double phase_ns[3] = {0, 0, 0};
+  std::vector<std::vector<double>> node_ns;  // [block][node]
+};
+
+}  // namespace sr

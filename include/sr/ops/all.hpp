@@ -1,0 +1,10 @@
+// Every operator of sr. Include it in one source file of a program, or link the compiled operators instead.
+#pragma once
+
+#include <sr/ops/containers.hpp>
+#include <sr/ops/control_flow.hpp>
+#include <sr/ops/joining.hpp>
+#include <sr/ops/pointwise.hpp>
+#include <sr/ops/products.hpp>
+#include <sr/ops/reduction.hpp>
+#include <sr/ops/views.hpp>

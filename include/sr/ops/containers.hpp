@@ -1,0 +1,156 @@
+// Lists, tuples, dictionaries and attributes: what the interpreter does in instructions, without its stack.
+#pragma once
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+namespace detail {
+
+inline torch::jit::Stack inputs_of(const NodeView& node) {
+  torch::jit::Stack stack;
+  stack.reserve(node.input_count());
+  for (std::size_t i = 0; i < node.input_count(); ++i) stack.push_back(node.input(i));
+  return stack;
+}
+
+}  // namespace detail
+
+template <class T>
+c10::List<T> typed_list(const NodeView& node) {
+  c10::List<T> list;
+  list.reserve(node.input_count());
+  for (std::size_t i = 0; i < node.input_count(); ++i) list.push_back(node.input(i).to<T>());
+  return list;
+}
+
+struct ListConstruct {
+  void operator()(NodeView& node) const {
+    const c10::TypePtr element = node.node().output()->type()->expectRef<c10::ListType>().getElementType();
+    switch (element->kind()) {
+      case c10::TypeKind::TensorType: node.output(0) = typed_list<at::Tensor>(node); return;
+      case c10::TypeKind::IntType: node.output(0) = typed_list<std::int64_t>(node); return;
+      case c10::TypeKind::FloatType: node.output(0) = typed_list<double>(node); return;
+      case c10::TypeKind::BoolType: node.output(0) = typed_list<bool>(node); return;
+      default: break;
+    }
+    c10::impl::GenericList list(element);
+    list.reserve(node.input_count());
+    for (std::size_t i = 0; i < node.input_count(); ++i) list.push_back(node.input(i));
+    node.output(0) = std::move(list);
+  }
+};
+
+struct TupleConstruct {
+  void operator()(NodeView& node) const {
+    std::vector<c10::IValue> elements = detail::inputs_of(node);
+    const auto type = node.node().output()->type()->expect<c10::TupleType>();
+    node.output(0) = type->name().has_value() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
+                                              : c10::ivalue::Tuple::create(std::move(elements));
+  }
+};
+
+// Keys and values alternate; a later value for a key replaces an earlier one.
+struct DictConstruct {
+  void operator()(NodeView& node) const {
+    const auto& type = node.node().output()->type()->expectRef<c10::DictType>();
+    c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+    for (std::size_t i = 0; i + 1 < node.input_count(); i += 2) dict.insert_or_assign(node.input(i), node.input(i + 1));
+    node.output(0) = std::move(dict);
+  }
+};
+
+struct TupleUnpack {
+  void operator()(NodeView& node) const {
+    const auto& elements = node.input(0).toTupleRef().elements();
+    TORCH_CHECK(elements.size() == node.output_count(), "a tuple of ", elements.size(), " values is unpacked into ",
+                node.output_count());
+    for (std::size_t i = 0; i < elements.size(); ++i) node.output(i) = elements[i];
+  }
+};
+
+struct TupleIndex {
+  void operator()(NodeView& node) const {
+    const auto& elements = node.input(0).toTupleRef().elements();
+    const std::int64_t size = static_cast<std::int64_t>(elements.size());
+    const std::int64_t given = node.input(1).toInt();
+    const std::int64_t index = given < 0 ? given + size : given;
+    if (index < 0 || index >= size) throw std::out_of_range("Tuple index out of range");
+    node.output(0) = elements[static_cast<std::size_t>(index)];
+  }
+};
+
+struct ListUnpack {
+  void operator()(NodeView& node) const {
+    const auto list = node.input(0).toListRef();
+    TORCH_CHECK(list.size() == node.output_count(), "Expected ", node.output_count(), " elements in a list but found ",
+                list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) node.output(i) = list[i];
+  }
+};
+
+// The attribute's slot is found by name once per call: objects of one class share their layout.
+struct GetAttr {
+  void operator()(NodeView& node) const {
+    const auto& object = node.input(0).toObjectRef();
+    node.output(0) = object.getAttr(node.node().s(c10::attr::name));
+  }
+};
+
+struct SetAttr {
+  void operator()(NodeView& node) const {
+    const auto object = node.input(0).toObject();
+    object->setAttr(node.node().s(c10::attr::name), node.input(1));
+  }
+};
+
+struct CreateObject {
+  void operator()(NodeView& node) const {
+    const auto type = node.node().output()->type()->expect<c10::ClassType>();
+    node.output(0) =
+        c10::ivalue::Object::create(c10::StrongTypePtr(type->compilation_unit(), type), type->numAttributes());
+  }
+};
+
+struct IsInstance {
+  void operator()(NodeView& node) const {
+    const c10::TypePtr type = node.input(0).type();
+    bool is = false;
+    for (const c10::TypePtr& candidate : node.node().tys(c10::attr::types)) is |= type->isSubtypeOf(*candidate);
+    node.output(0) = is;
+  }
+};
+
+struct Uninitialized {
+  void operator()(NodeView& node) const { node.output(0) = c10::IValue::uninitialized(); }
+};
+
+// A method that could not be inlined: called through an interface, or recursive.
+struct CallMethod {
+  void operator()(NodeView& node) const {
+    torch::jit::Stack stack = detail::inputs_of(node);
+    const auto type = stack.front().toObjectRef().type();
+    type->getMethod(node.node().s(c10::attr::name)).run(stack);
+    node.output(0) = std::move(stack.back());
+  }
+};
+
+inline const NodeOp<"prim::ListConstruct", ListConstruct> prim_list_construct;
+inline const NodeOp<"prim::TupleConstruct", TupleConstruct> prim_tuple_construct;
+inline const NodeOp<"prim::DictConstruct", DictConstruct> prim_dict_construct;
+inline const NodeOp<"prim::TupleUnpack", TupleUnpack> prim_tuple_unpack;
+inline const NodeOp<"prim::TupleIndex", TupleIndex> prim_tuple_index;
+inline const NodeOp<"prim::ListUnpack", ListUnpack> prim_list_unpack;
+inline const NodeOp<"prim::GetAttr", GetAttr> prim_get_attr;
+inline const NodeOp<"prim::SetAttr", SetAttr> prim_set_attr;
+inline const NodeOp<"prim::CreateObject", CreateObject> prim_create_object;
+inline const NodeOp<"prim::isinstance", IsInstance> prim_isinstance;
+inline const NodeOp<"prim::Uninitialized", Uninitialized> prim_uninitialized;
+inline const NodeOp<"prim::CallMethod", CallMethod> prim_call_method;
+
+}  // namespace sr::ops

@@ -1,0 +1,68 @@
+// prim::If, prim::Loop, exceptions and futures: nodes that run other nodes.
+#pragma once
+
+#include <stdexcept>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+#include <torch/csrc/jit/runtime/jit_exception.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+struct If {
+  void operator()(NodeView& node) const {
+    const std::size_t branch = node.input(0).toBool() ? 0 : 1;
+    node.run_block(branch);
+    for (std::size_t i = 0; i < node.output_count(); ++i) node.output(i) = node.take_block_output(branch, i);
+    node.finish_block(branch);
+  }
+};
+
+// Inputs: most iterations, first condition, carried values. Block inputs: iteration, carried values.
+// Block outputs: next condition, carried values.
+struct Loop {
+  void operator()(NodeView& node) const {
+    const std::int64_t most = node.input(0).toInt();
+    bool go_on = node.input(1).toBool();
+    c10::SmallVector<c10::IValue, 4> carried;
+    for (std::size_t i = 2; i < node.input_count(); ++i) carried.push_back(node.input(i));
+    for (std::int64_t iteration = 0; go_on && iteration < most; ++iteration) {
+      node.value(node.block_input(0, 0)) = iteration;
+      for (std::size_t i = 0; i < carried.size(); ++i) {
+        node.value(node.block_input(0, i + 1)) = std::move(carried[i]);
+      }
+      node.run_block(0);
+      go_on = node.take_block_output(0, 0).toBool();
+      for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = node.take_block_output(0, i + 1);
+      node.finish_block(0);
+    }
+    for (std::size_t i = 0; i < carried.size(); ++i) node.output(i) = std::move(carried[i]);
+  }
+};
+
+// Inputs: message, qualified class name or None. The exception is the interpreter's own.
+struct RaiseException {
+  void operator()(NodeView& node) const {
+    const std::string& message = node.input(0).toStringRef();
+    std::optional<std::string> class_name;
+    if (node.input_count() > 1 && node.input(1).isString()) class_name = node.input(1).toStringRef();
+    throw torch::jit::JITException(message, std::move(class_name));
+  }
+};
+
+struct Wait {
+  void operator()(NodeView& node) const {
+    const auto future = node.input(0).toFuture();
+    future->waitAndThrow();
+    node.output(0) = future->value();
+  }
+};
+
+inline const NodeOp<"prim::If", If> prim_if;
+inline const NodeOp<"prim::Loop", Loop> prim_loop;
+inline const NodeOp<"prim::RaiseException", RaiseException> prim_raise_exception;
+inline const NodeOp<"aten::wait", Wait> aten_wait;
+
+}  // namespace sr::ops

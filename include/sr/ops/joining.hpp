@@ -1,0 +1,70 @@
+// cat and stack, also on their inputs directly (prim::VarConcat, prim::VarStack) without a list in between.
+#pragma once
+
+#include <ATen/CPUFunctions.h>
+#include <ATen/Functions.h>
+#include <c10/util/MaybeOwned.h>
+#include <c10/util/SmallVector.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+// The first inputs of a node as a TensorList that owns nothing. Lives for one call.
+class BorrowedTensors {
+ public:
+  BorrowedTensors(const NodeView& node, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      tensors_.push_back(c10::MaybeOwnedTraits<at::Tensor>::createBorrow(node.input(i).toTensor()));
+    }
+  }
+  ~BorrowedTensors() {
+    for (at::Tensor& tensor : tensors_) c10::MaybeOwnedTraits<at::Tensor>::destroyBorrow(tensor);
+  }
+  BorrowedTensors(const BorrowedTensors&) = delete;
+  BorrowedTensors& operator=(const BorrowedTensors&) = delete;
+
+  at::TensorList list() const { return tensors_; }
+
+ private:
+  c10::SmallVector<at::Tensor, 8> tensors_;
+};
+
+inline constexpr OutTraits kJoining{.keeps_strides = true};
+
+struct Cat {
+  static constexpr OutTraits traits = kJoining;
+  void operator()(at::ITensorListRef tensors, std::int64_t dim, at::Tensor& out) const {
+    at::cpu::cat_out(out, tensors, dim);
+  }
+};
+
+struct Stack {
+  void operator()(at::TensorList tensors, std::int64_t dim, at::Tensor& out) const {
+    at::native::stack_out(tensors, dim, out);
+  }
+};
+
+struct VarConcat {
+  static constexpr OutTraits traits = kJoining;
+  void operator()(NodeView& node) const {
+    const std::size_t count = node.input_count() - 1;
+    const BorrowedTensors tensors(node, count);
+    at::cpu::cat_out(node.output(0).toTensor(), tensors.list(), node.input(count).toInt());
+  }
+};
+
+struct VarStack {
+  void operator()(NodeView& node) const {
+    const std::size_t count = node.input_count() - 1;
+    const BorrowedTensors tensors(node, count);
+    at::native::stack_out(tensors.list(), node.input(count).toInt(), node.output(0).toTensor());
+  }
+};
+
+inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat> cat;
+inline const OutVariant<"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", Stack> stack;
+inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant> var_concat;
+inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant> var_stack;
+
+}  // namespace sr::ops

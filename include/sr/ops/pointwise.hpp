@@ -1,0 +1,181 @@
+// Element by element: kernels of LibTorch that are reached without the dispatcher (at::cpu), for the ops models use
+// most. Everything else with an `.out` overload goes through the generic out variant.
+#pragma once
+
+#include <ATen/CPUFunctions.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/native/ReduceOpsUtils.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+// TensorIterator lays an output out as the functional op would, and may write onto an input of the same layout.
+inline constexpr OutTraits kPointwise{.keeps_strides = true, .writes_in_place = 0};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&)>
+struct Unary {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, at::Tensor& out) const { Out(out, self); }
+};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
+struct Binary {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const { Out(out, self, other); }
+};
+
+// A number takes part in type promotion as the interpreter's wrapped number does.
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
+struct BinaryWithNumber {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& other, at::Tensor& out) const {
+    Out(out, self, at::native::wrapped_scalar_tensor(other));
+  }
+};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
+struct BinaryScaled {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) const {
+    Out(out, self, other, alpha);
+  }
+};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
+struct BinaryScaledWithNumber {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, at::Tensor& out) const {
+    Out(out, self, at::native::wrapped_scalar_tensor(other), alpha);
+  }
+};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Scalar&)>
+struct UnaryWithNumber {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& number, at::Tensor& out) const {
+    Out(out, self, number);
+  }
+};
+
+struct Relu {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, at::Tensor& out) const { at::cpu::clamp_min_out(out, self, 0); }
+};
+
+struct Clamp {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const std::optional<at::Scalar>& min, const std::optional<at::Scalar>& max,
+                  at::Tensor& out) const {
+    at::cpu::clamp_out(out, self, min, max);
+  }
+};
+
+struct Gelu {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, std::string_view approximate, at::Tensor& out) const {
+    at::cpu::gelu_out(out, self, approximate);
+  }
+};
+
+struct Elu {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& alpha, const at::Scalar& scale,
+                  const at::Scalar& input_scale, at::Tensor& out) const {
+    at::cpu::elu_out(out, self, alpha, scale, input_scale);
+  }
+};
+
+struct Softplus {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& beta, const at::Scalar& threshold, at::Tensor& out) const {
+    at::cpu::softplus_out(out, self, beta, threshold);
+  }
+};
+
+inline const OutVariant<"aten::sigmoid(Tensor self) -> Tensor", Unary<&at::cpu::sigmoid_out>> sigmoid;
+inline const OutVariant<"aten::tanh(Tensor self) -> Tensor", Unary<&at::cpu::tanh_out>> tanh;
+inline const OutVariant<"aten::exp(Tensor self) -> Tensor", Unary<&at::cpu::exp_out>> exp;
+inline const OutVariant<"aten::expm1(Tensor self) -> Tensor", Unary<&at::cpu::expm1_out>> expm1;
+inline const OutVariant<"aten::log(Tensor self) -> Tensor", Unary<&at::cpu::log_out>> log;
+inline const OutVariant<"aten::log1p(Tensor self) -> Tensor", Unary<&at::cpu::log1p_out>> log1p;
+inline const OutVariant<"aten::sqrt(Tensor self) -> Tensor", Unary<&at::cpu::sqrt_out>> sqrt;
+inline const OutVariant<"aten::rsqrt(Tensor self) -> Tensor", Unary<&at::cpu::rsqrt_out>> rsqrt;
+inline const OutVariant<"aten::reciprocal(Tensor self) -> Tensor", Unary<&at::cpu::reciprocal_out>> reciprocal;
+inline const OutVariant<"aten::erf(Tensor self) -> Tensor", Unary<&at::cpu::erf_out>> erf;
+inline const OutVariant<"aten::neg(Tensor self) -> Tensor", Unary<&at::cpu::neg_out>> neg;
+inline const OutVariant<"aten::sin(Tensor self) -> Tensor", Unary<&at::cpu::sin_out>> sin;
+inline const OutVariant<"aten::cos(Tensor self) -> Tensor", Unary<&at::cpu::cos_out>> cos;
+inline const OutVariant<"aten::floor(Tensor self) -> Tensor", Unary<&at::cpu::floor_out>> floor;
+inline const OutVariant<"aten::ceil(Tensor self) -> Tensor", Unary<&at::cpu::ceil_out>> ceil;
+inline const OutVariant<"aten::sign(Tensor self) -> Tensor", Unary<&at::cpu::sign_out>> sign;
+inline const OutVariant<"aten::silu(Tensor self) -> Tensor", Unary<&at::cpu::silu_out>> silu;
+inline const OutVariant<"aten::bitwise_not(Tensor self) -> Tensor", Unary<&at::cpu::bitwise_not_out>> bitwise_not;
+
+inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu> relu;
+inline const OutVariant<"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp> clamp;
+inline const OutVariant<"aten::clamp_min(Tensor self, Scalar min) -> Tensor", UnaryWithNumber<&at::cpu::clamp_min_out>>
+    clamp_min;
+inline const OutVariant<"aten::clamp_max(Tensor self, Scalar max) -> Tensor", UnaryWithNumber<&at::cpu::clamp_max_out>>
+    clamp_max;
+inline const OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+                        UnaryWithNumber<&at::cpu::leaky_relu_out>>
+    leaky_relu;
+inline const OutVariant<"aten::gelu(Tensor self, *, str approximate='none') -> Tensor", Gelu> gelu;
+inline const OutVariant<"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Elu>
+    elu;
+inline const OutVariant<"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Softplus>
+    softplus;
+
+inline const OutVariant<"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+                        BinaryScaled<&at::cpu::add_out>>
+    add_tensor;
+inline const OutVariant<"aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+                        BinaryScaled<&at::cpu::sub_out>>
+    sub_tensor;
+inline const OutVariant<"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::mul_out>> mul_tensor;
+inline const OutVariant<"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::div_out>> div_tensor;
+inline const OutVariant<"aten::maximum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::maximum_out>> maximum;
+inline const OutVariant<"aten::minimum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::minimum_out>> minimum;
+inline const OutVariant<"aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        BinaryScaledWithNumber<&at::cpu::add_out>>
+    add_scalar;
+inline const OutVariant<"aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        BinaryScaledWithNumber<&at::cpu::sub_out>>
+    sub_scalar;
+inline const OutVariant<"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", BinaryWithNumber<&at::cpu::mul_out>>
+    mul_scalar;
+inline const OutVariant<"aten::div.Scalar(Tensor self, Scalar other) -> Tensor", BinaryWithNumber<&at::cpu::div_out>>
+    div_scalar;
+inline const OutVariant<"aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                        UnaryWithNumber<&at::cpu::pow_out>>
+    pow_tensor_scalar;
+inline const OutVariant<"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", Binary<&at::cpu::pow_out>>
+    pow_tensor_tensor;
+
+inline const OutVariant<"aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::eq_out>> eq_tensor;
+inline const OutVariant<"aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ne_out>> ne_tensor;
+inline const OutVariant<"aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::lt_out>> lt_tensor;
+inline const OutVariant<"aten::le.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::le_out>> le_tensor;
+inline const OutVariant<"aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::gt_out>> gt_tensor;
+inline const OutVariant<"aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ge_out>> ge_tensor;
+inline const OutVariant<"aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::eq_out>>
+    eq_scalar;
+inline const OutVariant<"aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::ne_out>>
+    ne_scalar;
+inline const OutVariant<"aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::lt_out>>
+    lt_scalar;
+inline const OutVariant<"aten::le.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::le_out>>
+    le_scalar;
+inline const OutVariant<"aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::gt_out>>
+    gt_scalar;
+inline const OutVariant<"aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::ge_out>>
+    ge_scalar;
+inline const OutVariant<"aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+                        Binary<&at::cpu::bitwise_and_out>>
+    bitwise_and_tensor;
+inline const OutVariant<"aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+                        Binary<&at::cpu::bitwise_or_out>>
+    bitwise_or_tensor;
+
+}  // namespace sr::ops

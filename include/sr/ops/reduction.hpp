@@ -1,0 +1,89 @@
+// Sums, means, extrema, softmax, layer_norm.
+#pragma once
+
+#include <ATen/CPUFunctions.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+inline constexpr OutTraits kStructured{.keeps_strides = true};
+
+struct SumAll {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, std::optional<at::ScalarType> dtype, at::Tensor& out) const {
+    at::cpu::sum_out(out, self, at::OptionalIntArrayRef(at::IntArrayRef{}), false, dtype);
+  }
+};
+
+struct SumDims {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+                  std::optional<at::ScalarType> dtype, at::Tensor& out) const {
+    at::cpu::sum_out(out, self, dim, keepdim, dtype);
+  }
+};
+
+struct MeanDims {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+                  std::optional<at::ScalarType> dtype, at::Tensor& out) const {
+    at::cpu::mean_out(out, self, dim, keepdim, dtype);
+  }
+};
+
+struct Amax {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, at::IntArrayRef dim, bool keepdim, at::Tensor& out) const {
+    at::cpu::amax_out(out, self, dim, keepdim);
+  }
+};
+
+struct Argmax {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, std::optional<std::int64_t> dim, bool keepdim, at::Tensor& out) const {
+    at::cpu::argmax_out(out, self, dim, keepdim);
+  }
+};
+
+// With a dtype argument the input is cast first: left to the interpreter.
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, std::int64_t, bool)>
+struct SoftmaxLike {
+  static constexpr OutTraits traits = kStructured;
+  static bool accepts(const torch::jit::Node& node) { return node.input(2)->mustBeNone(); }
+  void operator()(const at::Tensor& self, std::int64_t dim, std::optional<at::ScalarType>, at::Tensor& out) const {
+    Out(out, self, dim, false);
+  }
+};
+
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, std::int64_t, bool)>
+struct SoftmaxKernel {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, std::int64_t dim, bool half_to_float, at::Tensor& out) const {
+    Out(out, self, dim, half_to_float);
+  }
+};
+
+inline const OutVariant<"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SumAll> sum_all;
+inline const OutVariant<
+    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", SumDims>
+    sum_dims;
+inline const OutVariant<
+    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", MeanDims>
+    mean_dims;
+inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax> amax;
+inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax> argmax;
+inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                        SoftmaxLike<&at::cpu::_softmax_out>>
+    softmax_int;
+inline const OutVariant<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                        SoftmaxLike<&at::cpu::_log_softmax_out>>
+    log_softmax_int;
+inline const OutVariant<"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+                        SoftmaxKernel<&at::cpu::_softmax_out>>
+    softmax_kernel;
+inline const OutVariant<"aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+                        SoftmaxKernel<&at::cpu::_log_softmax_out>>
+    log_softmax_kernel;
+
+}  // namespace sr::ops

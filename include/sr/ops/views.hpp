@@ -1,0 +1,152 @@
+// Views and metadata: results that share the bytes of an input, or read only its sizes.
+#pragma once
+
+#include <ATen/Functions.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+struct Transpose {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t a, std::int64_t b) const {
+    return at::native::transpose(self, a, b);
+  }
+};
+struct T {
+  at::Tensor operator()(const at::Tensor& self) const { return at::native::t(self); }
+};
+struct View {
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef size) const { return at::native::view(self, size); }
+};
+struct Reshape {
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef shape) const { return at::native::reshape_symint(self, c10::fromIntArrayRefSlow(shape)); }
+};
+struct Flatten {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t first, std::int64_t last) const {
+    return at::native::flatten(self, first, last);
+  }
+};
+struct Permute {
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef dims) const { return at::native::permute(self, dims); }
+};
+struct Unsqueeze {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const { return at::native::unsqueeze(self, dim); }
+};
+struct SqueezeDim {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const { return at::native::squeeze(self, dim); }
+};
+struct Squeeze {
+  at::Tensor operator()(const at::Tensor& self) const { return at::native::squeeze(self); }
+};
+struct Select {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim, std::int64_t index) const {
+    return at::native::select_symint(self, dim, index);
+  }
+};
+struct Slice {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim, std::optional<std::int64_t> start,
+                        std::optional<std::int64_t> end, std::int64_t step) const {
+    return at::native::slice(self, dim, start, end, step);
+  }
+};
+struct Narrow {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim, std::int64_t start, std::int64_t length) const {
+    return at::narrow(self, dim, start, length);
+  }
+};
+struct Expand {
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef size, bool implicit) const {
+    return at::native::expand(self, size, implicit);
+  }
+};
+struct ExpandAs {
+  at::Tensor operator()(const at::Tensor& self, const at::Tensor& other) const { return self.expand_as(other); }
+};
+struct Detach {
+  at::Tensor operator()(const at::Tensor& self) const { return at::native::alias(self); }
+};
+struct Contiguous {
+  at::Tensor operator()(const at::Tensor& self, const c10::IValue& memory_format) const {
+    return self.contiguous(memory_format.toMemoryFormat());
+  }
+};
+struct ToDtype {
+  at::Tensor operator()(const at::Tensor& self, at::ScalarType dtype, bool non_blocking, bool copy,
+                        const c10::IValue& memory_format) const {
+    return self.to(dtype, non_blocking, copy, memory_format.toOptional<at::MemoryFormat>());
+  }
+};
+struct Split {
+  c10::List<at::Tensor> operator()(const at::Tensor& self, std::int64_t size, std::int64_t dim) const {
+    return c10::List<at::Tensor>(self.split(size, dim));
+  }
+};
+struct SplitWithSizes {
+  c10::List<at::Tensor> operator()(const at::Tensor& self, at::IntArrayRef sizes, std::int64_t dim) const {
+    return c10::List<at::Tensor>(self.split_with_sizes(sizes, dim));
+  }
+};
+struct Chunk {
+  c10::List<at::Tensor> operator()(const at::Tensor& self, std::int64_t chunks, std::int64_t dim) const {
+    return c10::List<at::Tensor>(self.chunk(chunks, dim));
+  }
+};
+struct Unbind {
+  c10::List<at::Tensor> operator()(const at::Tensor& self, std::int64_t dim) const {
+    return c10::List<at::Tensor>(self.unbind(dim));
+  }
+};
+
+struct Sizes {
+  c10::List<std::int64_t> operator()(const at::Tensor& self) const { return c10::List<std::int64_t>(self.sizes()); }
+};
+struct SizeOf {
+  std::int64_t operator()(const at::Tensor& self, std::int64_t dim) const { return self.size(dim); }
+};
+struct Dim {
+  std::int64_t operator()(const at::Tensor& self) const { return self.dim(); }
+};
+struct Numel {
+  std::int64_t operator()(const at::Tensor& self) const { return self.numel(); }
+};
+
+inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose> transpose;
+inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T> t;
+inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View> view;
+inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape> reshape;
+inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", Flatten>
+    flatten;
+inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute> permute;
+inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Unsqueeze> unsqueeze;
+inline const Native<"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", SqueezeDim> squeeze_dim;
+inline const Native<"aten::squeeze(Tensor(a) self) -> Tensor(a)", Squeeze> squeeze;
+inline const Native<"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", Select> select;
+inline const Native<
+    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    Slice>
+    slice;
+inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", Narrow> narrow;
+inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", Expand> expand;
+inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs> expand_as;
+inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
+inline const Native<"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+                    Contiguous>
+    contiguous;
+inline const Native<
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    ToDtype>
+    to_dtype;
+inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", Split>
+    split;
+inline const Native<"aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                    SplitWithSizes>
+    split_with_sizes;
+inline const Native<"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", Chunk> chunk;
+inline const Native<"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", Unbind> unbind;
+inline const Native<"aten::size(Tensor self) -> int[]", Sizes> sizes;
+inline const Native<"aten::size.int(Tensor self, int dim) -> int", SizeOf> size_of;
+inline const Native<"aten::dim(Tensor self) -> int", Dim> dim;
+inline const Native<"aten::numel(Tensor self) -> int", Numel> numel;
+
+}  // namespace sr::ops

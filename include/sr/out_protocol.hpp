@@ -1,0 +1,138 @@
+// How an out variant is run, for all ops in one place: the first run lets the interpreter's own operator make the
+// outputs, later runs write into them, and whatever could change their dtype or layout makes them anew.
+#pragma once
+
+#include <vector>
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <sr/input_record.hpp>
+#include <sr/processed_node.hpp>
+
+namespace sr {
+
+// Calls LibTorch's own implementation of the node on copies of its inputs and stores the outputs.
+// Throws what the operator throws.
+inline void run_interpreted(NodeView& view) {
+  torch::jit::Stack& stack = view.frame().stack;
+  stack.clear();
+  const std::size_t inputs = view.input_count();
+  for (std::size_t i = 0; i < inputs; ++i) stack.push_back(view.input(i));
+  if (view.processed().takes_count) stack.emplace_back(static_cast<std::int64_t>(inputs));
+  (*view.processed().interpreter)(stack);
+  const std::size_t outputs = view.output_count();
+  TORCH_INTERNAL_ASSERT(stack.size() >= outputs);
+  for (std::size_t i = 0; i < outputs; ++i) view.output(i) = std::move(stack[stack.size() - outputs + i]);
+  stack.clear();
+}
+
+namespace detail {
+
+inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->has_storage()
+             ? tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()
+             : nullptr;
+}
+
+inline bool shares_storage(const c10::StorageImpl* storage, const c10::IValue& value) {
+  if (value.isTensor()) return storage_of(value.toTensor()) == storage;
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (storage_of(tensor) == storage) return true;
+    }
+  }
+  return false;
+}
+
+// An out variant promises fresh outputs; the functional operator that makes them first may have returned an input.
+inline void own_outputs(NodeView& view) {
+  for (std::size_t o = 0; o < view.output_count(); ++o) {
+    if (!view.output(o).isTensor()) continue;
+    const c10::StorageImpl* storage = storage_of(view.output(o).toTensor());
+    if (storage == nullptr) continue;
+    for (std::size_t i = 0; i < view.input_count(); ++i) {
+      if (shares_storage(storage, view.input(i))) {
+        view.output(o) = view.output(o).toTensor().clone();
+        break;
+      }
+    }
+  }
+}
+
+inline void shrink(const at::Tensor& tensor) {
+  if (!tensor.defined()) return;
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  impl->set_storage_offset(0);
+  impl->set_sizes_contiguous({0});
+}
+
+inline at::Tensor empty_like(const TensorMetadata& metadata) {
+  return at::Tensor(at::detail::empty_strided_cpu(metadata.sizes, metadata.strides, metadata.dtype));
+}
+
+inline void make_outputs_anew(NodeView& view, NodeState& state) {
+  state.valid = false;
+  for (std::size_t i = 0; i < view.output_count(); ++i) view.output(i) = c10::IValue();
+  const bool comparable = record_inputs(view, state);
+  run_interpreted(view);
+  own_outputs(view);
+  if (!comparable) return;
+  state.outputs.resize(view.output_count());
+  for (std::size_t i = 0; i < view.output_count(); ++i) {
+    const at::Tensor& output = view.output(i).toTensor();
+    if (!output.defined() || !is_plain(output.unsafeGetTensorImpl())) return;
+    state.outputs[i].assign(output);
+  }
+  state.valid = true;
+}
+
+// True when a kernel that gets outputs of no elements will lay them out as the functional operator would.
+inline bool may_resize(const NodeView& view, const NodeState& state) {
+  if (state.placed_in_place) return false;
+  if (view.processed().traits.keeps_strides) return true;
+  if (!state.all_contiguous) return false;
+  for (const TensorMetadata& output : state.outputs) {
+    if (!output.contiguous) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots, which hold tensors of the
+// right dtype: with the right sizes and strides already, or with no elements.
+inline void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {
+  NodeState& state = view.state();
+  NodeState::Change change = compare_inputs(view, state);
+  if (change == NodeState::Change::sizes && !detail::may_resize(view, state)) {
+    change = NodeState::Change::everything;
+  }
+  if (change == NodeState::Change::everything) {
+    detail::make_outputs_anew(view, state);
+    return;
+  }
+  const bool shrink_first = change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
+  const std::size_t outputs = view.output_count();
+  for (std::size_t i = 0; i < outputs; ++i) {
+    c10::IValue& output = view.output(i);
+    if (!output.isTensor()) {
+      output = detail::empty_like(state.outputs[i]);
+    } else if (output.toTensor().scalar_type() != state.outputs[i].dtype) {
+      output = detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
+    }
+    if (shrink_first || !state.outputs[i].matches(output.toTensor())) detail::shrink(output.toTensor());
+  }
+  if (change == NodeState::Change::none) {
+    call(op, view);
+    return;
+  }
+  state.valid = false;
+  record_inputs(view, state);
+  call(op, view);
+  for (std::size_t i = 0; i < outputs; ++i) state.outputs[i].assign(view.output(i).toTensor());
+  state.valid = true;
+}
+
+}  // namespace sr

@@ -1,0 +1,9 @@
+// The whole of sr except its operators: include <sr/ops/all.hpp> in one source file, or link the compiled operators.
+#pragma once
+
+#include <sr/load.hpp>
+#include <sr/memory/planners.hpp>
+#include <sr/op.hpp>
+#include <sr/report.hpp>
+#include <sr/static_module.hpp>
+#include <sr/static_runtime.hpp>

@@ -1,0 +1,174 @@
+// A model made ready to run: graph, constants, one function per node, lifetimes. Immutable; copies of the handle share
+// the same content, and whoever runs it shares its ownership.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <sr/block_analysis.hpp>
+#include <sr/block_info.hpp>
+#include <sr/loaded_graph.hpp>
+#include <sr/options.hpp>
+#include <sr/selection.hpp>
+
+namespace sr {
+
+using KeywordArgs = std::unordered_map<std::string, c10::IValue>;
+
+// Everything that running reads and nothing that running writes. blocks[0] is the top block.
+struct ModuleContent {
+  StaticModuleOptions options;
+  std::shared_ptr<torch::jit::Graph> graph;
+  c10::FunctionSchema schema;
+  c10::IValue self;  // private module, when the graph reads or writes attributes
+  std::vector<c10::IValue> constants;
+  std::size_t slot_count = 0;
+  std::uint32_t state_count = 0;
+  std::vector<BlockInfo> blocks;
+  std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
+  std::deque<InterpretedOp> interpreted;
+
+  ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
+
+ private:
+  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& slots, Selector& selector, KindOf& kinds);
+  void check_constants() const;
+
+  std::vector<const torch::jit::Block*> sources_;  // by block index
+};
+
+class StaticModule {
+ public:
+  // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node that
+  // can not run (or, under options.strict, that needs the interpreter).
+  explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {})
+      : StaticModule(load_graph(module), options) {}
+  explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options = {})
+      : StaticModule(load_graph(graph), options) {}
+  StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
+      : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
+        idle_(std::make_shared<IdleRuntimes>()) {}
+
+  // Runs the model on a runtime of the module's own; safe from any number of threads. Defined in static_runtime.hpp.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
+
+  const std::shared_ptr<const ModuleContent>& content() const { return content_; }
+  const StaticModuleOptions& options() const { return content_->options; }
+  const torch::jit::Graph& graph() const { return *content_->graph; }
+  const c10::FunctionSchema& schema() const { return content_->schema; }
+
+ private:
+  struct IdleRuntimes {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> runtimes;  // of the type operator() makes
+  };
+
+  std::shared_ptr<const ModuleContent> content_;
+  std::shared_ptr<IdleRuntimes> idle_;
+};
+
+inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
+    : options(chosen_options), graph(std::move(loaded.graph)), schema(std::move(loaded.schema)),
+      self(std::move(loaded.self)) {
+  if (registry().empty()) {
+    throw RegistryError(
+        "No operator is registered. Include <sr/ops/all.hpp> in one source file of the program, or link the compiled "
+        "operators (sr_ops_dep in Meson).");
+  }
+  const SlotTable slots(*graph, self);
+  slot_count = slots.count;
+  constants = slots.constants;
+  check_constants();
+  std::vector<std::string> reasons;
+  Selector selector(options, interpreted, reasons);
+  KindOf kinds;
+  add_blocks(graph->block(), slots, selector, kinds);
+  if (!reasons.empty()) {
+    std::string message = "The model can not be run by sr:";
+    for (const std::string& reason : reasons) message += "\n  " + reason;
+    throw UnsupportedOp(message);
+  }
+  const AliasAnalysis aliases(*graph, slots, kinds);
+  const BlockAnalysis analysis(*graph, slots, aliases);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    analysis.fill(sources_[i], blocks[i], i == 0, options.manage_output_tensors);
+    for (ProcessedNode& node : blocks[i].nodes) {
+      if (node.kind != NodeKind::fallback || node.output_count == 0) continue;
+      for (std::uint32_t input : node.dynamic_inputs) {
+        const auto& origins = aliases.origins(node.inputs[input]);
+        const bool promised = aliases.origins(node.first_output).empty();
+        if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) { return aliases.reason(slot).empty(); })) {
+          node.guarded_inputs.push_back(input);
+        }
+      }
+    }
+  }
+  unmanaged_reasons.resize(slot_count);
+  for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
+}
+
+inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& slots,
+                                               Selector& selector, KindOf& kinds) {
+  const auto index = static_cast<std::uint32_t>(blocks.size());
+  blocks.emplace_back();
+  sources_.push_back(block);
+  std::vector<ProcessedNode> nodes;
+  std::vector<std::pair<std::size_t, const torch::jit::Node*>> parents;
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant) continue;
+    ProcessedNode processed;
+    Selected chosen = selector.select(*node);
+    kinds.emplace(node, chosen.kind);
+    processed.function = chosen.function;
+    processed.kind = chosen.kind;
+    processed.traits = chosen.traits;
+    processed.functor = std::move(chosen.functor);
+    processed.interpreter = chosen.interpreter;
+    processed.node = node;
+    processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
+    for (const torch::jit::Value* input : node->inputs()) {
+      const Slot slot = slots.of.at(input);
+      if (!slots.is_constant(slot)) {
+        processed.dynamic_inputs.push_back(static_cast<std::uint32_t>(processed.inputs.size()));
+      }
+      processed.inputs.push_back(slot);
+    }
+    processed.output_count = static_cast<std::uint32_t>(node->outputs().size());
+    if (processed.output_count != 0) processed.first_output = slots.of.at(node->output(0));
+    if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
+    if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
+    if (chosen.kind == NodeKind::fallback && options.strict) {
+      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " + detail::place_of(*node) +
+                          " has no functor of sr and no `.out` overload.");
+    }
+    nodes.push_back(std::move(processed));
+  }
+  for (const auto& [position, node] : parents) {
+    for (const torch::jit::Block* inner : node->blocks()) {
+      nodes[position].sub_blocks.push_back(add_blocks(inner, slots, selector, kinds));
+      std::vector<Slot>& inputs = nodes[position].sub_block_inputs.emplace_back();
+      for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(slots.of.at(input));
+    }
+  }
+  blocks[index].nodes = std::move(nodes);
+  return index;
+}
+
+inline void ModuleContent::check_constants() const {
+  for (const c10::IValue& constant : constants) {
+    if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
+      throw UnsupportedOp("The model holds a weight on " + constant.toTensor().device().str() +
+                          ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
+    }
+  }
+}
+
+}  // namespace sr

@@ -1,0 +1,214 @@
+// Runs a StaticModule, one call at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/DefaultDtype.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/arguments.hpp>
+#include <sr/block_runner.hpp>
+#include <sr/fwd.hpp>
+#include <sr/report.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+// Belongs to one thread at a time and says so with BusyError. Shares ownership of the module, so the order of
+// destruction does not matter; the tensors it returns are the caller's and may be kept for ever.
+//
+// Results equal the interpreter's in values, dtypes, sizes and aliasing, for any shapes on any run. After an
+// exception, which keeps the type it was thrown with, nothing of the call is held and the next call works.
+template <memory::Planner Planner, class Observer>
+class StaticRuntime {
+ public:
+  explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
+  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
+      : state_(std::make_unique<State>(std::move(content))) {}
+
+  // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what operators throw.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+    return state_->call(args, &kwargs);
+  }
+
+  // Positional arguments without a vector: tensors, numbers, anything an IValue is made of.
+  template <class... Args>
+    requires(sizeof...(Args) > 0 && (std::is_constructible_v<c10::IValue, Args &&> && ...))
+  c10::IValue operator()(Args&&... args) {
+    c10::IValue values[] = {c10::IValue(std::forward<Args>(args))...};
+    return state_->call(values, nullptr);
+  }
+
+  // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order; their
+  // dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    std::vector<c10::IValue> values(args.begin(), args.end());
+    const c10::IValue result = state_->call(values, nullptr);
+    std::size_t used = 0;
+    detail::copy_results(result, outputs, used);
+    if (used != outputs.size()) {
+      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) + " output tensors, but the model returns " +
+                          std::to_string(used) + ".");
+    }
+  }
+
+  // The parent graph runs inline on the caller; the future is complete on return. Exceptions travel in it.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
+    try {
+      future->markCompleted(state_->call(args, &kwargs));
+    } catch (...) {
+      future->setError(std::current_exception());
+    }
+    return future;
+  }
+
+  // Runs once with these arguments, largest sizes first in a server's life, and plans memory for them.
+  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+    state_->call(args, &kwargs);
+    const Entered entered(*state_);
+    for (auto& runner : state_->runners) runner.reserve();
+  }
+
+  // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
+  void trim() {
+    const Entered entered(*state_);
+    for (auto& runner : state_->runners) runner.trim();
+    for (NodeState& state : state_->frame.states) state.valid = false;
+  }
+
+  // A runtime of its own over the same module.
+  StaticRuntime clone() const { return StaticRuntime(state_->content); }
+
+  Report report() const {
+    std::vector<BlockMemory> memory;
+    for (const auto& runner : state_->runners) memory.push_back(block_memory(runner.arena()));
+    return make_report(*state_->content, std::string(Planner::name), std::move(memory));
+  }
+
+  Observer& observer() { return state_->observer; }
+  // The arena of a block, for tests and tools. Not to be used while the runtime runs.
+  const memory::Arena<Planner>& arena(std::size_t block = 0) const { return state_->runners[block].arena(); }
+  const std::shared_ptr<const ModuleContent>& content() const { return state_->content; }
+
+ private:
+  struct State {
+    explicit State(std::shared_ptr<const ModuleContent> shared) : content(std::move(shared)) {
+      frame.values.resize(content->slot_count);
+      std::copy(content->constants.begin(), content->constants.end(), frame.values.begin());
+      frame.states.resize(content->state_count);
+      frame.runtime = this;
+      frame.run_block = &run_block;
+      frame.take_output = &take_output;
+      frame.finish_block = &finish_block;
+      runners.reserve(content->blocks.size());
+      for (std::size_t i = 0; i < content->blocks.size(); ++i) {
+        runners.emplace_back(content->blocks[i], static_cast<std::uint32_t>(i), frame, observer,
+                             content->options.optimize_memory);
+      }
+    }
+
+    c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
+      const Entered entered(*this);
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      const at::NoGradGuard no_grad;
+      observer.begin(Phase::setup);
+      forget_on_new_default_dtype();
+      auto& top = runners[0];
+      const auto& inputs = content->blocks[0].inputs;
+      bind_arguments(content->schema, args, kwargs,
+                     [&](std::size_t i, c10::IValue&& value) { frame.values[inputs[i]] = std::move(value); });
+      if (content->options.manage_output_tensors) top.recycle_outputs();
+      observer.end(Phase::setup);
+      top.run();
+      c10::IValue result = take_results(top);
+      observer.begin(Phase::release);
+      top.finish();
+      observer.end(Phase::release);
+      return result;
+    }
+
+    c10::IValue take_results(BlockRunner<Planner, Observer>& top) {
+      const std::size_t count = content->blocks[0].outputs.size();
+      if (count == 1) return top.take_output(0);
+      std::vector<c10::IValue> all;
+      for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
+      return count == 0 ? c10::IValue() : c10::ivalue::Tuple::create(std::move(all));
+    }
+
+    c10::TypePtr result_type() const {
+      const auto& returns = content->schema.returns();
+      return returns.size() == 1 ? returns[0].type() : c10::TypePtr(c10::AnyType::get());
+    }
+
+    // Dtypes of some results depend on it (true division of integers, factory functions).
+    void forget_on_new_default_dtype() {
+      const auto now = c10::get_default_dtype_as_scalartype();
+      if (now == default_dtype) return;
+      for (NodeState& node : frame.states) node.valid = false;
+      default_dtype = now;
+    }
+
+    static State& of(Frame& frame) { return *static_cast<State*>(frame.runtime); }
+    static void run_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].run(); }
+    static c10::IValue take_output(Frame& frame, std::uint32_t block, std::size_t i) {
+      return of(frame).runners[block].take_output(i);
+    }
+    static void finish_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].finish(); }
+
+    std::shared_ptr<const ModuleContent> content;
+    Frame frame;
+    Observer observer;
+    std::vector<BlockRunner<Planner, Observer>> runners;
+    at::ScalarType default_dtype = c10::get_default_dtype_as_scalartype();
+    std::atomic<bool> busy = false;
+  };
+
+  // One entry at a time, from whatever thread: an operator that calls its own runtime is caught too.
+  class Entered {
+   public:
+    explicit Entered(State& state) : state_(&state) {
+      if (state.busy.exchange(true, std::memory_order_acquire)) {
+        throw BusyError(
+            "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its own "
+            "(clone()), or call the StaticModule, which keeps a runtime for each caller.");
+      }
+    }
+    ~Entered() { state_->busy.store(false, std::memory_order_release); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    State* state_;
+  };
+
+  std::unique_ptr<State> state_;
+};
+
+inline c10::IValue StaticModule::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
+  using Runtime = StaticRuntime<>;
+  std::shared_ptr<void> runtime;
+  {
+    const std::scoped_lock lock(idle_->mutex);
+    if (!idle_->runtimes.empty()) {
+      runtime = std::move(idle_->runtimes.back());
+      idle_->runtimes.pop_back();
+    }
+  }
+  if (runtime == nullptr) runtime = std::make_shared<Runtime>(content_);
+  c10::IValue result = (*static_cast<Runtime*>(runtime.get()))(std::move(args), kwargs);
+  const std::scoped_lock lock(idle_->mutex);
+  idle_->runtimes.push_back(std::move(runtime));
+  return result;
+}
+
+}  // namespace sr

@@ -1,0 +1,2 @@
+// The operators, compiled once: linked whole into a program, they register themselves.
+#include <sr/ops/all.hpp>

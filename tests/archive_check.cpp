@@ -1,0 +1,284 @@
+// Every damage to an archive is refused with a LoadError or changes nothing that a model computes.
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/script.h>
+
+#include <sr/archive_check.hpp>
+
+#include "support/catch.hpp"
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string saved(const torch::jit::Module& module) {
+  std::ostringstream out;
+  module.save(out);
+  return out.str();
+}
+
+torch::jit::Module small_module() {
+  torch::jit::Module module("Small");
+  module.register_parameter("weight", torch::arange(4, torch::kFloat), false);
+  module.define("def forward(self, x):\n    return x * self.weight + 1\n");
+  return module;
+}
+
+// Enough code to be compressed, two weights, and a submodule.
+torch::jit::Module larger_module() {
+  torch::jit::Module inner = small_module();
+  torch::jit::Module module("Larger");
+  module.register_module("inner", inner);
+  module.register_buffer("scale", torch::full({4}, 0.5));
+  std::string code = "def forward(self, x):\n";
+  for (int i = 0; i < 20; ++i) code += "    x = torch.tanh(x * self.scale + " + std::to_string(i) + ")\n";
+  module.define(code + "    return self.inner.forward(x)\n");
+  return module;
+}
+
+// The sentence of the LoadError, or nothing if the archive is accepted.
+std::string refusal(const std::string& archive) {
+  try {
+    sr::check_archive(bytes_of(archive), "model.pt");
+  } catch (const sr::LoadError& error) {
+    return error.what_without_backtrace();
+  }
+  return {};
+}
+
+bool mentions(const std::string& archive, std::string_view words) {
+  const std::string sentence = refusal(archive);
+  INFO(sentence);
+  CHECK(sentence.find("model.pt") != std::string::npos);
+  return sentence.find(words) != std::string::npos;
+}
+
+// What a model is, as far as a caller can tell: its result and its attributes by name.
+struct Behaviour {
+  at::Tensor result;
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+
+  explicit Behaviour(const std::string& archive) {
+    std::istringstream in(archive);
+    torch::jit::Module module = torch::jit::load(in);
+    for (const auto& item : module.named_parameters()) tensors.emplace_back(item.name, item.value);
+    for (const auto& item : module.named_buffers()) tensors.emplace_back(item.name, item.value);
+    result = module.forward({torch::arange(4, torch::kFloat)}).toTensor();
+  }
+
+  bool operator==(const Behaviour& other) const {
+    return result.equal(other.result) &&
+           std::ranges::equal(tensors, other.tensors, [](const auto& a, const auto& b) {
+             return a.first == b.first && a.second.equal(b.second);
+           });
+  }
+};
+
+struct Tally {
+  int refused = 0, harmless = 0;
+};
+
+void flip(const std::string& archive, std::size_t bit, const Behaviour& intact, Tally& tally) {
+  std::string damaged = archive;
+  damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+  if (!refusal(damaged).empty()) {
+    ++tally.refused;
+    return;
+  }
+  ++tally.harmless;
+  if (!(Behaviour(damaged) == intact)) FAIL("bit " << bit % 8 << " of byte " << bit / 8 << " went unnoticed");
+}
+
+void put(std::string& archive, std::size_t at, std::uint64_t value, unsigned width) {
+  for (unsigned i = 0; i < width; ++i) archive[at + i] = static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+std::uint32_t checksum(const std::string& text) {
+  return sr::crc32(bytes_of(text));
+}
+
+struct Entry {
+  std::string name;
+  std::string data;
+  std::uint64_t size = data.size();    // declared
+  std::uint64_t stored = data.size();  // declared
+  unsigned method = 0;
+  std::uint32_t crc = checksum(data);
+};
+
+// A zip archive by hand, with no zip64 records and no descriptors, as other tools write them.
+std::string zip(const std::vector<Entry>& entries) {
+  std::string body, directory;
+  for (const Entry& entry : entries) {
+    std::string fields(22, '\0');
+    put(fields, 4, entry.method, 2);
+    put(fields, 10, entry.crc, 4);
+    put(fields, 14, entry.stored, 4);
+    put(fields, 18, entry.size, 4);
+    std::string lengths(4, '\0');
+    put(lengths, 0, entry.name.size(), 2);
+    std::string tail(14, '\0');
+    put(tail, 10, body.size(), 4);
+    directory += std::string("PK\1\2\0\0", 6) + fields + lengths.substr(0, 2) + std::string(2, '\0') + tail +
+                 entry.name;
+    body += "PK\3\4" + fields + lengths + entry.name + entry.data;
+  }
+  std::string end = "PK\5\6" + std::string(18, '\0');
+  put(end, 8, entries.size(), 2);
+  put(end, 10, entries.size(), 2);
+  put(end, 12, directory.size(), 4);
+  put(end, 16, body.size(), 4);
+  return body + directory + end;
+}
+
+std::vector<Entry> module_entries() {
+  return {{"m/data.pkl", "a pickle"}, {"m/constants.pkl", "constants"}, {"m/version", "3\n"}};
+}
+
+}  // namespace
+
+TEST_CASE("crc32 is the checksum of zip, however the bytes are cut", "[load]") {
+  CHECK(checksum("") == 0);
+  CHECK(checksum("123456789") == 0xCBF43926);
+  CHECK(checksum("The quick brown fox jumps over the lazy dog") == 0x414FA339);
+  std::string text(1000, '\0');
+  std::minstd_rand random(1);
+  for (char& c : text) c = static_cast<char>(random());
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    const auto part = bytes_of(text).first(size);
+    const std::uint32_t by_tables = ~sr::detail::crc_by_tables(~0U, part.data(), part.size());
+    REQUIRE(sr::crc32(part) == by_tables);
+    REQUIRE(sr::crc32(part.subspan(size / 3), sr::crc32(part.first(size / 3))) == by_tables);
+  }
+}
+
+TEST_CASE("an archive of torch.jit.save is accepted", "[load]") {
+  CHECK(refusal(saved(small_module())).empty());
+  const std::string archive = saved(larger_module());
+  CHECK(refusal(archive).empty());
+  const auto records = sr::check_zip(bytes_of(archive), "model.pt");
+  CHECK(std::ranges::any_of(records, &sr::ZipRecord::deflated));
+}
+
+TEST_CASE("an archive of another zip tool is accepted", "[load]") {
+  CHECK(refusal(zip(module_entries())).empty());
+}
+
+TEST_CASE("an archive that is cut short is refused at every length", "[load]") {
+  const std::string archive = saved(larger_module());
+  for (std::size_t size = 0; size < archive.size(); ++size) {
+    INFO(size);
+    REQUIRE(!refusal(archive.substr(0, size)).empty());
+    REQUIRE((size == 0 || !refusal(archive.substr(size)).empty()));
+  }
+  CHECK(mentions(archive.substr(0, archive.size() / 2), "cut short"));
+  CHECK(mentions(archive + "more", "comment"));
+}
+
+TEST_CASE("every bit flip in a small archive is refused or harmless", "[load]") {
+  const std::string archive = saved(small_module());
+  const Behaviour intact(archive);
+  Tally tally;
+  for (std::size_t bit = 0; bit < archive.size() * 8; ++bit) flip(archive, bit, intact, tally);
+  INFO(tally.refused << " flips refused, " << tally.harmless << " harmless");
+  CHECK(tally.refused > tally.harmless);
+}
+
+TEST_CASE("bit flips in an archive with compressed records are refused or harmless", "[load]") {
+  const std::string archive = saved(larger_module());
+  const Behaviour intact(archive);
+  std::mt19937 random(2026);
+  std::uniform_int_distribution<std::size_t> bit(0, archive.size() * 8 - 1);
+  Tally tally;
+  for (int i = 0; i < 3000; ++i) flip(archive, bit(random), intact, tally);
+  INFO(tally.refused << " flips refused, " << tally.harmless << " harmless");
+  CHECK(tally.refused > tally.harmless);
+}
+
+TEST_CASE("garbage over any part of an archive never gets past the check and changes a result", "[load]") {
+  const std::string archive = saved(larger_module());
+  const Behaviour intact(archive);
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = archive;
+    const std::size_t size = 1 + random() % 16, at = random() % (archive.size() - size);
+    for (std::size_t k = 0; k < size; ++k)
+      damaged[at + k] = static_cast<char>(random() % 3 == 0 ? 0xFF : random());
+    if (refusal(damaged).empty()) REQUIRE(Behaviour(damaged) == intact);
+  }
+}
+
+TEST_CASE("a file that is no archive is named for what it is", "[load]") {
+  CHECK(mentions("", "is empty"));
+  CHECK(mentions("\x89PNG\r\n\x1a\n", "a PNG image"));
+  CHECK(mentions("\x80\x04K\x01.", "a plain pickle"));
+  CHECK(mentions("import torch\n", "text that begins with 'import torch'"));
+  CHECK(mentions("version https://git-lfs.github.com/spec/v1\n", "git lfs pull"));
+  CHECK(mentions(std::string(100, '\0'), "zeros"));
+  CHECK(mentions("PK\3\4 and no more", "cut short"));
+  CHECK(mentions(zip({}), "without any records"));
+  CHECK(mentions(zip({{"readme.txt", "hello"}}), "not one of PyTorch"));
+}
+
+TEST_CASE("an archive of torch.save is told from one of torch.jit.save", "[load]") {
+  const std::vector<char> data = torch::jit::pickle_save(torch::ones({3}));
+  CHECK(mentions(std::string(data.begin(), data.end()), "torch.save, not by torch.jit.save"));
+  CHECK(mentions(zip({{"m/version", "3"}, {"m/models/model.json", "{}"}}), "torch.export.save"));
+  CHECK(mentions(zip({{"m/version", "3"}, {"m/code/a.py", ""}, {"m/data.pkl", ""}}),
+                 "no record 'm/constants.pkl'"));
+}
+
+TEST_CASE("a record that lies about itself is refused by name", "[load]") {
+  const auto with = [](auto change) {
+    std::vector<Entry> entries = module_entries();
+    change(entries[1]);
+    return zip(entries);
+  };
+  CHECK(mentions(with([](Entry& e) { e.crc ^= 1; }), "'m/constants.pkl' does not have the bytes"));
+  CHECK(mentions(with([](Entry& e) { e.size = e.stored = 1U << 31; }), "more than the file holds"));
+  CHECK(mentions(with([](Entry& e) { e.size += 1; }), "two different sizes"));
+  CHECK(mentions(with([](Entry& e) { e.method = 12; }), "compressed by method 12"));
+  CHECK(mentions(with([](Entry& e) { e.method = 8; }), "does not inflate"));
+  CHECK(mentions(with([](Entry& e) { e.method = 8, e.size = 2'200'000'000; }), "more than deflate can do"));
+  CHECK(mentions(with([](Entry& e) { e.size = e.stored = e.data.size() + 10; }), "overlaps"));
+  CHECK(mentions(with([](Entry& e) { e.name = "m/version"; }), "occurs twice"));
+  CHECK(mentions(with([](Entry& e) { e.name = ""; }), "no proper name"));
+  CHECK(mentions(with([](Entry& e) { e.name = "m/code/"; }), "folder that has contents"));
+}
+
+TEST_CASE("a header that differs from the directory is refused", "[load]") {
+  const std::string archive = zip(module_entries());
+  const auto with = [&](std::size_t at, std::uint64_t value, unsigned width) {
+    std::string damaged = archive;
+    put(damaged, at, value, width);
+    return damaged;
+  };
+  CHECK(mentions(with(30, 'x', 1), "another name"));
+  CHECK(mentions(with(14, 0, 4), "another size or checksum"));
+  CHECK(mentions(with(6, 8, 2), "other flags"));
+  CHECK(mentions(with(0, 0, 1), "not a zip archive"));
+  CHECK(mentions(with(archive.size() - 6, 0, 4), "does not end where"));
+  CHECK(mentions(with(archive.size() - 10, 0xFFFFFFFF, 4), "does not end where"));
+  CHECK(mentions(with(archive.size() - 18, 1, 2), "several disks"));
+}
+
+TEST_CASE("a zip bomb is refused before it is inflated", "[load]") {
+  std::vector<Entry> entries = module_entries();
+  const std::string data(300'000, '\0');  // no stream of deflate; the sizes alone give it away
+  for (const char* name : {"m/a", "m/b"}) {
+    entries.push_back({.name = name, .data = data, .size = 300'000'000, .method = 8});
+  }
+  CHECK(mentions(zip(entries), "zip bomb"));
+}

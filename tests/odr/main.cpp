@@ -1,0 +1,21 @@
+// Two files of one program include the library, this one with the operators; the linker must find nothing
+// twice.
+#include <cstdio>
+
+#include <sr/ops/all.hpp>
+#include <sr/sr.hpp>
+
+at::Tensor run_in_other_file(const sr::StaticModule& module, const at::Tensor& x);
+
+int main() {
+  torch::jit::Module model("tiny");
+  model.define("def forward(self, x):\n    return torch.relu(x) + 1\n");
+  model.eval();
+  const sr::StaticModule module{model};
+  const at::Tensor x = at::randn({3, 4});
+  sr::StaticRuntime<sr::memory::LinearScan> runtime{module};
+  const at::Tensor here = runtime(x).toTensor();
+  const bool good = at::equal(here, run_in_other_file(module, x));
+  std::puts(good ? "ok" : "differs");
+  return good ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+"""Runs tests/compile/*.cpp: each must compile as it is and must not compile, for the stated reason, with -DSR_REJECT=N.
+
+  // needs: torch                  LibTorch's headers are used (they come precompiled)
+  // reject N: <part of a message>  with -DSR_REJECT=N the compiler fails and prints this
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+import toolchain
+
+
+def problems(path, compiler):
+    source = path.read_text()
+    torch = bool(re.search(r'^// needs: torch$', source, re.MULTILINE))
+    rejects = re.findall(r'^// reject (\d+): (.+)$', source, re.MULTILINE)
+    if torch:
+        compiler.precompiled()
+
+    def compile_as(number):
+        define = [f'-DSR_REJECT={number}'] if number else []
+        # The place of the file, so that it can include its neighbours and messages name it.
+        return compiler.check(f'#line 1 "{path}"\n{source}', f'-iquote{path.parent}', *define, torch_ready=torch)
+
+    results = toolchain.parallel(compile_as, [None, *(n for n, _ in rejects)])
+    if results[0].returncode:
+        yield f'{path.name}: does not compile\n{results[0].stderr}'
+    for (number, message), result in zip(rejects, results[1:]):
+        if not re.search(rf'\bSR_REJECT\s*==\s*{number}\b', source):
+            yield f'{path.name}: nothing in it asks for SR_REJECT == {number}'
+        elif not result.returncode:
+            yield f'{path.name}: compiles with SR_REJECT={number}, but should say "{message}"'
+        elif message.strip() not in result.stderr:
+            yield f'{path.name}: SR_REJECT={number} does not say "{message}" but\n{result.stderr}'
+    print(f'{path.name}: 1 accepted, {len(rejects)} rejected')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--torch', required=True, help='directory of LibTorch')
+    parser.add_argument('files', nargs='+', type=pathlib.Path)
+    args = parser.parse_args()
+    compiler = toolchain.Compiler(args.torch)
+    found = [problem for path in args.files for problem in problems(path.resolve(), compiler)]
+    for problem in found:
+        print(problem, file=sys.stderr)
+    return bool(found)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
