@@ -385,7 +385,8 @@ TEST_CASE("conform gives generic values the types declared", "[tool]") {
 
   const auto tuple_type = c10::TupleType::create({tensors, c10::FloatType::get()});
   CHECK(conform(std::make_tuple(list({x}), 2), tuple_type).type()->isSubtypeOf(*tuple_type));
-  const auto named = c10::TupleType::createNamed(c10::QualifiedName("__torch__.Pair"), {"left", "right"},
+  const auto named = c10::TupleType::createNamed(c10::QualifiedName("__torch__.Pair"),
+                                                 std::vector<std::string>{"left", "right"},
                                                  std::vector<c10::TypePtr>{tensors, c10::FloatType::get()});
   CHECK(conform(std::make_tuple(list({x}), 2), named).type()->isSubtypeOf(*named));
   const auto either = c10::UnionType::create({c10::StringType::get(), tensors});

@@ -15,7 +15,11 @@
 
 namespace sr {
 
-using KindOf = std::unordered_map<const torch::jit::Node*, NodeKind>;
+struct SelectedKind {
+  NodeKind kind = NodeKind::fallback;
+  bool makes_new_tensor = false;
+};
+using KindOf = std::unordered_map<const torch::jit::Node*, SelectedKind>;
 
 namespace detail {
 
@@ -91,7 +95,8 @@ class AliasAnalysis {
     if (kind == c10::prim::Constant) return;
     if (kind == c10::prim::If) return visit_if(node);
     if (kind == c10::prim::Loop) return visit_loop(node);
-    if (kinds_.at(node) == NodeKind::out_variant) {
+    if (kinds_.at(node).makes_new_tensor) return;
+    if (kinds_.at(node).kind == NodeKind::out_variant) {
       for (const torch::jit::Value* output : node->outputs()) origins_[slot(output)] = {slot(output)};
       return;
     }

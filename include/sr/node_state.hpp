@@ -9,8 +9,10 @@
 
 namespace sr {
 
-// How an op may be called when its inputs changed since the last run.
+// What the library may assume of an op.
 struct OutTraits {
+  // A native op whose results are new tensors, never an input or a view of one, whatever its schema leaves open.
+  bool makes_new_tensor = false;
   // The sizes of the outputs depend on data (nonzero): always shrink the outputs before the call.
   bool data_dependent_shape = false;
   // The kernel gives an output that was shrunk to no elements the strides the functional call would give it, whatever
@@ -46,6 +48,8 @@ struct NodeState {
   c10::SmallVector<std::int64_t, 16> exact;    // serialised metadata and values of the dynamic inputs
   c10::SmallVector<std::int64_t, 8> category;  // the part of it that dtypes and memory formats depend on
   c10::SmallVector<TensorMetadata, 1> outputs;
+  at::Tensor derived;  // what an op made of a constant input once (a transposed weight), and of which
+  const c10::TensorImpl* derived_from = nullptr;
 };
 
 inline void TensorMetadata::assign(const at::Tensor& tensor) {

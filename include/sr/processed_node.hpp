@@ -1,8 +1,8 @@
 // One node of a prepared graph (immutable, shared by all threads) and the view of it that a running op gets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +62,10 @@ class NodeView {
   c10::IValue& output(std::size_t i) const { return values_[node_->first_output + i]; }
   c10::IValue& value(Slot slot) const { return values_[slot]; }
   NodeState& state() const { return frame_->states[node_->state]; }
+  bool is_constant(std::uint32_t i) const {
+    const auto& dynamic = node_->dynamic_inputs;
+    return std::find(dynamic.begin(), dynamic.end(), i) == dynamic.end();
+  }
   const ProcessedNode& processed() const { return *node_; }
   const torch::jit::Node& node() const { return *node_->node; }
   Frame& frame() const { return *frame_; }

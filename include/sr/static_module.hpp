@@ -126,7 +126,7 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     if (node->kind() == c10::prim::Constant) continue;
     ProcessedNode processed;
     Selected chosen = selector.select(*node);
-    kinds.emplace(node, chosen.kind);
+    kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
     processed.function = chosen.function;
     processed.kind = chosen.kind;
     processed.traits = chosen.traits;

@@ -65,10 +65,8 @@ class Slab {
 
  private:
   struct Block {
-    Bytes offset;
-    Bytes bytes;
-    Index before;
-    Index after;
+    Bytes offset, bytes;
+    Index before, after;
     Index slot;  // where in free_; kNone: in use
     Step death;
   };

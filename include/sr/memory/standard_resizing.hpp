@@ -20,7 +20,7 @@ namespace sr::memory {
 // Requests whose lifetimes do not meet share a group, which is as large as its largest member; groups lie one
 // after another. A member that grows moves nothing inside its group, hence the name. Upstream takes the group
 // that became free last, whatever its size, and writes nothing in place; that is one of the four ways tried,
-// so it never needs less.
+// so it never needs less than this.
 struct StandardResizing {
   static constexpr std::string_view name = "standard_resizing";
 

@@ -1,9 +1,13 @@
 // Every operator of sr. Include it in one source file of a program, or link the compiled operators instead.
 #pragma once
 
+#include <sr/ops/attention.hpp>
 #include <sr/ops/containers.hpp>
 #include <sr/ops/control_flow.hpp>
+#include <sr/ops/convolution.hpp>
+#include <sr/ops/embedding.hpp>
 #include <sr/ops/joining.hpp>
+#include <sr/ops/normalization.hpp>
 #include <sr/ops/pointwise.hpp>
 #include <sr/ops/products.hpp>
 #include <sr/ops/reduction.hpp>

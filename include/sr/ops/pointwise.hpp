@@ -4,7 +4,6 @@
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/ScalarOps.h>
-#include <ATen/native/ReduceOpsUtils.h>
 
 #include <sr/op.hpp>
 

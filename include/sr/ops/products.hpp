@@ -1,8 +1,11 @@
 // Matrix products.
 #pragma once
 
+#include <sr/dispatch_stub.hpp>
+
 #include <ATen/CPUFunctions.h>
 #include <ATen/Functions.h>
+#include <ATen/native/Resize.h>
 
 #include <sr/op.hpp>
 
@@ -46,10 +49,41 @@ struct Matmul {
   }
 };
 
+// The same products the functional op takes, so that the bits are the same: one addmm over all rows when there is a
+// bias, else matmul. The transposed view of a constant weight is made once.
 struct Linear {
-  void operator()(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                  at::Tensor& out) const {
-    at::native::linear_out(input, weight, bias, out);
+  void operator()(NodeView& node) const {
+    const at::Tensor& input = node.input(0).toTensor();
+    const at::Tensor& weight = node.input(1).toTensor();
+    at::Tensor& out = node.output(0).toTensor();
+    const at::Tensor transposed = transpose(node, weight);
+    const bool has_bias = !node.input(2).isNone() && node.input(2).toTensor().defined();
+    if (has_bias && input.dim() == 2) {
+      at::cpu::addmm_out(out, node.input(2).toTensor(), input, transposed);
+      return;
+    }
+    if (!has_bias || input.dim() < 2 || !input.is_contiguous()) {
+      at::native::matmul_out(input, transposed, out);
+      if (has_bias) out.add_(node.input(2).toTensor());
+      return;
+    }
+    const at::Tensor& bias = node.input(2).toTensor();
+    c10::SmallVector<std::int64_t, 5> sizes(input.sizes().begin(), input.sizes().end());
+    sizes.back() = weight.size(0);
+    at::native::resize_output(out, sizes);
+    at::Tensor rows = out.view({-1, weight.size(0)});
+    at::cpu::addmm_out(rows, bias, input.reshape({-1, input.size(-1)}), transposed);
+  }
+
+ private:
+  static at::Tensor transpose(const NodeView& node, const at::Tensor& weight) {
+    if (!node.is_constant(1)) return weight.t();
+    NodeState& state = node.state();
+    if (state.derived_from != weight.unsafeGetTensorImpl()) {
+      state.derived = weight.t();
+      state.derived_from = weight.unsafeGetTensorImpl();
+    }
+    return state.derived;
   }
 };
 
@@ -62,6 +96,6 @@ inline const OutVariant<
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Baddbmm>
     baddbmm;
 inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul> matmul;
-inline const OutVariant<"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", Linear> linear;
+inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant> linear;
 
 }  // namespace sr::ops

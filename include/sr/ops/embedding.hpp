@@ -1,0 +1,64 @@
+// Table look-ups.
+#pragma once
+
+#include <sr/dispatch_stub.hpp>
+
+#include <ATen/Functions.h>
+#include <ATen/native/Resize.h>
+
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+// Rows of `weight` by index; the gradient's options do not matter here.
+struct Embedding {
+  void operator()(const at::Tensor& weight, const at::Tensor& indices, std::int64_t, bool, bool,
+                  at::Tensor& out) const {
+    TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
+    TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+                "got ", indices.scalar_type(), " instead");
+    c10::SmallVector<std::int64_t, 5> sizes(indices.sizes().begin(), indices.sizes().end());
+    sizes.push_back(weight.size(1));
+    at::native::resize_output(out, sizes);
+    if (indices.dim() == 1) {
+      at::native::index_select_out_cpu_(weight, 0, indices, out);
+      return;
+    }
+    at::Tensor rows = out.view({-1, weight.size(1)});
+    at::native::index_select_out_cpu_(weight, 0, indices.reshape(-1), rows);
+  }
+};
+
+// Inputs: weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset and, in
+// the overload with it, padding_idx. Outputs: the bags, and three tensors only training needs.
+template <bool HasPaddingIndex>
+struct EmbeddingBag {
+  static constexpr OutTraits traits{.makes_new_tensor = true};
+  void operator()(NodeView& node) const {
+    const Argument<std::optional<at::Tensor>> sample_weights(node.input(6));
+    const Argument<std::optional<std::int64_t>> padding(HasPaddingIndex ? node.input(8) : c10::IValue());
+    auto [bags, bag_of, sizes, largest] =
+        HasPaddingIndex
+            ? at::embedding_bag(node.input(0).toTensor(), node.input(1).toTensor(), node.input(2).toTensor(),
+                                node.input(3).toBool(), node.input(4).toInt(), node.input(5).toBool(),
+                                sample_weights.get(), node.input(7).toBool(), padding.get())
+            : at::embedding_bag(node.input(0).toTensor(), node.input(1).toTensor(), node.input(2).toTensor(),
+                                node.input(3).toBool(), node.input(4).toInt(), node.input(5).toBool(),
+                                sample_weights.get(), node.input(7).toBool());
+    node.output(0) = std::move(bags);
+    node.output(1) = std::move(bag_of);
+    node.output(2) = std::move(sizes);
+    node.output(3) = std::move(largest);
+  }
+};
+
+inline const OutVariant<
+    "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
+    "sparse=False) -> Tensor",
+    Embedding>
+    embedding;
+inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>> embedding_bag;
+inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>> embedding_bag_padding_idx;
+
+}  // namespace sr::ops
