@@ -332,12 +332,12 @@ TEST_CASE("a damaged pickle is refused or read, never a crash", "[tool]") {
     writer.writeEndOfFile();
     return archive;
   };
-  std::string intact(
+  using namespace std::string_literals;
+  const std::string intact =
       "\x80\x02](ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\n"
       "X\1\0\0\0"
       "0X\3\0\0\0cpuK\6tQK\0K\2K\3\x86K\3K\1\x86\x89}tR}X\1\0\0\0kG\0\0\0\0\0\0\0\0s\x8a\1\xff"
-      "e.",
-      121);
+      "e."s;
   write(folder.file("in"), archive_of(intact));
   const auto values = read_input_sets(folder.file("in")).at(0);
   REQUIRE(values.size() == 3);

@@ -21,7 +21,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--torch', required=True, help='directory of LibTorch')
     args = parser.parse_args()
-    flags = toolchain.Compiler(args.torch).flags + ['-DSR_VERSION=""', '-Wno-everything']
+    flags = toolchain.Compiler(args.torch).flags + [f'-include{ROOT}/tools/tidy_shim.hpp', '-DSR_VERSION=""', '-Wno-everything']
 
     store = toolchain.WORK / 'tidy.json'
     passed = set(json.loads(store.read_text())) if store.exists() else set()

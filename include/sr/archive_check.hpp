@@ -131,14 +131,15 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
   const bool exported =
       has_below("models/") || has("serialized_exported_program.json") ||
       std::ranges::find(records, "serialized_exported_program.json", &ZipRecord::name) != records.end();
-  if (has("data.pkl") && has("constants.pkl") && has("version")) return;
+  const bool versioned = has("version") || has(".data/version");  // LibTorch writes one or the other
+  if (has("data.pkl") && has("constants.pkl") && versioned) return;
   const std::string begin = "The file '" + file + "' ";
   if (exported) {
     throw LoadError(begin +
                     "was written by torch.export.save, not by torch.jit.save: trace or script the model and "
                     "save that.");
   }
-  if (has("data.pkl") && has("version") && !has_below("code/")) {
+  if (has("data.pkl") && versioned && !has_below("code/")) {
     throw LoadError(begin +
                     "was written by torch.save, not by torch.jit.save: it holds weights or other values but "
                     "no code; load it in Python, script or trace the model, and use torch.jit.save.");
@@ -149,7 +150,7 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
         "was written by PyTorch 1.3 or older: load it with a PyTorch that reads it and save it again.");
   }
   for (const std::string_view name : {"version", "data.pkl", "constants.pkl"}) {
-    if (has(name)) continue;
+    if (has(name) || (versioned && name == "version")) continue;
     throw LoadError(begin + "is not a TorchScript module: it has no record '" + root + std::string(name) +
                     "'; torch.jit.save writes files with one.");
   }

@@ -20,6 +20,7 @@
 
 #include "pickle.hpp"
 #include "scalar_types.hpp"
+#include "stored_tensors.hpp"
 #include "unpickle.hpp"
 
 namespace sr::tool {
@@ -235,7 +236,8 @@ class SpecReader {
 
 std::vector<ArgumentList> read_input_sets(const std::string& path) {
   const std::string bytes = read_bytes(path);
-  const c10::IValue value = Unpickler(std::as_bytes(std::span(bytes)), path).read();
+  const InputArchive archive(std::as_bytes(std::span(bytes)), path);
+  const c10::IValue value = Unpickler(archive).read();
   if (!is_sequence(value)) {
     throw LoadError("The file '" + path + "' holds a value of type " + value.type()->repr_str() +
                     ", but the arguments of a call are a list: write it in Python with torch.save([first, "

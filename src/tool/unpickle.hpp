@@ -1,11 +1,10 @@
 // Reads the pickle of a torch.save file. LibTorch's own reader knows no int beyond 32 bits (unless it takes
-// eight bytes), no dtype newer than bfloat16, no filled OrderedDict, and trusts sizes, strides and offsets;
-// this one checks them all. It runs no code: a global name is one of the few below or an error.
+// eight bytes), no dtype newer than bfloat16 and no filled OrderedDict; this one does. It runs no code: a
+// global name is one of the few below or an error.
 #pragma once
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <span>
 #include <string>
@@ -21,28 +20,20 @@
 #include <torch/csrc/jit/serialization/unpickler.h>
 #include <torch/custom_class.h>
 
-#include <sr/archive_check.hpp>
 #include <sr/error.hpp>
 
 #include "inputs.hpp"
 #include "scalar_types.hpp"
+#include "stored_tensors.hpp"
 
 namespace sr::tool {
 
 class Unpickler {
  public:
-  // `archive` and `file`, the name that errors give, must outlive the reader.
-  Unpickler(std::span<const std::byte> archive, const std::string& file) : file_(file) {
-    for (const ZipRecord& record : check_zip(archive, file, Checksums::optional)) {
-      const auto slash = record.name.find('/');
-      if (slash != std::string_view::npos) records_.emplace(record.name.substr(slash + 1), record);
-    }
-    if (records_.contains("constants.pkl")) reject("it is a TorchScript module");
-    const ZipRecord& pickle = record_named("data.pkl");
-    rest_ = {reinterpret_cast<const char*>(pickle.stored.data()), pickle.stored.size()};
-    const auto order = records_.find("byteorder");
-    if (order != records_.end() && order->second.stored.size() == 3)
-      reject("it was written on a big-endian machine");
+  // `archive` must outlive the reader.
+  explicit Unpickler(const InputArchive& archive) : archive_(archive), tensors_(archive) {
+    const std::span<const std::byte> pickle = archive.record("data.pkl");
+    rest_ = {reinterpret_cast<const char*>(pickle.data()), pickle.size()};
   }
 
   c10::IValue read() {
@@ -55,9 +46,9 @@ class Unpickler {
     } catch (const LoadError&) {
       throw;
     } catch (const c10::Error& error) {
-      reject(error.what_without_backtrace());
+      archive_.reject(error.what_without_backtrace());
     } catch (const std::exception& error) {
-      reject(error.what());
+      archive_.reject(error.what());
     }
   }
 
@@ -66,27 +57,8 @@ class Unpickler {
     explicit Global(std::string n) : name(std::move(n)) {}
     std::string name;
   };
-  struct StoredData : torch::CustomClassHolder {
-    at::Storage storage;
-    const ScalarTypeName* type = nullptr;  // none in an untyped storage
-  };
-
-  [[noreturn]] void reject(const std::string& why) const {
-    throw LoadError(
-        "The file '" + file_ + "' does not hold inputs that can be read: " + why +
-        ". Write it in Python with torch.save([first, second], path); tensors, numbers, strings, None, "
-        "and lists, tuples and dicts of them are understood.");
-  }
-
-  const ZipRecord& record_named(const std::string& name) const {
-    const auto found = records_.find(name);
-    if (found == records_.end()) reject("it has no record '" + name + "'");
-    if (found->second.deflated) reject("its record '" + name + "' was compressed by another program");
-    return found->second;
-  }
-
   std::string_view take(std::uint64_t count) {
-    if (count > rest_.size()) reject("its pickle ends in the middle of a value");
+    if (count > rest_.size()) archive_.reject("its pickle ends in the middle of a value");
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return taken;
@@ -104,11 +76,11 @@ class Unpickler {
     const char sign = !bytes.empty() && (bytes.back() & 0x80) != 0 ? '\xff' : '\0';
     std::uint64_t value = sign != 0 ? ~std::uint64_t{0} : 0;
     for (std::size_t i = bytes.size(); i-- > 0;) {
-      if (i >= 8 && bytes[i] != sign) reject("an integer in it takes more than 64 bits");
+      if (i >= 8 && bytes[i] != sign) archive_.reject("an integer in it takes more than 64 bits");
       if (i < 8) value = value << 8 | static_cast<unsigned char>(bytes[i]);
     }
     const auto result = static_cast<std::int64_t>(value);
-    if ((result < 0) != (sign != 0)) reject("an integer in it takes more than 64 bits");
+    if ((result < 0) != (sign != 0)) archive_.reject("an integer in it takes more than 64 bits");
     return result;
   }
 
@@ -129,7 +101,7 @@ class Unpickler {
 
   c10::IValue pop() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back()))
-      reject("its pickle takes more values than it has");
+      archive_.reject("its pickle takes more values than it has");
     c10::IValue value = std::move(stack_.back());
     stack_.pop_back();
     return value;
@@ -142,7 +114,7 @@ class Unpickler {
   }
 
   std::vector<c10::IValue> pop_to_mark() {
-    if (marks_.empty()) reject("its pickle has an end of a list without a begin");
+    if (marks_.empty()) archive_.reject("its pickle has an end of a list without a begin");
     std::vector<c10::IValue> values = pop(stack_.size() - marks_.back());
     marks_.pop_back();
     return values;
@@ -152,7 +124,7 @@ class Unpickler {
 
   void append(std::vector<c10::IValue> items) {
     c10::IValue target = pop();
-    if (!target.isList()) reject("its pickle appends to something that is no list");
+    if (!target.isList()) archive_.reject("its pickle appends to something that is no list");
     c10::List<c10::IValue> list = target.toList();
     for (c10::IValue& item : items) list.push_back(std::move(item));
     push(std::move(target));
@@ -161,7 +133,7 @@ class Unpickler {
   void insert(std::vector<c10::IValue> items) {
     c10::IValue target = pop();
     if (!target.isGenericDict() || items.size() % 2 != 0)
-      reject("its pickle sets an item of something that is no dict");
+      archive_.reject("its pickle sets an item of something that is no dict");
     c10::Dict<c10::IValue, c10::IValue> dict = target.toGenericDict();
     for (std::size_t i = 0; i < items.size(); i += 2)
       dict.insert_or_assign(std::move(items[i]), std::move(items[i + 1]));
@@ -169,13 +141,13 @@ class Unpickler {
   }
 
   void remember(std::uint64_t key) {
-    if (stack_.empty()) reject("its pickle remembers a value before it has one");
+    if (stack_.empty()) archive_.reject("its pickle remembers a value before it has one");
     memo_[key] = stack_.back();
   }
 
   void recall(std::uint64_t key) {
     const auto found = memo_.find(key);
-    if (found == memo_.end()) reject("its pickle recalls a value it never had");
+    if (found == memo_.end()) archive_.reject("its pickle recalls a value it never had");
     push(found->second);
   }
 
@@ -184,108 +156,42 @@ class Unpickler {
   // One instruction; false after the last.
   bool step() {
     const auto code = static_cast<unsigned char>(take(1).front());
+    // clang-format off
     switch (code) {
-      case '.':
-        return false;
-      case 0x80:
-        number(1);
-        break;  // version
-      case 0x95:
-        number(8);
-        break;  // frame
-      case 'N':
-        push({});
-        break;
-      case 0x88:
-        push(true);
-        break;
-      case 0x89:
-        push(false);
-        break;
-      case 'J':
-        push(std::int64_t{static_cast<std::int32_t>(number(4))});
-        break;
-      case 'K':
-        push(static_cast<std::int64_t>(number(1)));
-        break;
-      case 'M':
-        push(static_cast<std::int64_t>(number(2)));
-        break;
-      case 0x8a:
-        push(long_integer(number(1)));
-        break;
-      case 0x8b:
-        push(long_integer(number(4)));
-        break;
-      case 'G':
-        push(real());
-        break;
-      case 'X':
-        push(std::string(take(number(4))));
-        break;
-      case 0x8c:
-        push(std::string(take(number(1))));
-        break;
-      case 0x8d:
-        push(std::string(take(number(8))));
-        break;
-      case '(':
-        marks_.push_back(stack_.size());
-        break;
-      case '0':
-        pop();
-        break;
-      case '1':
-        pop_to_mark();
-        break;
-      case ']':
-        push(c10::impl::GenericList(c10::AnyType::get()));
-        break;
-      case '}':
-        push(empty_dict());
-        break;
-      case ')':
-        push_tuple({});
-        break;
-      case 't':
-        push_tuple(pop_to_mark());
-        break;
-      case 0x85:
-        push_tuple(pop(1));
-        break;
-      case 0x86:
-        push_tuple(pop(2));
-        break;
-      case 0x87:
-        push_tuple(pop(3));
-        break;
-      case 'a':
-        append(pop(1));
-        break;
-      case 'e':
-        append(pop_to_mark());
-        break;
-      case 's':
-        insert(pop(2));
-        break;
-      case 'u':
-        insert(pop_to_mark());
-        break;
-      case 'q':
-        remember(number(1));
-        break;
-      case 'r':
-        remember(number(4));
-        break;
-      case 0x94:
-        remember(memo_.size());
-        break;
-      case 'h':
-        recall(number(1));
-        break;
-      case 'j':
-        recall(number(4));
-        break;
+      case '.': return false;
+      case 0x80: number(1); break;  // version
+      case 0x95: number(8); break;  // frame
+      case 'N': push({}); break;
+      case 0x88: push(true); break;
+      case 0x89: push(false); break;
+      case 'J': push(std::int64_t{static_cast<std::int32_t>(number(4))}); break;
+      case 'K': push(static_cast<std::int64_t>(number(1))); break;
+      case 'M': push(static_cast<std::int64_t>(number(2))); break;
+      case 0x8a: push(long_integer(number(1))); break;
+      case 0x8b: push(long_integer(number(4))); break;
+      case 'G': push(real()); break;
+      case 'X': push(std::string(take(number(4)))); break;
+      case 0x8c: push(std::string(take(number(1)))); break;
+      case 0x8d: push(std::string(take(number(8)))); break;
+      case '(': marks_.push_back(stack_.size()); break;
+      case '0': pop(); break;
+      case '1': pop_to_mark(); break;
+      case ']': push(c10::impl::GenericList(c10::AnyType::get())); break;
+      case '}': push(empty_dict()); break;
+      case ')': push_tuple({}); break;
+      case 't': push_tuple(pop_to_mark()); break;
+      case 0x85: push_tuple(pop(1)); break;
+      case 0x86: push_tuple(pop(2)); break;
+      case 0x87: push_tuple(pop(3)); break;
+      case 'a': append(pop(1)); break;
+      case 'e': append(pop_to_mark()); break;
+      case 's': insert(pop(2)); break;
+      case 'u': insert(pop_to_mark()); break;
+      case 'q': remember(number(1)); break;
+      case 'r': remember(number(4)); break;
+      case 0x94: remember(memo_.size()); break;
+      case 'h': recall(number(1)); break;
+      case 'j': recall(number(4)); break;
       case 'c': {
         const std::string module = line();
         push_global(module + "." + line());
@@ -296,20 +202,19 @@ class Unpickler {
         push_global(names[0].toStringRef() + "." + names[1].toStringRef());
         break;
       }
-      case 'Q':
-        push_storage(pop());
-        break;
+      case 'Q': push(storage(pop())); break;
       case 'R': {
         const c10::IValue arguments = pop();
         const c10::IValue function = pop();
-        if (!arguments.isTuple()) reject("its pickle calls something without arguments");
+        if (!arguments.isTuple()) archive_.reject("its pickle calls something without arguments");
         push(call(global_name(function), arguments.toTupleRef().elements().vec()));
         break;
       }
       default:
-        reject("its pickle has the instruction " + std::to_string(code) +
-               ", which torch.save does not write");
+        archive_.reject("its pickle has the instruction " + std::to_string(code) +
+                        ", which torch.save does not write");
     }
+    // clang-format on
     return true;
   }
 
@@ -328,38 +233,25 @@ class Unpickler {
       const auto capsule = value.toCapsule();
       if (const auto* global = dynamic_cast<const Global*>(capsule.get())) return global->name;
     }
-    reject("its pickle has a " + value.tagKind() + " where a class or function belongs");
+    archive_.reject("its pickle has a " + value.tagKind() + " where a class or function belongs");
   }
 
   // ("storage", class, key, device, number of elements)
-  void push_storage(const c10::IValue& id) {
+  c10::IValue storage(const c10::IValue& id) {
     if (!id.isTuple() || id.toTupleRef().size() < 5 || !id.toTupleRef().elements()[2].isString()) {
-      reject("its pickle refers to something that is no storage");
+      archive_.reject("its pickle refers to something that is no storage");
     }
     const auto& parts = id.toTupleRef().elements();
-    std::string name = global_name(parts[1]);
-    const std::string& key = parts[2].toStringRef();
-    c10::intrusive_ptr<StoredData> data = c10::make_intrusive<StoredData>();
-    name.erase(0, name.rfind('.') + 1);
-    data->type = find_scalar_type(&ScalarTypeName::storage, std::string_view(name));
-    if (name.empty() || (data->type == nullptr && name != "UntypedStorage"))
-      reject("it has a tensor of the unknown kind " + name);
-    at::Storage& storage = storages_[key];  // tensors that shared memory share it again
-    if (!storage) {
-      const auto stored = record_named("data/" + key).stored;
-      storage = at::empty({static_cast<std::int64_t>(stored.size())}, at::kByte).storage();
-      if (!stored.empty()) std::memcpy(storage.mutable_data(), stored.data(), stored.size());
-    }
-    data->storage = storage;
-    push(c10::IValue::make_capsule(std::move(data)));
+    return tensors_.storage(global_name(parts[1]), parts[2].toStringRef());
   }
 
   c10::IValue call(const std::string& name, std::vector<c10::IValue> arguments) const {
     const std::size_t count = arguments.size();
-    if (name == "torch._utils._rebuild_tensor_v2" && count >= 6) return tensor(arguments, nullptr, 6);
+    if (name == "torch._utils._rebuild_tensor_v2" && count >= 6)
+      return tensors_.tensor(arguments, nullptr, 6);
     if (name == "torch._utils._rebuild_tensor_v3" && count >= 7) {
       const auto type = static_cast<c10::ScalarType>(arguments[6].toInt());
-      return tensor(arguments, find_scalar_type(&ScalarTypeName::type, type), 7);
+      return tensors_.tensor(arguments, find_scalar_type(&ScalarTypeName::type, type), 7);
     }
     if (name == "torch._utils._rebuild_parameter" && count >= 2) {
       return arguments[0].toTensor().requires_grad_(arguments[1].toBool());
@@ -388,61 +280,13 @@ class Unpickler {
         return conform(std::move(arguments[0]), list->second);
       }
     }
-    reject("it holds a value made by " + name);
-  }
-
-  std::vector<std::int64_t> lengths(const c10::IValue& value) const {
-    if (!value.isTuple()) reject("it has a tensor without sizes or strides");
-    std::vector<std::int64_t> result;
-    for (const c10::IValue& item : value.toTupleRef().elements()) {
-      result.push_back(item.toInt());
-      if (result.back() < 0) reject("it has a tensor with a negative size or stride");
-    }
-    return result;
-  }
-
-  // (storage, offset, sizes, strides, requires_grad, hooks, [dtype,] [bits])
-  at::Tensor tensor(const std::vector<c10::IValue>& arguments, const ScalarTypeName* type,
-                    std::size_t bits) const {
-    const auto capsule = arguments[0].isCapsule() ? arguments[0].toCapsule() : nullptr;
-    const auto* data = dynamic_cast<const StoredData*>(capsule.get());
-    if (data == nullptr) reject("it has a tensor without a storage");
-    if (type == nullptr) type = data->type;
-    if (type == nullptr) reject("it has a tensor of an unknown dtype");
-    const std::int64_t offset = arguments[1].toInt();
-    const std::vector<std::int64_t> sizes = lengths(arguments[2]), strides = lengths(arguments[3]);
-    if (offset < 0 || sizes.size() != strides.size()) reject("it has a tensor with wrong sizes or strides");
-    check_inside(sizes, strides, offset, data->storage.nbytes() / c10::elementSize(type->type));
-    at::Tensor result = at::empty({0}, type->type).set_(data->storage, offset, sizes, strides);
-    if (arguments.size() > bits && arguments[bits].isGenericDict()) {
-      for (const auto& bit : arguments[bits].toGenericDict()) {
-        if (bit.key() == c10::IValue("conj")) result._set_conj(bit.value().toBool());
-        if (bit.key() == c10::IValue("neg")) result._set_neg(bit.value().toBool());
-      }
-    }
-    return result.requires_grad_(arguments[4].toBool());
-  }
-
-  void check_inside(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
-                    std::int64_t offset, std::size_t elements) const {
-    std::int64_t last = offset, count = 1;
-    bool overflow = false, empty = false;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      std::int64_t reach = 0;
-      empty = empty || sizes[i] == 0;
-      overflow = overflow || __builtin_mul_overflow(count, sizes[i], &count) ||
-                 __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
-                 __builtin_add_overflow(last, reach, &last);
-    }
-    if (overflow || (!empty && static_cast<std::uint64_t>(last) >= elements)) {
-      reject("it has a tensor that reaches outside its storage");
-    }
+    archive_.reject("it holds a value made by " + name);
   }
 
   // No class, function or bare storage is left, and nothing contains itself.
   void check_plain(const c10::IValue& value, int depth) const {
-    if (depth > 200) reject("its values are nested more than 200 deep, or contain themselves");
-    if (value.isCapsule()) reject("it holds a class, a function or a storage as a value");
+    if (depth > 200) archive_.reject("its values are nested more than 200 deep, or contain themselves");
+    if (value.isCapsule()) archive_.reject("it holds a class, a function or a storage as a value");
     if (value.isTuple()) {
       for (const c10::IValue& item : value.toTupleRef().elements()) check_plain(item, depth + 1);
     } else if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::AnyType) {
@@ -452,13 +296,12 @@ class Unpickler {
     }
   }
 
-  const std::string& file_;
-  std::map<std::string, ZipRecord, std::less<>> records_;  // by name below the root
-  std::string_view rest_;                                  // of the pickle
+  const InputArchive& archive_;
+  StoredTensors tensors_;
+  std::string_view rest_;  // of the pickle
   std::vector<c10::IValue> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, c10::IValue> memo_;
-  std::unordered_map<std::string, at::Storage> storages_;
 };
 
 }  // namespace sr::tool

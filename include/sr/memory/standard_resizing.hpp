@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -19,8 +22,8 @@ namespace sr::memory {
 
 // Requests whose lifetimes do not meet share a group, which is as large as its largest member; groups lie one
 // after another. A member that grows moves nothing inside its group, hence the name. Upstream takes the group
-// that became free last, whatever its size, and writes nothing in place; that is one of the four ways tried,
-// so it never needs less than this.
+// that became free last, whatever its size, and writes nothing in place; that is one of the six ways tried,
+// so it never needs less than this. Largest first is "greedy by size for shared objects" of arXiv 2001.03288.
 struct StandardResizing {
   static constexpr std::string_view name = "standard_resizing";
 
@@ -33,11 +36,13 @@ struct StandardResizing {
     std::ranges::stable_sort(deaths, {}, [&](std::uint32_t i) { return death(requests[i]); });
 
     Layout best{{}, std::numeric_limits<Bytes>::max()};
-    for (const Choice choice : {Choice::best_fit, Choice::freed_last}) {
-      for (const auto* taken_over : {&inputs, &none}) {
-        Layout layout = group(requests, births, deaths, *taken_over, choice);
-        if (layout.total < best.total) best = std::move(layout);
-      }
+    const auto keep = [&](Layout layout) {
+      if (layout.total < best.total) best = std::move(layout);
+    };
+    for (const auto* taken_over : {&inputs, &none}) {
+      keep(group(requests, births, deaths, *taken_over, Choice::best_fit));
+      keep(group(requests, births, deaths, *taken_over, Choice::freed_last));
+      keep(group_largest_first(requests, births, *taken_over));
     }
     return best;
   }
@@ -86,6 +91,60 @@ struct StandardResizing {
       groups[group_of[i]].add(requests[i], i);
     }
     return lay_out(groups, group_of);
+  }
+
+  // Requests written over one another form a chain; the largest chain chooses first, and takes the smallest group
+  // nobody of which is alive while it is. Unlike a walk in order of birth, a small value that lives long can not
+  // occupy a group that a large one needs later.
+  static Layout group_largest_first(std::span<const Request> requests, std::span<const std::uint32_t> births,
+                                    std::span<const std::uint32_t> inputs) {
+    struct Chain {
+      Bytes bytes = 0;
+      Step first = 0;
+      Step last = 0;
+      std::vector<std::uint32_t> members;
+    };
+    std::vector<Chain> chains;
+    std::vector<std::uint32_t> chain_of(requests.size(), 0);
+    for (const std::uint32_t i : births) {
+      if (requests[i].bytes == 0) continue;
+      if (inputs[i] == kNoRequest) {
+        chain_of[i] = static_cast<std::uint32_t>(chains.size());
+        chains.push_back({0, requests[i].first, 0, {}});
+      } else {
+        chain_of[i] = chain_of[inputs[i]];
+      }
+      Chain& chain = chains[chain_of[i]];
+      chain.bytes = std::max(chain.bytes, requests[i].bytes);
+      chain.last = std::max(chain.last, death(requests[i]));
+      chain.members.push_back(i);
+    }
+    std::ranges::stable_sort(chains, std::ranges::greater{}, &Chain::bytes);
+
+    std::vector<Group> groups;
+    std::vector<std::map<Step, Step>> alive;  // of each group: birth to death
+    std::vector<std::uint32_t> group_of(requests.size(), kNoGroup);
+    for (const Chain& chain : chains) {
+      std::size_t chosen = groups.size();
+      while (chosen > 0 && meets(alive[chosen - 1], chain.first, chain.last)) --chosen;
+      if (chosen == 0) {
+        groups.emplace_back();
+        alive.emplace_back();
+        chosen = groups.size();
+      }
+      alive[chosen - 1].emplace(chain.first, chain.last);
+      for (const std::uint32_t i : chain.members) {
+        group_of[i] = static_cast<std::uint32_t>(chosen - 1);
+        groups[chosen - 1].add(requests[i], i);
+      }
+    }
+    return lay_out(groups, group_of);
+  }
+
+  static bool meets(const std::map<Step, Step>& alive, Step first, Step last) {
+    const auto after = alive.lower_bound(first);
+    if (after != alive.end() && after->first < last) return true;
+    return after != alive.begin() && std::prev(after)->second > first;
   }
 
   // The smallest free group that is large enough, else the largest one, which then grows the least.

@@ -11,4 +11,5 @@
 #include <sr/ops/pointwise.hpp>
 #include <sr/ops/products.hpp>
 #include <sr/ops/reduction.hpp>
+#include <sr/ops/scalars.hpp>
 #include <sr/ops/views.hpp>

@@ -1,0 +1,84 @@
+// The planners that make memory errors visible do see them.
+#include <csignal>
+#include <functional>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/guard_pages.hpp"
+#include "support/ir.hpp"
+
+namespace sr::test {
+
+namespace {
+
+// Values die one step too early, as with a lifetime analysis that overlooks a reader.
+struct DiesTooEarly : GuardPages {
+  struct Slab : GuardPages::Slab {
+    void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
+      GuardPages::Slab::commit(requests, layout, 1);
+    }
+  };
+};
+
+// Says it needs four bytes less than it will write.
+struct TooSmall : GuardPages {
+  struct Slab : GuardPages::Slab {
+    void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
+      std::vector<memory::Request> smaller(requests.begin(), requests.end());
+      for (memory::Request& request : smaller) request.bytes -= request.bytes == 0 ? 0 : 64;
+      GuardPages::Slab::commit(smaller, layout);
+    }
+  };
+};
+
+// The signal that ended the child, 0 when none did.
+int signal_of(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGSEGV, SIG_DFL);
+    at::set_num_threads(1);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+template <class Planner>
+void run_three_times() {
+  StaticRuntime<Planner> runtime{
+      StaticModule(script("def forward(self, x):\n    y = x * 2\n    return torch.mm(torch.mm(y, y), y) + 1\n"))};
+  const at::Tensor x = at::ones({8, 8});
+  for (int i = 0; i < 3; ++i) runtime(x);
+}
+
+}  // namespace
+
+TEST_CASE("guard pages let a right plan run", "[oracle]") {
+  CHECK(signal_of(&run_three_times<GuardPages>) == 0);
+}
+
+TEST_CASE("guard pages catch a read of a tensor that is dead", "[oracle]") {
+  CHECK(signal_of(&run_three_times<DiesTooEarly>) == SIGSEGV);
+}
+
+TEST_CASE("guard pages catch a write behind a tensor", "[oracle]") {
+  CHECK(signal_of(&run_three_times<TooSmall>) == SIGSEGV);
+}
+
+TEST_CASE("guard pages notice a write just before a tensor", "[oracle]") {
+  Pages pages(100);
+  pages.open();
+  CHECK(pages.intact());
+  std::memset(pages.begin(), 1, 100);
+  CHECK(pages.intact());
+  *(pages.begin() - 1) = std::byte{0};
+  CHECK_FALSE(pages.intact());
+}
+
+}  // namespace sr::test

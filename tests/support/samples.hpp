@@ -1,0 +1,123 @@
+// Inputs for the oracle: the shapes, dtypes and layouts that ops have gone wrong on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/oracle.hpp"
+
+namespace sr::test {
+
+// What the table of an op family says about one op.
+struct OpRow {
+  std::string key;         // as the registry and the report have it
+  std::string parameters;  // of the scripted function
+  std::string expression;
+  std::vector<InputSet> (*runs)();
+  OracleOptions options = {};
+  int results = 1;
+};
+
+std::vector<OpRow> pointwise_rows();
+std::vector<OpRow> joining_rows();
+std::vector<OpRow> product_rows();
+std::vector<OpRow> reduction_rows();
+std::vector<OpRow> view_rows();
+
+inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
+  if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);
+  if (at::isIntegralType(dtype, false)) return at::randint(-5, 6, sizes).to(dtype);
+  return at::randn(sizes).to(dtype);
+}
+
+inline at::Tensor channels_last(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
+  return sample(sizes, dtype).contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+// One tensor in every layout and dtype.
+inline std::vector<at::Tensor> tensors() {
+  at::manual_seed(0);
+  const at::Tensor a = sample({2, 3});
+  return {a,
+          sample({4, 5}),
+          sample({1, 2}),
+          a,
+          sample({2, 3}, at::kDouble),
+          a,
+          sample({2, 3}, at::kLong),
+          sample({4, 5}, at::kLong),
+          sample({2, 3}, at::kBool),
+          sample({2, 3}, at::kBFloat16),
+          transposed(sample({3, 4})),
+          transposed(sample({5, 6})),
+          stepped(sample({3, 4})),
+          sample({3}).expand({4, 3}),
+          sample({4, 1}).expand({4, 3}),
+          sample({2, 3, 4, 5}),
+          channels_last({2, 3, 4, 5}),
+          channels_last({2, 3, 4, 5}, at::kDouble),
+          channels_last({3, 4, 5, 6}),
+          sample({2, 3, 4, 5}),
+          sample({2, 3, 4}).permute({1, 2, 0}),
+          sample({}),
+          sample({}, at::kLong),
+          sample({0, 3}),
+          sample({0}),
+          sample({64, 33}),
+          at::full({2, 3}, NAN),
+          a};
+}
+
+// `rest`: what is given after the tensor.
+inline std::vector<InputSet> with_each_tensor(const InputSet& rest = {}) {
+  std::vector<InputSet> runs;
+  for (const at::Tensor& tensor : tensors()) {
+    runs.push_back({tensor});
+    runs.back().insert(runs.back().end(), rest.begin(), rest.end());
+  }
+  return runs;
+}
+inline std::vector<InputSet> unary() { return with_each_tensor(); }
+
+inline std::vector<InputSet> binary() {
+  at::manual_seed(1);
+  const at::Tensor a = sample({2, 3}), same = sample({3, 3});
+  return {{a, sample({2, 3})},
+          {sample({4, 5}), sample({4, 5})},
+          {sample({1, 2}), sample({1, 2})},
+          {a, sample({2, 3})},
+          {a, sample({3})},
+          {sample({2, 1}), sample({1, 3})},
+          {sample({3}), sample({2, 3})},
+          {a, sample({2, 3}, at::kDouble)},
+          {a, sample({2, 3}, at::kLong)},
+          {sample({2, 3}, at::kLong), sample({2, 3}, at::kLong)},
+          {sample({2, 3}, at::kInt), sample({2, 3}, at::kLong)},
+          {sample({2, 3}, at::kBool), sample({2, 3}, at::kBool)},
+          {sample({2, 3}, at::kBool), a},
+          {sample({2, 3}, at::kBFloat16), sample({2, 3}, at::kBFloat16)},
+          {sample({2, 3}, at::kBFloat16), a},
+          {a, sample({}, at::kDouble)},
+          {sample({}, at::kDouble), a},
+          {sample({2, 3}, at::kLong), sample({})},
+          {transposed(sample({3, 4})), sample({3, 4})},
+          {sample({3, 4}), transposed(sample({3, 4}))},
+          {transposed(sample({3, 4})), transposed(sample({3, 4}))},
+          {stepped(sample({3, 4})), sample({3, 4})},
+          {sample({4}).expand({3, 4}), sample({3, 4})},
+          {sample({4}).expand({3, 4}), sample({3, 1}).expand({3, 4})},
+          {channels_last({2, 3, 4, 5}), channels_last({2, 3, 4, 5})},
+          {channels_last({2, 3, 4, 5}), sample({2, 3, 4, 5})},
+          {sample({2, 3, 4, 5}), channels_last({2, 3, 4, 5})},
+          {channels_last({2, 3, 4, 5}), sample({3, 1, 1})},
+          {same, same},
+          {same, same.t()},
+          {sample({0, 3}), sample({0, 3})},
+          {sample({0, 3}), sample({1, 3})},
+          {sample({}), sample({})},
+          {a, sample({4, 5})},  // refused
+          {sample({40, 33}), sample({40, 33})},
+          {a, sample({2, 3})}};
+}
+
+}  // namespace sr::test
