@@ -22,7 +22,7 @@ namespace sr::memory {
 
 // Requests whose lifetimes do not meet share a group, which is as large as its largest member; groups lie one
 // after another. A member that grows moves nothing inside its group, hence the name. Upstream takes the group
-// that became free last, whatever its size, and writes nothing in place; that is one of the six ways tried,
+// that became free last, whatever its size, and writes nothing in place; that is one of the eight ways tried,
 // so it never needs less than this. Largest first is "greedy by size for shared objects" of arXiv 2001.03288.
 struct StandardResizing {
   static constexpr std::string_view name = "standard_resizing";
@@ -42,7 +42,8 @@ struct StandardResizing {
     for (const auto* taken_over : {&inputs, &none}) {
       keep(group(requests, births, deaths, *taken_over, Choice::best_fit));
       keep(group(requests, births, deaths, *taken_over, Choice::freed_last));
-      keep(group_largest_first(requests, births, *taken_over));
+      keep(group_largest_first(requests, births, *taken_over, Choice::best_fit));
+      keep(group_largest_first(requests, births, *taken_over, Choice::largest));
     }
     return best;
   }
@@ -62,7 +63,7 @@ struct StandardResizing {
     }
   };
 
-  enum class Choice { best_fit, freed_last };
+  enum class Choice { best_fit, freed_last, largest };
 
   static Layout group(std::span<const Request> requests, std::span<const std::uint32_t> births,
                       std::span<const std::uint32_t> deaths, std::span<const std::uint32_t> inputs,
@@ -93,11 +94,11 @@ struct StandardResizing {
     return lay_out(groups, group_of);
   }
 
-  // Requests written over one another form a chain; the largest chain chooses first, and takes the smallest group
-  // nobody of which is alive while it is. Unlike a walk in order of birth, a small value that lives long can not
-  // occupy a group that a large one needs later.
+  // Requests written over one another form a chain; the largest chain chooses first, and takes the smallest
+  // (or the largest) group nobody of which is alive while it is. Unlike a walk in order of birth, a small
+  // value that lives long can not occupy a group that a large one needs later.
   static Layout group_largest_first(std::span<const Request> requests, std::span<const std::uint32_t> births,
-                                    std::span<const std::uint32_t> inputs) {
+                                    std::span<const std::uint32_t> inputs, Choice choice) {
     struct Chain {
       Bytes bytes = 0;
       Step first = 0;
@@ -125,17 +126,21 @@ struct StandardResizing {
     std::vector<std::map<Step, Step>> alive;  // of each group: birth to death
     std::vector<std::uint32_t> group_of(requests.size(), kNoGroup);
     for (const Chain& chain : chains) {
-      std::size_t chosen = groups.size();
-      while (chosen > 0 && meets(alive[chosen - 1], chain.first, chain.last)) --chosen;
-      if (chosen == 0) {
+      // Groups are in order of size, as their first members came in it.
+      const auto is_free = [&](const auto& of_group) { return !meets(of_group, chain.first, chain.last); };
+      const auto first = std::ranges::find_if(alive, is_free);
+      auto chosen = static_cast<std::size_t>(first - alive.begin());
+      if (first == alive.end()) {
         groups.emplace_back();
         alive.emplace_back();
-        chosen = groups.size();
+      } else if (choice == Choice::best_fit) {
+        chosen = alive.size() - 1;
+        while (!is_free(alive[chosen])) --chosen;
       }
-      alive[chosen - 1].emplace(chain.first, chain.last);
+      alive[chosen].emplace(chain.first, chain.last);
       for (const std::uint32_t i : chain.members) {
-        group_of[i] = static_cast<std::uint32_t>(chosen - 1);
-        groups[chosen - 1].add(requests[i], i);
+        group_of[i] = static_cast<std::uint32_t>(chosen);
+        groups[chosen].add(requests[i], i);
       }
     }
     return lay_out(groups, group_of);
