@@ -254,6 +254,7 @@ TEST_CASE("a record that lies about itself is refused by name", "[load]") {
   CHECK(mentions(with([](Entry& e) { e.method = 8, e.size = 2'200'000'000; }), "more than deflate can do"));
   CHECK(mentions(with([](Entry& e) { e.size = e.stored = e.data.size() + 10; }), "overlaps"));
   CHECK(mentions(with([](Entry& e) { e.name = "m/version"; }), "occurs twice"));
+  CHECK(mentions(with([](Entry& e) { e.name = "m/Version"; }), "occurs twice"));
   CHECK(mentions(with([](Entry& e) { e.name = ""; }), "no proper name"));
   CHECK(mentions(with([](Entry& e) { e.name = "m/code/"; }), "folder that has contents"));
 }

@@ -1,5 +1,5 @@
-// Which values may share memory with a value that an out variant made, and which of those get out of our sight.
-// May-alias is only ever used to lengthen lifetimes, never to share bytes.
+// Which values may share memory with a value that an out variant made, and which of those get out of our
+// sight. May-alias is only ever used to lengthen lifetimes, never to share bytes.
 #pragma once
 
 #include <algorithm>
@@ -105,7 +105,8 @@ class AliasAnalysis {
     if (!node->blocks().empty() || kind == c10::prim::fork || kind == c10::prim::SetAttr ||
         kind == c10::prim::CallMethod || kind == c10::prim::CallFunction ||
         (op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE)) {
-      return lose_inputs(node, std::string("read by ") + kind.toQualString() + ", which says nothing about aliases");
+      return lose_inputs(
+          node, std::string("read by ") + kind.toQualString() + ", which says nothing about aliases");
     }
     const auto handle = schema != nullptr && !kind.is_prim()
                             ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
@@ -117,7 +118,8 @@ class AliasAnalysis {
   // prim:: nodes and the interpreter's own list, dict and tuple ops: results may be or contain any input.
   void visit_interpreter_op(const torch::jit::Node* node, const c10::FunctionSchema* schema) {
     if (schema != nullptr && schema->is_mutable()) {
-      return lose_inputs(node, std::string("kept in a container that ") + node->kind().toQualString() + " changes");
+      return lose_inputs(node,
+                         std::string("kept in a container that ") + node->kind().toQualString() + " changes");
     }
     pass_through(node, [](std::size_t) { return true; });
   }
@@ -132,8 +134,8 @@ class AliasAnalysis {
       });
       return;
     }
-    // A composite op is a Python-like function of other ops: without an annotation it may still return its input
-    // (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
+    // A composite op is a Python-like function of other ops: without an annotation it may still return its
+    // input (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
     if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
       pass_through(node, [](std::size_t) { return true; });
     }
@@ -179,7 +181,8 @@ class AliasAnalysis {
     }
   }
 
-  // Inputs of the loop's block: trip count, then carried values; its outputs: the condition, then carried values.
+  // Inputs of the loop's block: trip count, then carried values; its outputs: the condition, then carried
+  // values.
   void visit_loop(const torch::jit::Node* node) {
     const torch::jit::Block* block = node->blocks().at(0);
     bool changed = true;

@@ -1,5 +1,5 @@
-// IValue to typed argument: one small specialisation per parameter type a functor may have. A specialisation says
-// which schema types it takes and holds the unboxed argument for the length of one call.
+// IValue to typed argument: one small specialisation per parameter type a functor may have. A specialisation
+// says which schema types it takes and holds the unboxed argument for the length of one call.
 #pragma once
 
 #include <optional>
@@ -173,7 +173,8 @@ struct Argument<std::optional<at::ScalarType>> {
   std::optional<at::ScalarType> dtype;
 };
 
-// Any schema type, still boxed: for what has no specialisation of its own (devices, memory formats, dictionaries).
+// Any schema type, still boxed: for what has no specialisation of its own (devices, memory formats,
+// dictionaries).
 template <>
 struct Argument<c10::IValue> {
   static constexpr bool takes(ArgumentKind) { return true; }

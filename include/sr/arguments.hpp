@@ -1,4 +1,5 @@
-// Binds the arguments of a call to the slots of the graph's inputs, as Python does: positional, keyword, default.
+// Binds the arguments of a call to the slots of the graph's inputs, as Python does: positional, keyword,
+// default.
 #pragma once
 
 #include <span>
@@ -20,21 +21,22 @@ inline std::string name_of(const c10::FunctionSchema& schema, std::size_t positi
          schema.name();
 }
 
-inline void check_argument(const c10::FunctionSchema& schema, std::size_t position, const c10::IValue& value) {
+inline void check_argument(const c10::FunctionSchema& schema, std::size_t position,
+                           const c10::IValue& value) {
   const c10::Argument& argument = schema.arguments()[position];
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (tensor.defined() && !tensor.is_cpu()) {
-      throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " + tensor.device().str() +
-                          ", and sr runs on the CPU only. Move it with .to('cpu').");
+      throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " +
+                          tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').");
     }
     if (argument.type()->kind() == c10::TypeKind::TensorType) return;
   }
   const c10::TypePtr given = value.type();
   std::string why;
   if (!given->isSubtypeOfExt(*argument.type(), nullptr)) {
-    throw ArgumentError("The value given for " + name_of(schema, position) + " is of type " + given->repr_str() +
-                        ", expected " + argument.type()->repr_str() + ".");
+    throw ArgumentError("The value given for " + name_of(schema, position) + " is of type " +
+                        given->repr_str() + ", expected " + argument.type()->repr_str() + ".");
   }
 }
 
@@ -50,8 +52,8 @@ inline std::string signature_of(const c10::FunctionSchema& schema) {
 
 }  // namespace detail
 
-// Calls store(position, value) for each argument of the schema; values given are moved from. All checks are made
-// before the first store, so a call that is refused leaves nothing behind. Throws ArgumentError.
+// Calls store(position, value) for each argument of the schema; values given are moved from. All checks are
+// made before the first store, so a call that is refused leaves nothing behind. Throws ArgumentError.
 template <class Store>
 void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> args, const KeywordArgs* kwargs,
                     Store store) {
@@ -85,8 +87,8 @@ void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> ar
     for (const auto& [name, value] : *kwargs) {
       const auto position = schema.argumentIndexWithName(name);
       if (!position) {
-        throw ArgumentError("The call names an argument '" + name + "', which " + detail::signature_of(schema) +
-                            " does not have.");
+        throw ArgumentError("The call names an argument '" + name + "', which " +
+                            detail::signature_of(schema) + " does not have.");
       }
       if (static_cast<std::size_t>(*position) < args.size()) {
         throw ArgumentError("The call gives " + detail::name_of(schema, static_cast<std::size_t>(*position)) +

@@ -1,5 +1,5 @@
-// Where the time of a model goes: by node and by kind of node, by phase of a call. Everything through the public
-// runtime with an observer, so what is measured is the one run loop there is.
+// Where the time of a model goes: by node and by kind of node, by phase of a call. Everything through the
+// public runtime with an observer, so what is measured is the one run loop there is.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ namespace sr {
 
 // Milliseconds of one call, averaged over all timed calls; the names are those of upstream's Static Runtime.
 //
-// Nodes stand in order of blocks, the top block first. The time of a prim::If or prim::Loop includes the nodes of its
-// blocks, which are listed as well, by node and by kind: with control flow, the times of all kinds and their percents
-// add up to more than `total_time`, which is the sum over the top block.
+// Nodes stand in order of blocks, the top block first. The time of a prim::If or prim::Loop includes the
+// nodes of its blocks, which are listed as well, by node and by kind: with control flow, the times of all
+// kinds and their percents add up to more than `total_time`, which is the sum over the top block.
 struct IndividualMetrics {
   double setup_time = 0;           // taking the arguments
   double memory_alloc_time = 0;    // planning, where sizes changed
@@ -42,7 +42,7 @@ struct IndividualMetrics {
   std::unordered_map<std::string, int> instances_per_node_type;
   std::unordered_set<std::string> out_nodes;     // kinds of which a node is an out variant
   std::unordered_set<std::string> native_nodes;  // kinds of which a node is native
-  Report report;                                 // after the last call; its nodes are in the order of time_per_node
+  Report report;  // after the last call; its nodes are in the order of time_per_node
 };
 
 namespace detail {
@@ -62,7 +62,8 @@ inline void check_benchmark(const std::vector<std::vector<c10::IValue>>& args_li
                         " of keyword arguments; expected as many, or no keyword arguments at all.");
   }
   if (warmup_runs < 0 || main_runs < 1) {
-    throw ArgumentError("A benchmark needs at least one timed run and no negative number of runs to warm up.");
+    throw ArgumentError(
+        "A benchmark needs at least one timed run and no negative number of runs to warm up.");
   }
 }
 
@@ -108,9 +109,9 @@ inline void collect_nodes(const ModuleContent& content, const TimingObserver& ob
 
 }  // namespace detail
 
-// Times every node. Runs each list of arguments warmup_runs and then main_runs times on a runtime of its own; one
-// clock reading before and after each node is part of the times. kwargs_list is empty or as long as args_list.
-// Throws ArgumentError and what the model throws.
+// Times every node. Runs each list of arguments warmup_runs and then main_runs times on a runtime of its own;
+// one clock reading before and after each node is part of the times. kwargs_list is empty or as long as
+// args_list. Throws ArgumentError and what the model throws.
 template <memory::Planner P = memory::LinearScan>
 IndividualMetrics benchmark_individual_ops(const StaticModule& module,
                                            const std::vector<std::vector<c10::IValue>>& args_list,
@@ -136,7 +137,9 @@ IndividualMetrics benchmark_individual_ops(const StaticModule& module,
   });
   const double calls = static_cast<double>(args_list.size()) * main_runs;
   const TimingObserver& observer = runtime.observer();
-  const auto phase = [&](Phase which) { return observer.phase_ns[static_cast<std::size_t>(which)] / calls / 1e6; };
+  const auto phase = [&](Phase which) {
+    return observer.phase_ns[static_cast<std::size_t>(which)] / calls / 1e6;
+  };
   metrics.setup_time = phase(Phase::setup);
   metrics.memory_alloc_time = phase(Phase::allocate);
   metrics.memory_dealloc_time = phase(Phase::release);
@@ -146,7 +149,8 @@ IndividualMetrics benchmark_individual_ops(const StaticModule& module,
   return metrics;
 }
 
-// Milliseconds of one call without an observer, the copy of the argument vector and the drop of the result included.
+// Milliseconds of one call without an observer, the copy of the argument vector and the drop of the result
+// included.
 template <memory::Planner P = memory::LinearScan>
 double benchmark_model(const StaticModule& module, const std::vector<std::vector<c10::IValue>>& args_list,
                        const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs) {
@@ -181,14 +185,16 @@ inline std::ostream& operator<<(std::ostream& out, const IndividualMetrics& metr
   }
   const std::size_t others = metrics.report.natives + metrics.report.fallbacks;
   out << std::setw(12) << 1e3 * metrics.total_time << " us in total\n"
-      << "Set-up: " << 1e3 * metrics.setup_time << " us\nMemory allocation: " << 1e3 * metrics.memory_alloc_time
+      << "Set-up: " << 1e3 * metrics.setup_time
+      << " us\nMemory allocation: " << 1e3 * metrics.memory_alloc_time
       << " us\nMemory release: " << 1e3 * metrics.memory_dealloc_time
       << " us\nOutput release: " << 1e3 * metrics.output_dealloc_time
-      << " us\nFirst call: " << 1e3 * metrics.first_iter_time << " us\nMemory managed: " << metrics.report.arena_bytes
-      << " bytes, lower bound " << metrics.report.lower_bound_bytes << ", without reuse "
-      << metrics.report.no_reuse_bytes << "\nNodes: " << metrics.total_nodes_count << ", out variants "
-      << metrics.out_nodes_count << ", native " << others - metrics.report.fallbacks << ", fallback "
-      << metrics.report.fallbacks << '\n';
+      << " us\nFirst call: " << 1e3 * metrics.first_iter_time
+      << " us\nMemory managed: " << metrics.report.arena_bytes << " bytes, lower bound "
+      << metrics.report.lower_bound_bytes << ", without reuse " << metrics.report.no_reuse_bytes
+      << "\nNodes: " << metrics.total_nodes_count << ", out variants " << metrics.out_nodes_count
+      << ", native " << others - metrics.report.fallbacks << ", fallback " << metrics.report.fallbacks
+      << '\n';
   out.precision(precision);
   out.flags(flags);
   return out;

@@ -18,7 +18,10 @@ namespace sr {
 class BlockAnalysis {
  public:
   BlockAnalysis(const torch::jit::Graph& graph, const SlotTable& slots, const AliasAnalysis& aliases)
-      : slots_(slots), aliases_(aliases), definition_(slots.count), last_read_(slots.count, 0),
+      : slots_(slots),
+        aliases_(aliases),
+        definition_(slots.count),
+        last_read_(slots.count, 0),
         last_alias_read_(slots.count, 0) {
     index(graph.block());
     read(graph.block());
@@ -44,7 +47,8 @@ class BlockAnalysis {
           ManagedValue value{slot, step, std::max(last_alias_read_[slot], step + 1)};
           if (i == 0) value.reuses = reusable_input(node, value, managed_index, info);
           info.managed.push_back(value);
-        } else if (made_here && is_top && recycle_outputs && aliases_.reason(slot) == AliasAnalysis::kReturned) {
+        } else if (made_here && is_top && recycle_outputs &&
+                   aliases_.reason(slot) == AliasAnalysis::kReturned) {
           info.recycled.push_back(slot);
           for (BlockOutput& output : info.outputs) output.moves &= output.slot != slot;
         } else {
@@ -62,7 +66,8 @@ class BlockAnalysis {
   };
 
   void index(const torch::jit::Block* block) {
-    for (const torch::jit::Value* input : block->inputs()) definition_[slots_.of.at(input)] = {block, false, 0};
+    for (const torch::jit::Value* input : block->inputs())
+      definition_[slots_.of.at(input)] = {block, false, 0};
     memory::Step step = 0;
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -75,8 +80,8 @@ class BlockAnalysis {
     }
   }
 
-  // Every read counts for the value itself and for each value whose bytes it may share; a read inside a sub-block
-  // counts at the node that owns the sub-block.
+  // Every read counts for the value itself and for each value whose bytes it may share; a read inside a
+  // sub-block counts at the node that owns the sub-block.
   void read(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -142,8 +147,9 @@ class BlockAnalysis {
   const SlotTable& slots_;
   const AliasAnalysis& aliases_;
   std::vector<Definition> definition_;
-  std::vector<memory::Step> last_read_;        // half-open end of the slot's own reads, 0: never
-  std::vector<memory::Step> last_alias_read_;  // the same for reads through any alias, for out-variant outputs
+  std::vector<memory::Step> last_read_;  // half-open end of the slot's own reads, 0: never
+  std::vector<memory::Step>
+      last_alias_read_;  // the same for reads through any alias, for out-variant outputs
   std::unordered_map<const torch::jit::Node*, memory::Step> step_of_;
 };
 

@@ -1,4 +1,5 @@
-// One block of a prepared graph: its nodes in run order, and who lives how long. Immutable, shared by all threads.
+// One block of a prepared graph: its nodes in run order, and who lives how long. Immutable, shared by all
+// threads.
 #pragma once
 
 #include <string>
@@ -27,8 +28,10 @@ struct BlockInfo {
   std::vector<Slot> inputs;
   std::vector<BlockOutput> outputs;
   std::vector<ManagedValue> managed;
-  std::vector<Slot> recycled;  // top block: out-variant outputs the caller gets, kept under manage_output_tensors
-  std::vector<Slot> cleared;   // what else holds a reference when the block ends; nodes clear their dying slots
+  std::vector<Slot>
+      recycled;  // top block: out-variant outputs the caller gets, kept under manage_output_tensors
+  std::vector<Slot>
+      cleared;  // what else holds a reference when the block ends; nodes clear their dying slots
 };
 
 }  // namespace sr

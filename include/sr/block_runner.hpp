@@ -20,8 +20,8 @@ class BlockRunner {
   BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, Observer& observer, bool optimize)
       : info_(&info), index_(index), frame_(&frame), observer_(&observer), arena_(info, frame, optimize) {}
 
-  // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes throw,
-  // after everything the block held has been released; a c10::Error says which node it was.
+  // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes
+  // throw, after everything the block held has been released; a c10::Error says which node it was.
   void run() {
     std::size_t step = 0;
     try {

@@ -9,8 +9,8 @@
 
 namespace sr {
 
-// Debug builds check every plan with memory::validate before it is used; release builds trust the planners, which
-// the tests check. -DSR_CHECK_PLANS=1 turns the check on in any build.
+// Debug builds check every plan with memory::validate before it is used; release builds trust the planners,
+// which the tests check. -DSR_CHECK_PLANS=1 turns the check on in any build.
 #ifndef SR_CHECK_PLANS
 #ifdef NDEBUG
 #define SR_CHECK_PLANS 0

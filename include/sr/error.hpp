@@ -2,10 +2,10 @@
 // keep working; an exception thrown by an operator is never wrapped in one of these.
 #pragma once
 
-#include <c10/util/Exception.h>
-
 #include <source_location>
 #include <string>
+
+#include <c10/util/Exception.h>
 
 namespace sr {
 

@@ -1,4 +1,5 @@
-// Serialises what the metadata of a node's outputs can depend on, and compares it with the inputs of another run.
+// Serialises what the metadata of a node's outputs can depend on, and compares it with the inputs of another
+// run.
 #pragma once
 
 #include <bit>
@@ -14,16 +15,18 @@ namespace sr {
 
 namespace detail {
 
-// A plain CPU tensor with sizes and strides: what kernels called through raw out= arguments can be trusted with.
+// A plain CPU tensor with sizes and strides: what kernels called through raw out= arguments can be trusted
+// with.
 inline bool is_plain(const c10::TensorImpl* impl) {
   return impl->layout() == at::kStrided && impl->device_type() == at::kCPU && !impl->is_python_dispatch() &&
-         !impl->key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
-                                                       c10::DispatchKey::ZeroTensor})) &&
+         !impl->key_set().has_any(c10::DispatchKeySet(
+             {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor})) &&
          !impl->key_set().has_backend(c10::BackendComponent::MetaBit) &&
          !isQIntType(c10::typeMetaToScalarType(impl->dtype()));
 }
 
-// Calls sink(word, decides_category) for each word of the description; false: not describable, nothing is known.
+// Calls sink(word, decides_category) for each word of the description; false: not describable, nothing is
+// known.
 template <class Sink>
 bool describe(const at::Tensor& tensor, Sink& sink) {
   if (!tensor.defined()) return sink(-1, true);
@@ -113,8 +116,9 @@ bool describe_inputs(const NodeView& view, Sink& sink) {
 
 }  // namespace detail
 
-// Remembers the inputs of a run that is about to make its outputs anew. False: they hold something that can not be
-// compared (sparse or quantized tensors, dictionaries, objects), so every run has to start from nothing.
+// Remembers the inputs of a run that is about to make its outputs anew. False: they hold something that can
+// not be compared (sparse or quantized tensors, dictionaries, objects), so every run has to start from
+// nothing.
 inline bool record_inputs(const NodeView& view, NodeState& state) {
   state.exact.clear();
   state.category.clear();
@@ -129,7 +133,8 @@ inline NodeState::Change compare_inputs(const NodeView& view, const NodeState& s
   detail::ExactMatcher exact{state.exact.begin(), state.exact.end()};
   if (detail::describe_inputs(view, exact) && exact.next == exact.end) return NodeState::Change::none;
   detail::CategoryMatcher category{state.category.begin(), state.category.end()};
-  if (detail::describe_inputs(view, category) && category.next == category.end) return NodeState::Change::sizes;
+  if (detail::describe_inputs(view, category) && category.next == category.end)
+    return NodeState::Change::sizes;
   return NodeState::Change::everything;
 }
 

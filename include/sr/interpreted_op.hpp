@@ -1,5 +1,5 @@
-// The fallback: LibTorch's own operator on boxed arguments, and the out variant every ATen op with an `.out` overload
-// gets without a functor of ours. State of one node, owned by the module, read by all its threads.
+// The fallback: LibTorch's own operator on boxed arguments, and the out variant every ATen op with an `.out`
+// overload gets without a functor of ours. State of one node, owned by the module, read by all its threads.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace sr {
 
 struct InterpretedOp {
   torch::jit::Operation operation{nullptr};
-  std::optional<c10::OperatorHandle> out_overload;   // generic out variant
-  std::unique_ptr<torch::jit::Code> forked;          // body of prim::fork
+  std::optional<c10::OperatorHandle> out_overload;  // generic out variant
+  std::unique_ptr<torch::jit::Code> forked;         // body of prim::fork
 
   static void run_fallback(const void*, NodeView& view) {
     run_interpreted(view);
@@ -36,7 +36,9 @@ struct InterpretedOp {
     }
   }
 
-  static void run_generic_out(const void* op, NodeView& view) { run_out_variant(view, &call_out_overload, op); }
+  static void run_generic_out(const void* op, NodeView& view) {
+    run_out_variant(view, &call_out_overload, op);
+  }
 
   static void call_out_overload(const void* op, NodeView& view) {
     torch::jit::Stack& stack = view.frame().stack;
@@ -65,11 +67,13 @@ struct InterpretedOp {
 
 namespace detail {
 
-// The overload of the node's op that takes the same arguments and then one tensor to write for each tensor returned.
-// Overloads LibTorch generates by calling the functional op and copying are left out: they would only add a copy.
+// The overload of the node's op that takes the same arguments and then one tensor to write for each tensor
+// returned. Overloads LibTorch generates by calling the functional op and copying are left out: they would
+// only add a copy.
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
-  if (schema == nullptr || node.kind().is_prim() || schema->is_vararg() || schema->is_varret()) return std::nullopt;
+  if (schema == nullptr || node.kind().is_prim() || schema->is_vararg() || schema->is_varret())
+    return std::nullopt;
   if (!c10::Dispatcher::singleton().findSchema(schema->operator_name())) return std::nullopt;
   const auto is_tensor = [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::TensorType;

@@ -24,7 +24,8 @@ inline torch::jit::Module parse_archive(const std::string& bytes, const std::str
   try {
     return torch::jit::load(stream, c10::Device(c10::kCPU));
   } catch (const std::exception& error) {
-    throw LoadError(name + " is an intact archive that LibTorch can not load as TorchScript: " + error.what());
+    throw LoadError(name +
+                    " is an intact archive that LibTorch can not load as TorchScript: " + error.what());
   }
 }
 
@@ -46,12 +47,13 @@ inline torch::jit::Module load_module(const std::string& path) {
   if (size > 0) bytes.resize(static_cast<std::size_t>(size));
   file.seekg(0);
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file) throw LoadError(path + " could not be read to its end; expected a file written by torch.jit.save.");
+  if (!file)
+    throw LoadError(path + " could not be read to its end; expected a file written by torch.jit.save.");
   return detail::parse_archive(bytes, path);
 }
 
-// Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file that is
-// missing, truncated, damaged or something else, and what the constructor of StaticModule throws.
+// Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file
+// that is missing, truncated, damaged or something else, and what the constructor of StaticModule throws.
 inline StaticModule load(const std::string& path, const StaticModuleOptions& options = {}) {
   return StaticModule(load_module(path), options);
 }

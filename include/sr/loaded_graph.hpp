@@ -1,4 +1,5 @@
-// From the caller's Module or Graph to a private, frozen, functionalised graph. Nothing of the caller's is changed.
+// From the caller's Module or Graph to a private, frozen, functionalised graph. Nothing of the caller's is
+// changed.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ namespace sr {
 struct LoadedGraph {
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;  // of a call, without `self`
-  c10::IValue self;            // the private module when the graph still reads or writes attributes, else None
+  c10::IValue self;  // the private module when the graph still reads or writes attributes, else None
 };
 
 namespace detail {
@@ -47,13 +48,15 @@ inline torch::jit::Module freeze(const torch::jit::Module& module) {
   try {
     return torch::jit::freeze_module(copy);
   } catch (const std::exception&) {
-    // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they run with
-    // their attributes read at run time.
+    // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they
+    // run with their attributes read at run time.
     return copy;
   }
 }
 
-inline bool returns_several(const torch::jit::Graph& graph) { return graph.outputs().size() != 1; }
+inline bool returns_several(const torch::jit::Graph& graph) {
+  return graph.outputs().size() != 1;
+}
 
 }  // namespace detail
 

@@ -1,5 +1,5 @@
-// What a runtime remembers of the last run of one out-variant node: enough to know whether the output tensors that
-// are still in its slots have the right dtype, sizes and strides as they stand.
+// What a runtime remembers of the last run of one out-variant node: enough to know whether the output tensors
+// that are still in its slots have the right dtype, sizes and strides as they stand.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@ namespace sr {
 
 // What the library may assume of an op.
 struct OutTraits {
-  // A native op whose results are new tensors, never an input or a view of one, whatever its schema leaves open.
+  // A native op whose results are new tensors, never an input or a view of one, whatever its schema leaves
+  // open.
   bool makes_new_tensor = false;
   // The sizes of the outputs depend on data (nonzero): always shrink the outputs before the call.
   bool data_dependent_shape = false;
-  // The kernel gives an output that was shrunk to no elements the strides the functional call would give it, whatever
-  // the strides of the inputs (structured kernels, TensorIterator). Without it that is only assumed for contiguous
-  // inputs and outputs.
+  // The kernel gives an output that was shrunk to no elements the strides the functional call would give it,
+  // whatever the strides of the inputs (structured kernels, TensorIterator). Without it that is only assumed
+  // for contiguous inputs and outputs.
   bool keeps_strides = false;
-  // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have the same
-  // dtype, sizes and strides; -1: none.
+  // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have
+  // the same dtype, sizes and strides; -1: none.
   std::int8_t writes_in_place = -1;
 };
 
@@ -42,9 +43,9 @@ struct NodeState {
     everything  // nothing may be assumed: make the outputs anew with the interpreter's own operator
   };
 
-  bool valid = false;           // false: never ran, or the last run threw
-  bool all_contiguous = false;  // all tensor inputs of the last run
-  bool placed_in_place = false;  // the planner put output 0 on the bytes of a dying input
+  bool valid = false;                          // false: never ran, or the last run threw
+  bool all_contiguous = false;                 // all tensor inputs of the last run
+  bool placed_in_place = false;                // the planner put output 0 on the bytes of a dying input
   c10::SmallVector<std::int64_t, 16> exact;    // serialised metadata and values of the dynamic inputs
   c10::SmallVector<std::int64_t, 8> category;  // the part of it that dtypes and memory formats depend on
   c10::SmallVector<TensorMetadata, 1> outputs;

@@ -3,7 +3,8 @@
 //   struct LeakyRelu {
 //     void operator()(const at::Tensor& self, const at::Scalar& slope, at::Tensor& out) const { ... }
 //   };
-//   inline const OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", LeakyRelu> leaky_relu;
+//   inline const OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", LeakyRelu>
+//   leaky_relu;
 #pragma once
 
 #include <tuple>
@@ -74,7 +75,8 @@ OpEntry make_entry(std::string_view literal, const Schema& schema, NodeKind kind
 template <class Functor, std::size_t Inputs, std::size_t Outputs>
 struct OutCall {
   template <std::size_t... I, std::size_t... O>
-  static void call(const Functor& functor, NodeView& view, std::index_sequence<I...>, std::index_sequence<O...>) {
+  static void call(const Functor& functor, NodeView& view, std::index_sequence<I...>,
+                   std::index_sequence<O...>) {
     functor(ArgumentFor<ParameterAt<Functor, I>>(view.input(I)).get()..., view.output(O).toTensor()...);
   }
   static void typed(const void* op, NodeView& view) {
@@ -97,10 +99,11 @@ struct NativeCall {
 
 }  // namespace detail
 
-// An op that writes its tensor results into tensors it is given: `void operator()(arguments..., at::Tensor& out...)
-// const`. Its outputs may be placed by the memory planner, so they never alias an input. The functor is stateless; it
-// may have `static constexpr OutTraits traits` and `static bool accepts(const torch::jit::Node&)`.
-// Throws RegistryError from the static initialiser when another functor has the schema's key.
+// An op that writes its tensor results into tensors it is given: `void operator()(arguments..., at::Tensor&
+// out...) const`. Its outputs may be placed by the memory planner, so they never alias an input. The functor
+// is stateless; it may have `static constexpr OutTraits traits` and `static bool accepts(const
+// torch::jit::Node&)`. Throws RegistryError from the static initialiser when another functor has the schema's
+// key.
 template <FixedString Literal, class Functor>
 struct OutVariant {
   static constexpr Schema schema = parse_schema(Literal.view());
@@ -127,16 +130,16 @@ struct OutVariant {
 };
 
 // An op that returns its one result, as upstream's native functions: views, containers, numbers.
-// `Result operator()(arguments...) const`. What may alias what is read off the alias annotations of the schema.
+// `Result operator()(arguments...) const`. What may alias what is read off the alias annotations of the
+// schema.
 template <FixedString Literal, class Functor>
 struct Native {
   static constexpr Schema schema = parse_schema(Literal.view());
   static_assert(schema.return_count == 1, "a native op with a typed functor returns one value; use NodeOp");
   static_assert(detail::CallOf<Functor>::count == schema.argument_count,
                 "the functor does not have one parameter for each argument of the schema");
-  static_assert(
-      detail::parameters_fit<Functor>(schema, std::make_index_sequence<schema.argument_count>{}),
-      "a parameter of the functor does not take the type the schema gives that argument");
+  static_assert(detail::parameters_fit<Functor>(schema, std::make_index_sequence<schema.argument_count>{}),
+                "a parameter of the functor does not take the type the schema gives that argument");
   static_assert(std::is_empty_v<Functor>, "a functor is shared by all threads and may hold no state");
 
   Native() {

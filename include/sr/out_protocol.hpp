@@ -1,5 +1,5 @@
-// How an out variant is run, for all ops in one place: the first run lets the interpreter's own operator make the
-// outputs, later runs write into them, and whatever could change their dtype or layout makes them anew.
+// How an out variant is run, for all ops in one place: the first run lets the interpreter's own operator make
+// the outputs, later runs write into them, and whatever could change their dtype or layout makes them anew.
 #pragma once
 
 #include <vector>
@@ -46,7 +46,8 @@ inline bool shares_storage(const c10::StorageImpl* storage, const c10::IValue& v
   return false;
 }
 
-// An out variant promises fresh outputs; the functional operator that makes them first may have returned an input.
+// An out variant promises fresh outputs; the functional operator that makes them first may have returned an
+// input.
 inline void own_outputs(NodeView& view) {
   for (std::size_t o = 0; o < view.output_count(); ++o) {
     if (!view.output(o).isTensor()) continue;
@@ -101,8 +102,8 @@ inline bool may_resize(const NodeView& view, const NodeState& state) {
 
 }  // namespace detail
 
-// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots, which hold tensors of the
-// right dtype: with the right sizes and strides already, or with no elements.
+// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots, which hold tensors
+// of the right dtype: with the right sizes and strides already, or with no elements.
 inline void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {
   NodeState& state = view.state();
   NodeState::Change change = compare_inputs(view, state);
@@ -113,14 +114,16 @@ inline void run_out_variant(NodeView& view, void (*call)(const void* op, NodeVie
     detail::make_outputs_anew(view, state);
     return;
   }
-  const bool shrink_first = change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
+  const bool shrink_first =
+      change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
   const std::size_t outputs = view.output_count();
   for (std::size_t i = 0; i < outputs; ++i) {
     c10::IValue& output = view.output(i);
     if (!output.isTensor()) {
       output = detail::empty_like(state.outputs[i]);
     } else if (output.toTensor().scalar_type() != state.outputs[i].dtype) {
-      output = detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
+      output =
+          detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
     }
     if (shrink_first || !state.outputs[i].matches(output.toTensor())) detail::shrink(output.toTensor());
   }

@@ -5,8 +5,9 @@ namespace sr {
 
 class NodeView;
 
-// `op` points to the functor, or to whatever state `run` needs; it is const and shared by all threads, and must
-// outlive every module prepared with it (functors are static, the fallback's state belongs to the module).
+// `op` points to the functor, or to whatever state `run` needs; it is const and shared by all threads, and
+// must outlive every module prepared with it (functors are static, the fallback's state belongs to the
+// module).
 struct ProcessedFunction {
   void (*run)(const void* op, NodeView& node) = nullptr;
   const void* op = nullptr;

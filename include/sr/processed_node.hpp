@@ -22,21 +22,21 @@ enum class NodeKind : std::uint8_t { out_variant, native, fallback };
 struct ProcessedNode {
   ProcessedFunction function;
   std::vector<Slot> inputs;
-  std::vector<Slot> dying;        // slots nobody reads after this node, cleared as soon as it has run
+  std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants
   // Positions of managed inputs of a fallback op whose schema promises fresh outputs: the promise is checked.
   std::vector<std::uint32_t> guarded_inputs;
   Slot first_output = 0;
   std::uint32_t output_count = 0;
-  std::uint32_t state = 0;        // index of this node's NodeState in a frame
+  std::uint32_t state = 0;                // index of this node's NodeState in a frame
   std::vector<std::uint32_t> sub_blocks;  // indices into the module's blocks
   std::vector<std::vector<Slot>> sub_block_inputs;
   NodeKind kind = NodeKind::fallback;
-  bool takes_count = false;       // the interpreter's operator wants the number of inputs on top of its stack
+  bool takes_count = false;  // the interpreter's operator wants the number of inputs on top of its stack
   OutTraits traits;
-  const torch::jit::Node* node = nullptr;               // belongs to the module's graph
-  torch::jit::Operation* interpreter = nullptr;         // LibTorch's implementation; null for control flow
-  std::string functor;                                  // name of the functor chosen, for reports
+  const torch::jit::Node* node = nullptr;        // belongs to the module's graph
+  torch::jit::Operation* interpreter = nullptr;  // LibTorch's implementation; null for control flow
+  std::string functor;                           // name of the functor chosen, for reports
 };
 
 // What one run of one runtime works on. Owned by a StaticRuntime; ops see it through NodeView.

@@ -1,5 +1,5 @@
-// What a runtime can say about itself: which path each node takes and why, what is managed and why not, and how much
-// memory that takes.
+// What a runtime can say about itself: which path each node takes and why, what is managed and why not, and
+// how much memory that takes.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace sr {
 // The memory of one block as it stands; all sizes in bytes, 0 before the first run.
 struct BlockMemory {
   memory::Bytes arena = 0;
-  memory::Bytes lower_bound = 0;  // most bytes alive at once
-  memory::Bytes no_reuse = 0;     // sum over all managed tensors
+  memory::Bytes lower_bound = 0;          // most bytes alive at once
+  memory::Bytes no_reuse = 0;             // sum over all managed tensors
   std::vector<memory::Request> requests;  // one for each managed value of the block
   memory::Layout layout;
 };
@@ -30,21 +30,21 @@ struct BlockMemory {
 struct ValueReport {
   std::string name;
   bool managed = false;
-  std::string why_not;                 // for outputs of out variants that are not managed
-  memory::Bytes bytes = 0;             // planned size, when managed
+  std::string why_not;      // for outputs of out variants that are not managed
+  memory::Bytes bytes = 0;  // planned size, when managed
   memory::Bytes offset = 0;
-  memory::Step first = 0, last = 0;    // half-open lifetime in steps of the block
+  memory::Step first = 0, last = 0;  // half-open lifetime in steps of the block
 };
 
 struct NodeReport {
   std::size_t block = 0;
   std::size_t index = 0;
-  std::string key;       // "aten::add.Tensor"
-  std::string text;      // the node as IR
-  std::string source;    // "file:line", empty when unknown
+  std::string key;     // "aten::add.Tensor"
+  std::string text;    // the node as IR
+  std::string source;  // "file:line", empty when unknown
   NodeKind path = NodeKind::fallback;
   std::string functor;
-  std::string why;       // why this path, in a sentence
+  std::string why;  // why this path, in a sentence
   std::vector<ValueReport> outputs;
 };
 
@@ -62,9 +62,12 @@ struct Report {
 
 inline const char* name_of(NodeKind kind) {
   switch (kind) {
-    case NodeKind::out_variant: return "out";
-    case NodeKind::native: return "native";
-    case NodeKind::fallback: return "fallback";
+    case NodeKind::out_variant:
+      return "out";
+    case NodeKind::native:
+      return "native";
+    case NodeKind::fallback:
+      return "fallback";
   }
   return "?";
 }
@@ -87,11 +90,13 @@ inline std::string why_this_path(const ProcessedNode& node, const ModuleContent&
     case NodeKind::out_variant:
       return "writes its results into planned tensors through " + node.functor + ".";
     case NodeKind::native:
-      return "returns a view, a container, a number or a value that is not a new tensor; run by " + node.functor + ".";
+      return "returns a view, a container, a number or a value that is not a new tensor; run by " +
+             node.functor + ".";
     case NodeKind::fallback:
       if (!content.options.enable_out_variant) return "out variants are switched off.";
       if (node.node->kind() == c10::prim::fork) return "its body runs in LibTorch's interpreter.";
-      return "no functor is registered for " + key_of(*node.node) + " and it has no `.out` overload of its own.";
+      return "no functor is registered for " + key_of(*node.node) +
+             " and it has no `.out` overload of its own.";
   }
   return {};
 }
@@ -126,7 +131,8 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
     if (!to.defined() || to.scalar_type() != from.scalar_type() || !to.sizes().equals(from.sizes())) {
       throw ArgumentError("Output tensor " + std::to_string(used) + " given to run_into is " +
                           (to.defined() ? c10::str(to.scalar_type(), to.sizes()) : std::string("undefined")) +
-                          ", but the model returns " + c10::str(from.scalar_type(), from.sizes()) + " there.");
+                          ", but the model returns " + c10::str(from.scalar_type(), from.sizes()) +
+                          " there.");
     }
     to.copy_(from);
     ++used;
@@ -142,7 +148,8 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
 }  // namespace detail
 
 // `memory` has one element for each block; may be empty for a module that has not run.
-inline Report make_report(const ModuleContent& content, std::string planner, std::vector<BlockMemory> memory) {
+inline Report make_report(const ModuleContent& content, std::string planner,
+                          std::vector<BlockMemory> memory) {
   Report report;
   report.planner = std::move(planner);
   memory.resize(content.blocks.size());
@@ -187,7 +194,8 @@ inline std::ostream& operator<<(std::ostream& out, const Report& report) {
       << "arena (" << report.planner << "): " << report.arena_bytes << " bytes, lower bound "
       << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes << '\n';
   for (const NodeReport& node : report.nodes) {
-    out << "  [" << node.block << '.' << node.index << "] " << name_of(node.path) << "  " << node.text << '\n';
+    out << "  [" << node.block << '.' << node.index << "] " << name_of(node.path) << "  " << node.text
+        << '\n';
     if (node.path == NodeKind::fallback) out << "        " << node.why << '\n';
     for (const ValueReport& value : node.outputs) {
       if (value.managed) {

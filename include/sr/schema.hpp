@@ -1,6 +1,7 @@
-// Operator schemas, parsed at compile time: "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor".
-// The grammar is the one of LibTorch's native_functions.yaml. A plain constexpr function fills a fixed-size value; a
-// mistake in a literal calls a function that is not constexpr, so that the compiler prints its sentence.
+// Operator schemas, parsed at compile time: "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)
+// -> Tensor". The grammar is the one of LibTorch's native_functions.yaml. A plain constexpr function fills a
+// fixed-size value; a mistake in a literal calls a function that is not constexpr, so that the compiler
+// prints its sentence.
 #pragma once
 
 #include <array>
@@ -51,7 +52,8 @@ struct Schema {
 
 namespace detail {
 
-// Not constexpr on purpose: reaching it while a schema literal is parsed is a compile error that shows the message.
+// Not constexpr on purpose: reaching it while a schema literal is parsed is a compile error that shows the
+// message.
 inline void schema_error(const char* /*message*/) {}
 
 constexpr std::string_view trim(std::string_view text) {
@@ -125,7 +127,8 @@ constexpr SchemaArgument parse_argument(std::string_view text) {
   argument.type = trim(declared.substr(0, space));
   if (const std::size_t annotation = argument.type.find('('); annotation != std::string_view::npos) {
     const std::size_t end = after_closing(argument.type, annotation);
-    argument.is_written = argument.type.substr(annotation, end - annotation).find('!') != std::string_view::npos;
+    argument.is_written =
+        argument.type.substr(annotation, end - annotation).find('!') != std::string_view::npos;
     // "Tensor(a)" is a Tensor; lists of annotated tensors keep their spelling and are passed as they are.
     if (end == argument.type.size()) argument.type = argument.type.substr(0, annotation);
   }

@@ -55,8 +55,8 @@ inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& trait
 
 }  // namespace detail
 
-// Chooses for every node; `reasons` collects a sentence for each one that can not be run at all. The interpreted ops
-// it makes live in `interpreted`, whose elements must not move.
+// Chooses for every node; `reasons` collects a sentence for each one that can not be run at all. The
+// interpreted ops it makes live in `interpreted`, whose elements must not move.
 class Selector {
  public:
   Selector(const StaticModuleOptions& options, std::deque<InterpretedOp>& interpreted,
@@ -111,7 +111,8 @@ class Selector {
     chosen.functor = entry.functor;
   }
 
-  // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself inlines).
+  // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
+  // inlines).
   InterpretedOp* make_interpreted(const torch::jit::Node& node) {
     if (node.kind() == c10::prim::fork) {
       InterpretedOp& op = interpreted_.emplace_back();

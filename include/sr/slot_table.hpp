@@ -1,4 +1,5 @@
-// The layout of a runtime's table of values: [constants | graph inputs | outputs and block inputs, depth first].
+// The layout of a runtime's table of values: [constants | graph inputs | outputs and block inputs, depth
+// first].
 #pragma once
 
 #include <unordered_map>

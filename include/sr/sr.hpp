@@ -1,4 +1,5 @@
-// The whole of sr except its operators: include <sr/ops/all.hpp> in one source file, or link the compiled operators.
+// The whole of sr except its operators: include <sr/ops/all.hpp> in one source file, or link the compiled
+// operators.
 #pragma once
 
 #include <sr/load.hpp>

@@ -1,5 +1,5 @@
-// A model made ready to run: graph, constants, one function per node, lifetimes. Immutable; copies of the handle share
-// the same content, and whoever runs it shares its ownership.
+// A model made ready to run: graph, constants, one function per node, lifetimes. Immutable; copies of the
+// handle share the same content, and whoever runs it shares its ownership.
 #pragma once
 
 #include <deque>
@@ -39,7 +39,8 @@ struct ModuleContent {
   ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
  private:
-  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& slots, Selector& selector, KindOf& kinds);
+  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& slots, Selector& selector,
+                           KindOf& kinds);
   void check_constants() const;
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
@@ -47,17 +48,19 @@ struct ModuleContent {
 
 class StaticModule {
  public:
-  // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node that
-  // can not run (or, under options.strict, that needs the interpreter).
+  // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node
+  // that can not run (or, under options.strict, that needs the interpreter).
   explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {})
       : StaticModule(load_graph(module), options) {}
-  explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options = {})
+  explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
+                        const StaticModuleOptions& options = {})
       : StaticModule(load_graph(graph), options) {}
   StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
       : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
         idle_(std::make_shared<IdleRuntimes>()) {}
 
-  // Runs the model on a runtime of the module's own; safe from any number of threads. Defined in static_runtime.hpp.
+  // Runs the model on a runtime of the module's own; safe from any number of threads. Defined in
+  // static_runtime.hpp.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
   const std::shared_ptr<const ModuleContent>& content() const { return content_; }
@@ -76,11 +79,14 @@ class StaticModule {
 };
 
 inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
-    : options(chosen_options), graph(std::move(loaded.graph)), schema(std::move(loaded.schema)),
+    : options(chosen_options),
+      graph(std::move(loaded.graph)),
+      schema(std::move(loaded.schema)),
       self(std::move(loaded.self)) {
   if (registry().empty()) {
     throw RegistryError(
-        "No operator is registered. Include <sr/ops/all.hpp> in one source file of the program, or link the compiled "
+        "No operator is registered. Include <sr/ops/all.hpp> in one source file of the program, or link the "
+        "compiled "
         "operators (sr_ops_dep in Meson).");
   }
   const SlotTable slots(*graph, self);
@@ -105,7 +111,8 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
       for (std::uint32_t input : node.dynamic_inputs) {
         const auto& origins = aliases.origins(node.inputs[input]);
         const bool promised = aliases.origins(node.first_output).empty();
-        if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) { return aliases.reason(slot).empty(); })) {
+        if (promised && std::any_of(origins.begin(), origins.end(),
+                                    [&](Slot slot) { return aliases.reason(slot).empty(); })) {
           node.guarded_inputs.push_back(input);
         }
       }
@@ -146,8 +153,8 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
     if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
     if (chosen.kind == NodeKind::fallback && options.strict) {
-      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " + detail::place_of(*node) +
-                          " has no functor of sr and no `.out` overload.");
+      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " +
+                          detail::place_of(*node) + " has no functor of sr and no `.out` overload.");
     }
     nodes.push_back(std::move(processed));
   }
@@ -165,8 +172,9 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
 inline void ModuleContent::check_constants() const {
   for (const c10::IValue& constant : constants) {
     if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
-      throw UnsupportedOp("The model holds a weight on " + constant.toTensor().device().str() +
-                          ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
+      throw UnsupportedOp(
+          "The model holds a weight on " + constant.toTensor().device().str() +
+          ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
     }
   }
 }

@@ -35,34 +35,36 @@ class StaticRuntime {
   explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
       : state_(std::make_unique<State>(std::move(content))) {}
 
-  // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what operators throw.
+  // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
+  // operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
     return state_->call(args, &kwargs);
   }
 
   // Positional arguments without a vector: tensors, numbers, anything an IValue is made of.
   template <class... Args>
-    requires(sizeof...(Args) > 0 && (std::is_constructible_v<c10::IValue, Args &&> && ...))
-  c10::IValue operator()(Args&&... args) {
+  requires(sizeof...(Args) > 0 && (std::is_constructible_v<c10::IValue, Args&&> && ...)) c10::IValue
+  operator()(Args&&... args) {
     c10::IValue values[] = {c10::IValue(std::forward<Args>(args))...};
     return state_->call(values, nullptr);
   }
 
-  // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order; their
-  // dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
+  // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
+  // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
     std::vector<c10::IValue> values(args.begin(), args.end());
     const c10::IValue result = state_->call(values, nullptr);
     std::size_t used = 0;
     detail::copy_results(result, outputs, used);
     if (used != outputs.size()) {
-      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) + " output tensors, but the model returns " +
-                          std::to_string(used) + ".");
+      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
+                          " output tensors, but the model returns " + std::to_string(used) + ".");
     }
   }
 
   // The parent graph runs inline on the caller; the future is complete on return. Exceptions travel in it.
-  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                    const KeywordArgs& kwargs = {}) {
     auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
     try {
       future->markCompleted(state_->call(args, &kwargs));
@@ -130,12 +132,19 @@ class StaticRuntime {
       if (content->options.manage_output_tensors) top.recycle_outputs();
       observer.end(Phase::setup);
       top.run();
-      c10::IValue result = take_results(top);
-      observer.begin(Phase::release);
-      top.finish();
-      observer.end(Phase::release);
-      return result;
+      const Finish finish{*this};
+      return take_results(top);
     }
+
+    // Releases what the call still holds, whether or not its results could be handed over.
+    struct Finish {
+      State& state;
+      ~Finish() {
+        state.observer.begin(Phase::release);
+        state.runners[0].finish();
+        state.observer.end(Phase::release);
+      }
+    };
 
     c10::IValue take_results(BlockRunner<Planner, Observer>& top) {
       const std::size_t count = content->blocks[0].outputs.size();
@@ -179,7 +188,8 @@ class StaticRuntime {
     explicit Entered(State& state) : state_(&state) {
       if (state.busy.exchange(true, std::memory_order_acquire)) {
         throw BusyError(
-            "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its own "
+            "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its "
+            "own "
             "(clone()), or call the StaticModule, which keeps a runtime for each caller.");
       }
     }

@@ -37,14 +37,15 @@ class ZipDirectory {
     const Location directory = find_directory();
     std::vector<ZipRecord> found;
     found.reserve(directory.count);
-    std::unordered_set<std::string_view> names;
+    std::unordered_set<std::string> names;
     std::uint64_t position = directory.offset;
     const std::uint64_t end = directory.offset + directory.size;
     for (std::uint64_t i = 0; i < directory.count; ++i) {
       found.push_back(read_entry(position, end));
-      const std::string_view name = found.back().name;
-      if (!names.insert(name).second)
-        damaged("the name '" + printable(name) + "' occurs twice in its directory");
+      if (!names.insert(lower_case(found.back().name)).second) {
+        damaged("the name '" + printable(found.back().name) +
+                "' occurs twice in its directory, perhaps in other case, which LibTorch does not tell apart");
+      }
     }
     if (position != end) damaged("its directory is longer than its entries");
     check_extents(found, directory.offset);
@@ -73,6 +74,12 @@ class ZipDirectory {
   static std::string printable(std::string_view name) {
     std::string text(name.substr(0, 120));
     for (char& c : text) c = (c < ' ' || c > '~') ? '?' : c;
+    return text;
+  }
+
+  static std::string lower_case(std::string_view name) {
+    std::string text(name);
+    for (char& c : text) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
     return text;
   }
 

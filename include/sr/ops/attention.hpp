@@ -10,19 +10,22 @@ namespace sr::ops {
 struct ScaledDotProductAttention {
   static constexpr OutTraits traits{.makes_new_tensor = true};
   at::Tensor operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                        const std::optional<at::Tensor>& mask, double dropout, bool causal, std::optional<double> scale,
-                        bool grouped) const {
+                        const std::optional<at::Tensor>& mask, double dropout, bool causal,
+                        std::optional<double> scale, bool grouped) const {
     return at::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale, grouped);
   }
 };
 
 // Out of training it hands on its input itself.
 struct Dropout {
-  at::Tensor operator()(const at::Tensor& input, double p, bool train) const { return at::dropout(input, p, train); }
+  at::Tensor operator()(const at::Tensor& input, double p, bool train) const {
+    return at::dropout(input, p, train);
+  }
 };
 
 inline const Native<
-    "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+    "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+    "float "
     "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
     ScaledDotProductAttention>
     scaled_dot_product_attention;

@@ -33,11 +33,20 @@ struct ListConstruct {
   void operator()(NodeView& node) const {
     const c10::TypePtr element = node.node().output()->type()->expectRef<c10::ListType>().getElementType();
     switch (element->kind()) {
-      case c10::TypeKind::TensorType: node.output(0) = typed_list<at::Tensor>(node); return;
-      case c10::TypeKind::IntType: node.output(0) = typed_list<std::int64_t>(node); return;
-      case c10::TypeKind::FloatType: node.output(0) = typed_list<double>(node); return;
-      case c10::TypeKind::BoolType: node.output(0) = typed_list<bool>(node); return;
-      default: break;
+      case c10::TypeKind::TensorType:
+        node.output(0) = typed_list<at::Tensor>(node);
+        return;
+      case c10::TypeKind::IntType:
+        node.output(0) = typed_list<std::int64_t>(node);
+        return;
+      case c10::TypeKind::FloatType:
+        node.output(0) = typed_list<double>(node);
+        return;
+      case c10::TypeKind::BoolType:
+        node.output(0) = typed_list<bool>(node);
+        return;
+      default:
+        break;
     }
     c10::impl::GenericList list(element);
     list.reserve(node.input_count());
@@ -60,7 +69,8 @@ struct DictConstruct {
   void operator()(NodeView& node) const {
     const auto& type = node.node().output()->type()->expectRef<c10::DictType>();
     c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
-    for (std::size_t i = 0; i + 1 < node.input_count(); i += 2) dict.insert_or_assign(node.input(i), node.input(i + 1));
+    for (std::size_t i = 0; i + 1 < node.input_count(); i += 2)
+      dict.insert_or_assign(node.input(i), node.input(i + 1));
     node.output(0) = std::move(dict);
   }
 };
@@ -68,8 +78,8 @@ struct DictConstruct {
 struct TupleUnpack {
   void operator()(NodeView& node) const {
     const auto& elements = node.input(0).toTupleRef().elements();
-    TORCH_CHECK(elements.size() == node.output_count(), "a tuple of ", elements.size(), " values is unpacked into ",
-                node.output_count());
+    TORCH_CHECK(elements.size() == node.output_count(), "a tuple of ", elements.size(),
+                " values is unpacked into ", node.output_count());
     for (std::size_t i = 0; i < elements.size(); ++i) node.output(i) = elements[i];
   }
 };
@@ -88,8 +98,8 @@ struct TupleIndex {
 struct ListUnpack {
   void operator()(NodeView& node) const {
     const auto list = node.input(0).toListRef();
-    TORCH_CHECK(list.size() == node.output_count(), "Expected ", node.output_count(), " elements in a list but found ",
-                list.size());
+    TORCH_CHECK(list.size() == node.output_count(), "Expected ", node.output_count(),
+                " elements in a list but found ", list.size());
     for (std::size_t i = 0; i < list.size(); ++i) node.output(i) = list[i];
   }
 };
@@ -112,8 +122,8 @@ struct SetAttr {
 struct CreateObject {
   void operator()(NodeView& node) const {
     const auto type = node.node().output()->type()->expect<c10::ClassType>();
-    node.output(0) =
-        c10::ivalue::Object::create(c10::StrongTypePtr(type->compilation_unit(), type), type->numAttributes());
+    node.output(0) = c10::ivalue::Object::create(c10::StrongTypePtr(type->compilation_unit(), type),
+                                                 type->numAttributes());
   }
 };
 
@@ -121,7 +131,8 @@ struct IsInstance {
   void operator()(NodeView& node) const {
     const c10::TypePtr type = node.input(0).type();
     bool is = false;
-    for (const c10::TypePtr& candidate : node.node().tys(c10::attr::types)) is |= type->isSubtypeOf(*candidate);
+    for (const c10::TypePtr& candidate : node.node().tys(c10::attr::types))
+      is |= type->isSubtypeOf(*candidate);
     node.output(0) = is;
   }
 };

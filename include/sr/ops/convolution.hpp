@@ -13,38 +13,42 @@ template <at::Tensor (*Convolve)(const at::Tensor&, const at::Tensor&, const std
                                  at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t)>
 struct Convolution {
   static constexpr OutTraits traits = kMakesNewTensor;
-  at::Tensor operator()(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
-                        std::int64_t groups) const {
+  at::Tensor operator()(const at::Tensor& input, const at::Tensor& weight,
+                        const std::optional<at::Tensor>& bias, at::IntArrayRef stride,
+                        at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) const {
     return Convolve(input, weight, bias, stride, padding, dilation, groups);
   }
 };
 
 struct MaxPool2d {
   static constexpr OutTraits traits = kMakesNewTensor;
-  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
-                        at::IntArrayRef dilation, bool ceil_mode) const {
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
+                        at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) const {
     return at::max_pool2d(self, kernel, stride, padding, dilation, ceil_mode);
   }
 };
 
 inline const Native<
-    "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] "
+    "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
+    "SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor",
     Convolution<&at::conv1d>>
     conv1d;
 inline const Native<
-    "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] "
+    "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
+    "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
     Convolution<&at::conv2d>>
     conv2d;
 inline const Native<
-    "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] "
+    "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
+    "SymInt[3] "
     "dilation=1, SymInt groups=1) -> Tensor",
     Convolution<&at::conv3d>>
     conv3d;
 inline const Native<
-    "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
+    "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+    "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
     MaxPool2d>
     max_pool2d;

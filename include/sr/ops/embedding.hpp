@@ -1,7 +1,7 @@
 // Table look-ups.
 #pragma once
 
-#include <sr/dispatch_stub.hpp>
+#include <sr/ops/dispatch_stub.hpp>
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
@@ -15,9 +15,11 @@ struct Embedding {
   void operator()(const at::Tensor& weight, const at::Tensor& indices, std::int64_t, bool, bool,
                   at::Tensor& out) const {
     TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
-    TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
-                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
-                "got ", indices.scalar_type(), " instead");
+    TORCH_CHECK(
+        indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
+        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+        "got ",
+        indices.scalar_type(), " instead");
     c10::SmallVector<std::int64_t, 5> sizes(indices.sizes().begin(), indices.sizes().end());
     sizes.push_back(weight.size(1));
     at::native::resize_output(out, sizes);
@@ -30,8 +32,8 @@ struct Embedding {
   }
 };
 
-// Inputs: weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset and, in
-// the overload with it, padding_idx. Outputs: the bags, and three tensors only training needs.
+// Inputs: weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset
+// and, in the overload with it, padding_idx. Outputs: the bags, and three tensors only training needs.
 template <bool HasPaddingIndex>
 struct EmbeddingBag {
   static constexpr OutTraits traits{.makes_new_tensor = true};
@@ -54,7 +56,8 @@ struct EmbeddingBag {
 };
 
 inline const OutVariant<
-    "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
+    "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
+    "bool "
     "sparse=False) -> Tensor",
     Embedding>
     embedding;

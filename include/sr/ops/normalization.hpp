@@ -1,7 +1,7 @@
 // Normalisation layers.
 #pragma once
 
-#include <sr/dispatch_stub.hpp>
+#include <sr/ops/dispatch_stub.hpp>
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
@@ -13,8 +13,8 @@ namespace sr::ops {
 
 // ATen's kernel without the two statistics that only training needs.
 struct LayerNorm {
-  void operator()(const at::Tensor& input, at::IntArrayRef shape, const at::Tensor* weight, const at::Tensor* bias,
-                  double eps, bool, at::Tensor& out) const {
+  void operator()(const at::Tensor& input, at::IntArrayRef shape, const at::Tensor* weight,
+                  const at::Tensor* bias, double eps, bool, at::Tensor& out) const {
     static const at::Tensor none;
     const at::Tensor& gamma = weight == nullptr ? none : *weight;
     const at::Tensor& beta = bias == nullptr ? none : *bias;
@@ -22,10 +22,12 @@ struct LayerNorm {
     at::native::resize_output(out, input.sizes());
     if (rows == 0) return;
     const auto dense = input.expect_contiguous();
-    const auto dense_gamma = gamma.defined() ? gamma.expect_contiguous() : c10::MaybeOwned<at::Tensor>::borrowed(none);
-    const auto dense_beta = beta.defined() ? beta.expect_contiguous() : c10::MaybeOwned<at::Tensor>::borrowed(none);
-    at::native::LayerNormKernel(at::kCPU, *dense, *dense_gamma, *dense_beta, rows, columns, eps, &out, nullptr,
-                                nullptr);
+    const auto dense_gamma =
+        gamma.defined() ? gamma.expect_contiguous() : c10::MaybeOwned<at::Tensor>::borrowed(none);
+    const auto dense_beta =
+        beta.defined() ? beta.expect_contiguous() : c10::MaybeOwned<at::Tensor>::borrowed(none);
+    at::native::LayerNormKernel(at::kCPU, *dense, *dense_gamma, *dense_beta, rows, columns, eps, &out,
+                                nullptr, nullptr);
   }
 };
 
@@ -49,17 +51,20 @@ struct GroupNorm {
 };
 
 inline const OutVariant<
-    "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+    "eps=1e-05, "
     "bool cudnn_enable=True) -> Tensor",
     LayerNorm>
     layer_norm;
 inline const Native<
-    "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+    "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool "
     "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     BatchNorm>
     batch_norm;
 inline const Native<
-    "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+    "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool "
     "cudnn_enabled=True) -> Tensor",
     GroupNorm>
     group_norm;

@@ -1,5 +1,5 @@
-// Element by element: kernels of LibTorch that are reached without the dispatcher (at::cpu), for the ops models use
-// most. Everything else with an `.out` overload goes through the generic out variant.
+// Element by element: kernels of LibTorch that are reached without the dispatcher (at::cpu), for the ops
+// models use most. Everything else with an `.out` overload goes through the generic out variant.
 #pragma once
 
 #include <ATen/CPUFunctions.h>
@@ -9,7 +9,8 @@
 
 namespace sr::ops {
 
-// TensorIterator lays an output out as the functional op would, and may write onto an input of the same layout.
+// TensorIterator lays an output out as the functional op would, and may write onto an input of the same
+// layout.
 inline constexpr OutTraits kPointwise{.keeps_strides = true, .writes_in_place = 0};
 
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&)>
@@ -21,7 +22,9 @@ struct Unary {
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
 struct Binary {
   static constexpr OutTraits traits = kPointwise;
-  void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const { Out(out, self, other); }
+  void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const {
+    Out(out, self, other);
+  }
 };
 
 // A number takes part in type promotion as the interpreter's wrapped number does.
@@ -36,7 +39,8 @@ struct BinaryWithNumber {
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
 struct BinaryScaled {
   static constexpr OutTraits traits = kPointwise;
-  void operator()(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,
+                  at::Tensor& out) const {
     Out(out, self, other, alpha);
   }
 };
@@ -44,7 +48,8 @@ struct BinaryScaled {
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
 struct BinaryScaledWithNumber {
   static constexpr OutTraits traits = kPointwise;
-  void operator()(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha,
+                  at::Tensor& out) const {
     Out(out, self, at::native::wrapped_scalar_tensor(other), alpha);
   }
 };
@@ -64,8 +69,8 @@ struct Relu {
 
 struct Clamp {
   static constexpr OutTraits traits = kPointwise;
-  void operator()(const at::Tensor& self, const std::optional<at::Scalar>& min, const std::optional<at::Scalar>& max,
-                  at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const std::optional<at::Scalar>& min,
+                  const std::optional<at::Scalar>& max, at::Tensor& out) const {
     at::cpu::clamp_out(out, self, min, max);
   }
 };
@@ -87,7 +92,8 @@ struct Elu {
 
 struct Softplus {
   static constexpr OutTraits traits = kPointwise;
-  void operator()(const at::Tensor& self, const at::Scalar& beta, const at::Scalar& threshold, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const at::Scalar& beta, const at::Scalar& threshold,
+                  at::Tensor& out) const {
     at::cpu::softplus_out(out, self, beta, threshold);
   }
 };
@@ -100,7 +106,8 @@ inline const OutVariant<"aten::log(Tensor self) -> Tensor", Unary<&at::cpu::log_
 inline const OutVariant<"aten::log1p(Tensor self) -> Tensor", Unary<&at::cpu::log1p_out>> log1p;
 inline const OutVariant<"aten::sqrt(Tensor self) -> Tensor", Unary<&at::cpu::sqrt_out>> sqrt;
 inline const OutVariant<"aten::rsqrt(Tensor self) -> Tensor", Unary<&at::cpu::rsqrt_out>> rsqrt;
-inline const OutVariant<"aten::reciprocal(Tensor self) -> Tensor", Unary<&at::cpu::reciprocal_out>> reciprocal;
+inline const OutVariant<"aten::reciprocal(Tensor self) -> Tensor", Unary<&at::cpu::reciprocal_out>>
+    reciprocal;
 inline const OutVariant<"aten::erf(Tensor self) -> Tensor", Unary<&at::cpu::erf_out>> erf;
 inline const OutVariant<"aten::neg(Tensor self) -> Tensor", Unary<&at::cpu::neg_out>> neg;
 inline const OutVariant<"aten::sin(Tensor self) -> Tensor", Unary<&at::cpu::sin_out>> sin;
@@ -109,19 +116,24 @@ inline const OutVariant<"aten::floor(Tensor self) -> Tensor", Unary<&at::cpu::fl
 inline const OutVariant<"aten::ceil(Tensor self) -> Tensor", Unary<&at::cpu::ceil_out>> ceil;
 inline const OutVariant<"aten::sign(Tensor self) -> Tensor", Unary<&at::cpu::sign_out>> sign;
 inline const OutVariant<"aten::silu(Tensor self) -> Tensor", Unary<&at::cpu::silu_out>> silu;
-inline const OutVariant<"aten::bitwise_not(Tensor self) -> Tensor", Unary<&at::cpu::bitwise_not_out>> bitwise_not;
+inline const OutVariant<"aten::bitwise_not(Tensor self) -> Tensor", Unary<&at::cpu::bitwise_not_out>>
+    bitwise_not;
 
 inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu> relu;
-inline const OutVariant<"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp> clamp;
-inline const OutVariant<"aten::clamp_min(Tensor self, Scalar min) -> Tensor", UnaryWithNumber<&at::cpu::clamp_min_out>>
+inline const OutVariant<"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp>
+    clamp;
+inline const OutVariant<"aten::clamp_min(Tensor self, Scalar min) -> Tensor",
+                        UnaryWithNumber<&at::cpu::clamp_min_out>>
     clamp_min;
-inline const OutVariant<"aten::clamp_max(Tensor self, Scalar max) -> Tensor", UnaryWithNumber<&at::cpu::clamp_max_out>>
+inline const OutVariant<"aten::clamp_max(Tensor self, Scalar max) -> Tensor",
+                        UnaryWithNumber<&at::cpu::clamp_max_out>>
     clamp_max;
 inline const OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
                         UnaryWithNumber<&at::cpu::leaky_relu_out>>
     leaky_relu;
 inline const OutVariant<"aten::gelu(Tensor self, *, str approximate='none') -> Tensor", Gelu> gelu;
-inline const OutVariant<"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Elu>
+inline const OutVariant<
+    "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Elu>
     elu;
 inline const OutVariant<"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Softplus>
     softplus;
@@ -132,43 +144,62 @@ inline const OutVariant<"aten::add.Tensor(Tensor self, Tensor other, *, Scalar a
 inline const OutVariant<"aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                         BinaryScaled<&at::cpu::sub_out>>
     sub_tensor;
-inline const OutVariant<"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::mul_out>> mul_tensor;
-inline const OutVariant<"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::div_out>> div_tensor;
-inline const OutVariant<"aten::maximum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::maximum_out>> maximum;
-inline const OutVariant<"aten::minimum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::minimum_out>> minimum;
+inline const OutVariant<"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::mul_out>>
+    mul_tensor;
+inline const OutVariant<"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::div_out>>
+    div_tensor;
+inline const OutVariant<"aten::maximum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::maximum_out>>
+    maximum;
+inline const OutVariant<"aten::minimum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::minimum_out>>
+    minimum;
 inline const OutVariant<"aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         BinaryScaledWithNumber<&at::cpu::add_out>>
     add_scalar;
 inline const OutVariant<"aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         BinaryScaledWithNumber<&at::cpu::sub_out>>
     sub_scalar;
-inline const OutVariant<"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", BinaryWithNumber<&at::cpu::mul_out>>
+inline const OutVariant<"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
+                        BinaryWithNumber<&at::cpu::mul_out>>
     mul_scalar;
-inline const OutVariant<"aten::div.Scalar(Tensor self, Scalar other) -> Tensor", BinaryWithNumber<&at::cpu::div_out>>
+inline const OutVariant<"aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
+                        BinaryWithNumber<&at::cpu::div_out>>
     div_scalar;
 inline const OutVariant<"aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
                         UnaryWithNumber<&at::cpu::pow_out>>
     pow_tensor_scalar;
-inline const OutVariant<"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", Binary<&at::cpu::pow_out>>
+inline const OutVariant<"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                        Binary<&at::cpu::pow_out>>
     pow_tensor_tensor;
 
-inline const OutVariant<"aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::eq_out>> eq_tensor;
-inline const OutVariant<"aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ne_out>> ne_tensor;
-inline const OutVariant<"aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::lt_out>> lt_tensor;
-inline const OutVariant<"aten::le.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::le_out>> le_tensor;
-inline const OutVariant<"aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::gt_out>> gt_tensor;
-inline const OutVariant<"aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ge_out>> ge_tensor;
-inline const OutVariant<"aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::eq_out>>
+inline const OutVariant<"aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::eq_out>>
+    eq_tensor;
+inline const OutVariant<"aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ne_out>>
+    ne_tensor;
+inline const OutVariant<"aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::lt_out>>
+    lt_tensor;
+inline const OutVariant<"aten::le.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::le_out>>
+    le_tensor;
+inline const OutVariant<"aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::gt_out>>
+    gt_tensor;
+inline const OutVariant<"aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ge_out>>
+    ge_tensor;
+inline const OutVariant<"aten::eq.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::eq_out>>
     eq_scalar;
-inline const OutVariant<"aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::ne_out>>
+inline const OutVariant<"aten::ne.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::ne_out>>
     ne_scalar;
-inline const OutVariant<"aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::lt_out>>
+inline const OutVariant<"aten::lt.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::lt_out>>
     lt_scalar;
-inline const OutVariant<"aten::le.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::le_out>>
+inline const OutVariant<"aten::le.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::le_out>>
     le_scalar;
-inline const OutVariant<"aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::gt_out>>
+inline const OutVariant<"aten::gt.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::gt_out>>
     gt_scalar;
-inline const OutVariant<"aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", UnaryWithNumber<&at::cpu::ge_out>>
+inline const OutVariant<"aten::ge.Scalar(Tensor self, Scalar other) -> Tensor",
+                        UnaryWithNumber<&at::cpu::ge_out>>
     ge_scalar;
 inline const OutVariant<"aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
                         Binary<&at::cpu::bitwise_and_out>>

@@ -1,7 +1,7 @@
 // Matrix products.
 #pragma once
 
-#include <sr/dispatch_stub.hpp>
+#include <sr/ops/dispatch_stub.hpp>
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/Functions.h>
@@ -29,16 +29,16 @@ struct Bmm {
 
 struct Addmm {
   static constexpr OutTraits traits = kProduct;
-  void operator()(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
-                  const at::Scalar& alpha, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
+                  const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) const {
     at::cpu::addmm_out(out, self, mat1, mat2, beta, alpha);
   }
 };
 
 struct Baddbmm {
   static constexpr OutTraits traits = kProduct;
-  void operator()(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, const at::Scalar& beta,
-                  const at::Scalar& alpha, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                  const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) const {
     at::cpu::baddbmm_out(out, self, batch1, batch2, beta, alpha);
   }
 };
@@ -49,8 +49,8 @@ struct Matmul {
   }
 };
 
-// The same products the functional op takes, so that the bits are the same: one addmm over all rows when there is a
-// bias, else matmul. The transposed view of a constant weight is made once.
+// The same products the functional op takes, so that the bits are the same: one addmm over all rows when
+// there is a bias, else matmul. The transposed view of a constant weight is made once.
 struct Linear {
   void operator()(NodeView& node) const {
     const at::Tensor& input = node.input(0).toTensor();
@@ -93,7 +93,8 @@ inline const OutVariant<
     "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Addmm>
     addmm;
 inline const OutVariant<
-    "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Baddbmm>
+    "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    Baddbmm>
     baddbmm;
 inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul> matmul;
 inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant> linear;

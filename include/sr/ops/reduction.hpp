@@ -41,7 +41,8 @@ struct Amax {
 
 struct Argmax {
   static constexpr OutTraits traits = kStructured;
-  void operator()(const at::Tensor& self, std::optional<std::int64_t> dim, bool keepdim, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, std::optional<std::int64_t> dim, bool keepdim,
+                  at::Tensor& out) const {
     at::cpu::argmax_out(out, self, dim, keepdim);
   }
 };
@@ -51,7 +52,8 @@ template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, std::int64_t, bool)
 struct SoftmaxLike {
   static constexpr OutTraits traits = kStructured;
   static bool accepts(const torch::jit::Node& node) { return node.input(2)->mustBeNone(); }
-  void operator()(const at::Tensor& self, std::int64_t dim, std::optional<at::ScalarType>, at::Tensor& out) const {
+  void operator()(const at::Tensor& self, std::int64_t dim, std::optional<at::ScalarType>,
+                  at::Tensor& out) const {
     Out(out, self, dim, false);
   }
 };
@@ -66,13 +68,17 @@ struct SoftmaxKernel {
 
 inline const OutVariant<"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SumAll> sum_all;
 inline const OutVariant<
-    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", SumDims>
+    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    SumDims>
     sum_dims;
 inline const OutVariant<
-    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", MeanDims>
+    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    MeanDims>
     mean_dims;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax> amax;
-inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax> argmax;
+inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax>
+    argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_softmax_out>>
     softmax_int;

@@ -27,7 +27,9 @@ struct IsNot {
   bool operator()(const c10::IValue& a, const c10::IValue& b) const { return !a.is(b); }
 };
 struct Length {
-  std::int64_t operator()(const c10::IValue& list) const { return static_cast<std::int64_t>(list.toListRef().size()); }
+  std::int64_t operator()(const c10::IValue& list) const {
+    return static_cast<std::int64_t>(list.toListRef().size());
+  }
 };
 struct LengthOfTensor {
   std::int64_t operator()(const at::Tensor& tensor) const {
@@ -36,7 +38,9 @@ struct LengthOfTensor {
   }
 };
 struct DtypeOf {
-  std::int64_t operator()(const at::Tensor& tensor) const { return static_cast<std::int64_t>(tensor.scalar_type()); }
+  std::int64_t operator()(const at::Tensor& tensor) const {
+    return static_cast<std::int64_t>(tensor.scalar_type());
+  }
 };
 
 inline const Native<"aten::add.int(int a, int b) -> int", OfIntegers<std::plus<>>> add_int;

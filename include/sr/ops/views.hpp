@@ -16,10 +16,14 @@ struct T {
   at::Tensor operator()(const at::Tensor& self) const { return at::native::t(self); }
 };
 struct View {
-  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef size) const { return at::native::view(self, size); }
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef size) const {
+    return at::native::view(self, size);
+  }
 };
 struct Reshape {
-  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef shape) const { return at::native::reshape_symint(self, c10::fromIntArrayRefSlow(shape)); }
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef shape) const {
+    return at::native::reshape_symint(self, c10::fromIntArrayRefSlow(shape));
+  }
 };
 struct Flatten {
   at::Tensor operator()(const at::Tensor& self, std::int64_t first, std::int64_t last) const {
@@ -27,13 +31,19 @@ struct Flatten {
   }
 };
 struct Permute {
-  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef dims) const { return at::native::permute(self, dims); }
+  at::Tensor operator()(const at::Tensor& self, at::IntArrayRef dims) const {
+    return at::native::permute(self, dims);
+  }
 };
 struct Unsqueeze {
-  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const { return at::native::unsqueeze(self, dim); }
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const {
+    return at::native::unsqueeze(self, dim);
+  }
 };
 struct SqueezeDim {
-  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const { return at::native::squeeze(self, dim); }
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim) const {
+    return at::native::squeeze(self, dim);
+  }
 };
 struct Squeeze {
   at::Tensor operator()(const at::Tensor& self) const { return at::native::squeeze(self); }
@@ -50,7 +60,8 @@ struct Slice {
   }
 };
 struct Narrow {
-  at::Tensor operator()(const at::Tensor& self, std::int64_t dim, std::int64_t start, std::int64_t length) const {
+  at::Tensor operator()(const at::Tensor& self, std::int64_t dim, std::int64_t start,
+                        std::int64_t length) const {
     return at::narrow(self, dim, start, length);
   }
 };
@@ -60,7 +71,9 @@ struct Expand {
   }
 };
 struct ExpandAs {
-  at::Tensor operator()(const at::Tensor& self, const at::Tensor& other) const { return self.expand_as(other); }
+  at::Tensor operator()(const at::Tensor& self, const at::Tensor& other) const {
+    return self.expand_as(other);
+  }
 };
 struct Detach {
   at::Tensor operator()(const at::Tensor& self) const { return at::native::alias(self); }
@@ -98,7 +111,9 @@ struct Unbind {
 };
 
 struct Sizes {
-  c10::List<std::int64_t> operator()(const at::Tensor& self) const { return c10::List<std::int64_t>(self.sizes()); }
+  c10::List<std::int64_t> operator()(const at::Tensor& self) const {
+    return c10::List<std::int64_t>(self.sizes());
+  }
 };
 struct SizeOf {
   std::int64_t operator()(const at::Tensor& self, std::int64_t dim) const { return self.size(dim); }
@@ -110,11 +125,13 @@ struct Numel {
   std::int64_t operator()(const at::Tensor& self) const { return self.numel(); }
 };
 
-inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose> transpose;
+inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose>
+    transpose;
 inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T> t;
 inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View> view;
 inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape> reshape;
-inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", Flatten>
+inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+                    Flatten>
     flatten;
 inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute> permute;
 inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Unsqueeze> unsqueeze;
@@ -122,25 +139,33 @@ inline const Native<"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", S
 inline const Native<"aten::squeeze(Tensor(a) self) -> Tensor(a)", Squeeze> squeeze;
 inline const Native<"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", Select> select;
 inline const Native<
-    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor(a)",
     Slice>
     slice;
-inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", Narrow> narrow;
-inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", Expand> expand;
+inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", Narrow>
+    narrow;
+inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                    Expand>
+    expand;
 inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs> expand_as;
 inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
-inline const Native<"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
-                    Contiguous>
+inline const Native<
+    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+    Contiguous>
     contiguous;
 inline const Native<
-    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
     ToDtype>
     to_dtype;
-inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", Split>
+inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+                    Split>
     split;
-inline const Native<"aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-                    SplitWithSizes>
+inline const Native<
+    "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+    SplitWithSizes>
     split_with_sizes;
 inline const Native<"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", Chunk> chunk;
 inline const Native<"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", Unbind> unbind;

@@ -1,5 +1,5 @@
-// The one ordered list of graph transformations. Each keeps the meaning the interpreter gives the graph, for every
-// input it accepts and every input it refuses.
+// The one ordered list of graph transformations. Each keeps the meaning the interpreter gives the graph, for
+// every input it accepts and every input it refuses.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@ struct Pass {
 
 namespace detail {
 
-// In-place ops whose functional twin gives the same dtype and shape as the tensor written and refuses the same
-// arguments. Anything that promotes dtypes or broadcasts (add_, eq_, sigmoid_ on integers) is not: the in-place op
-// keeps the dtype of the tensor or raises where the functional one returns something else.
+// In-place ops whose functional twin gives the same dtype and shape as the tensor written and refuses the
+// same arguments. Anything that promotes dtypes or broadcasts (add_, eq_, sigmoid_ on integers) is not: the
+// in-place op keeps the dtype of the tensor or raises where the functional one returns something else.
 inline bool same_when_functional(torch::jit::Node* node) {
   static const std::array<c10::Symbol, 6> kinds = {
-      c10::Symbol::fromQualString("aten::relu_"),        c10::Symbol::fromQualString("aten::hardtanh_"),
-      c10::Symbol::fromQualString("aten::relu6_"),       c10::Symbol::fromQualString("aten::leaky_relu_"),
-      c10::Symbol::fromQualString("aten::hardswish_"),   c10::Symbol::fromQualString("aten::silu_")};
+      c10::Symbol::fromQualString("aten::relu_"),      c10::Symbol::fromQualString("aten::hardtanh_"),
+      c10::Symbol::fromQualString("aten::relu6_"),     c10::Symbol::fromQualString("aten::leaky_relu_"),
+      c10::Symbol::fromQualString("aten::hardswish_"), c10::Symbol::fromQualString("aten::silu_")};
   return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end();
 }
 
@@ -55,7 +55,9 @@ inline void remove_mutation(std::shared_ptr<torch::jit::Graph>& graph) {
   torch::jit::RemoveTensorMutation(graph, same_when_functional);
 }
 
-inline void fold_constants(std::shared_ptr<torch::jit::Graph>& graph) { torch::jit::ConstantPropagation(graph); }
+inline void fold_constants(std::shared_ptr<torch::jit::Graph>& graph) {
+  torch::jit::ConstantPropagation(graph);
+}
 
 inline void use_variadic_ops(std::shared_ptr<torch::jit::Graph>& graph) {
   torch::jit::UseVariadicCat(graph);

@@ -1,0 +1,80 @@
+// The things that can run a model and be timed, behind one interface, and the comparison of what they return.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <sr/benchmark.hpp>
+#include <sr/report.hpp>
+#include <sr/static_module.hpp>
+
+#include "inputs.hpp"
+
+namespace sr::tool {
+
+// Belongs to one thread at a time.
+class Runner {
+ public:
+  Runner() = default;
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  virtual ~Runner() = default;
+
+  // One call with input set `set`; the number is for runners that keep something for each set. What is returned
+  // is the caller's: runners that write into buffers return nothing.
+  virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
+
+  // What the caller has after a run of input set `set`, by default what it returned.
+  virtual c10::IValue outcome(c10::IValue returned, std::size_t set) const;
+
+  // For another thread: same model, nothing shared that running changes.
+  virtual std::unique_ptr<Runner> clone() const = 0;
+
+  // Bytes held for planned tensors.
+  virtual std::optional<memory::Bytes> arena_bytes() const { return std::nullopt; }
+
+  // Of sr alone.
+  virtual std::optional<Report> report() const { return std::nullopt; }
+};
+
+// Who owns the tensors a call returns: the caller, new ones; the runtime, which uses them again; the caller, the same
+// ones every time (run_into).
+enum class Outputs { fresh, managed, bound };
+std::string_view name_of(Outputs outputs);
+
+// `planner` is one of memory::planner_names(). For Outputs::bound, `results` holds the result of each input set, whose
+// sizes the buffers take; throws ArgumentError if there is no tensor in one. The module's options must have
+// manage_output_tensors for Outputs::managed, and only then.
+std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticModule& module,
+                                       Outputs outputs = Outputs::fresh,
+                                       const std::vector<c10::IValue>& results = {});
+
+// LibTorch's graph interpreter on a frozen copy.
+std::unique_ptr<Runner> make_interpreter_runner(const torch::jit::Module& module);
+
+// The Static Runtime of the LibTorch linked, with its default options. The module may be changed by its preparation.
+std::unique_ptr<Runner> make_upstream_runner(const torch::jit::Module& module);
+
+// Time by node on that planner's memory.
+IndividualMetrics time_nodes(std::string_view planner, const StaticModule& module,
+                             const std::vector<ArgumentList>& sets, int warmup_runs, int main_runs);
+
+struct Agreement {
+  bool agrees = true;       // same structure, dtypes and sizes, and close: rtol 1e-4, atol 1e-5, NaN equals NaN
+  double max_abs_diff = 0;  // over all tensors and numbers that can be compared
+  std::string difference;   // the first one, in a sentence
+};
+
+Agreement compare(const c10::IValue& expected, const c10::IValue& actual);
+
+// The tensors of a result in depth-first order, as StaticRuntime::run_into counts them.
+std::vector<at::Tensor> tensors_of(const c10::IValue& result);
+
+}  // namespace sr::tool
