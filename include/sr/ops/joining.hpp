@@ -27,7 +27,7 @@ class BorrowedTensors {
   at::TensorList list() const { return tensors_; }
 
  private:
-  c10::SmallVector<at::Tensor, 8> tensors_;
+  c10::SmallVector<at::Tensor, 32> tensors_;
 };
 
 inline constexpr OutTraits kJoining{.keeps_strides = true};
