@@ -1,14 +1,14 @@
 // The planners that make memory errors visible do see them.
+#include "support/guard_pages.hpp"
+
 #include <csignal>
 #include <functional>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
-#include "support/guard_pages.hpp"
 #include "support/ir.hpp"
 
 namespace sr::test {
@@ -51,8 +51,8 @@ int signal_of(const std::function<void()>& body) {
 
 template <class Planner>
 void run_three_times() {
-  StaticRuntime<Planner> runtime{
-      StaticModule(script("def forward(self, x):\n    y = x * 2\n    return torch.mm(torch.mm(y, y), y) + 1\n"))};
+  StaticRuntime<Planner> runtime{StaticModule(
+      script("def forward(self, x):\n    y = x * 2\n    return torch.mm(torch.mm(y, y), y) + 1\n"))};
   const at::Tensor x = at::ones({8, 8});
   for (int i = 0; i < 3; ++i) runtime(x);
 }

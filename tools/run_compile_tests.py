@@ -24,6 +24,8 @@ def problems(path, compiler):
         # The place of the file, so that it can include its neighbours and messages name it.
         return compiler.check(f'#line 1 "{path}"\n{source}', f'-iquote{path.parent}', *define, torch_ready=torch)
 
+    if not rejects:
+        yield f'{path.name}: no line "// reject N: <message>" was found in it'
     results = toolchain.parallel(compile_as, [None, *(n for n, _ in rejects)])
     if results[0].returncode:
         yield f'{path.name}: does not compile\n{results[0].stderr}'

@@ -48,6 +48,13 @@ inline bool may_hold_tensor(const c10::TypePtr& type) {
   }
 }
 
+inline bool may_hold_container(const c10::TypePtr& type) {
+  if (type->kind() == c10::TypeKind::ListType || type->kind() == c10::TypeKind::DictType) return true;
+  const auto contained = type->containedTypes();
+  return type->kind() == c10::TypeKind::AnyType ||
+         std::any_of(contained.begin(), contained.end(), may_hold_container);
+}
+
 }  // namespace detail
 
 class AliasAnalysis {
@@ -56,11 +63,15 @@ class AliasAnalysis {
 
   AliasAnalysis(const torch::jit::Graph& graph, const SlotTable& slots, const KindOf& kinds)
       : slots_(slots), kinds_(kinds), origins_(slots.count), reasons_(slots.count) {
+    // Constants count as origins too: which of them the caller may get to see.
+    for (Slot slot = 0; slot < slots.constants.size(); ++slot) {
+      if (!slots.constants[slot].isModule() && slots.constants[slot].isPtrType()) origins_[slot] = {slot};
+    }
     visit(graph.block());
     for (const torch::jit::Value* output : graph.outputs()) escape(output, kReturned);
   }
 
-  // Slots of the out-variant outputs whose bytes this value may read, itself included where it is one.
+  // Slots of the out-variant outputs and constants whose bytes this value may read, itself included where it is one.
   const Origins& origins(Slot slot) const { return origins_[slot]; }
   // Why the value may not live in the arena; empty: it may.
   const std::string& reason(Slot slot) const { return reasons_[slot]; }

@@ -130,6 +130,16 @@ struct Argument<bool> {
 };
 
 template <>
+struct Argument<std::optional<bool>> {
+  static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::optional_boolean; }
+  explicit Argument(const c10::IValue& value) {
+    if (!value.isNone()) flag = value.toBool();
+  }
+  std::optional<bool> get() const { return flag; }
+  std::optional<bool> flag;
+};
+
+template <>
 struct Argument<at::Scalar> {
   static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::scalar; }
   explicit Argument(const c10::IValue& value) : scalar(value.toScalar()) {}
@@ -153,6 +163,16 @@ struct Argument<std::string_view> {
   explicit Argument(const c10::IValue& value) : text(value.toStringView()) {}
   std::string_view get() const { return text; }
   std::string_view text;
+};
+
+template <>
+struct Argument<std::optional<std::string_view>> {
+  static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::optional_string; }
+  explicit Argument(const c10::IValue& value) {
+    if (!value.isNone()) text = value.toStringView();
+  }
+  std::optional<std::string_view> get() const { return text; }
+  std::optional<std::string_view> text;
 };
 
 template <>

@@ -121,9 +121,9 @@ IndividualMetrics benchmark_individual_ops(const StaticModule& module,
   StaticRuntime<P, TimingObserver> runtime(module);
   IndividualMetrics metrics;
   {
-    std::vector<c10::IValue> args = args_list[0];
+    const KeywordArgs kwargs = kwargs_list.empty() ? KeywordArgs() : kwargs_list[0];
     const auto start = detail::BenchmarkClock::now();
-    runtime(std::move(args), kwargs_list.empty() ? KeywordArgs() : kwargs_list[0]);
+    runtime(args_list[0], kwargs);
     metrics.first_iter_time = detail::milliseconds_since(start);
   }
   detail::for_each_call(args_list, kwargs_list, warmup_runs,
@@ -167,7 +167,7 @@ double benchmark_model(const StaticModule& module, const std::vector<std::vector
 inline std::ostream& operator<<(std::ostream& out, const IndividualMetrics& metrics) {
   const auto flags = out.flags();
   const auto precision = out.precision(3);
-  out << std::fixed << "Time per node type:\n";
+  out << std::fixed << std::right << "Time per node type:\n";
   std::vector<std::pair<std::string, double>> kinds(metrics.time_per_node_type.begin(),
                                                     metrics.time_per_node_type.end());
   std::sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {

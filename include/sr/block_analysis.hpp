@@ -51,7 +51,7 @@ class BlockAnalysis {
                    aliases_.reason(slot) == AliasAnalysis::kReturned) {
           info.recycled.push_back(slot);
           for (BlockOutput& output : info.outputs) output.moves &= output.slot != slot;
-        } else {
+        } else if (returned.count(slot) != 0 || !is_kept(*node.node)) {
           place_unmanaged(slot, returned, info);
         }
       }
@@ -114,6 +114,18 @@ class BlockAnalysis {
       const bool made_here = !slots_.is_constant(slot) && definition_[slot].block == block;
       info.outputs.push_back({slot, made_here && times[slot] == 1});
     }
+  }
+
+  // A list of numbers that only operators read (sizes for a view) stays in its slot, and the next run fills
+  // it anew.
+  static bool is_kept(const torch::jit::Node& node) {
+    if (node.kind() != c10::prim::ListConstruct || detail::may_hold_tensor(node.output()->type()))
+      return false;
+    const auto& uses = node.output()->uses();
+    return std::all_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+      const c10::FunctionSchema* schema = use.user->maybeSchema();
+      return schema != nullptr && !use.user->kind().is_prim() && !schema->is_mutable();
+    });
   }
 
   // Clears the slot after its last reader, or when the block ends.

@@ -2,6 +2,7 @@
 // run.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string_view>
@@ -51,13 +52,14 @@ bool describe(const at::Tensor& tensor, Sink& sink) {
   return true;
 }
 
+// `value_decides`: an integer stands for a dtype or the like.
 template <class Sink>
-bool describe(const c10::IValue& value, Sink& sink) {
+bool describe(const c10::IValue& value, bool value_decides, Sink& sink) {
   constexpr std::int64_t kTag = std::int64_t{1} << 32;
   if (value.isTensor()) return describe(value.toTensor(), sink);
   if (value.isNone()) return sink(kTag, true);
-  if (value.isInt()) return sink(kTag + 1, true) && sink(value.toInt(), false);
-  if (value.isBool()) return sink(kTag + 2, true) && sink(value.toBool() ? 1 : 0, false);
+  if (value.isInt()) return sink(kTag + 1, true) && sink(value.toInt(), value_decides);
+  if (value.isBool()) return sink(kTag + 2, true) && sink(value.toBool() ? 1 : 0, true);
   if (value.isDouble()) {
     return sink(kTag + 3, true) && sink(std::bit_cast<std::int64_t>(value.toDouble()), false);
   }
@@ -109,7 +111,9 @@ struct CategoryMatcher {
 template <class Sink>
 bool describe_inputs(const NodeView& view, Sink& sink) {
   for (const std::uint32_t i : view.processed().dynamic_inputs) {
-    if (!describe(view.input(i), sink)) return false;
+    const auto& kinds = view.processed().kind_inputs;
+    const bool value_decides = !kinds.empty() && std::find(kinds.begin(), kinds.end(), i) != kinds.end();
+    if (!describe(view.input(i), value_decides, sink)) return false;
   }
   return true;
 }

@@ -8,14 +8,39 @@
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <sr/memory/borrowed.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/processed_node.hpp>
 
 namespace sr {
+
+namespace detail {
+
+// Call stacks of nodes point to functions that freezing has removed, and LibTorch's interpreter reads their
+// names when a body throws: they get one that exists.
+inline void forget_call_stacks(torch::jit::Block* block) {
+  static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->callstack()) {
+      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
+    }
+    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
+    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
+  }
+}
+
+inline std::unique_ptr<torch::jit::Code> code_of_fork(const torch::jit::Node& node) {
+  const auto body = node.g(c10::attr::Subgraph)->copy();
+  forget_call_stacks(body->block());
+  return std::make_unique<torch::jit::Code>(body, "forked");
+}
+
+}  // namespace detail
 
 struct InterpretedOp {
   torch::jit::Operation operation{nullptr};
@@ -23,16 +48,25 @@ struct InterpretedOp {
   std::unique_ptr<torch::jit::Code> forked;         // body of prim::fork
 
   static void run_fallback(const void*, NodeView& view) {
+    const auto& guarded = view.processed().guarded_inputs;
+    if (guarded.empty()) return run_interpreted(view);
+    c10::SmallVector<std::size_t, 8> holders;
+    for (const std::uint32_t i : guarded) holders.push_back(holders_of(view.input(i)));
     run_interpreted(view);
-    for (const std::uint32_t i : view.processed().guarded_inputs) {
+    for (std::size_t g = 0; g < guarded.size(); ++g) {
+      const c10::IValue& input = view.input(guarded[g]);
+      if (!input.isTensor()) continue;
+      const c10::StorageImpl* storage = detail::storage_of(input.toTensor());
+      if (storage == nullptr || !memory::is_borrowed(*storage)) continue;
       for (std::size_t o = 0; o < view.output_count(); ++o) {
-        if (!view.output(o).isTensor()) continue;
-        const c10::StorageImpl* storage = detail::storage_of(view.output(o).toTensor());
-        // The op returned its input against its schema; the input's bytes belong to the arena.
-        if (storage != nullptr && detail::shares_storage(storage, view.input(i))) {
+        // The op returned its input against its schema.
+        if (detail::shares_storage(storage, view.output(o)) && view.output(o).isTensor()) {
           view.output(o) = view.output(o).toTensor().clone();
         }
       }
+      // It kept its input for itself, or in what it returned.
+      if (holders_of(input) > holders[g])
+        memory::detach(*input.toTensor().unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
     }
   }
 
@@ -47,6 +81,11 @@ struct InterpretedOp {
     for (std::size_t i = 0; i < view.output_count(); ++i) stack.push_back(view.output(i));
     static_cast<const InterpretedOp*>(op)->out_overload->callBoxed(stack);
     stack.clear();
+  }
+
+  static std::size_t holders_of(const c10::IValue& value) {
+    const c10::StorageImpl* storage = value.isTensor() ? detail::storage_of(value.toTensor()) : nullptr;
+    return storage == nullptr ? 0 : value.use_count() + value.toTensor().storage().use_count();
   }
 
   // The body runs at once, on the caller; its exception travels in the future to the wait.

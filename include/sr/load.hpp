@@ -1,6 +1,7 @@
 // From a file or stream written by torch.jit.save to a StaticModule.
 #pragma once
 
+#include <filesystem>
 #include <fstream>
 #include <istream>
 #include <iterator>
@@ -39,6 +40,9 @@ inline torch::jit::Module load_module(std::istream& stream, const std::string& n
 }
 
 inline torch::jit::Module load_module(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw LoadError(path + " is a directory; expected a file written by torch.jit.save.");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw LoadError("The file " + path + " can not be opened for reading.");
   std::string bytes;

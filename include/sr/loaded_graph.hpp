@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/function_schema.h>
@@ -13,6 +14,8 @@
 #include <torch/csrc/jit/passes/freeze_module.h>
 
 #include <sr/error.hpp>
+#include <sr/identity.hpp>
+#include <sr/neutral_numbers.hpp>
 #include <sr/passes/pipeline.hpp>
 
 namespace sr {
@@ -21,6 +24,8 @@ struct LoadedGraph {
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;  // of a call, without `self`
   c10::IValue self;  // the private module when the graph still reads or writes attributes, else None
+  // Storages and containers of the caller's module and graph. Constants that are none of these were folded.
+  std::unordered_set<const void*> known = {};
 };
 
 namespace detail {
@@ -43,19 +48,28 @@ inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
 
 // Attributes that the graph writes live on in a deep copy: running must not change the caller's module.
 inline torch::jit::Module freeze(const torch::jit::Module& module) {
-  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
-  copy.eval();
   try {
-    return torch::jit::freeze_module(copy);
+    return torch::jit::freeze_module(module);
   } catch (const std::exception&) {
     // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they
     // run with their attributes read at run time.
-    return copy;
+    return module;
   }
 }
 
-inline bool returns_several(const torch::jit::Graph& graph) {
-  return graph.outputs().size() != 1;
+inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::string& method) {
+  torch::jit::Graph& graph = *torch::jit::toGraphFunction(module.get_method(method).function()).graph();
+  torch::jit::Inline(graph);
+  return graph;
+}
+
+inline void add_constants(const torch::jit::Block* block, std::unordered_set<const void*>& known) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant) {
+      if (const auto value = torch::jit::toIValue(node->output())) add_identities(*value, known);
+    }
+    for (const torch::jit::Block* inner : node->blocks()) add_constants(inner, known);
+  }
 }
 
 }  // namespace detail
@@ -65,10 +79,18 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   if (!module.find_method(method)) {
     throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
   }
-  const torch::jit::Module frozen = detail::freeze(module);
-  const torch::jit::Function& function = frozen.get_method(method).function();
-  LoadedGraph loaded{torch::jit::toGraphFunction(function).graph()->copy(),
-                     detail::without_self(function.getSchema()), c10::IValue()};
+  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
+  copy.eval();
+  torch::jit::Graph& graph = detail::inlined(copy, method);
+  std::unordered_set<const void*> known;
+  detail::add_identities(module._ivalue(), known);
+  detail::add_constants(graph.block(), known);
+  const detail::NeutralNumbers neutral(graph, copy._ivalue());
+  const torch::jit::Module frozen = detail::freeze(copy);
+  LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
+                     detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
+                     std::move(known)};
+  neutral.show(*loaded.graph);
   passes::run_pipeline(loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = frozen.deepcopy()._ivalue();
@@ -81,6 +103,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
 inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
+  detail::add_constants(graph->block(), loaded.known);
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
       throw UnsupportedOp("The graph reads attributes of its module input '" +

@@ -21,7 +21,8 @@ struct OutTraits {
   // for contiguous inputs and outputs.
   bool keeps_strides = false;
   // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have
-  // the same dtype, sizes and strides; -1: none.
+  // the same dtype, sizes and strides; -1: none. Only for ops that work element by element on broadcast
+  // inputs.
   std::int8_t writes_in_place = -1;
 };
 

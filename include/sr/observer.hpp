@@ -23,7 +23,10 @@ struct NoObserver {
 struct TimingObserver {
   using Clock = std::chrono::steady_clock;
 
-  void begin(Phase phase) { phase_start[static_cast<std::size_t>(phase)] = Clock::now(); }
+  void begin(Phase phase) {
+    if (phase == Phase::setup) starts.clear();  // of a call that threw
+    phase_start[static_cast<std::size_t>(phase)] = Clock::now();
+  }
   void end(Phase phase) {
     phase_ns[static_cast<std::size_t>(phase)] += since(phase_start[static_cast<std::size_t>(phase)]);
   }

@@ -7,6 +7,8 @@
 //   leaky_relu;
 #pragma once
 
+#include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -29,19 +31,66 @@ struct CallOperator<R (F::*)(P...) const> {
   using Parameters = std::tuple<P...>;
   static constexpr std::size_t count = sizeof...(P);
 };
+template <class F, class R, class... P>
+struct CallOperator<R (F::*)(P...) const noexcept> : CallOperator<R (F::*)(P...) const> {};
 
 template <class Functor>
-using CallOf = CallOperator<decltype(&Functor::operator())>;
+concept HasOneCall = requires {
+  typename CallOperator<decltype(&Functor::operator())>::Result;
+};
+
+// Of a functor that is wrong the sentences below ask on, so that the compiler prints one and not a page.
+template <class Functor>
+struct CallOf : CallOperator<void (Functor::*)() const> {};
+template <HasOneCall Functor>
+struct CallOf<Functor> : CallOperator<decltype(&Functor::operator())> {};
 
 template <class P>
 using ArgumentFor = Argument<std::remove_cvref_t<P>>;
 
+template <class P>
+concept HasArgument = requires {
+  ArgumentFor<P>::takes(ArgumentKind::other);
+};
+
+template <class Functor, std::size_t I, bool = (I < CallOf<Functor>::count)>
+struct Parameter {
+  using Type = std::tuple_element_t<I, typename CallOf<Functor>::Parameters>;
+};
 template <class Functor, std::size_t I>
-using ParameterAt = std::tuple_element_t<I, typename CallOf<Functor>::Parameters>;
+struct Parameter<Functor, I, false> {
+  using Type = const c10::IValue&;  // missing: takes anything
+};
+
+template <class Functor, std::size_t I>
+using ParameterAt = typename Parameter<Functor, I>::Type;
+
+template <class P>
+consteval bool takes(ArgumentKind kind) {
+  if constexpr (HasArgument<P>) return ArgumentFor<P>::takes(kind);
+  return true;
+}
+
+template <class P>
+consteval bool only_reads() {
+  if constexpr (HasArgument<P>)
+    return std::is_convertible_v<decltype(std::declval<ArgumentFor<P>&>().get()), P>;
+  return true;
+}
+
+template <class Functor, std::size_t... I>
+consteval bool parameters_are_known(std::index_sequence<I...>) {
+  return (HasArgument<ParameterAt<Functor, I>> && ...);
+}
 
 template <class Functor, std::size_t... I>
 consteval bool parameters_fit(const Schema& schema, std::index_sequence<I...>) {
-  return (ArgumentFor<ParameterAt<Functor, I>>::takes(schema.arguments[I].kind) && ...);
+  return (takes<ParameterAt<Functor, I>>(schema.arguments[I].kind) && ...);
+}
+
+template <class Functor, std::size_t... I>
+consteval bool parameters_only_read(std::index_sequence<I...>) {
+  return (only_reads<ParameterAt<Functor, I>>() && ...);
 }
 
 template <class Functor, std::size_t First, std::size_t... I>
@@ -50,8 +99,46 @@ consteval bool are_outputs(std::index_sequence<I...>) {
 }
 
 template <class Functor>
-constexpr bool accepts_or_all(const torch::jit::Node& node) {
-  return Functor::accepts(node);
+concept HasTraits = std::is_same_v<std::remove_cv_t<decltype(Functor::traits)>, OutTraits>;
+
+template <class Functor>
+consteval OutTraits traits_of() {
+  if constexpr (HasTraits<Functor>) return Functor::traits;
+  return {};
+}
+
+consteval bool writes_any(const Schema& schema) {
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                     [](const SchemaArgument& argument) { return argument.is_written; });
+}
+
+// What holds for the functors of all ops. Always true: the sentences are what it is for.
+template <class Functor>
+consteval bool check_functor() {
+  static_assert(std::is_empty_v<Functor>, "a functor is shared by all threads and may hold no state");
+  if constexpr (requires { &Functor::accepts; }) {
+    static_assert(std::is_convertible_v<decltype(&Functor::accepts), bool (*)(const torch::jit::Node&)>,
+                  "the functor's accepts is not 'static bool accepts(const torch::jit::Node&)'");
+  }
+  if constexpr (requires { &Functor::traits; }) {
+    static_assert(HasTraits<Functor>, "the functor's traits are no OutTraits");
+  }
+  return true;
+}
+
+// What holds for functors whose parameters are unpacked.
+template <class Functor, std::size_t Inputs>
+consteval bool check_parameters() {
+  using Positions = std::make_index_sequence<Inputs>;
+  static_assert(
+      HasOneCall<Functor>,
+      "the functor needs one 'operator()(...) const', not several, no template and not without const");
+  static_assert(
+      parameters_are_known<Functor>(Positions{}),
+      "a parameter of the functor is of a type that no argument is unpacked to: see sr/argument.hpp");
+  static_assert(parameters_only_read<Functor>(Positions{}),
+                "a parameter of the functor may change its argument: take it by value or by const reference");
+  return true;
 }
 
 template <class Functor>
@@ -64,10 +151,10 @@ OpEntry make_entry(std::string_view literal, const Schema& schema, NodeKind kind
   entry.functor = c10::demangle_type<Functor>();
   entry.function.op = &functor;
   entry.argument_count = schema.argument_count;
-  if constexpr (requires(const torch::jit::Node& node) { Functor::accepts(node); }) {
-    entry.accepts = &accepts_or_all<Functor>;
+  if constexpr (requires { &Functor::accepts; }) {
+    entry.accepts = &Functor::accepts;
   }
-  if constexpr (requires { Functor::traits; }) entry.traits = Functor::traits;
+  entry.traits = traits_of<Functor>();
   return entry;
 }
 
@@ -109,8 +196,14 @@ struct OutVariant {
   static constexpr Schema schema = parse_schema(Literal.view());
   static constexpr std::size_t inputs = schema.argument_count;
   static constexpr std::size_t outputs = schema.return_count;
-  static_assert(schema.return_count == schema.tensor_return_count,
+  static constexpr OutTraits traits = detail::traits_of<Functor>();
+  static_assert(outputs != 0 && outputs == schema.tensor_return_count,
                 "an out variant returns tensors only: register the op as Native instead");
+  static_assert(schema.alias_return_count == 0,
+                "an out variant makes new tensors: register an op that returns an alias as Native");
+  static_assert(!detail::writes_any(schema),
+                "an out variant does not write its arguments: register the op as Native instead");
+  static_assert(detail::check_functor<Functor>() && detail::check_parameters<Functor, inputs>());
   static_assert(detail::CallOf<Functor>::count >= inputs + outputs,
                 "the functor has fewer parameters than the schema has arguments and returned tensors");
   static_assert(detail::CallOf<Functor>::count <= inputs + outputs,
@@ -120,7 +213,12 @@ struct OutVariant {
   static_assert(detail::are_outputs<Functor, inputs>(std::make_index_sequence<outputs>{}),
                 "the last parameters of an out variant are 'at::Tensor&', one for each returned tensor");
   static_assert(std::is_void_v<typename detail::CallOf<Functor>::Result>, "an out variant returns void");
-  static_assert(std::is_empty_v<Functor>, "a functor is shared by all threads and may hold no state");
+  static_assert(!traits.makes_new_tensor, "makes_new_tensor is for native ops: an out variant always does");
+  static_assert(traits.writes_in_place < 0 ||
+                    (traits.writes_in_place < static_cast<int>(inputs) &&
+                     schema.arguments[static_cast<std::size_t>(traits.writes_in_place)].kind ==
+                         ArgumentKind::tensor),
+                "writes_in_place is the position of a Tensor argument of the schema");
 
   OutVariant() {
     OpEntry entry = detail::make_entry<Functor>(Literal.view(), schema, NodeKind::out_variant);
@@ -135,12 +233,19 @@ struct OutVariant {
 template <FixedString Literal, class Functor>
 struct Native {
   static constexpr Schema schema = parse_schema(Literal.view());
+  using Result = typename detail::CallOf<Functor>::Result;
   static_assert(schema.return_count == 1, "a native op with a typed functor returns one value; use NodeOp");
+  static_assert(detail::check_functor<Functor>() &&
+                detail::check_parameters<Functor, schema.argument_count>());
   static_assert(detail::CallOf<Functor>::count == schema.argument_count,
                 "the functor does not have one parameter for each argument of the schema");
   static_assert(detail::parameters_fit<Functor>(schema, std::make_index_sequence<schema.argument_count>{}),
                 "a parameter of the functor does not take the type the schema gives that argument");
-  static_assert(std::is_empty_v<Functor>, "a functor is shared by all threads and may hold no state");
+  static_assert(std::is_constructible_v<c10::IValue, Result>,
+                "no IValue can be made of what the functor returns");
+  static_assert(schema.tensor_return_count == 0 || std::is_same_v<std::remove_cvref_t<Result>, at::Tensor> ||
+                    std::is_same_v<std::remove_cvref_t<Result>, c10::IValue>,
+                "the schema returns a tensor but the functor does not");
 
   Native() {
     OpEntry entry = detail::make_entry<Functor>(Literal.view(), schema, NodeKind::native);
@@ -154,7 +259,15 @@ struct Native {
 // the out protocol (then `operator()` is what is called once the outputs are ready) or anything else.
 template <FixedString Key, class Functor, NodeKind Kind = NodeKind::native>
 struct NodeOp {
-  static_assert(std::is_empty_v<Functor>, "a functor is shared by all threads and may hold no state");
+  static_assert(detail::is_key(Key.view()),
+                "the key of a NodeOp is 'namespace::name' or 'namespace::name.overload', without arguments");
+  static_assert(detail::check_functor<Functor>());
+  static_assert(std::is_invocable_v<const Functor&, NodeView&>,
+                "the functor of a NodeOp is called as 'void operator()(NodeView& node) const'");
+  static_assert(Kind != NodeKind::fallback,
+                "a NodeOp is native or an out variant; nobody registers the fallback");
+  static_assert(Kind != NodeKind::out_variant || !detail::traits_of<Functor>().makes_new_tensor,
+                "makes_new_tensor is for native ops: an out variant always does");
 
   NodeOp() {
     Schema schema;

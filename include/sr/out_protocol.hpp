@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include <sr/identity.hpp>
 #include <sr/input_record.hpp>
 #include <sr/processed_node.hpp>
 
@@ -29,12 +30,6 @@ inline void run_interpreted(NodeView& view) {
 }
 
 namespace detail {
-
-inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.unsafeGetTensorImpl()->has_storage()
-             ? tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()
-             : nullptr;
-}
 
 inline bool shares_storage(const c10::StorageImpl* storage, const c10::IValue& value) {
   if (value.isTensor()) return storage_of(value.toTensor()) == storage;
@@ -89,9 +84,27 @@ inline void make_outputs_anew(NodeView& view, NodeState& state) {
   state.valid = true;
 }
 
+// True when an output that lies on the bytes of its dying input will have exactly that input's sizes and
+// layout: the other inputs broadcast into it. Ops that write in place are element by element (OutTraits).
+inline bool fills_dying_input(const NodeView& view) {
+  const auto position = static_cast<std::size_t>(view.processed().traits.writes_in_place);
+  const at::Tensor& target = view.input(position).toTensor();
+  if (!target.is_contiguous()) return false;
+  for (std::size_t i = 0; i < view.input_count(); ++i) {
+    if (i == position || !view.input(i).isTensor()) continue;
+    const at::Tensor& other = view.input(i).toTensor();
+    if (!other.defined()) continue;
+    if (!other.is_contiguous() || other.dim() > target.dim()) return false;
+    for (std::int64_t d = 1; d <= other.dim(); ++d) {
+      if (other.size(-d) != 1 && other.size(-d) != target.size(-d)) return false;
+    }
+  }
+  return true;
+}
+
 // True when a kernel that gets outputs of no elements will lay them out as the functional operator would.
 inline bool may_resize(const NodeView& view, const NodeState& state) {
-  if (state.placed_in_place) return false;
+  if (state.placed_in_place && !fills_dying_input(view)) return false;
   if (view.processed().traits.keeps_strides) return true;
   if (!state.all_contiguous) return false;
   for (const TensorMetadata& output : state.outputs) {

@@ -24,6 +24,9 @@ struct ProcessedNode {
   std::vector<Slot> inputs;
   std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants
+  // Positions of numbers that stand for a dtype, layout, memory format or device: their values decide what an
+  // output is.
+  std::vector<std::uint32_t> kind_inputs;
   // Positions of managed inputs of a fallback op whose schema promises fresh outputs: the promise is checked.
   std::vector<std::uint32_t> guarded_inputs;
   Slot first_output = 0;
@@ -37,6 +40,7 @@ struct ProcessedNode {
   const torch::jit::Node* node = nullptr;        // belongs to the module's graph
   torch::jit::Operation* interpreter = nullptr;  // LibTorch's implementation; null for control flow
   std::string functor;                           // name of the functor chosen, for reports
+  std::string declined;                          // functors that were asked before and declined
 };
 
 // What one run of one runtime works on. Owned by a StaticRuntime; ops see it through NodeView.

@@ -1,6 +1,7 @@
 // Operators of sr by key: "name.overload" of an ATen-like schema, or the bare kind of a prim:: node.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>

@@ -86,15 +86,17 @@ BlockMemory block_memory(const Arena& arena) {
 namespace detail {
 
 inline std::string why_this_path(const ProcessedNode& node, const ModuleContent& content) {
+  const std::string after = node.declined.empty() ? "" : " (declined by " + node.declined + ")";
   switch (node.kind) {
     case NodeKind::out_variant:
-      return "writes its results into planned tensors through " + node.functor + ".";
+      return "writes its results into planned tensors through " + node.functor + after + ".";
     case NodeKind::native:
-      return "returns a view, a container, a number or a value that is not a new tensor; run by " +
-             node.functor + ".";
+      return "run by " + node.functor + after + ", whose results are not tensors that could be planned.";
     case NodeKind::fallback:
-      if (!content.options.enable_out_variant) return "out variants are switched off.";
       if (node.node->kind() == c10::prim::fork) return "its body runs in LibTorch's interpreter.";
+      if (!content.options.enable_out_variant) return "out variants are switched off.";
+      if (!node.declined.empty())
+        return "declined by " + node.declined + ", and it has no `.out` overload of its own.";
       return "no functor is registered for " + key_of(*node.node) +
              " and it has no `.out` overload of its own.";
   }

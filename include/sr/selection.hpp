@@ -19,6 +19,7 @@ struct Selected {
   NodeKind kind = NodeKind::fallback;
   OutTraits traits;
   std::string functor;
+  std::string declined;                          // functors that were asked before and declined
   torch::jit::Operation* interpreter = nullptr;  // stateless, though its call operator is not const
 };
 
@@ -43,6 +44,28 @@ inline bool outputs_are_tensors(const torch::jit::Node& node) {
 inline bool fits(const OpEntry& entry, const torch::jit::Node& node) {
   if (!entry.schema.empty() && entry.argument_count != node.inputs().size()) return false;
   return entry.accepts == nullptr || entry.accepts(node);
+}
+
+// Positions of arguments that the interpreter passes as integers and that mean a dtype, layout, memory format
+// or device.
+inline std::vector<std::uint32_t> kind_inputs(const torch::jit::Node& node) {
+  std::vector<std::uint32_t> positions;
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return positions;
+  for (std::uint32_t i = 0; i < schema->arguments().size() && i < node.inputs().size(); ++i) {
+    c10::TypePtr type = schema->arguments()[i].real_type();
+    if (type->kind() == c10::TypeKind::OptionalType) type = type->containedType(0);
+    switch (type->kind()) {
+      case c10::TypeKind::ScalarTypeType:
+      case c10::TypeKind::LayoutType:
+      case c10::TypeKind::MemoryFormatType:
+        positions.push_back(i);
+        break;
+      default:
+        break;
+    }
+  }
+  return positions;
 }
 
 inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& traits) {
@@ -70,16 +93,12 @@ class Selector {
     const std::string key = key_of(node);
     // Without the interpreter's operator there is nobody to make an out variant's outputs.
     if (options_.enable_out_variant && chosen.interpreter != nullptr && detail::outputs_are_tensors(node)) {
-      if (auto entry = registry().find(key, NodeKind::out_variant); entry && detail::fits(*entry, node)) {
-        take(*entry, chosen);
+      if (offer(key, NodeKind::out_variant, node, chosen)) {
         detail::add_dispatcher_traits(node, chosen.traits);
         return chosen;
       }
     }
-    if (auto entry = registry().find(key, NodeKind::native); entry && detail::fits(*entry, node)) {
-      take(*entry, chosen);
-      return chosen;
-    }
+    if (offer(key, NodeKind::native, node, chosen)) return chosen;
     if (own == nullptr) {
       refuse(node);
       return chosen;
@@ -104,11 +123,18 @@ class Selector {
   }
 
  private:
-  static void take(const OpEntry& entry, Selected& chosen) {
-    chosen.function = entry.function;
-    chosen.kind = entry.kind;
-    chosen.traits = entry.traits;
-    chosen.functor = entry.functor;
+  static bool offer(const std::string& key, NodeKind kind, const torch::jit::Node& node, Selected& chosen) {
+    const std::optional<OpEntry> entry = registry().find(key, kind);
+    if (!entry) return false;
+    if (!detail::fits(*entry, node)) {
+      chosen.declined += (chosen.declined.empty() ? "" : ", ") + entry->functor;
+      return false;
+    }
+    chosen.function = entry->function;
+    chosen.kind = entry->kind;
+    chosen.traits = entry->traits;
+    chosen.functor = entry->functor;
+    return true;
   }
 
   // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
@@ -116,7 +142,7 @@ class Selector {
   InterpretedOp* make_interpreted(const torch::jit::Node& node) {
     if (node.kind() == c10::prim::fork) {
       InterpretedOp& op = interpreted_.emplace_back();
-      op.forked = std::make_unique<torch::jit::Code>(node.g(c10::attr::Subgraph), "forked");
+      op.forked = detail::code_of_fork(node);
       return &op;
     }
     const torch::jit::Operator* found = node.maybeOperator();

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct ModuleContent {
   std::vector<BlockInfo> blocks;
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
   std::deque<InterpretedOp> interpreted;
+  // Storages and containers of folded constants, when the caller may get to see one of them.
+  std::unordered_set<const void*> folded;
 
   ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
@@ -42,6 +45,7 @@ struct ModuleContent {
   std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& slots, Selector& selector,
                            KindOf& kinds);
   void check_constants() const;
+  void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
 };
@@ -111,13 +115,15 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
       for (std::uint32_t input : node.dynamic_inputs) {
         const auto& origins = aliases.origins(node.inputs[input]);
         const bool promised = aliases.origins(node.first_output).empty();
-        if (promised && std::any_of(origins.begin(), origins.end(),
-                                    [&](Slot slot) { return aliases.reason(slot).empty(); })) {
+        if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) {
+              return !slots.is_constant(slot) && aliases.reason(slot).empty();
+            })) {
           node.guarded_inputs.push_back(input);
         }
       }
     }
   }
+  find_folded(aliases, loaded.known);
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
@@ -138,7 +144,9 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     processed.kind = chosen.kind;
     processed.traits = chosen.traits;
     processed.functor = std::move(chosen.functor);
+    processed.declined = std::move(chosen.declined);
     processed.interpreter = chosen.interpreter;
+    processed.kind_inputs = detail::kind_inputs(*node);
     processed.node = node;
     processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
     for (const torch::jit::Value* input : node->inputs()) {
@@ -167,6 +175,24 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
   }
   blocks[index].nodes = std::move(nodes);
   return index;
+}
+
+inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
+                                       const std::unordered_set<const void*>& known) {
+  const auto outputs = graph->outputs();
+  const bool returns_containers =
+      std::any_of(outputs.begin(), outputs.end(),
+                  [](const torch::jit::Value* output) { return detail::may_hold_container(output->type()); });
+  std::unordered_set<const void*> seen;
+  for (Slot slot = 0; slot < constants.size(); ++slot) {
+    const c10::IValue& constant = constants[slot];
+    const bool container = constant.isList() || constant.isTuple() || constant.isGenericDict();
+    if (!aliases.reason(slot).empty() || (container && returns_containers))
+      detail::add_identities(constant, seen);
+  }
+  for (const void* identity : seen) {
+    if (known.count(identity) == 0) folded.insert(identity);
+  }
 }
 
 inline void ModuleContent::check_constants() const {

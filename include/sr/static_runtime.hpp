@@ -43,7 +43,9 @@ class StaticRuntime {
 
   // Positional arguments without a vector: tensors, numbers, anything an IValue is made of.
   template <class... Args>
-  requires(sizeof...(Args) > 0 && (std::is_constructible_v<c10::IValue, Args&&> && ...)) c10::IValue
+  requires(sizeof...(Args) > 0 && (std::is_constructible_v<c10::IValue, Args&&> && ...) &&
+           !(std::is_same_v<std::remove_cvref_t<Args>, std::vector<c10::IValue>> || ...) &&
+           !(std::is_same_v<std::remove_cvref_t<Args>, KeywordArgs> || ...)) c10::IValue
   operator()(Args&&... args) {
     c10::IValue values[] = {c10::IValue(std::forward<Args>(args))...};
     return state_->call(values, nullptr);
@@ -52,7 +54,7 @@ class StaticRuntime {
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    std::vector<c10::IValue> values(args.begin(), args.end());
+    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
     const c10::IValue result = state_->call(values, nullptr);
     std::size_t used = 0;
     detail::copy_results(result, outputs, used);
@@ -133,7 +135,8 @@ class StaticRuntime {
       observer.end(Phase::setup);
       top.run();
       const Finish finish{*this};
-      return take_results(top);
+      c10::IValue result = take_results(top);
+      return content->folded.empty() ? result : detail::FreshCopies(content->folded)(result);
     }
 
     // Releases what the call still holds, whether or not its results could be handed over.

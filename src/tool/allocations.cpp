@@ -1,5 +1,5 @@
-// Replaces the global operator new and delete of the whole process, LibTorch included. Outside of a counted call they
-// cost one thread-local test more than the originals, for every runner alike.
+// Replaces the global operator new and delete of the whole process, LibTorch included. Outside of a counted
+// call they cost one thread-local test more than the originals, for every runner alike.
 #include "allocations.hpp"
 
 #include <algorithm>
@@ -25,15 +25,15 @@ class Recorder {
   void add(const void* memory, const void* caller) {
     const Owner owner = owner_of(caller);
     ++(owner == Owner::own ? own : library);
-    if (owner == Owner::own && place_count < places.size()) places[place_count++] = caller;
-    if (used < alive.size()) alive[used++] = {memory, owner};
+    if (owner == Owner::own) count_place(caller, 1);
+    if (used < alive.size()) alive[used++] = {memory, caller, owner};
   }
 
   void remove(const void* memory) {
     // Most recent first: short-lived memory is found at once.
     for (std::size_t i = used; i-- > 0;) {
       if (alive[i].memory != memory) continue;
-      if (dropping_result) move_to_results(alive[i].owner);
+      if (dropping_result) move_to_results(alive[i]);
       alive[i] = alive[--used];
       return;
     }
@@ -43,7 +43,7 @@ class Recorder {
   void take_data(const void* memory) {
     for (std::size_t i = 0; i < used; ++i) {
       if (alive[i].memory != memory) continue;
-      move_to_results(alive[i].owner);
+      move_to_results(alive[i]);
       alive[i] = alive[--used];
       return;
     }
@@ -52,24 +52,40 @@ class Recorder {
   std::size_t own = 0, library = 0, results = 0;
   bool counting = false;         // false: only removals are looked at
   bool dropping_result = false;  // what is removed now belonged to the result
-  std::array<const void*, 8> places{};
+
+  struct Place {
+    const void* caller;
+    int count;  // of what is not the result
+  };
+  std::array<Place, 64> places{};
   std::size_t place_count = 0;
 
  private:
   struct Alive {
     const void* memory;
+    const void* caller;
     Owner owner;
   };
 
-  void move_to_results(Owner owner) {
-    --(owner == Owner::own ? own : library);
+  void move_to_results(const Alive& made) {
+    --(made.owner == Owner::own ? own : library);
+    if (made.owner == Owner::own) count_place(made.caller, -1);
     ++results;
+  }
+
+  void count_place(const void* caller, int change) {
+    for (std::size_t i = 0; i < place_count; ++i) {
+      if (places[i].caller != caller) continue;
+      places[i].count += change;
+      return;
+    }
+    if (place_count < places.size()) places[place_count++] = {caller, change};
   }
 
   static bool in_program(const void* address) { return address >= &__executable_start && address < &etext; }
 
-  // Functions that this program and LibTorch both instantiate (std::vector<IValue>::...) are exported, and calls of
-  // LibTorch may arrive in our copy: those are judged by who called them.
+  // Functions that this program and LibTorch both instantiate (std::vector<IValue>::...) are exported, and
+  // calls of LibTorch may arrive in our copy: those are judged by who called them.
   static bool is_shared(const void* address) {
     Dl_info info;
     return dladdr(address, &info) != 0 && info.dli_sname != nullptr;
@@ -175,8 +191,10 @@ AllocationCounts count_allocations(std::size_t calls, const std::function<void(s
     counts.library += static_cast<double>(active->library);
     counts.results += static_cast<double>(active->results);
     for (std::size_t p = 0; p < active->place_count; ++p) {
-      const std::string place = place_in_program(active->places[p]);
-      if (std::ranges::find(counts.own_places, place) == counts.own_places.end()) counts.own_places.push_back(place);
+      if (active->places[p].count <= 0) continue;
+      const std::string place = place_in_program(active->places[p].caller);
+      if (std::ranges::find(counts.own_places, place) == counts.own_places.end())
+        counts.own_places.push_back(place);
     }
   }
   const auto average = [&](double& sum) { sum /= static_cast<double>(std::max<std::size_t>(calls, 1)); };
@@ -201,24 +219,40 @@ AllocationCounts count_allocations(std::size_t calls, const std::function<void(s
 [[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return sr::tool::allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
-[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  sr::tool::note(memory, __builtin_return_address(0));
-  return memory;
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
+  return sr::tool::allocate(bytes, 1, __builtin_return_address(0));
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  sr::tool::note(memory, __builtin_return_address(0));
-  return memory;
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept try {
+  return sr::tool::allocate(bytes, 1, __builtin_return_address(0));
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
-void operator delete(void* memory) noexcept { sr::tool::release(memory); }
-void operator delete[](void* memory) noexcept { sr::tool::release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { sr::tool::release(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { sr::tool::release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { sr::tool::release(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { sr::tool::release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { sr::tool::release(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { sr::tool::release(memory); }
+void operator delete(void* memory) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete[](void* memory) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  sr::tool::release(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  sr::tool::release(memory);
+}
 
 // LibTorch's CPU allocator. The next definition is the C library's, or a sanitizer's.
 extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {

@@ -12,10 +12,10 @@ namespace sr::tool {
 
 // `operator new` and `posix_memalign` (tensor data) of the calling thread.
 struct AllocationCounts {
-  double own = 0;      // called by the code of this program: sr and what it inlines
-  double library = 0;  // called by LibTorch: its kernels and what sr asks of it
-  double results = 0;  // by either, for what the call returned
-  std::vector<std::string> own_places;  // where the first few of `own` were, for addr2line
+  double own = 0;                       // called by the code of this program: sr and what it inlines
+  double library = 0;                   // called by LibTorch: its kernels and what sr asks of it
+  double results = 0;                   // by either, for what the call returned
+  std::vector<std::string> own_places;  // where those of `own` are made, for addr2line
 
   double total() const { return own + library + results; }
 };

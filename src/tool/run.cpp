@@ -1,7 +1,9 @@
 #include "run.hpp"
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include <ATen/ATen.h>
 
@@ -73,8 +75,8 @@ void check_count(std::size_t given, const c10::FunctionSchema& schema, const std
   const std::size_t most = schema.arguments().size();
   if (given >= required && given <= most) return;
   const std::string takes = required == most ? c10::str(most) : c10::str(required, " to ", most);
-  throw ArgumentError(c10::str(where, " gives ", count_of(given, "argument"), ", but the model takes ", takes, ": ",
-                               schema, "."));
+  throw ArgumentError(c10::str(where, " gives ", count_of(given, "argument"), ", but the model takes ", takes,
+                               ": ", schema, "."));
 }
 
 }  // namespace
@@ -100,10 +102,18 @@ std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::Fun
   return sets;
 }
 
+torch::jit::Module load_model(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw LoadError("'" + path + "' is a directory, not a file written by torch.jit.save.");
+  }
+  return load_module(path);
+}
+
 int run(const RunOptions& options) {
   StaticModuleOptions module_options;
   module_options.strict = options.strict;
-  const StaticModule module = load(options.model, module_options);
+  const StaticModule module(load_model(options.model), module_options);
   const std::vector<ArgumentList> sets = input_sets(options.inputs, module.schema());
   const std::unique_ptr<Runner> runner = make_sr_runner(options.planner, module);
   std::vector<c10::IValue> results(sets.size());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "inputs.hpp"
 
@@ -18,9 +19,13 @@ struct InputOptions {
   std::uint64_t seed = 0;
 };
 
-// The input sets for a model of that schema, each argument as its type. A model without required arguments needs no
-// options. Throws LoadError, and ArgumentError naming the schema when the number of arguments is wrong.
+// The input sets for a model of that schema, each argument as its type. A model without required arguments
+// needs no options. Throws LoadError, and ArgumentError naming the schema when the number of arguments is
+// wrong.
 std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::FunctionSchema& schema);
+
+// Throws LoadError for what is not a file of torch.jit.save.
+torch::jit::Module load_model(const std::string& path);
 
 struct RunOptions {
   std::string model;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/static/impl.h>
 #include <torch/csrc/jit/runtime/static/memory_planner.h>
@@ -60,7 +61,11 @@ class InterpreterRunner : public Runner {
  public:
   explicit InterpreterRunner(torch::jit::Module frozen) : module_(std::move(frozen)) {}
 
-  c10::IValue run(ArgumentList&& args, std::size_t) override { return module_.forward(std::move(args)); }
+  // sr and upstream switch autograd off for a call by themselves.
+  c10::IValue run(ArgumentList&& args, std::size_t) override {
+    const c10::InferenceMode inference;
+    return module_.forward(std::move(args));
+  }
   std::unique_ptr<Runner> clone() const override { return std::make_unique<InterpreterRunner>(module_); }
 
  private:
@@ -117,13 +122,14 @@ void compare_tensors(const at::Tensor& expected, const at::Tensor& actual, Agree
   if (expected.numel() == 0) return;
   const auto plain = [](const at::Tensor& tensor) {
     const at::Tensor values = tensor.is_quantized() ? tensor.dequantize() : tensor.to_dense();
-    return values.is_complex() ? at::view_as_real(values.resolve_conj()).to(at::kDouble) : values.to(at::kDouble);
+    return values.is_complex() ? at::view_as_real(values.resolve_conj()).to(at::kDouble)
+                               : values.to(at::kDouble);
   };
   const at::Tensor a = plain(expected), b = plain(actual);
   // Equal infinities and NaN at the same place are no difference.
   const at::Tensor same = at::logical_or(a == b, at::logical_and(at::isnan(a), at::isnan(b)));
   const double largest = at::where(same, at::zeros_like(a), (a - b).abs()).max().item<double>();
-  if (!(largest <= agreement.max_abs_diff)) agreement.max_abs_diff = largest;
+  if (std::isnan(largest) || largest > agreement.max_abs_diff) agreement.max_abs_diff = largest;
   if (!at::allclose(b, a, 1e-4, 1e-5, /*equal_nan=*/true)) {
     differ(agreement, c10::str("the values of ", describe(expected), " differ by up to ", largest));
   }
@@ -138,9 +144,11 @@ void compare_values(const c10::IValue& expected, const c10::IValue& actual, Agre
   }
   if (expected.isTensor()) return compare_tensors(expected.toTensor(), actual.toTensor(), agreement);
   if (expected.isTuple()) {
-    return compare_items(expected.toTupleRef().elements().vec(), actual.toTupleRef().elements().vec(), agreement);
+    return compare_items(expected.toTupleRef().elements().vec(), actual.toTupleRef().elements().vec(),
+                         agreement);
   }
-  if (expected.isList()) return compare_items(expected.toListRef().vec(), actual.toListRef().vec(), agreement);
+  if (expected.isList())
+    return compare_items(expected.toListRef().vec(), actual.toListRef().vec(), agreement);
   if (expected.isGenericDict()) {
     const auto wanted = expected.toGenericDict(), found = actual.toGenericDict();
     if (wanted.size() != found.size()) return differ(agreement, "the number of entries of a dict differs");
@@ -170,7 +178,9 @@ void compare_items(const Items& expected, const Items& actual, Agreement& agreem
 
 }  // namespace
 
-c10::IValue Runner::outcome(c10::IValue returned, std::size_t) const { return returned; }
+c10::IValue Runner::outcome(c10::IValue returned, std::size_t) const {
+  return returned;
+}
 
 std::string_view name_of(Outputs outputs) {
   return outputs == Outputs::fresh ? "fresh" : outputs == Outputs::managed ? "managed" : "bound";

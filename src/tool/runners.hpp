@@ -27,8 +27,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
   virtual ~Runner() = default;
 
-  // One call with input set `set`; the number is for runners that keep something for each set. What is returned
-  // is the caller's: runners that write into buffers return nothing.
+  // One call with input set `set`; the number is for runners that keep something for each set. What is
+  // returned is the caller's: runners that write into buffers return nothing.
   virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
 
   // What the caller has after a run of input set `set`, by default what it returned.
@@ -44,14 +44,14 @@ class Runner {
   virtual std::optional<Report> report() const { return std::nullopt; }
 };
 
-// Who owns the tensors a call returns: the caller, new ones; the runtime, which uses them again; the caller, the same
-// ones every time (run_into).
+// Who owns the tensors a call returns: the caller, new ones; the runtime, which uses them again; the caller,
+// the same ones every time (run_into).
 enum class Outputs { fresh, managed, bound };
 std::string_view name_of(Outputs outputs);
 
-// `planner` is one of memory::planner_names(). For Outputs::bound, `results` holds the result of each input set, whose
-// sizes the buffers take; throws ArgumentError if there is no tensor in one. The module's options must have
-// manage_output_tensors for Outputs::managed, and only then.
+// `planner` is one of memory::planner_names(). For Outputs::bound, `results` holds the result of each input
+// set, whose sizes the buffers take; throws ArgumentError if there is no tensor in one. The module's options
+// must have manage_output_tensors for Outputs::managed, and only then.
 std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticModule& module,
                                        Outputs outputs = Outputs::fresh,
                                        const std::vector<c10::IValue>& results = {});
@@ -59,7 +59,8 @@ std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticMod
 // LibTorch's graph interpreter on a frozen copy.
 std::unique_ptr<Runner> make_interpreter_runner(const torch::jit::Module& module);
 
-// The Static Runtime of the LibTorch linked, with its default options. The module may be changed by its preparation.
+// The Static Runtime of the LibTorch linked, with its default options. The module may be changed by its
+// preparation.
 std::unique_ptr<Runner> make_upstream_runner(const torch::jit::Module& module);
 
 // Time by node on that planner's memory.
@@ -67,7 +68,7 @@ IndividualMetrics time_nodes(std::string_view planner, const StaticModule& modul
                              const std::vector<ArgumentList>& sets, int warmup_runs, int main_runs);
 
 struct Agreement {
-  bool agrees = true;       // same structure, dtypes and sizes, and close: rtol 1e-4, atol 1e-5, NaN equals NaN
+  bool agrees = true;  // same structure, dtypes and sizes, and close: rtol 1e-4, atol 1e-5, NaN equals NaN
   double max_abs_diff = 0;  // over all tensors and numbers that can be compared
   std::string difference;   // the first one, in a sentence
 };

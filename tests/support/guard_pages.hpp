@@ -1,17 +1,17 @@
 // Planners that make memory errors visible, also those inside LibTorch, which no sanitizer looks into.
-//   GuardPages  every managed tensor ends where its own pages end; the next page, and the tensor's pages while it is
+//   GuardPages  every managed tensor ends where its own pages end; the next page, and the tensor's pages
+//   while it is
 //               not alive, can not be touched. Any stale or far access is a SIGSEGV.
 //   Poison      real reuse of bytes, filled with NaN at birth and at death.
 #pragma once
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -31,7 +31,8 @@ class Pages {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t rounded = memory::align_up(bytes, 16);  // the largest element type
     inner_ = memory::align_up(rounded, page);
-    base_ = static_cast<std::byte*>(mmap(nullptr, inner_ + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ = static_cast<std::byte*>(
+        mmap(nullptr, inner_ + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base_ == MAP_FAILED) throw std::bad_alloc();
     pages_ = base_ + page;
     begin_ = pages_ + inner_ - rounded;
@@ -88,7 +89,8 @@ struct GuardPages {
   class Slab {
    public:
     // `shortened`: lifetimes end that many steps too early, for the test that the pages catch it.
-    void commit(std::span<const memory::Request> requests, const memory::Layout& layout, memory::Step shortened = 0) {
+    void commit(std::span<const memory::Request> requests, const memory::Layout& layout,
+                memory::Step shortened = 0) {
       for (Pages& pages : pages_) retired_.push_back(std::move(pages));
       pages_.clear();
       tenants_.assign(requests.size(), Tenant{});
@@ -119,7 +121,8 @@ struct GuardPages {
         if (tenant.home != kHomeless && tenant.last == step) pages_[tenant.home].close();
       }
       for (const Tenant& tenant : tenants_) {
-        if (tenant.home != kHomeless && tenant.first <= step && step < tenant.last) pages_[tenant.home].open();
+        if (tenant.home != kHomeless && tenant.first <= step && step < tenant.last)
+          pages_[tenant.home].open();
       }
     }
     void end_run() {
@@ -149,7 +152,9 @@ static_assert(memory::Planner<GuardPages>);
 
 struct Poison {
   static constexpr std::string_view name = "poison";
-  static memory::Layout plan(std::span<const memory::Request> requests) { return memory::LinearScan::plan(requests); }
+  static memory::Layout plan(std::span<const memory::Request> requests) {
+    return memory::LinearScan::plan(requests);
+  }
 
   class Slab {
    public:

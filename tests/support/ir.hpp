@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/csrc/jit/ir/irparser.h>
 #include <torch/script.h>
 
@@ -13,7 +15,20 @@ namespace sr::test {
 
 using Attributes = std::vector<std::pair<std::string, c10::IValue>>;
 
-// A scripted module in evaluation mode. `source` is one method or several ("def forward(self, x): ..."), not indented.
+// What `define` of C++ lacks against Python's scripting: `fork(function, arguments...)`; wait with
+// `torch.wait(future)`.
+struct ScriptResolver : torch::jit::Resolver {
+  std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
+                                                         const torch::jit::SourceRange&) override {
+    if (name == "torch") return std::make_shared<torch::jit::BuiltinModule>("aten");
+    if (name == "RuntimeError") return std::make_shared<torch::jit::ExceptionValue>(name);
+    if (name == "fork") return torch::jit::SpecialFormValue::create(c10::prim::fork);
+    return nullptr;
+  }
+};
+
+// A scripted module in evaluation mode. `source` is one method or several ("def forward(self, x): ..."), not
+// indented.
 inline torch::jit::Module script(const std::string& source, const Attributes& attributes = {}) {
   torch::jit::Module module("M");
   for (const auto& [name, value] : attributes) {
@@ -23,7 +38,7 @@ inline torch::jit::Module script(const std::string& source, const Attributes& at
       module.register_attribute(name, value.type(), value);
     }
   }
-  module.define(source);
+  module.define(source, std::make_shared<ScriptResolver>());
   module.eval();
   return module;
 }

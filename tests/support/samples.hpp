@@ -77,7 +77,9 @@ inline std::vector<InputSet> with_each_tensor(const InputSet& rest = {}) {
   }
   return runs;
 }
-inline std::vector<InputSet> unary() { return with_each_tensor(); }
+inline std::vector<InputSet> unary() {
+  return with_each_tensor();
+}
 
 inline std::vector<InputSet> binary() {
   at::manual_seed(1);

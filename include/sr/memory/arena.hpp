@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <sr/block_info.hpp>
 #include <sr/config.hpp>
 #include <sr/error.hpp>
+#include <sr/memory/borrowed.hpp>
 #include <sr/memory/no_reuse.hpp>
 #include <sr/memory/planner.hpp>
 #include <sr/memory/validate.hpp>
@@ -168,12 +168,6 @@ class Arena {
     entries_[i].excluded = excluded;
   }
 
-  static void detach(c10::StorageImpl& storage) noexcept {
-    at::DataPtr own = c10::GetCPUAllocator()->allocate(storage.nbytes());
-    if (storage.nbytes() != 0) std::memcpy(own.get(), storage.data(), storage.nbytes());
-    storage.set_data_ptr_noswap(std::move(own));
-  }
-
   void plan() {
     std::vector<Request> requests = requests_;
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -198,7 +192,7 @@ class Arena {
     Entry& entry = entries_[i];
     if (entry.tensor == nullptr || entry.excluded || requests_[i].bytes == 0) return;
     void* address = slab_.address(i);
-    entry.storage->set_data_ptr_noswap(at::DataPtr(address, at::Device(at::kCPU)));
+    entry.storage->set_data_ptr_noswap(borrow(address));
     entry.storage->set_nbytes(requests_[i].bytes);
     entry.address = address;
     entry.bound = true;

@@ -21,12 +21,16 @@ inline torch::jit::Stack inputs_of(const NodeView& node) {
 
 }  // namespace detail
 
+// Fills the list that the last run left in the slot, unless something else holds it.
 template <class T>
-c10::List<T> typed_list(const NodeView& node) {
-  c10::List<T> list;
+void make_list(NodeView& node) {
+  c10::IValue& slot = node.output(0);
+  c10::List<T> list =
+      slot.isList() && slot.use_count() == 1 ? c10::impl::toTypedList<T>(slot.toList()) : c10::List<T>();
+  list.clear();
   list.reserve(node.input_count());
   for (std::size_t i = 0; i < node.input_count(); ++i) list.push_back(node.input(i).to<T>());
-  return list;
+  slot = std::move(list);
 }
 
 struct ListConstruct {
@@ -34,16 +38,16 @@ struct ListConstruct {
     const c10::TypePtr element = node.node().output()->type()->expectRef<c10::ListType>().getElementType();
     switch (element->kind()) {
       case c10::TypeKind::TensorType:
-        node.output(0) = typed_list<at::Tensor>(node);
+        make_list<at::Tensor>(node);
         return;
       case c10::TypeKind::IntType:
-        node.output(0) = typed_list<std::int64_t>(node);
+        make_list<std::int64_t>(node);
         return;
       case c10::TypeKind::FloatType:
-        node.output(0) = typed_list<double>(node);
+        make_list<double>(node);
         return;
       case c10::TypeKind::BoolType:
-        node.output(0) = typed_list<bool>(node);
+        make_list<bool>(node);
         return;
       default:
         break;

@@ -60,9 +60,14 @@ struct Wait {
   }
 };
 
+struct Warn {
+  void operator()(NodeView& node) const { TORCH_WARN(node.input(0).toStringRef()); }
+};
+
 inline const NodeOp<"prim::If", If> prim_if;
 inline const NodeOp<"prim::Loop", Loop> prim_loop;
 inline const NodeOp<"prim::RaiseException", RaiseException> prim_raise_exception;
 inline const NodeOp<"aten::wait", Wait> aten_wait;
+inline const NodeOp<"aten::warn", Warn> aten_warn;
 
 }  // namespace sr::ops

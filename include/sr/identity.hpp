@@ -1,0 +1,122 @@
+// Whose bytes a value holds: the addresses that tell storages and containers apart.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+namespace sr {
+
+namespace detail {
+
+inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->has_storage()
+             ? tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()
+             : nullptr;
+}
+
+// Of a tensor its storage (itself when it has none), of a container or object itself; null for what can not
+// change.
+inline const void* identity_of(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const void* storage = storage_of(value.toTensor());
+    return storage != nullptr ? storage : value.toTensor().unsafeGetTensorImpl();
+  }
+  return value.isList() || value.isGenericDict() || value.isObject() ? value.internalToPointer() : nullptr;
+}
+
+inline void add_identities(const c10::IValue& value, std::unordered_set<const void*>& known) {
+  c10::IValue::HashAliasedIValues parts;
+  value.getSubValues(parts);
+  for (const c10::IValue& part : parts) {
+    if (const void* identity = identity_of(part)) known.insert(identity);
+  }
+}
+
+// Copies of the folded constants in one result. The interpreter makes such values anew in every call; here
+// they exist once, and what the caller does with a result must not change the next one. Values that share
+// bytes go on doing so.
+class FreshCopies {
+ public:
+  explicit FreshCopies(const std::unordered_set<const void*>& folded) : folded_(&folded) {}
+
+  c10::IValue operator()(const c10::IValue& value) {
+    if (value.isTensor()) return is_folded(value) ? c10::IValue(copy(value.toTensor())) : value;
+    if (value.isTuple()) return of_tuple(value);
+    if (value.isList()) return of_list(value);
+    if (value.isGenericDict()) return of_dict(value);
+    return value;
+  }
+
+ private:
+  bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
+
+  at::Tensor copy(const at::Tensor& tensor) {
+    if (storage_of(tensor) == nullptr || tensor.is_quantized()) return tensor.clone();
+    at::Tensor& bytes = storages_[storage_of(tensor)];
+    const auto size = static_cast<std::int64_t>(tensor.storage().nbytes());
+    if (!bytes.defined())
+      bytes = at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {size}).clone();
+    at::Tensor fresh = at::empty({0}, tensor.options());
+    return fresh.set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  }
+
+  c10::IValue of_tuple(const c10::IValue& value) {
+    const auto& tuple = value.toTupleRef();
+    std::vector<c10::IValue> elements;
+    bool changed = false;
+    for (const c10::IValue& element : tuple.elements()) {
+      elements.push_back((*this)(element));
+      changed |= !elements.back().is(element);
+    }
+    if (!changed) return value;
+    const auto type = value.type()->expect<c10::TupleType>();
+    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
+                        : c10::ivalue::Tuple::create(std::move(elements));
+  }
+
+  // Containers made in the call keep their identity; folded ones are copied once.
+  c10::IValue of_list(const c10::IValue& value) {
+    if (!is_folded(value)) {
+      for (std::size_t i = 0; i < value.toListRef().size(); ++i) {
+        const c10::IValue element = value.toListRef()[i];
+        if (c10::IValue fresh = (*this)(element); !fresh.is(element)) value.toList().set(i, std::move(fresh));
+      }
+      return value;
+    }
+    if (const auto position = containers_.find(identity_of(value)); position != containers_.end())
+      return position->second;
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& element : value.toListRef()) list.push_back((*this)(element));
+    return containers_[identity_of(value)] = std::move(list);
+  }
+
+  c10::IValue of_dict(const c10::IValue& value) {
+    const auto from = value.toGenericDict();
+    if (!is_folded(value)) {
+      for (const auto& entry : from) {
+        if (c10::IValue fresh = (*this)(entry.value()); !fresh.is(entry.value()))
+          entry.setValue(std::move(fresh));
+      }
+      return value;
+    }
+    if (const auto position = containers_.find(identity_of(value)); position != containers_.end())
+      return position->second;
+    c10::impl::GenericDict dict(from.keyType(), from.valueType());
+    for (const auto& entry : from) dict.insert(entry.key(), (*this)(entry.value()));
+    return containers_[identity_of(value)] = std::move(dict);
+  }
+
+  const std::unordered_set<const void*>* folded_;
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> storages_;
+  std::unordered_map<const void*, c10::IValue> containers_;
+};
+
+}  // namespace detail
+
+}  // namespace sr

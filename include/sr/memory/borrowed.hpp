@@ -1,0 +1,30 @@
+// How storages that point into a slab are told from all others, and how one gets bytes of its own.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+
+namespace sr::memory {
+
+// The deleter of pointers into a slab; the slab owns the bytes.
+inline void leave_to_slab(void*) {}
+
+inline at::DataPtr borrow(void* address) {
+  return {address, nullptr, &leave_to_slab, at::Device(at::kCPU)};
+}
+
+inline bool is_borrowed(const c10::StorageImpl& storage) {
+  return storage.data_ptr().get_deleter() == &leave_to_slab;
+}
+
+// Somebody holds the storage for longer than its bytes in the slab live.
+inline void detach(c10::StorageImpl& storage) {
+  at::DataPtr own = c10::GetCPUAllocator()->allocate(storage.nbytes());
+  if (storage.nbytes() != 0) std::memcpy(own.get(), storage.data(), storage.nbytes());
+  storage.set_data_ptr_noswap(std::move(own));
+}
+
+}  // namespace sr::memory

@@ -1,0 +1,264 @@
+#include "bench.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "bench_entry.hpp"
+#include "timing.hpp"
+
+namespace sr::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Calls step(entry), turning an exception into the entry's error; the others go on.
+template <class Step>
+void attempt(Entry& entry, Step step) {
+  if (!entry.error.empty()) return;
+  try {
+    step(entry);
+  } catch (const c10::Error& error) {
+    entry.error = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    entry.error = error.what();
+  }
+  if (!entry.error.empty()) entry.lanes.clear();
+}
+
+class ModelBench {
+ public:
+  ModelBench(const BenchOptions& options, std::string model) : options_(options), path_(std::move(model)) {
+    prepare();
+    check();
+    warm_up();
+    measure();
+    for (Entry& entry : measured_.entries) attempt(entry, [&](Entry& e) { finish(e); });
+  }
+
+  bool differs() const {
+    return std::ranges::any_of(measured_.entries, [](const Entry& entry) {
+      return entry.runner == "sr" && (!entry.error.empty() || !entry.agreement->agrees);
+    });
+  }
+
+  const Measured& measured() const { return measured_; }
+
+ private:
+  StaticModuleOptions module_options(bool managed) const {
+    StaticModuleOptions chosen;
+    chosen.manage_output_tensors = managed;
+    chosen.enable_replay = options_.replay;
+    return chosen;
+  }
+
+  void prepare() {
+    const torch::jit::Module source = load_model(path_);
+    fresh_.emplace(source, module_options(false));
+    sets_ = input_sets(options_.inputs, fresh_->schema());
+    measured_.path = path_;
+    measured_.input_sets = sets_.size();
+    try {
+      ask_interpreter(source);
+    } catch (const std::exception&) {
+      // Arguments that do not fit are the user's mistake, and sr names them best.
+      try {
+        make_sr_runner(options_.planners[0], *fresh_)->run(copy_of(0), 0);
+      } catch (const ArgumentError&) {
+        throw;
+      } catch (const std::exception&) {
+      }
+      throw;
+    }
+    if (std::ranges::count(options_.outputs, "managed") != 0) managed_.emplace(source, module_options(true));
+    for (const std::string& planner : options_.planners) {
+      for (const std::string& outputs : options_.outputs) {
+        const Outputs mode = outputs == "managed" ? Outputs::managed
+                             : outputs == "bound" ? Outputs::bound
+                                                  : Outputs::fresh;
+        Entry& entry = measured_.entries.emplace_back();
+        entry.runner = "sr";
+        entry.planner = planner;
+        entry.outputs = mode;
+        entry.make = [this, planner, mode] {
+          return make_sr_runner(
+              planner, module_for(mode), mode,
+              {expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(sets_.size())});
+        };
+      }
+    }
+    for (const std::string& rival : options_.against) {
+      Entry& entry = measured_.entries.emplace_back();
+      entry.runner = rival;
+      // A module of its own: LibTorch's preparations may change what they are given.
+      entry.make = [this, rival] {
+        const torch::jit::Module own = load_model(path_);
+        return rival == "upstream" ? make_upstream_runner(own) : make_interpreter_runner(own);
+      };
+    }
+  }
+
+  // What every runner has to return. A model with a memory returns something else each time.
+  void ask_interpreter(const torch::jit::Module& source) {
+    const std::unique_ptr<Runner> oracle = make_interpreter_runner(source);
+    for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+      for (std::size_t i = 0; i < sets_.size(); ++i) {
+        at::manual_seed(options_.inputs.seed);
+        c10::IValue result = oracle->run(copy_of(i), i);
+        const bool changed = repetition == 0 || !compare(expected_[i], result).agrees;
+        expected_.push_back(changed ? result.deepcopy() : expected_[i]);
+      }
+    }
+  }
+
+  // Shared, unless the model writes attributes: then each runner has to start from those of the file.
+  StaticModule module_for(Outputs outputs) const {
+    const StaticModule& shared = outputs == Outputs::managed ? *managed_ : *fresh_;
+    if (shared.content()->self.isNone()) return shared;
+    return StaticModule(load_model(path_), shared.options());
+  }
+
+  // Deep, for models that write into their arguments.
+  ArgumentList copy_of(std::size_t set) const {
+    ArgumentList copies;
+    for (const c10::IValue& value : sets_[set]) copies.push_back(value.deepcopy());
+    return copies;
+  }
+
+  // All three runs of each set are compared: the first makes its tensors, by the last memory is planned for
+  // all sets.
+  void check() {
+    for (Entry& entry : measured_.entries) {
+      attempt(entry, [&](Entry& e) {
+        e.lanes.push_back(e.make());
+        for (int i = 1; i < options_.concurrency; ++i) e.lanes.push_back(e.lanes[0]->clone());
+        Agreement all;
+        for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+          for (std::size_t i = 0; i < sets_.size(); ++i) {
+            at::manual_seed(options_.inputs.seed);
+            c10::IValue returned = e.lanes[0]->run(copy_of(i), i);
+            const bool bound = e.outputs == Outputs::bound;
+            const c10::IValue& wanted = expected_[static_cast<std::size_t>(repetition) * sets_.size() + i];
+            const c10::IValue expected =
+                bound ? c10::IValue(c10::List<at::Tensor>(tensors_of(wanted))) : wanted;
+            const Agreement agreement = compare(expected, e.lanes[0]->outcome(std::move(returned), i));
+            if (all.agrees && !agreement.agrees) {
+              all.difference = c10::str("input set ", i, ", run ", repetition, ": ", agreement.difference);
+            }
+            all.agrees &= agreement.agrees;
+            if (std::isnan(agreement.max_abs_diff) || agreement.max_abs_diff > all.max_abs_diff) {
+              all.max_abs_diff = agreement.max_abs_diff;
+            }
+          }
+        }
+        e.agreement = all;
+      });
+    }
+  }
+
+  void warm_up() {
+    const std::int64_t wanted = options_.warmup >= 0 ? options_.warmup : 50;
+    const auto least = static_cast<std::int64_t>(3 * sets_.size());
+    for (Entry& entry : measured_.entries) {
+      attempt(entry, [&](Entry& e) {
+        for (const auto& lane : e.lanes) {
+          const auto begin = Clock::now();
+          double fastest = 1e9;
+          for (std::int64_t i = 0; i < std::max(wanted, least); ++i) {
+            const std::size_t set = static_cast<std::size_t>(i) % sets_.size();
+            const auto start = Clock::now();
+            lane->run(ArgumentList(sets_[set]), set);
+            fastest = std::min(fastest, seconds_since(start));
+            if (options_.warmup < 0 && i >= least && seconds_since(begin) > 0.5) break;
+          }
+          e.seconds_per_call = fastest;
+        }
+      });
+    }
+  }
+
+  // Every round times every runner once, so that a change of the machine meets them all.
+  void measure() {
+    double slowest = 0;
+    for (const Entry& entry : measured_.entries) slowest = std::max(slowest, entry.seconds_per_call);
+    const bool by_count = options_.iters > 0;
+    const double wanted = by_count ? static_cast<double>(std::min<std::int64_t>(options_.iters, 20))
+                                   : options_.seconds / std::max(0.02, 8 * slowest);
+    measured_.rounds = static_cast<std::int64_t>(std::clamp(wanted, by_count ? 1.0 : 3.0, 200.0));
+    constexpr std::int64_t most_samples = 1 << 22;
+    for (std::int64_t round = 0; round < measured_.rounds; ++round) {
+      Slice slice;
+      if (by_count) {
+        slice.calls = options_.iters / measured_.rounds + (round < options_.iters % measured_.rounds ? 1 : 0);
+        slice.most_samples = static_cast<std::size_t>(slice.calls);
+      } else {
+        slice.seconds = options_.seconds / static_cast<double>(measured_.rounds);
+        slice.most_samples = static_cast<std::size_t>(most_samples / measured_.rounds);
+      }
+      for (Entry& entry : measured_.entries) {
+        attempt(entry, [&](Entry& e) { time_slice(e, sets_, slice, options_.threads); });
+      }
+    }
+  }
+
+  void finish(Entry& entry) {
+    Runner& runner = *entry.lanes[0];
+    ArgumentList args;
+    entry.allocations = count_allocations(
+        4 * sets_.size(), [&](std::size_t i) { args = sets_[i % sets_.size()]; },
+        [&](std::size_t i) { return runner.run(std::move(args), i % sets_.size()); });
+    entry.arena_bytes = runner.arena_bytes();
+    entry.report = runner.report();
+    entry.lanes.clear();
+    if (options_.ops && &entry == &measured_.entries[0]) {
+      const double round = std::max(entry.seconds_per_call, 1e-7) * static_cast<double>(sets_.size());
+      entry.nodes =
+          time_nodes(entry.planner, *fresh_, sets_, 20, static_cast<int>(std::clamp(0.3 / round, 5.0, 1e4)));
+    }
+  }
+
+  static constexpr int kRepetitions = 3;
+
+  const BenchOptions& options_;
+  std::string path_;
+  std::optional<StaticModule> fresh_, managed_;
+  std::vector<ArgumentList> sets_;
+  std::vector<c10::IValue> expected_;  // by repetition, then by input set
+  Measured measured_;
+};
+
+}  // namespace
+
+int bench(const BenchOptions& options) {
+  at::set_num_threads(options.threads);
+  Json results = Json::array();
+  bool differs = false;
+  for (const std::string& model : options.models) {
+    std::cerr << "sr bench: " << model << '\n';
+    const ModelBench bench(options, model);
+    print_table(std::cout, bench.measured());
+    add_results(results, bench.measured(), options);
+    differs |= bench.differs();
+  }
+  if (differs)
+    std::cerr << "sr: A RESULT OF SR DIFFERS FROM THE INTERPRETER'S, see the lines marked !!! above.\n";
+  if (!options.json.empty()) {
+    std::ofstream out(options.json);
+    out << Json{{"context", context_of(options)}, {"results", results}}.dump(1) << '\n';
+    out.close();
+    if (!out)
+      throw LoadError("The file '" + options.json + "' can not be written: " + std::strerror(errno) + ".");
+  }
+  return differs ? kDiffers : 0;
+}
+
+}  // namespace sr::tool

@@ -1,0 +1,33 @@
+// `sr bench`: times models on sr and its rivals in one process, and checks what they return.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "run.hpp"
+
+namespace sr::tool {
+
+struct BenchOptions {
+  std::vector<std::string> models;
+  InputOptions inputs;
+  std::vector<std::string> planners{"linear_scan"};
+  std::vector<std::string> against;           // interpreter, upstream
+  std::vector<std::string> outputs{"fresh"};  // fresh, managed, bound
+  int threads = 1;                            // of one operator
+  int concurrency = 1;                        // callers at once, each with a runtime of its own
+  std::int64_t warmup = -1;                   // calls; negative: up to 50, at most half a second
+  std::int64_t iters = 0;                     // timed calls of each runner; 0: by time
+  double seconds = 1.0;                       // for each runner
+  bool replay = true;
+  bool ops = false;
+  std::string json;                   // file to write; empty: none
+  std::string command_line, version;  // for the record
+};
+
+// Returns the exit code of the program: kDiffers if a result of sr differs from the interpreter's.
+int bench(const BenchOptions& options);
+inline constexpr int kDiffers = 3;
+
+}  // namespace sr::tool

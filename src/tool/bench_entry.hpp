@@ -1,0 +1,53 @@
+// What `sr bench` measures of one model, and the two ways to show it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "allocations.hpp"
+#include "bench.hpp"
+#include "runners.hpp"
+
+namespace sr::tool {
+
+// One line of the table: a runner of one model, what it is and what was measured.
+struct Entry {
+  std::string runner;  // sr, interpreter, upstream
+  std::string planner;
+  Outputs outputs = Outputs::fresh;
+  std::function<std::unique_ptr<Runner>()> make;
+
+  std::vector<std::unique_ptr<Runner>> lanes;  // one for each concurrent caller
+  std::string error;
+  std::optional<Agreement> agreement;
+  std::optional<AllocationCounts> allocations;
+  std::optional<Report> report;
+  std::optional<memory::Bytes> arena_bytes;
+  std::optional<IndividualMetrics> nodes;  // with --ops
+  std::vector<float> samples;              // nanoseconds of single calls
+  std::vector<double> round_medians;       // nanoseconds
+  double throughput_calls = 0, throughput_seconds = 0;
+  double seconds_per_call = 0;  // from warming up
+};
+
+struct Measured {
+  std::string path;
+  std::vector<Entry> entries;
+  std::size_t input_sets = 0;
+  std::int64_t rounds = 0;
+};
+
+// The table, and a line for each runner that failed or differs (bench_table.cpp).
+void print_table(std::ostream& out, const Measured& measured);
+
+// One object a runner, appended to `results`, and what the whole run has in common (bench_record.cpp).
+void add_results(nlohmann::ordered_json& results, const Measured& measured, const BenchOptions& options);
+nlohmann::ordered_json context_of(const BenchOptions& options);
+
+}  // namespace sr::tool

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <ATen/Version.h>
+
+#include "bench_entry.hpp"
+#include "statistics.hpp"
+
+namespace sr::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json nodes_json(const IndividualMetrics& metrics) {
+  Json nodes = Json::array();
+  for (std::size_t i = 0; i < metrics.time_per_node.size(); ++i) {
+    const NodeReport& node = metrics.report.nodes[i];
+    nodes.push_back({{"block", node.block},
+                     {"index", node.index},
+                     {"key", node.key},
+                     {"path", sr::name_of(node.path)},
+                     {"ns", 1e6 * metrics.time_per_node[i]}});
+  }
+  Json kinds = Json::array();
+  for (const auto& [kind, time] : metrics.time_per_node_type) {
+    kinds.push_back({{"kind", kind},
+                     {"nodes", metrics.instances_per_node_type.at(kind)},
+                     {"ns", 1e6 * time},
+                     {"percent", metrics.percent_per_node_type.at(kind)}});
+  }
+  return {{"setup_ns", 1e6 * metrics.setup_time},
+          {"memory_alloc_ns", 1e6 * metrics.memory_alloc_time},
+          {"memory_dealloc_ns", 1e6 * metrics.memory_dealloc_time},
+          {"output_dealloc_ns", 1e6 * metrics.output_dealloc_time},
+          {"first_iter_ns", 1e6 * metrics.first_iter_time},
+          {"total_ns", 1e6 * metrics.total_time},
+          {"nodes", nodes},
+          {"kinds", kinds}};
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void add_results(Json& results, const Measured& measured, const BenchOptions& options) {
+  for (const Entry& entry : measured.entries) {
+    const bool ours = entry.runner == "sr";
+    const bool timed = entry.error.empty() && !entry.samples.empty();
+    const auto or_null = [](bool applies, const auto& value) {
+      return applies ? Json(value()) : Json(nullptr);
+    };
+    const Percentiles ranks = timed ? percentiles(entry.samples) : Percentiles{};
+    const auto rounds =
+        timed ? percentiles({entry.round_medians.begin(), entry.round_medians.end()}) : Percentiles{};
+    Json line{
+        {"model", measured.path},
+        {"runner", entry.runner},
+        {"planner", or_null(ours, [&] { return entry.planner; })},
+        {"replay", or_null(ours, [] { return false; })},  // there is only the general path as yet
+        {"outputs", name_of(entry.outputs)},
+        {"threads", options.threads},
+        {"concurrency", options.concurrency},
+        {"iterations", or_null(timed, [&] { return entry.samples.size(); })},
+        {"rounds", or_null(timed, [&] { return entry.round_medians.size(); })},
+        {"median_ns", or_null(timed, [&] { return median(entry.round_medians); })},
+        {"p50_ns", or_null(timed, [&] { return ranks.p50; })},
+        {"p90_ns", or_null(timed, [&] { return ranks.p90; })},
+        {"p99_ns", or_null(timed, [&] { return ranks.p99; })},
+        {"max_ns", or_null(timed, [&] { return ranks.max; })},
+        {"p90_of_rounds_ns", or_null(timed, [&] { return rounds.p90; })},
+        {"throughput_per_s",
+         or_null(timed, [&] { return entry.throughput_calls / entry.throughput_seconds; })},
+        {"arena_bytes", or_null(entry.arena_bytes.has_value(), [&] { return *entry.arena_bytes; })},
+        {"lower_bound_bytes",
+         or_null(entry.report.has_value(), [&] { return entry.report->lower_bound_bytes; })},
+        {"no_reuse_bytes", or_null(entry.report.has_value(), [&] { return entry.report->no_reuse_bytes; })}};
+    const bool counted = entry.allocations.has_value();
+    line["allocations_per_run"] =
+        or_null(counted, [&] { return ours ? entry.allocations->own : entry.allocations->total(); });
+    line["kernel_allocations_per_run"] = or_null(counted && ours, [&] { return entry.allocations->library; });
+    line["result_allocations_per_run"] = or_null(counted && ours, [&] { return entry.allocations->results; });
+    const bool compared = entry.agreement.has_value();
+    line["max_abs_diff"] = or_null(compared, [&] { return entry.agreement->max_abs_diff; });
+    line["agrees"] = or_null(compared, [&] { return entry.agreement->agrees; });
+    line["coverage"] = or_null(entry.report.has_value(), [&] {
+      return Json{{"nodes", entry.report->nodes.size()},
+                  {"out", entry.report->out_variants},
+                  {"native", entry.report->natives},
+                  {"fallback", entry.report->fallbacks}};
+    });
+    if (compared && !entry.agreement->agrees) line["difference"] = entry.agreement->difference;
+    if (!entry.error.empty()) line["error"] = entry.error;
+    if (entry.nodes) line["ops"] = nodes_json(*entry.nodes);
+    results.push_back(std::move(line));
+  }
+}
+
+Json context_of(const BenchOptions& options) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::ostringstream date;
+  date << std::put_time(std::gmtime(&now), "%FT%TZ");
+  return {
+      {"cpu", cpu_model()},
+      {"cores", std::thread::hardware_concurrency()},
+      {"isa", at::get_cpu_capability()},
+      {"threads", options.threads},
+      {"concurrency", options.concurrency},
+      {"torch", TORCH_VERSION},
+      {"sr", options.version},
+      {"date", date.str()},
+      {"command", options.command_line},
+      {"median_ns", "median of the medians of the rounds; p50_ns and above: all calls of all rounds"},
+      {"throughput_per_s", "all callers; holds the making of the argument vectors, which latencies do not"}};
+}
+
+}  // namespace sr::tool

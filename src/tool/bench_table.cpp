@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "bench_entry.hpp"
+#include "statistics.hpp"
+
+namespace sr::tool {
+namespace {
+
+std::string number(double value, int digits = 0) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+std::string bytes_or_dash(std::optional<memory::Bytes> bytes) {
+  return bytes ? std::to_string(*bytes) : "-";
+}
+
+std::vector<std::string> row_of(const Entry& entry) {
+  std::vector<std::string> row{entry.runner, entry.planner.empty() ? "-" : entry.planner,
+                               std::string(name_of(entry.outputs))};
+  if (!entry.error.empty() || entry.samples.empty()) return row;
+  const Percentiles ranks = percentiles(entry.samples);
+  row.push_back(number(median(entry.round_medians)));
+  for (const double rank : {ranks.p90, ranks.p99, ranks.max}) row.push_back(number(rank));
+  row.push_back(number(entry.throughput_calls / entry.throughput_seconds));
+  row.push_back(bytes_or_dash(entry.arena_bytes));
+  row.push_back(entry.report ? std::to_string(entry.report->lower_bound_bytes) : "-");
+  row.push_back(entry.report ? std::to_string(entry.report->no_reuse_bytes) : "-");
+  const AllocationCounts& made = *entry.allocations;
+  row.push_back(entry.runner == "sr" ? number(made.own, made.own == std::round(made.own) ? 0 : 2) : "-");
+  row.push_back(number(made.total() - (entry.runner == "sr" ? made.own : 0.0), 1));
+  std::ostringstream difference;
+  difference << std::setprecision(2) << entry.agreement->max_abs_diff
+             << (entry.agreement->agrees ? "" : " DIFFERS");
+  row.push_back(difference.str());
+  return row;
+}
+
+void print_rows(std::ostream& out, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out << (i == 0 ? "" : "  ") << (i < 3 ? std::left : std::right)
+          << std::setw(static_cast<int>(widths[i])) << row[i];
+    }
+    out << '\n';
+  }
+}
+
+void print_nodes(std::ostream& out, const IndividualMetrics& metrics) {
+  out << '\n';
+  for (std::size_t i = 0; i < metrics.time_per_node.size(); ++i) {
+    const NodeReport& node = metrics.report.nodes[i];
+    out << std::right << std::setw(12) << number(1e6 * metrics.time_per_node[i]) << " ns  " << std::left
+        << std::setw(9) << sr::name_of(node.path) << '[' << node.block << '.' << node.index << "] "
+        << node.text << '\n';
+  }
+  out << metrics;
+}
+
+}  // namespace
+
+void print_table(std::ostream& out, const Measured& measured) {
+  const Entry* ours = nullptr;
+  for (const Entry& entry : measured.entries) ours = ours == nullptr && entry.report ? &entry : ours;
+  out << measured.path << ": ";
+  if (ours != nullptr) {
+    out << ours->report->nodes.size() << " nodes, " << ours->report->out_variants << " out, "
+        << ours->report->natives << " native, " << ours->report->fallbacks << " fallback; ";
+  }
+  out << measured.input_sets << (measured.input_sets == 1 ? " input set, " : " input sets in turn, ")
+      << measured.rounds << " interleaved rounds\n";
+  std::vector<std::vector<std::string>> rows{{"runner", "planner", "outputs", "median ns", "p90 ns", "p99 ns",
+                                              "max ns", "calls/s", "arena B", "lower bound", "no reuse B",
+                                              "own allocs", "other allocs", "max diff"}};
+  for (const Entry& entry : measured.entries) rows.push_back(row_of(entry));
+  print_rows(out, rows);
+  for (const Entry& entry : measured.entries) {
+    const std::string name = entry.runner + (entry.planner.empty() ? "" : " " + entry.planner) +
+                             (entry.runner == "sr" ? " " + std::string(name_of(entry.outputs)) : "");
+    if (!entry.error.empty()) {
+      out << "!!! " << name << " FAILED: " << entry.error << '\n';
+    } else if (!entry.agreement->agrees) {
+      out << "!!! " << name << " DIFFERS from the interpreter: " << entry.agreement->difference << '\n';
+    }
+    if (entry.runner == "sr" && entry.allocations && !entry.allocations->own_places.empty()) {
+      out << "    " << name << " allocated at (addr2line -Cfipe of this program):";
+      for (const std::string& place : entry.allocations->own_places) out << ' ' << place;
+      out << '\n';
+    }
+    if (entry.nodes) print_nodes(out, *entry.nodes);
+  }
+  out << '\n';
+}
+
+}  // namespace sr::tool

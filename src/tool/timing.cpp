@@ -1,0 +1,93 @@
+#include "timing.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <latch>
+#include <thread>
+#include <utility>
+
+#include <ATen/Parallel.h>
+
+#include "statistics.hpp"
+
+namespace sr::tool {
+namespace {
+
+struct LaneResult {
+  std::vector<float> samples;
+  double calls = 0, seconds = 0;
+  std::exception_ptr failure;
+};
+
+// First calls as a whole, for the throughput, then calls one by one. A call begins with its vector of
+// arguments made and ends with its result dropped; the throughput also holds the making of the vectors.
+void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slice& slice,
+               double seconds_per_call, LaneResult& result) {
+  std::size_t next = 0;
+  const auto turn = [&] { return std::exchange(next, (next + 1) % sets.size()); };
+  const double half = slice.seconds / 2;
+  const auto batch =
+      static_cast<std::int64_t>(std::clamp(20e-6 / std::max(seconds_per_call, 1e-9), 1.0, 1000.0));
+  const auto begin = Clock::now();
+  std::int64_t calls = 0;
+  do {
+    const std::int64_t now = slice.calls > 0 ? slice.calls : batch;
+    for (std::int64_t i = 0; i < now; ++i) {
+      const std::size_t set = turn();
+      runner.run(ArgumentList(sets[set]), set);
+    }
+    calls += now;
+  } while (slice.calls == 0 && seconds_since(begin) < half);
+  result.calls = static_cast<double>(calls);
+  result.seconds = seconds_since(begin);
+
+  const auto sampling = Clock::now();
+  do {
+    const std::size_t set = turn();
+    ArgumentList args = sets[set];
+    const auto start = Clock::now();
+    runner.run(std::move(args), set);
+    const auto end = Clock::now();
+    result.samples.push_back(std::chrono::duration<float, std::nano>(end - start).count());
+    if (slice.calls == 0 && std::chrono::duration<double>(end - sampling).count() >= half) break;
+  } while (result.samples.size() < slice.most_samples);
+}
+
+}  // namespace
+
+void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice& slice, int threads) {
+  std::vector<LaneResult> results(entry.lanes.size());
+  for (LaneResult& result : results)
+    result.samples.reserve(std::min<std::size_t>(slice.most_samples, 1 << 16));
+  if (entry.lanes.size() == 1) {
+    run_slice(*entry.lanes[0], sets, slice, entry.seconds_per_call, results[0]);
+  } else {
+    std::latch ready(static_cast<std::ptrdiff_t>(entry.lanes.size()));
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < entry.lanes.size(); ++i) {
+      workers.emplace_back([&, i] {
+        at::set_num_threads(threads);  // a property of the calling thread
+        ready.arrive_and_wait();
+        try {
+          run_slice(*entry.lanes[i], sets, slice, entry.seconds_per_call, results[i]);
+        } catch (...) {
+          results[i].failure = std::current_exception();
+        }
+      });
+    }
+    workers.clear();
+  }
+  std::vector<float> round;
+  double rate = 0;
+  for (LaneResult& result : results) {
+    if (result.failure) std::rethrow_exception(result.failure);
+    round.insert(round.end(), result.samples.begin(), result.samples.end());
+    rate += result.calls / result.seconds;
+  }
+  entry.throughput_calls += rate * results[0].seconds;
+  entry.throughput_seconds += results[0].seconds;
+  entry.round_medians.push_back(median(round));
+  entry.samples.insert(entry.samples.end(), round.begin(), round.end());
+}
+
+}  // namespace sr::tool

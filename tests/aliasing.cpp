@@ -1,0 +1,185 @@
+// Who shares bytes with whom: views, conditional aliases, containers, writes into inputs and temporaries.
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+using Runs = std::vector<InputSet>;
+
+at::Tensor f32(at::IntArrayRef sizes = {2, 3}) {
+  return sample(sizes);
+}
+
+// A, larger, smaller, A, another dtype and back, other layouts.
+Runs runs() {
+  return {{f32()},
+          {f32({4, 5})},
+          {f32({1, 2})},
+          {f32()},
+          {sample({2, 3}, at::kDouble)},
+          {f32()},
+          {f32({3, 2}).t()},
+          {stepped(f32())},
+          {f32({3}).expand({2, 3})},
+          {f32({0, 3})},
+          {f32()}};
+}
+
+void check(const std::string& body, const Runs& inputs = runs(), const OracleOptions& options = {}) {
+  INFO(body);
+  check_script("def forward(self, x):\n    " + body + "\n", inputs, options);
+}
+
+}  // namespace
+
+TEST_CASE("ops that alias their input or not, depending on it", "[oracle][traps]") {
+  for (const char* op :
+       {"x.to(6)", "x.contiguous()", "x.reshape([-1])", "x.flatten()", "x.expand([-1, -1])", "x.type_as(x)",
+        "x.float()", "torch.dropout(x, 0.5, False)", "x.to(7)", "x.view_as(x)",
+        "torch.feature_dropout(x, 0.5, False)", "x.expand_as(x)", "torch.atleast_2d(x)", "x.squeeze()",
+        "x.squeeze(0)", "x.resolve_conj()", "x.detach()", "x.ravel()"}) {
+    const std::string expression = op;
+    OracleOptions options;
+    options.use_counts = expression != "x.detach()";  // freezing hands on the input itself
+    // of an input, returned; of a managed value, returned; of a managed value, read later; written through
+    check("y = " + expression + "\n    return y", runs(), options);
+    check("x = x * 2\n    y = " + expression + "\n    return y", runs(), options);
+    check("x = x * 2\n    y = " + expression +
+          "\n    z = torch.exp(x)\n    w = z + 1\n    return y.sum() + w.sum()");
+    check("x = x * 2\n    y = " + expression + "\n    z = x.add_(1)\n    return y * 2, z + 1");
+  }
+}
+
+TEST_CASE("51342: a reshape of an input is not managed, and the input survives", "[oracle][traps]") {
+  check("y = x.reshape([-1])\n    return y");
+  check("y = x.reshape([-1])\n    z = y + 1\n    return z * 2");
+}
+
+TEST_CASE("views of managed values, and views of views", "[oracle][traps]") {
+  check("y = x + 1\n    v = y.t()\n    w = v[0]\n    z = torch.relu(x) * 3\n    return w + 1, z");
+  check(
+      "y = x + 1\n    a = y.unsqueeze(0).transpose(1, 2).squeeze(0)\n    z = x * 5\n    u = z + 1\n    "
+      "return a * u.t()");
+  check("y = x + 1\n    a, b = torch.chunk(y, 2, 1)\n    z = x * 5\n    return a.sum() + z.sum()",
+        {{f32({2, 4})}, {f32({3, 6})}});
+  check("y = x + 1\n    parts = torch.unbind(y)\n    z = torch.exp(x * 5)\n    return parts[0] + z[0]",
+        {{f32()}, {f32({4, 5})}});
+}
+
+TEST_CASE("returned: a view, an input, a constant, one value twice", "[oracle][traps]") {
+  check("y = x + 1\n    return y.t()");
+  check("return x");
+  check("return x, x, x * 1");
+  check("y = x + 1\n    return y, y");
+  check("y = x + 1\n    return y, y[0], y.t()");
+  check("return torch.ones([2, 2])");
+  check("y = torch.ones([2, 2])\n    return y, y.t(), y[0], x + 1");
+  check("y = torch.zeros([2])\n    z = torch.zeros([2])\n    return y, z");
+  check("return torch.ones([1]).expand([3]), (torch.arange(4) * 2)[1:]");
+  check("return [torch.ones([2]), x], {\"a\": torch.zeros([2]), \"b\": x + 1}");
+  check("return [1, 2], (3, [4.5]), x.size()");
+  check(
+      "y = torch.ones([2])\n    all: List[Tensor] = []\n    all.append(y)\n    all.append(x)\n    return "
+      "all");
+}
+
+TEST_CASE("a returned constant that the caller writes to is intact in the next run", "[traps]") {
+  const torch::jit::Module module = script("def forward(self, x):\n    return torch.ones([2]), x + 1\n");
+  check_model(module, {{f32()}, {f32()}});
+}
+
+TEST_CASE("67075: may-alias never shares bytes", "[oracle][traps]") {
+  check(
+      "y = x + 1\n    a = y.to(7)\n    b = y.contiguous()\n    z = torch.relu(y)\n    return a * 2, b * 2, z "
+      "* 2");
+}
+
+TEST_CASE("outputs stored in containers of the user", "[oracle][traps]") {
+  check("y = x + 1\n    z = y * 2\n    return [y, z], {\"a\": z, \"b\": x}, (y, (z, [x]))");
+  check(
+      "y = x + 1\n    d = {\"a\": y}\n    d[\"b\"] = y * 2\n    z = torch.exp(x)\n    return d[\"a\"] + "
+      "d[\"b\"] + z");
+  check_script(
+      "def forward(self, x, all: List[Tensor]):\n    y = x * 2\n    all.append(y)\n    z = torch.exp(y) + 1\n"
+      "    return z\n",
+      {{f32(), c10::List<at::Tensor>({f32()})},
+       {f32({4, 5}), c10::List<at::Tensor>()},
+       {f32(), c10::List<at::Tensor>()}});
+  c10::Dict<std::string, at::Tensor> dict;
+  dict.insert("k", f32());
+  check_script(
+      "def forward(self, x, d: Dict[str, Tensor]):\n    y = x * 2\n    d[\"new\"] = y\n    z = torch.exp(y) "
+      "+ 1\n"
+      "    return z, d[\"k\"]\n",
+      {{f32(), dict}, {f32({4, 5}), dict}});
+}
+
+TEST_CASE("containers changed after they were read", "[oracle][traps]") {
+  check(
+      "y = x + 1\n    all = [y, y * 2]\n    first = all[0]\n    all[0] = torch.exp(y)\n    z = x * 7\n    "
+      "return first + all[0] + z");
+  check("all = [x + 1]\n    b = all[0:]\n    all.append(x * 2)\n    return len(b), b[0] + 1, len(all)");
+  check(
+      "all = [x + 1, x + 2, x + 3]\n    y = all.pop()\n    z = torch.exp(x)\n    return y + z, "
+      "torch.stack(all)");
+  check("d = {\"a\": x + 1}\n    a = d[\"a\"]\n    d[\"a\"] = x * 2\n    return a + d[\"a\"]");
+  check("all = [3, 4]\n    all.append(x.size(0))\n    return x.new_zeros(all) + 1");
+}
+
+TEST_CASE("writes into inputs, through views of them, and twice through a duplicated input",
+          "[oracle][traps]") {
+  check("x.add_(1)\n    return x * 2");
+  check("y = x * 2\n    x.mul_(3)\n    return y + x");
+  check("x[0].zero_()\n    return x + 1", {{f32()}, {f32({4, 5})}, {f32()}});
+  check("y = x.t()\n    y.add_(1)\n    return x", {{f32()}, {f32({4, 5})}, {f32({3, 2}).t()}});
+  const at::Tensor same = f32({3, 3});
+  check_script("def forward(self, x, y):\n    x.add_(1)\n    return y * 2\n",
+               {{same, same}, {f32(), f32()}, {same, same.t()}, {same, same[0]}});
+  check_script("def forward(self, x, y):\n    a = x + 1\n    a.copy_(y)\n    x.add_(a)\n    return a * y\n",
+               {{same, same}, {f32(), f32()}, {f32(), f32({3})}});
+}
+
+TEST_CASE("writes into temporaries and into views of them", "[oracle][traps]") {
+  check("y = x + 1\n    v = y[0]\n    z = y * 2\n    v.mul_(5)\n    w = y + 1\n    return z, w",
+        {{f32()}, {f32({4, 5})}, {f32()}});
+  check("y = x + 1\n    z = torch.exp(y)\n    y.add_(z)\n    y.relu_()\n    return y * 2");
+  check("y = torch.zeros([2, 3])\n    y.add_(1)\n    y[0].add_(x.sum())\n    return y * 2");
+  check("y = torch.zeros([2])\n    y.add_(1)\n    return y");
+  check("y = x + 1\n    y.resize_([2])\n    z = x * 2\n    return y.fill_(1.5) * 2, z",
+        {{f32()}, {f32({4, 5})}, {f32()}});
+  check("y = x + 1\n    z = x * 2\n    y.set_(z)\n    w = torch.exp(z)\n    return y + w, z",
+        {{f32()}, {f32({4, 5})}, {f32()}});
+  check("y = x + 1\n    y.t_()\n    z = y * 2\n    return z + 1", {{f32()}, {f32({4, 5})}, {f32()}});
+}
+
+TEST_CASE("86527: in place only when nobody reads the input again", "[oracle][traps]") {
+  check("y = x + 1\n    a = torch.clamp(y, 0, 1)\n    b = y * 2\n    return a * b");
+  check(
+      "y = x + 1\n    a = torch.relu(y)\n    b = torch.exp(a)\n    c = torch.tanh(b)\n    return c * 3 + 1");
+  check("y = x + 1\n    v = y.t()\n    a = torch.relu(y)\n    return (v + a.t()) * 2");
+  check("y = x + 1\n    z = y * y\n    w = z + z\n    return w * 2");
+  check("y = x + 1\n    z = y * y.sum()\n    w = y.t() + 1\n    return z.sum() + w.sum()");
+  check("y = x + 1\n    z = x.sum(0)\n    w = z + y\n    u = w * w.sum(0)\n    return u + 1");
+}
+
+TEST_CASE("a write to what a loop of no iterations hands on", "[oracle][traps]") {
+  const Runs counted = {{f32(), 0}, {f32(), 2}, {f32({4, 5}), 0}, {sample({2, 3}, at::kLong), 1}};
+  for (const char* start : {"x", "x * 2", "x.t()", "torch.relu(x)"}) {
+    for (const char* write : {"acc.relu_()", "acc.add_(1)", "acc[0].zero_()"}) {
+      check_script("def forward(self, x, n: int):\n    acc = " + std::string(start) +
+                       "\n    for i in range(n):\n        acc = torch.neg(acc)\n    " + write +
+                       "\n    return acc, x + 1\n",
+                   counted);
+      check_script("def forward(self, x, n: int):\n    acc = " + std::string(start) +
+                       "\n    if n > 0:\n        acc = torch.neg(acc)\n    " + write +
+                       "\n    return acc * 2\n",
+                   counted);
+    }
+  }
+}
+
+}  // namespace sr::test

@@ -1,0 +1,76 @@
+// Every registered schema is the one LibTorch has under that key.
+#include <algorithm>
+#include <set>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/frontend/function_schema_parser.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <sr/registry.hpp>
+
+#include "support/catch.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+std::optional<c10::FunctionSchema> schema_of(const std::string& key) {
+  const std::size_t dot = key.find('.');
+  const c10::OperatorName name(key.substr(0, dot), dot == std::string::npos ? "" : key.substr(dot + 1));
+  if (const auto handle = c10::Dispatcher::singleton().findSchema(name)) return handle->schema();
+  for (const auto& candidate : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name.name))) {
+    if (candidate->schema().overload_name() == name.overload_name) return candidate->schema();
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const c10::Argument& argument) {
+  const std::string alias = argument.alias_info() == nullptr   ? ""
+                            : argument.alias_info()->isWrite() ? "!"
+                                                               : "&";
+  const std::string type = argument.real_type()->repr_str();
+  return type + alias + " " + argument.name() + (argument.kwarg_only() ? " by keyword" : "") +
+         (argument.default_value() ? " = " + c10::str(*argument.default_value()) : "");
+}
+
+// One line for each argument and result.
+std::string text_of(const c10::FunctionSchema& schema) {
+  std::string text;
+  for (const c10::Argument& argument : schema.arguments()) text += text_of(argument) + "\n";
+  text += "->\n";
+  for (const c10::Argument& result : schema.returns()) {
+    text += result.real_type()->repr_str() + (result.alias_info() == nullptr ? "" : " &") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every registered schema is LibTorch's own", "[ops]") {
+  for (const OpEntry& entry : registry().entries()) {
+    if (entry.schema.empty()) continue;
+    INFO(entry.schema << " for " << entry.functor);
+    const auto theirs = schema_of(entry.key);
+    if (!theirs) {
+      FAIL_CHECK("LibTorch has no operator of that name");
+      continue;
+    }
+    CHECK(text_of(torch::jit::parseSchema(entry.schema)) == text_of(*theirs));
+  }
+}
+
+TEST_CASE("every operator with a functor of its own is in a table of the oracle", "[ops]") {
+  std::set<std::string> tested = {"aten::detach"};  // freezing removes it
+  for (const auto& rows : {pointwise_rows(), joining_rows(), product_rows(), reduction_rows(), view_rows()}) {
+    for (const OpRow& row : rows) tested.insert(row.key);
+  }
+  std::string missing;
+  for (const OpEntry& entry : registry().entries()) {
+    if (entry.key.starts_with("sr_test::")) continue;  // registered by other tests
+    if (!entry.schema.empty() && tested.count(entry.key) == 0) missing += entry.key + "\n";
+  }
+  CHECK(missing == "");
+}
+
+}  // namespace sr::test

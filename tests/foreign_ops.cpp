@@ -1,0 +1,161 @@
+// Operators whose schema lies, that throw, that enter their own runtime, that swap or grow storages.
+#include <stdexcept>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/custom_ops.hpp"
+#include "support/guard_pages.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+struct TheirError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::shared_ptr<torch::jit::Graph> calling(const std::string& op) {
+  return graph(
+      "graph(%x : Tensor):\n  %two : int = prim::Constant[value=2]()\n  %one : int = "
+      "prim::Constant[value=1]()\n"
+      "  %y : Tensor = aten::mul(%x, %two)\n  %z : Tensor = sr_test::" +
+      op +
+      "(%y)\n"
+      "  %u : Tensor = aten::exp(%x)\n  %v : Tensor = aten::add(%u, %one, %one)\n"
+      "  %w : Tensor = aten::add(%z, %v, %one)\n  return (%w)");
+}
+
+at::Tensor expected_of(const at::Tensor& x, const at::Tensor& z) {
+  return z + (x.exp() + 1);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("an operator that returns its input against its schema", "[traps]", memory::LinearScan,
+                   Poison, GuardPages, memory::StandardResizing) {
+  StaticRuntime<TestType> runtime{StaticModule(calling("returns_input"))};
+  for (const at::Tensor& x : {sample({3, 3}), sample({8, 8}), sample({3, 3})}) {
+    CHECK(at::equal(runtime(x).toTensor(), expected_of(x, x * 2)));
+  }
+  StaticRuntime<TestType> viewing{StaticModule(calling("returns_view"))};
+  for (const at::Tensor& x : {sample({3, 3}), sample({8, 8}), sample({3, 3})}) {
+    CHECK(at::equal(viewing(x).toTensor(), expected_of(x, (x * 2).t())));
+  }
+}
+
+TEMPLATE_TEST_CASE("an operator that returns its input in a list against its schema", "[traps]",
+                   memory::LinearScan, Poison, GuardPages) {
+  StaticRuntime<TestType> runtime{StaticModule(graph(R"IR(
+graph(%x : Tensor):
+  %two : int = prim::Constant[value=2]()
+  %y : Tensor = aten::mul(%x, %two)
+  %l : Tensor[] = sr_test::returns_in_list(%y)
+  %u : Tensor = aten::exp(%x)
+  %v : Tensor = aten::exp(%u)
+  return (%l, %v))IR"))};
+  std::vector<c10::IValue> results;
+  const at::Tensor x = sample({3, 3});
+  for (int i = 0; i < 3; ++i) results.push_back(runtime(x));
+  for (const c10::IValue& result : results) {
+    CHECK(at::equal(result.toTupleRef().elements()[0].toTensorVector()[1], x * 2));
+    CHECK(at::equal(result.toTupleRef().elements()[1].toTensor(), x.exp().exp()));
+  }
+}
+
+TEMPLATE_TEST_CASE("an operator that keeps its input", "[traps]", memory::LinearScan, Poison, GuardPages) {
+  StaticRuntime<TestType> runtime{StaticModule(calling("keep"))};
+  std::vector<at::Tensor> all;
+  const at::Tensor x = sample({3, 3});
+  for (int i = 0; i < 4; ++i) {
+    CHECK(at::equal(runtime(x + i).toTensor(), expected_of(x + i, ((x + i) * 2).sum())));
+    all.push_back(kept());
+  }
+  runtime.trim();
+  for (int i = 0; i < 4; ++i) CHECK(at::equal(all[static_cast<std::size_t>(i)], (x + i) * 2));
+  kept() = at::Tensor();
+}
+
+TEMPLATE_TEST_CASE("79942: an operator that grows or swaps a managed tensor's storage", "[defects]",
+                   memory::LinearScan, GuardPages, Poison) {
+  StaticRuntime<TestType> runtime{StaticModule(calling("grow_"))};
+  for (int i = 0; i < 4; ++i) {
+    const at::Tensor x = sample({1, 64});
+    CHECK(at::equal(runtime(x).toTensor(), expected_of(x, at::ones({64, 64}))));
+  }
+  on_call() = [](const at::Tensor& self) {
+    at::Tensor other = at::full({3, 3}, 7.0);
+    self.unsafeGetTensorImpl()->set_storage_keep_dtype(other.storage());
+  };
+  StaticRuntime<TestType> swapping{StaticModule(calling("call"))};
+  for (int i = 0; i < 4; ++i) {
+    const at::Tensor x = sample({3, 3});
+    CHECK(at::equal(swapping(x).toTensor(), expected_of(x, at::full({3, 3}, 7.0))));
+  }
+  on_call() = nullptr;
+}
+
+TEMPLATE_TEST_CASE("an operator that throws in the first, a planned and a resized run", "[errors]",
+                   memory::LinearScan, GuardPages, Poison) {
+  for (const bool managed : {false, true}) {
+    StaticRuntime<TestType> runtime{StaticModule(calling("call"), {.manage_output_tensors = managed})};
+    int run = 0;
+    on_call() = [&](const at::Tensor&) {
+      if (run == 0 || run == 3 || run == 5) throw TheirError("theirs");
+      if (run == 6) TORCH_CHECK_VALUE(false, "a value");
+    };
+    for (run = 0; run < 9; ++run) {
+      const std::int64_t n = run == 5 ? 9 : 3;
+      const at::Tensor x = sample({n, n});
+      INFO("run " << run);
+      if (run == 0 || run == 3 || run == 5) {
+        CHECK_THROWS_AS(runtime(x), TheirError);
+      } else if (run == 6) {
+        CHECK_THROWS_AS(runtime(x), c10::ValueError);
+      } else {
+        CHECK(at::equal(runtime(x).toTensor(), expected_of(x, x * 2)));
+      }
+      CHECK(x.use_count() == 1);
+      CHECK(x.storage().use_count() == 1);
+    }
+    on_call() = nullptr;
+  }
+}
+
+TEST_CASE("a c10::Error keeps its type and message and gains the node", "[errors]") {
+  StaticRuntime<> runtime{StaticModule(calling("call"))};
+  on_call() = [](const at::Tensor&) { TORCH_CHECK_INDEX(false, "out of it"); };
+  try {
+    runtime(sample({2, 2}));
+    FAIL("nothing was thrown");
+  } catch (const c10::IndexError& error) {
+    CHECK(std::string(error.msg()).find("out of it") == 0);
+    CHECK(std::string(error.what()).find("sr_test::call") != std::string::npos);
+  }
+  on_call() = nullptr;
+}
+
+TEST_CASE("an operator that enters its own runtime gets a BusyError", "[errors][traps]") {
+  StaticRuntime<> runtime{StaticModule(calling("call"))};
+  const at::Tensor x = sample({3, 3});
+  on_call() = [&](const at::Tensor& y) { runtime(y); };
+  CHECK_THROWS_AS(runtime(x), BusyError);
+  on_call() = [&](const at::Tensor&) {
+    CHECK_THROWS_AS(runtime(x), BusyError);
+    CHECK_THROWS_AS(runtime.trim(), BusyError);
+    CHECK_THROWS_AS(runtime.reserve({x}), BusyError);
+  };
+  CHECK(at::equal(runtime(x).toTensor(), expected_of(x, x * 2)));
+  auto clone = runtime.clone();
+  int depth = 0;
+  on_call() = [&](const at::Tensor& y) {
+    if (++depth == 1) CHECK(clone(y).toTensor().sizes() == y.sizes());
+  };
+  CHECK(at::equal(runtime(x).toTensor(), expected_of(x, x * 2)));
+  on_call() = nullptr;
+}
+
+}  // namespace sr::test

@@ -1,0 +1,26 @@
+// Copying, comparing and looking into values: what the oracle is made of.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/oracle.hpp"
+
+namespace sr::test {
+
+// Where two values differ first, empty: nowhere. `path` is what the message calls them.
+std::string compare_values(const c10::IValue& expected, const c10::IValue& actual,
+                           const OracleOptions& options, const std::string& path);
+
+// For each tensor of inputs and result: its storage, by order of first appearance, and its position in it.
+using Sharing = std::vector<std::pair<std::size_t, std::int64_t>>;
+Sharing sharing(const InputSet& inputs, const c10::IValue& result);
+std::string show(const Sharing& pattern);
+
+// References to the tensors and storages of the inputs, and of the result if `of_result`.
+std::vector<std::size_t> references(const InputSet& inputs, const c10::IValue& result, bool of_result);
+
+bool has_storage(const at::Tensor& tensor);
+
+}  // namespace sr::test
