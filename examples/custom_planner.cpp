@@ -47,7 +47,7 @@ int main(int argc, char** argv) try {
 
   if (argc < 2) return 0;
   sr::StaticRuntime<OnTop> runtime{sr::load(argv[1])};
-  std::cout << runtime(torch::ones({1, 8})) << '\n' << runtime.report();
+  std::cout << runtime(at::ones({1, 8})) << '\n' << runtime.report();
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;

@@ -1,4 +1,5 @@
-// Read by clang-tidy alone, before everything: clang 14 lacks the builtin that libstdc++ makes std::source_location of.
+// Read by clang-tidy alone, before everything: clang 14 lacks the builtin that libstdc++ makes
+// std::source_location of.
 #pragma once
 
 #include <cstdint>

@@ -71,7 +71,8 @@ class AliasAnalysis {
     for (const torch::jit::Value* output : graph.outputs()) escape(output, kReturned);
   }
 
-  // Slots of the out-variant outputs and constants whose bytes this value may read, itself included where it is one.
+  // Slots of the out-variant outputs and constants whose bytes this value may read, itself included where it
+  // is one.
   const Origins& origins(Slot slot) const { return origins_[slot]; }
   // Why the value may not live in the arena; empty: it may.
   const std::string& reason(Slot slot) const { return reasons_[slot]; }

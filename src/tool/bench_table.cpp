@@ -84,8 +84,9 @@ void print_table(std::ostream& out, const Measured& measured) {
   for (const Entry& entry : measured.entries) rows.push_back(row_of(entry));
   print_rows(out, rows);
   for (const Entry& entry : measured.entries) {
-    const std::string name = entry.runner + (entry.planner.empty() ? "" : " " + entry.planner) +
-                             (entry.runner == "sr" ? " " + std::string(name_of(entry.outputs)) : "");
+    std::string name = entry.runner;
+    if (!entry.planner.empty()) name.append(" ").append(entry.planner);
+    if (entry.runner == "sr") name.append(" ").append(name_of(entry.outputs));
     if (!entry.error.empty()) {
       out << "!!! " << name << " FAILED: " << entry.error << '\n';
     } else if (!entry.agreement->agrees) {
