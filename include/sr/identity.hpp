@@ -93,7 +93,7 @@ class FreshCopies {
       return position->second;
     c10::impl::GenericList list(value.toList().elementType());
     for (const c10::IValue& element : value.toListRef()) list.push_back((*this)(element));
-    return containers_[identity_of(value)] = std::move(list);
+    return containers_[identity_of(value)] = list;
   }
 
   c10::IValue of_dict(const c10::IValue& value) {
@@ -109,7 +109,7 @@ class FreshCopies {
       return position->second;
     c10::impl::GenericDict dict(from.keyType(), from.valueType());
     for (const auto& entry : from) dict.insert(entry.key(), (*this)(entry.value()));
-    return containers_[identity_of(value)] = std::move(dict);
+    return containers_[identity_of(value)] = dict;
   }
 
   const std::unordered_set<const void*>* folded_;

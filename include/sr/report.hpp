@@ -91,7 +91,8 @@ inline std::string why_this_path(const ProcessedNode& node, const ModuleContent&
     case NodeKind::out_variant:
       return "writes its results into planned tensors through " + node.functor + after + ".";
     case NodeKind::native:
-      return "run by " + node.functor + after + ", whose results are not tensors that could be planned.";
+      return "returns a view, a container, a number or another value that is not planned; run by " +
+             node.functor + after + ".";
     case NodeKind::fallback:
       if (node.node->kind() == c10::prim::fork) return "its body runs in LibTorch's interpreter.";
       if (!content.options.enable_out_variant) return "out variants are switched off.";

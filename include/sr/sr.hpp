@@ -2,6 +2,7 @@
 // operators.
 #pragma once
 
+#include <sr/benchmark.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>
 #include <sr/op.hpp>

@@ -246,6 +246,7 @@ std::vector<ArgumentList> read_input_sets(const std::string& path) {
   const std::vector<c10::IValue> items = items_of(value);
   if (items.empty() || !std::ranges::all_of(items, is_sequence)) return {items};
   std::vector<ArgumentList> sets;
+  sets.reserve(items.size());
   for (const c10::IValue& item : items) sets.push_back(items_of(item));
   return sets;
 }

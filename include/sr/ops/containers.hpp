@@ -55,7 +55,7 @@ struct ListConstruct {
     c10::impl::GenericList list(element);
     list.reserve(node.input_count());
     for (std::size_t i = 0; i < node.input_count(); ++i) list.push_back(node.input(i));
-    node.output(0) = std::move(list);
+    node.output(0) = list;
   }
 };
 
@@ -75,7 +75,7 @@ struct DictConstruct {
     c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
     for (std::size_t i = 0; i + 1 < node.input_count(); i += 2)
       dict.insert_or_assign(node.input(i), node.input(i + 1));
-    node.output(0) = std::move(dict);
+    node.output(0) = dict;
   }
 };
 
