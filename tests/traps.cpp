@@ -1,4 +1,6 @@
 // The trap list of the mission (research/mission.md 3d) and the instructive planner bugs (3a).
+#include <sr/static_runtime.hpp>
+
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -190,6 +192,33 @@ TEST_CASE("one list given to two ops, and a list of views of one value", "[oracl
       "b * 2");
   check("y = x + 1\n    all = [y[0], y[0], y[0]]\n    a = torch.cat(all)\n    return a * 2",
         {{f32()}, {f32({4, 5})}});
+}
+
+TEST_CASE("trap: a dtype that is an argument of the call changes from run to run", "[oracle][traps]") {
+  const at::Tensor x = at::randn({3, 2});
+  for (const char* expression :
+       {"torch.sum(x, dtype=d)", "torch.softmax(x, 0, dtype=d)", "torch.cumsum(x, 0, dtype=d)"}) {
+    check_script(std::string("def forward(self, x, d: int):\n    return ") + expression + " + 1\n",
+                 {{x, 6}, {x, 7}, {x, 6}});
+  }
+}
+
+TEST_CASE("trap: alternating batch sizes keep the plan, in place or not", "[traps]") {
+  const StaticModule module(
+      script("def forward(self, x, y):\n    return torch.tanh((x + y) * y).relu() * 2\n"));
+  StaticRuntime<> runtime(module);
+  runtime(at::randn({20, 5}), at::randn({5}));
+  runtime(at::randn({20, 5}), at::randn({5}));
+  const auto address = [&] { return runtime.arena().slab().address(0); };
+  const auto before = address();
+  const memory::Bytes bytes = runtime.arena().bytes();
+  for (const std::int64_t batch : {1, 8, 20, 3}) {
+    const at::Tensor x = at::randn({batch, 5});
+    const at::Tensor y = at::randn({5});
+    CHECK(at::equal(runtime(x, y).toTensor(), at::tanh((x + y) * y).relu() * 2));
+    CHECK(runtime.arena().bytes() == bytes);
+    CHECK(address() == before);
+  }
 }
 
 }  // namespace sr::test
