@@ -1,40 +1,11 @@
 // Who shares bytes with whom: views, conditional aliases, containers, writes into inputs and temporaries.
+#include "support/bodies.hpp"
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
 namespace sr::test {
-
-namespace {
-
-using Runs = std::vector<InputSet>;
-
-at::Tensor f32(at::IntArrayRef sizes = {2, 3}) {
-  return sample(sizes);
-}
-
-// A, larger, smaller, A, another dtype and back, other layouts.
-Runs runs() {
-  return {{f32()},
-          {f32({4, 5})},
-          {f32({1, 2})},
-          {f32()},
-          {sample({2, 3}, at::kDouble)},
-          {f32()},
-          {f32({3, 2}).t()},
-          {stepped(f32())},
-          {f32({3}).expand({2, 3})},
-          {f32({0, 3})},
-          {f32()}};
-}
-
-void check(const std::string& body, const Runs& inputs = runs(), const OracleOptions& options = {}) {
-  INFO(body);
-  check_script("def forward(self, x):\n    " + body + "\n", inputs, options);
-}
-
-}  // namespace
 
 TEST_CASE("ops that alias their input or not, depending on it", "[oracle][traps]") {
   for (const char* op :

@@ -1,42 +1,13 @@
 // The trap list of the mission (research/mission.md 3d) and the instructive planner bugs (3a).
 #include <sr/static_runtime.hpp>
 
+#include "support/bodies.hpp"
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
 namespace sr::test {
-
-namespace {
-
-using Runs = std::vector<InputSet>;
-
-at::Tensor f32(at::IntArrayRef sizes = {2, 3}) {
-  return sample(sizes);
-}
-
-// A, larger, smaller, A, another dtype and back, other layouts.
-Runs runs() {
-  return {{f32()},
-          {f32({4, 5})},
-          {f32({1, 2})},
-          {f32()},
-          {sample({2, 3}, at::kDouble)},
-          {f32()},
-          {f32({3, 2}).t()},
-          {stepped(f32())},
-          {f32({3}).expand({2, 3})},
-          {f32({0, 3})},
-          {f32()}};
-}
-
-void check(const std::string& body, const Runs& inputs = runs(), const OracleOptions& options = {}) {
-  INFO(body);
-  check_script("def forward(self, x):\n    " + body + "\n", inputs, options);
-}
-
-}  // namespace
 
 TEST_CASE("63012: outputs of one node have storages of their own", "[oracle][traps]") {
   check("a, b = torch.max(x, 1)\n    c, d = torch.sort(x, 1)\n    return a * 2, b * 2, c + 1, d + 1",
