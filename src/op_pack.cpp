@@ -1,2 +1,3 @@
-// The operators, compiled once: linked whole into a program, they register themselves.
-#include <sr/ops/all.hpp>
+// The operators, compiled once: linked whole into a program, they register themselves. Their kernels are in
+// kernels/.
+#include <sr/ops/builtin.hpp>

@@ -1,4 +1,6 @@
 // Who shares bytes with whom: views, conditional aliases, containers, writes into inputs and temporaries.
+#include <sr/static_runtime.hpp>
+
 #include "support/bodies.hpp"
 #include "support/catch.hpp"
 #include "support/ir.hpp"
@@ -14,11 +16,9 @@ TEST_CASE("ops that alias their input or not, depending on it", "[oracle][traps]
         "torch.feature_dropout(x, 0.5, False)", "x.expand_as(x)", "torch.atleast_2d(x)", "x.squeeze()",
         "x.squeeze(0)", "x.resolve_conj()", "x.detach()", "x.ravel()"}) {
     const std::string expression = op;
-    OracleOptions options;
-    options.use_counts = expression != "x.detach()";  // freezing hands on the input itself
     // of an input, returned; of a managed value, returned; of a managed value, read later; written through
-    check("y = " + expression + "\n    return y", runs(), options);
-    check("x = x * 2\n    y = " + expression + "\n    return y", runs(), options);
+    check("y = " + expression + "\n    return y");
+    check("x = x * 2\n    y = " + expression + "\n    return y");
     check("x = x * 2\n    y = " + expression +
           "\n    z = torch.exp(x)\n    w = z + 1\n    return y.sum() + w.sum()");
     check("x = x * 2\n    y = " + expression + "\n    z = x.add_(1)\n    return y * 2, z + 1");
@@ -61,6 +61,86 @@ TEST_CASE("returned: a view, an input, a constant, one value twice", "[oracle][t
 TEST_CASE("a returned constant that the caller writes to is intact in the next run", "[traps]") {
   const torch::jit::Module module = script("def forward(self, x):\n    return torch.ones([2]), x + 1\n");
   check_model(module, {{f32()}, {f32()}});
+}
+
+TEST_CASE("a folded result that equals a weight is not the weight", "[oracle][traps]") {
+  const Attributes weights = {{"w", f32({6, 1})}, {"b", f32({6})}, {"n", 1.0}};
+  OracleOptions options;
+  options.use_counts = false;  // many hold the weights
+  const Runs data = {{f32({3, 1})}, {f32({2, 1})}};
+  const std::string folded =
+      "def forward(self, x):\n    y = torch.linear(torch.zeros([1]), self.w, self.b)\n";
+  check_model(script(folded + "    return y, torch.linear(x, self.w, self.b)\n", weights), data, options);
+  check_model(script("def forward(self, x):\n    return self.b * self.n, x + self.b.sum()\n", weights), data,
+              options);
+  const torch::jit::Module module =
+      script(folded + "    return y, torch.linear(x, self.w, self.b)\n", weights);
+  const at::Tensor weight = module.attr("b").toTensor();
+  const at::Tensor returned = StaticModule(module)({f32({3, 1})}).toTupleRef().elements()[0].toTensor();
+  CHECK(at::equal(returned, weight));
+  CHECK_FALSE(returned.is_alias_of(weight));
+  // These are.
+  CHECK(StaticModule(script("def forward(self, x):\n    return self.b.view([2, 3])\n", weights))({f32()})
+            .toTensor()
+            .is_alias_of(weights[1].second.toTensor()));
+  for (const char* result : {"self.b", "self.b.view([2, 3])", "[self.w, x]", "{'a': self.w.t()}",
+                             "(x, self.b)[1]", "self.b.reshape([-1])", "torch.dropout(self.b, 0.5, False)"}) {
+    check_model(script(folded + "    return y, " + result + "\n", weights), data, options);
+  }
+  check_model(
+      script("def forward(self, x):\n    y = self.b\n    for i in range(x.size(0) - 2):\n        y = y * 2\n"
+             "    return y, x + self.b.sum()\n",
+             weights),
+      data, options);
+  check_model(
+      script("def forward(self, x):\n    all: List[Tensor] = []\n    all.append(self.b)\n    return all\n",
+             weights),
+      data, options);
+}
+
+TEST_CASE("a folded result returned twice is one tensor", "[traps]") {
+  const StaticModule module(
+      script("def forward(self, x):\n    y = torch.full([2], 3)\n    return y, x + 1, [y]\n"));
+  StaticRuntime<> runtime(module);
+  for (int i = 0; i < 4; ++i) {
+    const c10::IValue result = runtime(f32());
+    const auto& results = result.toTupleRef().elements();
+    CHECK(results[0].toTensor().is_same(results[2].toTensorVector().at(0)));
+  }
+}
+
+TEST_CASE("equal results, of which a loop of no iterations hands on one", "[oracle][traps]") {
+  const Runs counted = {{f32(), 0}, {f32(), 2}, {f32({4, 5}), 0}, {f32(), 1}};
+  const std::string loop = "    for i in range(n):\n        y = torch.neg(y)\n";
+  for (const char* value : {"x * 1.0", "x * 2", "torch.zeros([2])", "torch.zeros([2]).clone()"}) {
+    const std::string expression = value;
+    for (const char* between : {"", "    y = y.add_(1)\n", "    z.add_(1)\n"}) {
+      check_script("def forward(self, x, n: int):\n    y = " + expression + "\n    z = " + expression + "\n" +
+                       loop + between + "    return y, z\n",
+                   counted);
+    }
+    check_script("def forward(self, x, n: int):\n    y = " + expression +
+                     "\n    k = 0\n    while k < n:\n"
+                     "        y = y + 1\n        k += 1\n    return y, " +
+                     expression + "\n",
+                 counted);
+    check_script("def forward(self, x, n: int):\n    y = " + expression + "\n    if n < 2:\n" +
+                     "        for i in range(n):\n            y = torch.neg(y)\n    return y, " + expression +
+                     "\n",
+                 counted);
+    check_script("def forward(self, x, n: int):\n    y, k = " + expression +
+                     ", [x]\n    for i in range(n):\n"
+                     "        y, k = torch.neg(y), [y]\n    return y, k, " +
+                     expression + "\n",
+                 counted);
+  }
+}
+
+TEST_CASE("what is detached has sizes of its own", "[oracle][traps]") {
+  const Runs square = {{f32({3, 3})}, {f32({4, 4})}, {f32({3, 3})}};
+  check("y = x.detach()\n    y.t_()\n    return x + 1, y + 2", square);
+  check("y = x * 2\n    z = y.detach()\n    z.unsqueeze_(0)\n    return y + 1", square);
+  check("y = (x, x.detach())\n    return y[1], (x + 1).detach() * 2", square);
 }
 
 TEST_CASE("67075: may-alias never shares bytes", "[oracle][traps]") {
@@ -151,6 +231,13 @@ TEST_CASE("a write to what a loop of no iterations hands on", "[oracle][traps]")
                    counted);
     }
   }
+}
+
+TEST_CASE("a result computed three times is returned three times", "[oracle][traps]") {
+  check_script(
+      "def forward(self, x):\n    a = x * 2\n    s = a.sum()\n    b = x * 2\n    c = x * 2\n    return s, b, "
+      "c\n",
+      {{at::ones({2, 3})}, {at::ones({3, 3})}});
 }
 
 }  // namespace sr::test

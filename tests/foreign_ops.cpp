@@ -29,6 +29,9 @@ std::shared_ptr<torch::jit::Graph> calling(const std::string& op) {
       "  %w : Tensor = aten::add(%z, %v, %one)\n  return (%w)");
 }
 
+// Bits are compared.
+constexpr StaticModuleOptions kExact{.numerics = Numerics::exact};
+
 at::Tensor expected_of(const at::Tensor& x, const at::Tensor& z) {
   return z + (x.exp() + 1);
 }
@@ -37,11 +40,11 @@ at::Tensor expected_of(const at::Tensor& x, const at::Tensor& z) {
 
 TEMPLATE_TEST_CASE("an operator that returns its input against its schema", "[traps]", memory::LinearScan,
                    Poison, GuardPages, memory::StandardResizing) {
-  StaticRuntime<TestType> runtime{StaticModule(calling("returns_input"))};
+  StaticRuntime<TestType> runtime{StaticModule(calling("returns_input"), kExact)};
   for (const at::Tensor& x : {sample({3, 3}), sample({8, 8}), sample({3, 3})}) {
     CHECK(at::equal(runtime(x).toTensor(), expected_of(x, x * 2)));
   }
-  StaticRuntime<TestType> viewing{StaticModule(calling("returns_view"))};
+  StaticRuntime<TestType> viewing{StaticModule(calling("returns_view"), kExact)};
   for (const at::Tensor& x : {sample({3, 3}), sample({8, 8}), sample({3, 3})}) {
     CHECK(at::equal(viewing(x).toTensor(), expected_of(x, (x * 2).t())));
   }
@@ -67,7 +70,7 @@ graph(%x : Tensor):
 }
 
 TEMPLATE_TEST_CASE("an operator that keeps its input", "[traps]", memory::LinearScan, Poison, GuardPages) {
-  StaticRuntime<TestType> runtime{StaticModule(calling("keep"))};
+  StaticRuntime<TestType> runtime{StaticModule(calling("keep"), kExact)};
   std::vector<at::Tensor> all;
   const at::Tensor x = sample({3, 3});
   for (int i = 0; i < 4; ++i) {
@@ -81,7 +84,7 @@ TEMPLATE_TEST_CASE("an operator that keeps its input", "[traps]", memory::Linear
 
 TEMPLATE_TEST_CASE("79942: an operator that grows or swaps a managed tensor's storage", "[defects]",
                    memory::LinearScan, GuardPages, Poison) {
-  StaticRuntime<TestType> runtime{StaticModule(calling("grow_"))};
+  StaticRuntime<TestType> runtime{StaticModule(calling("grow_"), kExact)};
   for (int i = 0; i < 4; ++i) {
     const at::Tensor x = sample({1, 64});
     CHECK(at::equal(runtime(x).toTensor(), expected_of(x, at::ones({64, 64}))));
@@ -90,7 +93,7 @@ TEMPLATE_TEST_CASE("79942: an operator that grows or swaps a managed tensor's st
     at::Tensor other = at::full({3, 3}, 7.0);
     self.unsafeGetTensorImpl()->set_storage_keep_dtype(other.storage());
   };
-  StaticRuntime<TestType> swapping{StaticModule(calling("call"))};
+  StaticRuntime<TestType> swapping{StaticModule(calling("call"), kExact)};
   for (int i = 0; i < 4; ++i) {
     const at::Tensor x = sample({3, 3});
     CHECK(at::equal(swapping(x).toTensor(), expected_of(x, at::full({3, 3}, 7.0))));
@@ -101,7 +104,8 @@ TEMPLATE_TEST_CASE("79942: an operator that grows or swaps a managed tensor's st
 TEMPLATE_TEST_CASE("an operator that throws in the first, a planned and a resized run", "[errors]",
                    memory::LinearScan, GuardPages, Poison) {
   for (const bool managed : {false, true}) {
-    StaticRuntime<TestType> runtime{StaticModule(calling("call"), {.manage_output_tensors = managed})};
+    StaticRuntime<TestType> runtime{
+        StaticModule(calling("call"), {.manage_output_tensors = managed, .numerics = Numerics::exact})};
     int run = 0;
     on_call() = [&](const at::Tensor&) {
       if (run == 0 || run == 3 || run == 5) throw TheirError("theirs");
@@ -126,7 +130,7 @@ TEMPLATE_TEST_CASE("an operator that throws in the first, a planned and a resize
 }
 
 TEST_CASE("a c10::Error keeps its type and message and gains the node", "[errors]") {
-  StaticRuntime<> runtime{StaticModule(calling("call"))};
+  StaticRuntime<> runtime{StaticModule(calling("call"), kExact)};
   on_call() = [](const at::Tensor&) { TORCH_CHECK_INDEX(false, "out of it"); };
   try {
     runtime(sample({2, 2}));
@@ -139,7 +143,7 @@ TEST_CASE("a c10::Error keeps its type and message and gains the node", "[errors
 }
 
 TEST_CASE("an operator that enters its own runtime gets a BusyError", "[errors][traps]") {
-  StaticRuntime<> runtime{StaticModule(calling("call"))};
+  StaticRuntime<> runtime{StaticModule(calling("call"), kExact)};
   const at::Tensor x = sample({3, 3});
   on_call() = [&](const at::Tensor& y) { runtime(y); };
   CHECK_THROWS_AS(runtime(x), BusyError);

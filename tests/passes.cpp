@@ -52,6 +52,18 @@ TEST_CASE("cat and stack take their inputs without a list", "[passes]") {
   CHECK(holds(graph, "prim::VarStack"));
 }
 
+TEST_CASE("a cat read by a cat stays a cat", "[passes]") {
+  const at::Tensor x = at::randn({3}), y = at::randn({3});
+  const std::string written = "def forward(self, x, y):\n    z = torch.cat([y, y])\n    y.tanh_()\n";
+  sr::test::check_script(written + "    return torch.cat([z, x])\n", {{x, y}, {x, y}});
+  sr::test::check_script(written + "    all = [z]\n    all.append(x)\n    return torch.cat(all)\n",
+                         {{x, y}, {x, y}});
+  const std::string cats =
+      "def forward(self, x, y):\n    return torch.cat([torch.cat([x, y], 0), y.float()], 0)\n";
+  sr::test::check_script(
+      cats, {{at::full({3}, 123457, at::kLong), y.to(at::kHalf)}, {x, y}, {x, at::randn({2, 2})}});
+}
+
 TEST_CASE("weights and what is computed from them alone are constants", "[passes]") {
   torch::jit::Module module("m");
   module.register_parameter("weight", at::rand({3, 4}), false);

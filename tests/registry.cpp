@@ -342,7 +342,8 @@ TEST_CASE("the schema parser agrees with LibTorch's on every operator of LibTorc
 }
 
 TEST_CASE("an op of the user runs through its functor and its output is managed", "[registry]") {
-  const StaticModule module(scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1))\n"));
+  const StaticModule module(scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1))\n"),
+                            {.enable_replay = false});
   StaticRuntime<> runtime(module);
   const at::Tensor x = at::linspace(-3, 3, 8);
   dispatcher_calls = out_calls = 0;
@@ -359,6 +360,17 @@ TEST_CASE("an op of the user runs through its functor and its output is managed"
   CHECK(node.outputs[0].bytes >= 8 * sizeof(float));
   CHECK(node.outputs[0].first == node.index);
   CHECK(holds(printed(report), "%" + node.outputs[0].name + ": managed"));
+}
+
+TEST_CASE("a replay calls the functor of an op of the user and nobody else", "[registry][replay]") {
+  const StaticModule module(scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1))\n"));
+  StaticRuntime<> runtime(module);
+  const at::Tensor x = at::linspace(-3, 3, 8);
+  dispatcher_calls = out_calls = 0;
+  for (int run = 0; run < 5; ++run) CHECK(at::equal(runtime(x).toTensor(), at::relu((x + 1) * 2)));
+  CHECK(dispatcher_calls == 2);  // the first run, and the one that is recorded
+  CHECK(out_calls == 3);
+  CHECK(runtime.replayed_calls() == 3);
 }
 
 TEST_CASE("an out variant of two outputs", "[registry]") {
@@ -379,10 +391,10 @@ TEST_CASE("an out variant of two outputs", "[registry]") {
 }
 
 TEST_CASE("a functor may decline: then the native one is asked, then the interpreter", "[registry]") {
-  const StaticModule module(
-      scripted("def forward(self, x):\n    a = sr_test.choosy(x, 0)\n    b = "
-               "sr_test.choosy(a, 1)\n"
-               "    return sr_test.choosy(b, 2) + 1\n"));
+  const StaticModule module(scripted("def forward(self, x):\n    a = sr_test.choosy(x, 0)\n    b = "
+                                     "sr_test.choosy(a, 1)\n"
+                                     "    return sr_test.choosy(b, 2) + 1\n"),
+                            {.enable_replay = false});
   StaticRuntime<> runtime(module);
   const at::Tensor x = at::ones({3});
   dispatcher_calls = out_calls = native_calls = 0;

@@ -174,9 +174,32 @@ TEST_CASE("trap: a dtype that is an argument of the call changes from run to run
   }
 }
 
+TEST_CASE("in place: planned for one dtype, then as many bytes in other sizes", "[oracle][traps]") {
+  check("y = torch.amax(x, [-1], True)\n    return (y + x) * 3",
+        {{sample({9, 9, 1, 1}, at::kDouble)}, {f32({9, 9, 1, 2})}, {f32({9, 9, 1, 2})}});
+}
+
+TEST_CASE("in place: an input with the sizes of a run that threw", "[oracle][traps]") {
+  check_script(
+      "def forward(self, x, y):\n    a = torch.amax(x, [-1])\n    b = y.view([3])\n    return (a + x) * 3 + "
+      "b.sum()\n",
+      {{f32({2, 2}), f32({3})},
+       {f32({2, 2}), f32({3})},
+       {f32({2, 2, 3}), f32({4})},
+       {f32({2, 2}), f32({3})}});
+}
+
+TEST_CASE("an extremum of nothing", "[oracle][traps]") {
+  for (const char* name : {"max", "min"}) {
+    check("return torch." + std::string(name) + "(x) * 2, torch." + name + "(x + 1)",
+          {{f32()}, {f32({2, 0})}, {f32()}, {sample({2}, at::kDouble)}, {sample({0}, at::kDouble)}});
+  }
+}
+
 TEST_CASE("trap: alternating batch sizes keep the plan, in place or not", "[traps]") {
   const StaticModule module(
-      script("def forward(self, x, y):\n    return torch.tanh((x + y) * y).relu() * 2\n"));
+      script("def forward(self, x, y):\n    return torch.tanh((x + y) * y).relu() * 2\n"),
+      {.enable_replay = false});
   StaticRuntime<> runtime(module);
   runtime(at::randn({20, 5}), at::randn({5}));
   runtime(at::randn({20, 5}), at::randn({5}));

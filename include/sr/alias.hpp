@@ -11,6 +11,7 @@
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/alias_rules.hpp>
 #include <sr/slot_table.hpp>
 
 namespace sr {
@@ -20,42 +21,6 @@ struct SelectedKind {
   bool makes_new_tensor = false;
 };
 using KindOf = std::unordered_map<const torch::jit::Node*, SelectedKind>;
-
-namespace detail {
-
-inline bool may_hold_tensor(const c10::TypePtr& type) {
-  switch (type->kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::ComplexType:
-    case c10::TypeKind::NumberType:
-    case c10::TypeKind::StringType:
-    case c10::TypeKind::NoneType:
-    case c10::TypeKind::DeviceObjType:
-    case c10::TypeKind::GeneratorType:
-    case c10::TypeKind::EnumType:
-      return false;
-    case c10::TypeKind::ListType:
-    case c10::TypeKind::OptionalType:
-    case c10::TypeKind::TupleType:
-    case c10::TypeKind::DictType: {
-      const auto contained = type->containedTypes();
-      return std::any_of(contained.begin(), contained.end(), may_hold_tensor);
-    }
-    default:
-      return true;
-  }
-}
-
-inline bool may_hold_container(const c10::TypePtr& type) {
-  if (type->kind() == c10::TypeKind::ListType || type->kind() == c10::TypeKind::DictType) return true;
-  const auto contained = type->containedTypes();
-  return type->kind() == c10::TypeKind::AnyType ||
-         std::any_of(contained.begin(), contained.end(), may_hold_container);
-}
-
-}  // namespace detail
 
 class AliasAnalysis {
  public:
@@ -124,7 +89,7 @@ class AliasAnalysis {
                             ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
                             : std::optional<c10::OperatorHandle>();
     if (!handle) return visit_interpreter_op(node, schema);
-    visit_dispatcher_op(node, *schema, *handle);
+    pass_through(node, [&](std::size_t i) { return detail::may_return_input(*schema, *handle, i); });
   }
 
   // prim:: nodes and the interpreter's own list, dict and tuple ops: results may be or contain any input.
@@ -134,23 +99,6 @@ class AliasAnalysis {
                          std::string("kept in a container that ") + node->kind().toQualString() + " changes");
     }
     pass_through(node, [](std::size_t) { return true; });
-  }
-
-  void visit_dispatcher_op(const torch::jit::Node* node, const c10::FunctionSchema& schema,
-                           const c10::OperatorHandle& handle) {
-    bool annotated = false;
-    for (const c10::Argument& result : schema.returns()) annotated |= result.alias_info() != nullptr;
-    if (annotated) {
-      pass_through(node, [&](std::size_t i) {
-        return i >= schema.arguments().size() || schema.arguments()[i].alias_info() != nullptr;
-      });
-      return;
-    }
-    // A composite op is a Python-like function of other ops: without an annotation it may still return its
-    // input (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
-    if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
-      pass_through(node, [](std::size_t) { return true; });
-    }
   }
 
   template <class Aliases>

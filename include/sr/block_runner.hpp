@@ -99,6 +99,7 @@ class BlockRunner {
     }
     for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
     finish();
+    arena_.interrupt();
   }
 
   // prim::RaiseException is the model's own message and stays bare.

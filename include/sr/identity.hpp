@@ -56,7 +56,14 @@ class FreshCopies {
  private:
   bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 
+  // One tensor returned twice is one tensor.
   at::Tensor copy(const at::Tensor& tensor) {
+    at::Tensor& fresh = tensors_[tensor.unsafeGetTensorImpl()];
+    if (!fresh.defined()) fresh = copy_anew(tensor);
+    return fresh;
+  }
+
+  at::Tensor copy_anew(const at::Tensor& tensor) {
     if (storage_of(tensor) == nullptr || tensor.is_quantized()) return tensor.clone();
     at::Tensor& bytes = storages_[storage_of(tensor)];
     const auto size = static_cast<std::int64_t>(tensor.storage().nbytes());
@@ -113,6 +120,7 @@ class FreshCopies {
   }
 
   const std::unordered_set<const void*>* folded_;
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> tensors_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> storages_;
   std::unordered_map<const void*, c10::IValue> containers_;
 };

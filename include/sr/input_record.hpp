@@ -40,11 +40,13 @@ bool describe(const at::Tensor& tensor, Sink& sink) {
                     (contiguous ? 1 << 10 : 0) | (std::int64_t{1} << 11);
   if (!sink(kind, true)) return false;
   if (!sink(static_cast<std::int64_t>(sizes.size()), false)) return false;
+  bool free_strides = false;  // some stride means nothing, and shows in those of the outputs all the same
   for (const std::int64_t size : sizes) {
+    free_strides |= size <= 1;
     if (!sink(size, false)) return false;
   }
-  if (!contiguous) {
-    sink.contiguous = false;
+  sink.contiguous &= contiguous;
+  if (!contiguous || free_strides) {
     for (const std::int64_t stride : impl->strides()) {
       if (!sink(stride, false)) return false;
     }

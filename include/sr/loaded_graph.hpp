@@ -13,10 +13,13 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
+#include <sr/attribute_values.hpp>
+#include <sr/distinct_results.hpp>
 #include <sr/error.hpp>
-#include <sr/identity.hpp>
+#include <sr/loop_guards.hpp>
 #include <sr/neutral_numbers.hpp>
 #include <sr/passes/pipeline.hpp>
+#include <sr/returned.hpp>
 
 namespace sr {
 
@@ -24,7 +27,8 @@ struct LoadedGraph {
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;  // of a call, without `self`
   c10::IValue self;  // the private module when the graph still reads or writes attributes, else None
-  // Storages and containers of the caller's module and graph. Constants that are none of these were folded.
+  // Storages and containers of the caller's module and graph that a result may share. Other constants were
+  // folded, or one that was folded is equal to them and was pooled with them.
   std::unordered_set<const void*> known = {};
 };
 
@@ -63,15 +67,6 @@ inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::s
   return graph;
 }
 
-inline void add_constants(const torch::jit::Block* block, std::unordered_set<const void*>& known) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Constant) {
-      if (const auto value = torch::jit::toIValue(node->output())) add_identities(*value, known);
-    }
-    for (const torch::jit::Block* inner : node->blocks()) add_constants(inner, known);
-  }
-}
-
 }  // namespace detail
 
 // `method` is the entry point. Throws c10::Error when the module has no such method.
@@ -82,16 +77,20 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
   torch::jit::Graph& graph = detail::inlined(copy, method);
-  std::unordered_set<const void*> known;
-  detail::add_identities(module._ivalue(), known);
-  detail::add_constants(graph.block(), known);
-  const detail::NeutralNumbers neutral(graph, copy._ivalue());
+  const detail::AttributeValues value_of(graph, module._ivalue());
+  const detail::Returned returned(graph, value_of);
+  std::unordered_set<const void*> known = returned.identities();
+  const detail::DistinctResults distinct(graph, returned);
+  const detail::LoopGuards guards(graph, value_of);
+  const detail::NeutralNumbers neutral(graph, value_of, returned);
   const torch::jit::Module frozen = detail::freeze(copy);
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      std::move(known)};
   neutral.show(*loaded.graph);
   passes::run_pipeline(loaded.graph);
+  guards.remove(*loaded.graph);
+  distinct.remove(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = frozen.deepcopy()._ivalue();
   } else {
@@ -103,7 +102,10 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
 inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
-  detail::add_constants(graph->block(), loaded.known);
+  const detail::AttributeValues value_of(*loaded.graph, c10::IValue());
+  const detail::Returned returned(*loaded.graph, value_of);
+  loaded.known = returned.identities();
+  const detail::DistinctResults distinct(*loaded.graph, returned);
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
       throw UnsupportedOp("The graph reads attributes of its module input '" +
@@ -113,7 +115,10 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
     loaded.graph->eraseInput(0);
     loaded.schema = detail::without_self(loaded.schema);
   }
+  const detail::LoopGuards guards(*loaded.graph, value_of);
   passes::run_pipeline(loaded.graph);
+  guards.remove(*loaded.graph);
+  distinct.remove(*loaded.graph);
   return loaded;
 }
 

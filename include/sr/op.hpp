@@ -15,6 +15,7 @@
 
 #include <sr/argument.hpp>
 #include <sr/fixed_string.hpp>
+#include <sr/kernels/loops.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/registry.hpp>
 #include <sr/schema.hpp>
@@ -158,6 +159,21 @@ OpEntry make_entry(std::string_view literal, const Schema& schema, NodeKind kind
   return entry;
 }
 
+// `static constexpr auto lane` of a functor, one parameter for each argument of the schema, as kernels want
+// lanes.
+template <class Functor, std::size_t Inputs>
+struct LaneOf {
+  static constexpr std::size_t operands = Inputs;
+  static constexpr bool exact = false;
+  template <class V, class... Rest>
+  static V apply(V first, Rest... rest) {
+    return Functor::lane(first, rest...);
+  }
+};
+
+template <class Functor, std::size_t Inputs>
+inline constexpr kernels::LaneLoops kLaneLoops = kernels::make_loops<LaneOf<Functor, Inputs>>();
+
 // Instantiated per functor, not per literal: ops that share a functor share the code.
 template <class Functor, std::size_t Inputs, std::size_t Outputs>
 struct OutCall {
@@ -189,7 +205,9 @@ struct NativeCall {
 // An op that writes its tensor results into tensors it is given: `void operator()(arguments..., at::Tensor&
 // out...) const`. Its outputs may be placed by the memory planner, so they never alias an input. The functor
 // is stateless; it may have `static constexpr OutTraits traits` and `static bool accepts(const
-// torch::jit::Node&)`. Throws RegistryError from the static initialiser when another functor has the schema's
+// torch::jit::Node&)`, and, when it is pointwise, `static constexpr auto lane`: the operation on one register
+// (`[](auto x, auto slope) { return select(x > 0, x, x * slope); }`), which replay uses on fp32 under
+// Numerics::fast. Throws RegistryError from the static initialiser when another functor has the schema's
 // key.
 template <FixedString Literal, class Functor>
 struct OutVariant {
@@ -223,6 +241,12 @@ struct OutVariant {
   OutVariant() {
     OpEntry entry = detail::make_entry<Functor>(Literal.view(), schema, NodeKind::out_variant);
     entry.function.run = &detail::OutCall<Functor, inputs, outputs>::run;
+    entry.write = {&detail::OutCall<Functor, inputs, outputs>::typed, entry.function.op};
+    if constexpr (requires { Functor::lane; }) {
+      static_assert(outputs == 1 && inputs <= kernels::kMaxOperands,
+                    "a lane has one result and at most three operands");
+      entry.lane = &detail::kLaneLoops<Functor, inputs>;
+    }
     registry().add(std::move(entry));
   }
 };
@@ -274,6 +298,7 @@ struct NodeOp {
     schema.key = Key.view();
     OpEntry entry = detail::make_entry<Functor>({}, schema, Kind);
     entry.function.run = Kind == NodeKind::out_variant ? &run_out : &call;
+    if (Kind == NodeKind::out_variant) entry.write = {&call, entry.function.op};
     registry().add(std::move(entry));
   }
 

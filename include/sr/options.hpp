@@ -14,7 +14,8 @@ struct StaticModuleOptions {
   bool manage_output_tensors = false;  // true: output tensors are recycled once the caller has let go of them
   bool enable_replay = true;           // false: general path only
   std::size_t max_plans = 8;           // per runtime, least recently used goes first
-  bool strict = false;                 // true: refuse a model that needs the interpreter fallback
+  std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+  bool strict = false;          // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;
 
   friend bool operator==(const StaticModuleOptions&, const StaticModuleOptions&) = default;

@@ -9,6 +9,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/kernels/table.hpp>
 #include <sr/node_state.hpp>
 #include <sr/processed_function.hpp>
 
@@ -21,6 +22,8 @@ enum class NodeKind : std::uint8_t { out_variant, native, fallback };
 
 struct ProcessedNode {
   ProcessedFunction function;
+  ProcessedFunction write;  // out variants: into outputs that are ready, without the out protocol; or null
+  const kernels::LaneLoops* lane = nullptr;  // of an op that brings its own
   std::vector<Slot> inputs;
   std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants

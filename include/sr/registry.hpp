@@ -15,6 +15,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/error.hpp>
+#include <sr/kernels/table.hpp>
 #include <sr/node_state.hpp>
 #include <sr/processed_function.hpp>
 #include <sr/processed_node.hpp>
@@ -27,6 +28,8 @@ struct OpEntry {
   NodeKind kind = NodeKind::native;
   std::string functor;  // demangled type name
   ProcessedFunction function;
+  ProcessedFunction write;                   // of out variants: into outputs that are ready
+  const kernels::LaneLoops* lane = nullptr;  // of pointwise out variants that bring one: what replay calls
   bool (*accepts)(const torch::jit::Node&) = nullptr;  // null: every node
   OutTraits traits;
   std::size_t argument_count = 0;  // of the schema; not checked for prim:: kinds

@@ -48,16 +48,29 @@ struct NodeReport {
   std::vector<ValueReport> outputs;
 };
 
+// One signature that is replayed.
+struct PlanReport {
+  std::string arguments;        // "float[8, 50], 3"
+  std::size_t kernels = 0;      // steps that are kernels of ours
+  std::size_t calls = 0;        // operators of LibTorch that write into planned memory
+  std::size_t interpreted = 0;  // nodes left to the interpreter
+  std::uint64_t replays = 0;
+  BlockMemory memory;
+};
+
 struct Report {
   std::string planner;
   std::vector<NodeReport> nodes;
   std::vector<BlockMemory> blocks;
+  std::vector<PlanReport> plans;
+  std::vector<std::string> refusals;  // why other signatures keep to the general path
   std::size_t out_variants = 0;
   std::size_t natives = 0;
   std::size_t fallbacks = 0;
   memory::Bytes arena_bytes = 0;  // sums over blocks
   memory::Bytes lower_bound_bytes = 0;
   memory::Bytes no_reuse_bytes = 0;
+  memory::Bytes replay_arena_bytes = 0;  // what the plans of the runtime share
 };
 
 inline const char* name_of(NodeKind kind) {
@@ -196,6 +209,12 @@ inline std::ostream& operator<<(std::ostream& out, const Report& report) {
       << " native, " << report.fallbacks << " fallback\n"
       << "arena (" << report.planner << "): " << report.arena_bytes << " bytes, lower bound "
       << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes << '\n';
+  for (const PlanReport& plan : report.plans) {
+    out << "replay of (" << plan.arguments << "): " << plan.kernels << " kernels, " << plan.calls
+        << " calls, " << plan.interpreted << " interpreted; arena " << plan.memory.arena
+        << " bytes, lower bound " << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
+  }
+  for (const std::string& refusal : report.refusals) out << "no replay: " << refusal << '\n';
   for (const NodeReport& node : report.nodes) {
     out << "  [" << node.block << '.' << node.index << "] " << name_of(node.path) << "  " << node.text
         << '\n';

@@ -16,6 +16,8 @@ namespace sr {
 
 struct Selected {
   ProcessedFunction function;
+  ProcessedFunction write;
+  const kernels::LaneLoops* lane = nullptr;
   NodeKind kind = NodeKind::fallback;
   OutTraits traits;
   std::string functor;
@@ -113,6 +115,7 @@ class Selector {
     if (own->out_overload) {
       chosen.kind = NodeKind::out_variant;
       chosen.function.run = &InterpretedOp::run_generic_out;
+      chosen.write = {&InterpretedOp::call_out_overload, own};
       chosen.functor = "generic out variant";
       detail::add_dispatcher_traits(node, chosen.traits);
       return chosen;
@@ -131,6 +134,8 @@ class Selector {
       return false;
     }
     chosen.function = entry->function;
+    chosen.write = entry->write;
+    chosen.lane = entry->lane;
     chosen.kind = entry->kind;
     chosen.traits = entry->traits;
     chosen.functor = entry->functor;

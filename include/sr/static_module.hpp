@@ -18,6 +18,7 @@
 #include <sr/block_info.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/options.hpp>
+#include <sr/plan/packed_weights.hpp>
 #include <sr/selection.hpp>
 
 namespace sr {
@@ -38,11 +39,14 @@ struct ModuleContent {
   std::deque<InterpretedOp> interpreted;
   // Storages and containers of folded constants, when the caller may get to see one of them.
   std::unordered_set<const void*> folded;
+  std::unordered_map<const torch::jit::Value*, Slot> slots;
+  // Filled as plans are made, and shared by them. Locks itself.
+  mutable plan::PackedWeights packed;
 
   ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
  private:
-  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& slots, Selector& selector,
+  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
                            KindOf& kinds);
   void check_constants() const;
   void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
@@ -93,21 +97,22 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
         "compiled "
         "operators (sr_ops_dep in Meson).");
   }
-  const SlotTable slots(*graph, self);
-  slot_count = slots.count;
-  constants = slots.constants;
+  const SlotTable table(*graph, self);
+  slots = table.of;
+  slot_count = table.count;
+  constants = table.constants;
   check_constants();
   std::vector<std::string> reasons;
   Selector selector(options, interpreted, reasons);
   KindOf kinds;
-  add_blocks(graph->block(), slots, selector, kinds);
+  add_blocks(graph->block(), table, selector, kinds);
   if (!reasons.empty()) {
     std::string message = "The model can not be run by sr:";
     for (const std::string& reason : reasons) message += "\n  " + reason;
     throw UnsupportedOp(message);
   }
-  const AliasAnalysis aliases(*graph, slots, kinds);
-  const BlockAnalysis analysis(*graph, slots, aliases);
+  const AliasAnalysis aliases(*graph, table, kinds);
+  const BlockAnalysis analysis(*graph, table, aliases);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     analysis.fill(sources_[i], blocks[i], i == 0, options.manage_output_tensors);
     for (ProcessedNode& node : blocks[i].nodes) {
@@ -116,7 +121,7 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
         const auto& origins = aliases.origins(node.inputs[input]);
         const bool promised = aliases.origins(node.first_output).empty();
         if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) {
-              return !slots.is_constant(slot) && aliases.reason(slot).empty();
+              return !table.is_constant(slot) && aliases.reason(slot).empty();
             })) {
           node.guarded_inputs.push_back(input);
         }
@@ -128,7 +133,7 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
 
-inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& slots,
+inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& table,
                                                Selector& selector, KindOf& kinds) {
   const auto index = static_cast<std::uint32_t>(blocks.size());
   blocks.emplace_back();
@@ -141,6 +146,8 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     Selected chosen = selector.select(*node);
     kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
     processed.function = chosen.function;
+    processed.write = chosen.write;
+    processed.lane = chosen.lane;
     processed.kind = chosen.kind;
     processed.traits = chosen.traits;
     processed.functor = std::move(chosen.functor);
@@ -150,14 +157,14 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     processed.node = node;
     processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
     for (const torch::jit::Value* input : node->inputs()) {
-      const Slot slot = slots.of.at(input);
-      if (!slots.is_constant(slot)) {
+      const Slot slot = table.of.at(input);
+      if (!table.is_constant(slot)) {
         processed.dynamic_inputs.push_back(static_cast<std::uint32_t>(processed.inputs.size()));
       }
       processed.inputs.push_back(slot);
     }
     processed.output_count = static_cast<std::uint32_t>(node->outputs().size());
-    if (processed.output_count != 0) processed.first_output = slots.of.at(node->output(0));
+    if (processed.output_count != 0) processed.first_output = table.of.at(node->output(0));
     if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
     if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
     if (chosen.kind == NodeKind::fallback && options.strict) {
@@ -168,9 +175,9 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
   }
   for (const auto& [position, node] : parents) {
     for (const torch::jit::Block* inner : node->blocks()) {
-      nodes[position].sub_blocks.push_back(add_blocks(inner, slots, selector, kinds));
+      nodes[position].sub_blocks.push_back(add_blocks(inner, table, selector, kinds));
       std::vector<Slot>& inputs = nodes[position].sub_block_inputs.emplace_back();
-      for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(slots.of.at(input));
+      for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(table.of.at(input));
     }
   }
   blocks[index].nodes = std::move(nodes);

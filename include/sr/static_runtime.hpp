@@ -18,6 +18,8 @@
 #include <sr/arguments.hpp>
 #include <sr/block_runner.hpp>
 #include <sr/fwd.hpp>
+#include <sr/machine.hpp>
+#include <sr/plan/replayer.hpp>
 #include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
@@ -54,6 +56,7 @@ class StaticRuntime {
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    if (state_->call_into(args, outputs)) return;
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
     const c10::IValue result = state_->call(values, nullptr);
     std::size_t used = 0;
@@ -76,18 +79,18 @@ class StaticRuntime {
     return future;
   }
 
-  // Runs once with these arguments, largest sizes first in a server's life, and plans memory for them.
+  // Runs with these arguments and makes ready for them: plans memory, largest sizes first in a server's life,
+  // and makes a plan for replay at once.
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
-    state_->call(args, &kwargs);
-    const Entered entered(*state_);
-    for (auto& runner : state_->runners) runner.reserve();
+    if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, /*record=*/true);
   }
 
   // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
   void trim() {
     const Entered entered(*state_);
-    for (auto& runner : state_->runners) runner.trim();
-    for (NodeState& state : state_->frame.states) state.valid = false;
+    for (auto& runner : state_->machine.runners) runner.trim();
+    for (NodeState& state : state_->machine.frame.states) state.valid = false;
+    state_->replayer.trim();
   }
 
   // A runtime of its own over the same module.
@@ -95,42 +98,77 @@ class StaticRuntime {
 
   Report report() const {
     std::vector<BlockMemory> memory;
-    for (const auto& runner : state_->runners) memory.push_back(block_memory(runner.arena()));
-    return make_report(*state_->content, std::string(Planner::name), std::move(memory));
+    for (const auto& runner : state_->machine.runners) memory.push_back(block_memory(runner.arena()));
+    Report report = make_report(*state_->content, std::string(Planner::name), std::move(memory));
+    state_->replayer.report(report);
+    return report;
   }
 
-  Observer& observer() { return state_->observer; }
+  // Calls so far that a plan answered.
+  std::uint64_t replayed_calls() const { return state_->replayer.replayed_calls(); }
+
+  Observer& observer() { return state_->machine.observer; }
   // The arena of a block, for tests and tools. Not to be used while the runtime runs.
-  const memory::Arena<Planner>& arena(std::size_t block = 0) const { return state_->runners[block].arena(); }
+  const memory::Arena<Planner>& arena(std::size_t block = 0) const {
+    return state_->machine.runners[block].arena();
+  }
+  template <class Visit>
+  void each_plan_slab(const Visit& visit) const {
+    state_->replayer.each_slab(visit);
+  }
   const std::shared_ptr<const ModuleContent>& content() const { return state_->content; }
 
  private:
+  // Plans have no nodes to observe: whoever watches gets the general path.
+  static constexpr bool kReplays = std::is_same_v<Observer, NoObserver>;
+
   struct State {
-    explicit State(std::shared_ptr<const ModuleContent> shared) : content(std::move(shared)) {
-      frame.values.resize(content->slot_count);
-      std::copy(content->constants.begin(), content->constants.end(), frame.values.begin());
-      frame.states.resize(content->state_count);
-      frame.runtime = this;
-      frame.run_block = &run_block;
-      frame.take_output = &take_output;
-      frame.finish_block = &finish_block;
-      runners.reserve(content->blocks.size());
-      for (std::size_t i = 0; i < content->blocks.size(); ++i) {
-        runners.emplace_back(content->blocks[i], static_cast<std::uint32_t>(i), frame, observer,
-                             content->options.optimize_memory);
+    explicit State(std::shared_ptr<const ModuleContent> shared)
+        : content(std::move(shared)), machine(*content), replayer(*content) {}
+
+    c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, bool record = false) {
+      const Entered entered(*this);
+      if (!kReplays || !replayer.enabled()) return run_general(args, kwargs);
+      if ((kwargs == nullptr || kwargs->empty()) && args.size() == content->schema.arguments().size()) {
+        return replay_or_run(args, record);
       }
+      std::vector<c10::IValue> bound(content->schema.arguments().size());
+      bind_arguments(content->schema, args, kwargs,
+                     [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
+      return replay_or_run(bound, record);
     }
 
-    c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
-      const Entered entered(*this);
+    // One value for each argument of the schema.
+    c10::IValue replay_or_run(std::span<c10::IValue> args, bool record) {
+      if (plan::Plan* plan = replayer.find(args)) {
+        try {
+          return replayer.run(*plan, args);
+        } catch (const plan::PlanFailed& failure) {
+          replayer.failed(*plan, failure);
+        } catch (const PlanError& wrong) {
+          replayer.failed(*plan, plan::PlanFailed(wrong.msg()));
+          throw;
+        }
+      } else if (record || replayer.should_record(args)) {
+        bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
+        const at::AutoDispatchBelowADInplaceOrView below_autograd;
+        const at::NoGradGuard no_grad;
+        return replayer.record(args);
+      }
+      return run_general(args, nullptr);
+    }
+
+    c10::IValue run_general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
       const at::AutoDispatchBelowADInplaceOrView below_autograd;
       const at::NoGradGuard no_grad;
+      Observer& observer = machine.observer;
       observer.begin(Phase::setup);
       forget_on_new_default_dtype();
-      auto& top = runners[0];
+      auto& top = machine.runners[0];
       const auto& inputs = content->blocks[0].inputs;
-      bind_arguments(content->schema, args, kwargs,
-                     [&](std::size_t i, c10::IValue&& value) { frame.values[inputs[i]] = std::move(value); });
+      bind_arguments(content->schema, args, kwargs, [&](std::size_t i, c10::IValue&& value) {
+        machine.frame.values[inputs[i]] = std::move(value);
+      });
       if (content->options.manage_output_tensors) top.recycle_outputs();
       observer.end(Phase::setup);
       top.run();
@@ -139,13 +177,36 @@ class StaticRuntime {
       return content->folded.empty() ? result : detail::FreshCopies(content->folded)(result);
     }
 
+    // Plans the memory of the general path; true: replay is on, and the arguments are as they were.
+    bool run_general_once(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
+      const Entered entered(*this);
+      std::vector<c10::IValue> copies = args;
+      run_general(copies, &kwargs);
+      for (auto& runner : machine.runners) runner.reserve();
+      return kReplays && replayer.enabled();
+    }
+
+    // True: the results are in the caller's buffers.
+    bool call_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+      const Entered entered(*this);
+      if (!kReplays || !replayer.enabled() || args.size() != content->schema.arguments().size()) return false;
+      plan::Plan* plan = replayer.find({args.data(), args.size()});
+      if (plan == nullptr) return false;
+      try {
+        return replayer.run_into(*plan, outputs);
+      } catch (const plan::PlanFailed& failure) {
+        replayer.failed(*plan, failure);
+        return false;
+      }
+    }
+
     // Releases what the call still holds, whether or not its results could be handed over.
     struct Finish {
       State& state;
       ~Finish() {
-        state.observer.begin(Phase::release);
-        state.runners[0].finish();
-        state.observer.end(Phase::release);
+        state.machine.observer.begin(Phase::release);
+        state.machine.runners[0].finish();
+        state.machine.observer.end(Phase::release);
       }
     };
 
@@ -166,21 +227,13 @@ class StaticRuntime {
     void forget_on_new_default_dtype() {
       const auto now = c10::get_default_dtype_as_scalartype();
       if (now == default_dtype) return;
-      for (NodeState& node : frame.states) node.valid = false;
+      for (NodeState& node : machine.frame.states) node.valid = false;
       default_dtype = now;
     }
 
-    static State& of(Frame& frame) { return *static_cast<State*>(frame.runtime); }
-    static void run_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].run(); }
-    static c10::IValue take_output(Frame& frame, std::uint32_t block, std::size_t i) {
-      return of(frame).runners[block].take_output(i);
-    }
-    static void finish_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].finish(); }
-
     std::shared_ptr<const ModuleContent> content;
-    Frame frame;
-    Observer observer;
-    std::vector<BlockRunner<Planner, Observer>> runners;
+    Machine<Planner, Observer> machine;
+    plan::Replayer<Planner> replayer;
     at::ScalarType default_dtype = c10::get_default_dtype_as_scalartype();
     std::atomic<bool> busy = false;
   };

@@ -1,6 +1,7 @@
 // What `sr bench` measures of one model, and the two ways to show it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,19 @@ struct Entry {
   double throughput_calls = 0, throughput_seconds = 0;
   double seconds_per_call = 0;  // from warming up
 };
+
+// What the arena is compared with: of the plan that needs most where calls are replayed, else of the general
+// path.
+inline memory::Bytes lower_bound_of(const Report& report) {
+  memory::Bytes most = report.plans.empty() ? report.lower_bound_bytes : 0;
+  for (const PlanReport& plan : report.plans) most = std::max(most, plan.memory.lower_bound);
+  return most;
+}
+inline memory::Bytes no_reuse_of(const Report& report) {
+  memory::Bytes most = report.plans.empty() ? report.no_reuse_bytes : 0;
+  for (const PlanReport& plan : report.plans) most = std::max(most, plan.memory.no_reuse);
+  return most;
+}
 
 struct Measured {
   std::string path;

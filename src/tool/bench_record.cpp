@@ -69,7 +69,7 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
         {"model", measured.path},
         {"runner", entry.runner},
         {"planner", or_null(ours, [&] { return entry.planner; })},
-        {"replay", or_null(ours, [] { return false; })},  // there is only the general path as yet
+        {"replay", or_null(ours, [&] { return entry.report && !entry.report->plans.empty(); })},
         {"outputs", name_of(entry.outputs)},
         {"threads", options.threads},
         {"concurrency", options.concurrency},
@@ -85,8 +85,8 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
          or_null(timed, [&] { return entry.throughput_calls / entry.throughput_seconds; })},
         {"arena_bytes", or_null(entry.arena_bytes.has_value(), [&] { return *entry.arena_bytes; })},
         {"lower_bound_bytes",
-         or_null(entry.report.has_value(), [&] { return entry.report->lower_bound_bytes; })},
-        {"no_reuse_bytes", or_null(entry.report.has_value(), [&] { return entry.report->no_reuse_bytes; })}};
+         or_null(entry.report.has_value(), [&] { return lower_bound_of(*entry.report); })},
+        {"no_reuse_bytes", or_null(entry.report.has_value(), [&] { return no_reuse_of(*entry.report); })}};
     const bool counted = entry.allocations.has_value();
     line["allocations_per_run"] =
         or_null(counted, [&] { return ours ? entry.allocations->own : entry.allocations->total(); });

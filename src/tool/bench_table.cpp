@@ -28,8 +28,8 @@ std::vector<std::string> row_of(const Entry& entry) {
   for (const double rank : {ranks.p90, ranks.p99, ranks.max}) row.push_back(number(rank));
   row.push_back(number(entry.throughput_calls / entry.throughput_seconds));
   row.push_back(bytes_or_dash(entry.arena_bytes));
-  row.push_back(entry.report ? std::to_string(entry.report->lower_bound_bytes) : "-");
-  row.push_back(entry.report ? std::to_string(entry.report->no_reuse_bytes) : "-");
+  row.push_back(entry.report ? std::to_string(lower_bound_of(*entry.report)) : "-");
+  row.push_back(entry.report ? std::to_string(no_reuse_of(*entry.report)) : "-");
   const AllocationCounts& made = *entry.allocations;
   row.push_back(entry.runner == "sr" ? number(made.own, made.own == std::round(made.own) ? 0 : 2) : "-");
   row.push_back(number(made.total() - (entry.runner == "sr" ? made.own : 0.0), 1));
@@ -75,6 +75,11 @@ void print_table(std::ostream& out, const Measured& measured) {
   if (ours != nullptr) {
     out << ours->report->nodes.size() << " nodes, " << ours->report->out_variants << " out, "
         << ours->report->natives << " native, " << ours->report->fallbacks << " fallback; ";
+    for (const PlanReport& plan : ours->report->plans) {
+      out << "replay in " << plan.kernels << " kernels, " << plan.calls << " calls, " << plan.interpreted
+          << " interpreted; ";
+      break;
+    }
   }
   out << measured.input_sets << (measured.input_sets == 1 ? " input set, " : " input sets in turn, ")
       << measured.rounds << " interleaved rounds\n";

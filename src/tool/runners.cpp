@@ -22,7 +22,10 @@ class SrRunner : public Runner {
 
   c10::IValue run(ArgumentList&& args, std::size_t) override { return runtime_(std::move(args)); }
   std::unique_ptr<Runner> clone() const override { return std::make_unique<SrRunner>(runtime_.clone()); }
-  std::optional<memory::Bytes> arena_bytes() const override { return runtime_.report().arena_bytes; }
+  std::optional<memory::Bytes> arena_bytes() const override {
+    const Report report = runtime_.report();
+    return report.plans.empty() ? report.arena_bytes : report.replay_arena_bytes;
+  }
   std::optional<Report> report() const override { return runtime_.report(); }
 
  protected:

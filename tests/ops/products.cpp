@@ -169,4 +169,25 @@ TEST_CASE("products, convolutions and attention equal the interpreter's", "[orac
   }
 }
 
+TEST_CASE("products without features, and of a vector, are written without a word", "[oracle][ops]") {
+  struct Counter : c10::WarningHandler {
+    int count = 0;
+    void process(const c10::Warning&) override { ++count; }
+  };
+  const at::Tensor weight = sample({0, 3}), bias = sample({0});
+  check_script("def forward(self, x, w, b):\n    return torch.linear(x, w, b) * 2\n",
+               {{sample({1, 3, 3}), weight, bias},
+                {sample({2, 5, 3}), weight, bias},
+                {sample({1, 3, 3}), weight, bias}});
+  Counter counter;
+  const c10::WarningUtils::WarningHandlerGuard guard(&counter);
+  const c10::WarningUtils::WarnAlways always(true);
+  const at::Tensor x = sample({3}), y = sample({3, 4}), b = sample({4});
+  check_script("def forward(self, x, y):\n    return torch.matmul(x, y) * 2\n", {{x, y}, {x, y}}, kClose);
+  check_script(
+      "def forward(self, x, y, b):\n    return torch.linear(x, y.t(), b) * 2, torch.linear(x, y.t()) * 2\n",
+      {{x, y, b}, {x, y, b}}, kClose);
+  CHECK(counter.count == 0);
+}
+
 }  // namespace sr::test

@@ -67,6 +67,8 @@ std::vector<OpRow> reduction_rows() {
       {"aten::mean.dim", dims, "torch.mean(x, d, keepdim=True, dtype=7)", &over_dims},
       {"aten::amax", "x, d: List[int]", "torch.amax(x, d)", &over_dims},
       {"aten::amax", "x, d: List[int]", "torch.amax(x, d, keepdim=True)", &over_dims},
+      {"aten::max", "x", "torch.max(x)", &unary},
+      {"aten::min", "x", "torch.min(x)", &unary},
       {"aten::argmax", "x", "torch.argmax(x)", &unary},
       {"aten::argmax", "x", "torch.argmax(x, -1)", &unary},
       {"aten::argmax", "x", "torch.argmax(x, 0, keepdim=True)", &unary},

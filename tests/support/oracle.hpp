@@ -15,7 +15,7 @@ struct OracleOptions {
   double rtol = 0, atol = 0;       // 0: equal, NaN to NaN
   bool strides = true;             // false: only whether the outputs are contiguous
   bool use_counts = true;          // who else holds inputs and outputs after a run
-  int rounds = 3;                  // how often the sequence of runs is executed
+  int rounds = 4;                  // how often the sequence of runs is executed: plans are made in the second
   std::string managed = {};        // key of an op whose node must be an out variant with a managed output
   std::string expected_path = {};  // "out", "native" or "fallback" for the nodes of that key; empty: out
 };

@@ -100,6 +100,14 @@ class Arena {
     }
   }
 
+  // After a run that threw: a value that may lie on its input has the sizes of another run than the input,
+  // and is made anew.
+  void interrupt() noexcept {
+    for (const ManagedValue& value : block_->managed) {
+      if (value.reuses != kNoRequest) frame_->states[block_->nodes[value.first].state].valid = false;
+    }
+  }
+
   // Gives every byte back; the next run starts as the first one did.
   void trim() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -172,7 +180,7 @@ class Arena {
     std::vector<Request> requests = requests_;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (entries_[i].excluded) requests[i].bytes = 0;
-      if (may_write_in_place(i)) requests[i].may_reuse_input = block_->managed[i].reuses;
+      requests[i].may_reuse_input = may_write_in_place(i) ? block_->managed[i].reuses : kNoRequest;
     }
     Layout layout = optimize_ ? P::plan(requests) : NoReuse::plan(requests);
     if constexpr (kCheckPlans) {

@@ -1,15 +1,6 @@
-// Every operator of sr. Include it in one source file of a program, or link the compiled operators instead.
+// Registers every operator of sr, with kernels for replay: include it in one file of a program that links
+// nothing of ours.
 #pragma once
 
-#include <sr/ops/attention.hpp>
-#include <sr/ops/containers.hpp>
-#include <sr/ops/control_flow.hpp>
-#include <sr/ops/convolution.hpp>
-#include <sr/ops/embedding.hpp>
-#include <sr/ops/joining.hpp>
-#include <sr/ops/normalization.hpp>
-#include <sr/ops/pointwise.hpp>
-#include <sr/ops/products.hpp>
-#include <sr/ops/reduction.hpp>
-#include <sr/ops/scalars.hpp>
-#include <sr/ops/views.hpp>
+#include <sr/kernels/own.hpp>
+#include <sr/ops/builtin.hpp>

@@ -27,7 +27,7 @@ struct Embedding {
       at::native::index_select_out_cpu_(weight, 0, indices, out);
       return;
     }
-    at::Tensor rows = out.view({-1, weight.size(1)});
+    at::Tensor rows = out.view({indices.numel(), weight.size(1)});
     at::native::index_select_out_cpu_(weight, 0, indices.reshape(-1), rows);
   }
 };

@@ -43,9 +43,16 @@ struct Baddbmm {
   }
 };
 
+// LibTorch multiplies a vector as a matrix of one row and gives the output that row's sizes on the way: with
+// elements in it, that is a warning.
+inline void multiply(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  if (self.dim() == 1 && other.dim() == 2) sr::detail::shrink(out);
+  at::native::matmul_out(self, other, out);
+}
+
 struct Matmul {
   void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const {
-    at::native::matmul_out(self, other, out);
+    multiply(self, other, out);
   }
 };
 
@@ -63,7 +70,7 @@ struct Linear {
       return;
     }
     if (!has_bias || input.dim() < 2 || !input.is_contiguous()) {
-      at::native::matmul_out(input, transposed, out);
+      multiply(input, transposed, out);
       if (has_bias) out.add_(node.input(2).toTensor());
       return;
     }
@@ -71,8 +78,9 @@ struct Linear {
     c10::SmallVector<std::int64_t, 5> sizes(input.sizes().begin(), input.sizes().end());
     sizes.back() = weight.size(0);
     at::native::resize_output(out, sizes);
-    at::Tensor rows = out.view({-1, weight.size(0)});
-    at::cpu::addmm_out(rows, bias, input.reshape({-1, input.size(-1)}), transposed);
+    const std::int64_t count = c10::multiply_integers(sizes.begin(), sizes.end() - 1);
+    at::Tensor rows = out.view({count, weight.size(0)});
+    at::cpu::addmm_out(rows, bias, input.reshape({count, input.size(-1)}), transposed);
   }
 
  private:

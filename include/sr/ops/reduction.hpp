@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ATen/CPUFunctions.h>
+#include <ATen/ops/max_native.h>
+#include <ATen/ops/min_native.h>
 
 #include <sr/op.hpp>
 
@@ -36,6 +38,19 @@ struct Amax {
   static constexpr OutTraits traits = kStructured;
   void operator()(const at::Tensor& self, at::IntArrayRef dim, bool keepdim, at::Tensor& out) const {
     at::cpu::amax_out(out, self, dim, keepdim);
+  }
+};
+
+// The out overload takes a tensor without elements, which has no extremum.
+template <at::Tensor& (*Out)(const at::Tensor&, at::Tensor&), FixedString Name>
+struct Extremum {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, at::Tensor& out) const {
+    TORCH_CHECK(
+        self.numel() > 0, Name.view(),
+        "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+        "with the 'dim' argument.");
+    Out(self, out);
   }
 };
 
@@ -77,6 +92,8 @@ inline const OutVariant<
     MeanDims>
     mean_dims;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax> amax;
+inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">> max;
+inline const OutVariant<"aten::min(Tensor self) -> Tensor", Extremum<&at::native::min_unary_out, "min">> min;
 inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax>
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",

@@ -1,0 +1,59 @@
+// The models that are timed: built here from text and fixed seeds, so neither files nor Python are needed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+namespace sr::bench {
+
+// One model with one set of arguments. The closures refer to the tensors of `module` and `inputs` and live no
+// longer than they do.
+struct Model {
+  std::string name;
+  torch::jit::Module module;
+  std::vector<c10::IValue> inputs;
+  std::function<at::Tensor()> eager;  // the same by calls of at::, as one would write it by hand
+  std::function<void(float*)> light;  // the same by loops on raw floats; writes the result
+  bool optimize_memory = true;        // false: without reuse of memory, upstream as well
+};
+
+// By kind: what a benchmark is known for, then one of other sizes and operators that nobody tuned for.
+void add_ranking_models(std::vector<Model>& models);
+void add_pointwise_models(std::vector<Model>& models);
+void add_perceptrons(std::vector<Model>& models);
+void add_transformers(std::vector<Model>& models);
+
+// Those whose name the regular expression finds.
+std::vector<Model> models(const std::string& filter);
+
+// Deep & Wide of any batch size, for the benchmarks of shapes.
+Model deep_wide(std::int64_t batch);
+
+// Makes a module: weights in the order of the calls, normally distributed, the same in every run.
+class ModelBuilder {
+ public:
+  explicit ModelBuilder(std::string name);
+
+  // A buffer of the module, `scale` times a standard normal variable. The pointer stays valid.
+  at::Tensor weight(const std::string& name, at::IntArrayRef sizes, double scale = 1);
+  at::Tensor input(at::IntArrayRef sizes);
+  void input_number(double number) { model_.inputs.emplace_back(number); }
+  void script(const std::string& forward) { model_.module.define(forward); }
+
+  Model finish(std::function<at::Tensor()> eager, std::function<void(float*)> light);
+
+ private:
+  Model model_;
+  at::Generator generator_;
+};
+
+inline const float* floats(const at::Tensor& tensor) {
+  return tensor.const_data_ptr<float>();
+}
+
+}  // namespace sr::bench

@@ -1,0 +1,58 @@
+// What types and schemas say of aliases: which values can hold a tensor, which results may be an input.
+#pragma once
+
+#include <algorithm>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
+
+namespace sr {
+
+namespace detail {
+
+inline bool may_hold_tensor(const c10::TypePtr& type) {
+  switch (type->kind()) {
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::ComplexType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::StringType:
+    case c10::TypeKind::NoneType:
+    case c10::TypeKind::DeviceObjType:
+    case c10::TypeKind::GeneratorType:
+    case c10::TypeKind::EnumType:
+      return false;
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::OptionalType:
+    case c10::TypeKind::TupleType:
+    case c10::TypeKind::DictType: {
+      const auto contained = type->containedTypes();
+      return std::any_of(contained.begin(), contained.end(), may_hold_tensor);
+    }
+    default:
+      return true;
+  }
+}
+
+inline bool may_hold_container(const c10::TypePtr& type) {
+  if (type->kind() == c10::TypeKind::ListType || type->kind() == c10::TypeKind::DictType) return true;
+  const auto contained = type->containedTypes();
+  return type->kind() == c10::TypeKind::AnyType ||
+         std::any_of(contained.begin(), contained.end(), may_hold_container);
+}
+
+// A composite op is a Python-like function of other ops: without an annotation it may still return its input
+// (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
+inline bool may_return_input(const c10::FunctionSchema& schema, const c10::OperatorHandle& handle,
+                             std::size_t i) {
+  const auto annotated = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };
+  if (std::any_of(schema.returns().begin(), schema.returns().end(), annotated))
+    return i >= schema.arguments().size() || annotated(schema.arguments()[i]);
+  return handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+}  // namespace detail
+
+}  // namespace sr

@@ -1,0 +1,148 @@
+// Copies between strided layouts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/transpose.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+struct CopyDimension {
+  std::int64_t size, in, out;
+};
+
+// The shape without dimensions of size 1, and with neighbours that are one run in both layouts made one.
+struct MergedCopy {
+  std::size_t rank = 0;
+  bool empty = false;
+  CopyDimension dimensions[StridedCopy::kMaxRank];
+
+  explicit MergedCopy(const StridedCopy& shape) {
+    for (std::size_t d = 0; d < shape.rank; ++d) {
+      const CopyDimension next{shape.sizes[d], shape.in_strides[d], shape.out_strides[d]};
+      empty |= next.size == 0;
+      if (next.size == 1) continue;
+      CopyDimension& outer = dimensions[rank == 0 ? 0 : rank - 1];
+      if (rank != 0 && outer.in == next.size * next.in && outer.out == next.size * next.out) {
+        outer = {outer.size * next.size, next.in, next.out};
+      } else {
+        dimensions[rank++] = next;
+      }
+    }
+  }
+  // Takes out the dimension where `in` is contiguous, if there is one, else the innermost: of a transposed
+  // copy the two that one cache line belongs to are then next to each other.
+  CopyDimension take(bool contiguous_in) {
+    if (rank == 0) return {1, 0, 0};
+    std::size_t which = rank - 1;
+    for (std::size_t d = 0; contiguous_in && d < rank; ++d) {
+      if (dimensions[d].in == 1) which = d;
+    }
+    const CopyDimension taken = dimensions[which];
+    for (std::size_t d = which + 1; d < rank; ++d) dimensions[d - 1] = dimensions[d];
+    --rank;
+    return taken;
+  }
+};
+
+// A call costs more than a short run. Smaller elements need not be aligned as floats are.
+template <std::size_t kBytes>
+SR_KERNEL_INLINE void copy_run(const char* in, char* out, std::size_t count) {
+  constexpr std::size_t kShort = 256 / kBytes;
+  if (kBytes < sizeof(float) || count > kShort) {
+    std::memcpy(out, in, count * kBytes);
+    return;
+  }
+  const auto* from = reinterpret_cast<const float*>(in);
+  auto* to = reinterpret_cast<float*>(out);
+  over_row(count * kBytes / sizeof(float),
+           [&](std::size_t i, auto part) { part.store(part.load(from + i), to + i); });
+}
+
+SR_KERNEL_INLINE void copy_transposed(const CopyDimension& outer, const CopyDimension& inner, const float* in,
+                                      float* out) {
+  for (std::int64_t i = 0; i < outer.size; i += kWidth) {
+    for (std::int64_t j = 0; j < inner.size; j += kWidth) {
+      const auto rows = static_cast<std::size_t>(inner.size - j),
+                 columns = static_cast<std::size_t>(outer.size - i);
+      transpose_block<false>(in + i + j * inner.in, inner.in, rows < kWidth ? rows : kWidth,
+                             columns < kWidth ? columns : kWidth, out + i * outer.out + j, outer.out);
+    }
+  }
+}
+
+template <std::size_t kBytes>
+[[gnu::flatten]] inline void copy_plane(const CopyDimension& outer, const CopyDimension& inner,
+                                        const char* in, char* out) {
+  constexpr std::int64_t kStep = kBytes;
+  constexpr std::int64_t kFew = 4;  // of either size: there is nothing to gain by blocks
+  if constexpr (kBytes == sizeof(float)) {
+    if (outer.in == 1 && inner.out == 1 && inner.in != 1 && outer.size >= kFew && inner.size >= kFew) {
+      return copy_transposed(outer, inner, reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
+    }
+  }
+  for (std::int64_t i = 0; i < outer.size; ++i) {
+    const char* from = in + i * outer.in * kStep;
+    char* to = out + i * outer.out * kStep;
+    if (inner.in == 1 && inner.out == 1) {
+      copy_run<kBytes>(from, to, static_cast<std::size_t>(inner.size));
+    } else if (inner.in == 0 && inner.out == 1) {
+      struct Element {
+        char bytes[kBytes];
+      } element;
+      std::memcpy(&element, from, kBytes);
+      for (std::int64_t j = 0; j < inner.size; ++j) std::memcpy(to + j * kStep, &element, kBytes);
+    } else {
+      for (std::int64_t j = 0; j < inner.size; ++j) {
+        std::memcpy(to + j * inner.out * kStep, from + j * inner.in * kStep, kBytes);
+      }
+    }
+  }
+}
+
+template <std::size_t kBytes>
+inline void copy_elements(const StridedCopy& shape, const char* in, char* out) {
+  MergedCopy rest(shape);
+  if (rest.empty) return;
+  const CopyDimension inner = rest.take(false);
+  const CopyDimension outer = rest.take(true);
+  std::int64_t index[StridedCopy::kMaxRank] = {};
+  for (;;) {
+    copy_plane<kBytes>(outer, inner, in, out);
+    std::size_t d = rest.rank;
+    for (;; --d) {
+      if (d == 0) return;
+      const CopyDimension& dimension = rest.dimensions[d - 1];
+      in += dimension.in * std::int64_t{kBytes};
+      out += dimension.out * std::int64_t{kBytes};
+      if (++index[d - 1] < dimension.size) break;
+      index[d - 1] = 0;
+      in -= dimension.size * dimension.in * std::int64_t{kBytes};
+      out -= dimension.size * dimension.out * std::int64_t{kBytes};
+    }
+  }
+}
+
+inline void copy(const StridedCopy& shape, const void* in, void* out) {
+  const auto* from = static_cast<const char*>(in);
+  auto* to = static_cast<char*>(out);
+  switch (shape.width) {
+    case 1:
+      return copy_elements<1>(shape, from, to);
+    case 2:
+      return copy_elements<2>(shape, from, to);
+    case 4:
+      return copy_elements<4>(shape, from, to);
+    case 8:
+      return copy_elements<8>(shape, from, to);
+    default:
+      return copy_elements<16>(shape, from, to);
+  }
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

@@ -1,0 +1,145 @@
+// The inner loops of matrix products: tiles of the result in registers, and dot products.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+// Columns of b, some registers wide, that lie `stride` apart from one l to the next.
+struct Panel {
+  const float* b;
+  std::ptrdiff_t stride;
+  std::size_t k;
+  bool resume;  // adds to what `out` holds already, instead of to the bias
+};
+
+// A multiply-add takes 4 cycles until the next one can use its result. Where a tile has too few sums to
+// bridge that, each is `kSplit` sums over a part of l.
+template <std::size_t kRows, std::size_t kVecs>
+inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
+                                      : kRows* kVecs >= 4 ? 2
+                                                          : 4;
+
+// kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
+// bias and of the result.
+template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
+[[gnu::flatten, gnu::noinline]] void product_tile(const Panel& panel, const float* a, std::ptrdiff_t a_row,
+                                                  const float* bias, float* out, std::ptrdiff_t out_row,
+                                                  Right right, Last last) {
+  constexpr std::size_t kParts = kSplit<kRows, kVecs>;
+  Vec sums[kParts][kRows][kVecs];
+  unrolled<kParts>([&](auto part) {
+    unrolled<kRows>([&](auto r) { unrolled<kVecs>([&](auto v) { sums[part][r][v] = Vec(0.0f); }); });
+  });
+  if (panel.resume || bias != nullptr) {
+    const float* from = panel.resume ? out : bias;
+    const std::ptrdiff_t from_row = panel.resume ? out_row : 0;
+    unrolled<kRows>([&](auto r) {
+      const float* row = from + static_cast<std::ptrdiff_t>(r) * from_row;
+      unrolled<kVecs - 1>([&](auto v) { sums[0][r][v] = Vec::load(row + v * kWidth); });
+      sums[0][r][kVecs - 1] = last.load(row + (kVecs - 1) * kWidth);
+    });
+  }
+  const float* b = panel.b;
+  const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
+    Vec columns[kVecs];
+    unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
+    columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
+    b += panel.stride;
+    unrolled<kRows>([&](auto r) {
+      const Vec left(a[static_cast<std::ptrdiff_t>(r) * a_row + static_cast<std::ptrdiff_t>(l)]);
+      unrolled<kVecs>([&](auto v) { sums[part][r][v] = fma(left, columns[v], sums[part][r][v]); });
+    });
+  };
+  std::size_t l = 0;
+  for (; l + kParts <= panel.k; l += kParts) unrolled<kParts>([&](auto part) { step(part, l + part); });
+  if constexpr (kParts != 1) {
+    for (; l < panel.k; ++l) step(Index<0>{}, l);
+  }
+  unrolled<kRows>([&](auto r) {
+    float* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
+    unrolled<kVecs>([&](auto v) {
+      Vec total = sums[0][r][v];
+      if constexpr (kParts == 2) total = total + sums[1][r][v];
+      if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
+      if constexpr (v == kVecs - 1) {
+        last.store(total, row + v * kWidth);
+      } else {
+        total.store(row + v * kWidth);
+      }
+    });
+  });
+}
+
+// As many sums as there are registers for, less those for a row of b and an element of a.
+#if defined(SR_KERNEL_AVX512)
+inline constexpr std::size_t kTileRows = 8;
+#elif defined(SR_KERNEL_AVX2)
+inline constexpr std::size_t kTileRows = 6;
+#else
+inline constexpr std::size_t kTileRows = 4;
+#endif
+
+// All rows of the result in the columns of one panel, which begin at bias and out.
+template <std::size_t kVecs, class Right, class Last>
+SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, const float* bias, float* out,
+                                    Right right, Last last) {
+  const float* a = product.a;
+  std::size_t rows = product.m;
+  for (; rows >= kTileRows; rows -= kTileRows) {
+    product_tile<kTileRows, kVecs>(panel, a, product.a_row, bias, out, product.out_row, right, last);
+    a += static_cast<std::ptrdiff_t>(kTileRows) * product.a_row;
+    out += static_cast<std::ptrdiff_t>(kTileRows) * product.out_row;
+  }
+  unrolled<kTileRows - 1>([&](auto r) {
+    if (rows == r + 1)
+      product_tile<r + 1, kVecs>(panel, a, product.a_row, bias, out, product.out_row, right, last);
+  });
+}
+
+// out[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.
+template <std::size_t kCount>
+SR_KERNEL_INLINE void dots(std::size_t k, const float* a, const float* b, std::ptrdiff_t b_row,
+                           const float* bias, float* out) {
+  constexpr std::size_t kParts = kCount == 1 ? 4 : 2;
+  Vec totals[kParts][kCount];
+  unrolled<kParts>([&](auto part) { unrolled<kCount>([&](auto j) { totals[part][j] = Vec(0.0f); }); });
+  const auto step = [&](auto part, std::size_t l, auto access) __attribute__((always_inline)) {
+    const Vec left = access.load(a + l);
+    unrolled<kCount>([&](auto j) {
+      const Vec right =
+          access.load(b + static_cast<std::ptrdiff_t>(j) * b_row + static_cast<std::ptrdiff_t>(l));
+      totals[part][j] = fma(left, right, totals[part][j]);
+    });
+  };
+  std::size_t l = 0;
+  for (; l + kParts * kWidth <= k; l += kParts * kWidth) {
+    unrolled<kParts>([&](auto part) { step(part, l + part * kWidth, Full{}); });
+  }
+  for (; l + kWidth <= k; l += kWidth) step(Index<0>{}, l, Full{});
+  if (l < k) step(Index<1>{}, l, Part{k - l});
+  unrolled<kCount>([&](auto j) {
+    if constexpr (kParts == 4)
+      totals[0][j] = totals[0][j] + totals[2][j], totals[1][j] = totals[1][j] + totals[3][j];
+    totals[0][j] = totals[0][j] + totals[1][j];
+  });
+  if constexpr (kCount == 4) {
+    Quad result = sums(totals[0][0], totals[0][1], totals[0][2], totals[0][3]);
+    if (bias != nullptr) {
+      Quad start;
+      std::memcpy(&start, bias, sizeof(start));
+      result = result + start;
+    }
+    std::memcpy(out, &result, sizeof(result));
+  } else {
+    unrolled<kCount>([&](auto j) { out[j] = sum(totals[0][j]) + (bias != nullptr ? bias[j] : 0.0f); });
+  }
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

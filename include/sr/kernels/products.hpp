@@ -1,0 +1,162 @@
+// Matrix products with a packed and with a plain right-hand side. Packed is by panels: the columns of two
+// registers, row after row, the last panel filled up with zeros; very few columns are rows of k floats.
+#pragma once
+
+#include <cstddef>
+
+#include <sr/kernels/product_tiles.hpp>
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/transpose.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+inline constexpr std::size_t kPanel = 2 * kWidth;
+inline constexpr std::size_t kDotColumns = 4;
+
+// The columns of the panel at `column`: the last one has half the width where that is enough.
+SR_KERNEL_INLINE std::size_t panel_width(std::size_t n, std::size_t column) {
+  return n - column <= kWidth ? kWidth : kPanel;
+}
+
+inline std::size_t packed_floats(std::size_t n, std::size_t k) {
+  return n <= kDotColumns ? n * k : (n + kWidth - 1) / kWidth * kWidth * k;
+}
+
+// k rows of `columns` <= width floats, each filled up with zeros to `width`.
+[[gnu::flatten]] inline void pack_panel(std::size_t columns, std::size_t k, const float* b,
+                                        std::ptrdiff_t b_k, std::ptrdiff_t b_n, std::size_t width,
+                                        float* to) {
+  for (std::size_t l = 0; l < k && b_n == 1; ++l) {
+    const float* from = b + static_cast<std::ptrdiff_t>(l) * b_k;
+    over_row(columns, [&](std::size_t j, auto part) { part.load(from + j).store(to + l * width + j); });
+  }
+  if (b_n == 1) return;
+  for (std::size_t j = 0; j < columns && b_k == 1; j += kWidth) {
+    const std::size_t rows = columns - j < kWidth ? columns - j : kWidth;
+    for (std::size_t l = 0; l < k; l += kWidth) {
+      transpose_block<true>(b + static_cast<std::ptrdiff_t>(j) * b_n + static_cast<std::ptrdiff_t>(l), b_n,
+                            rows, k - l < kWidth ? k - l : kWidth, to + l * width + j,
+                            static_cast<std::ptrdiff_t>(width));
+    }
+  }
+  if (b_k == 1) return;
+  for (std::size_t l = 0; l < k; ++l) {
+    for (std::size_t j = 0; j < width; ++j) {
+      to[l * width + j] =
+          j < columns ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n] : 0.0f;
+    }
+  }
+}
+
+inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
+                 float* packed) {
+  if (n <= kDotColumns) {
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t l = 0; l < k; ++l) {
+        packed[j * k + l] = b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n];
+      }
+    }
+    return;
+  }
+  for (std::size_t column = 0; column < n; column += kPanel) {
+    const std::size_t width = panel_width(n, column);
+    const std::size_t columns = n - column < width ? n - column : width;
+    pack_panel(columns, k, b + static_cast<std::ptrdiff_t>(column) * b_n, b_k, b_n, width,
+               packed + column * k);
+  }
+}
+
+// Every row of a with every row of b, both of k contiguous floats.
+[[gnu::flatten]] inline void product_of_rows(const Product& product, std::ptrdiff_t b_row) {
+  for (std::size_t i = 0; i < product.m; ++i) {
+    const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
+    float* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+    const float* b = product.b;
+    const float* bias = product.bias;
+    std::size_t left = product.n;
+    for (; left >= 4; left -= 4) {
+      dots<4>(product.k, a, b, b_row, bias, out);
+      b += 4 * b_row;
+      out += 4;
+      if (bias != nullptr) bias += 4;
+    }
+    if (left == 1) dots<1>(product.k, a, b, b_row, bias, out);
+    if (left == 2) dots<2>(product.k, a, b, b_row, bias, out);
+    if (left == 3) dots<3>(product.k, a, b, b_row, bias, out);
+  }
+}
+
+// The panel of `count` <= kPanel columns; kPadded: there are zeros in b up to the register's end.
+template <bool kPadded>
+SR_KERNEL_INLINE void product_columns(const Product& product, const Panel& panel, std::size_t column,
+                                      std::size_t count) {
+  const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
+  float* out = product.out + column;
+  if (count == kPanel) return product_panel<2>(product, panel, bias, out, Full{}, Full{});
+  if (count == kWidth) return product_panel<1>(product, panel, bias, out, Full{}, Full{});
+  const Part last{count % kWidth};
+  if constexpr (kPadded) {
+    if (count > kWidth) return product_panel<2>(product, panel, bias, out, Full{}, last);
+    product_panel<1>(product, panel, bias, out, Full{}, last);
+  } else {
+    if (count > kWidth) return product_panel<2>(product, panel, bias, out, last, last);
+    product_panel<1>(product, panel, bias, out, last, last);
+  }
+}
+
+inline void packed_product(const Product& product) {
+  if (product.n <= kDotColumns) return product_of_rows(product, static_cast<std::ptrdiff_t>(product.k));
+  for (std::size_t column = 0; column < product.n; column += kPanel) {
+    const std::size_t width = panel_width(product.n, column);
+    const std::size_t left = product.n - column;
+    product_columns<true>(
+        product, {product.b + column * product.k, static_cast<std::ptrdiff_t>(width), product.k, false},
+        column, left < width ? left : width);
+  }
+}
+
+// Panels packed one after the other on the stack, some rows at a time: worth it for what many rows of a use.
+inline void product_by_packing(const Product& product) {
+  constexpr std::size_t kBlock = 128;
+  alignas(64) float packed[kBlock * kPanel];
+  for (std::size_t column = 0; column < product.n; column += kPanel) {
+    const std::size_t width = panel_width(product.n, column);
+    const std::size_t columns = product.n - column < width ? product.n - column : width;
+    Product part = product;
+    for (std::size_t l = 0; l < product.k; l += kBlock) {
+      part.k = product.k - l < kBlock ? product.k - l : kBlock;
+      part.a = product.a + l;
+      pack_panel(columns, part.k,
+                 product.b + static_cast<std::ptrdiff_t>(l) * product.b_k +
+                     static_cast<std::ptrdiff_t>(column) * product.b_n,
+                 product.b_k, product.b_n, width, packed);
+      product_columns<true>(part, {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0}, column,
+                            columns);
+    }
+  }
+}
+
+inline void product(const Product& product) {
+  // From how many rows of a it pays to pack a transposed b, and one of which the rows end within a register.
+  constexpr std::size_t kManyTransposed = 8, kManyRagged = 24;
+  if (product.m == 0) return;
+  const bool by_rows = product.n > 1 && product.b_n == 1;
+  const bool ragged = product.n % kWidth != 0 && product.n > kPanel;
+  if (product.k == 0 || (by_rows && !(ragged && product.m >= kManyRagged))) {
+    for (std::size_t column = 0; column < product.n; column += kPanel) {
+      const std::size_t left = product.n - column;
+      product_columns<false>(product,
+                             {product.k == 0 ? nullptr : product.b + column, product.b_k, product.k, false},
+                             column, left < kPanel ? left : kPanel);
+    }
+  } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
+    product_of_rows(product, product.b_n);
+  } else {
+    product_by_packing(product);
+  }
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

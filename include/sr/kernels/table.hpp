@@ -1,0 +1,78 @@
+// What replay calls: kernels on raw pointers, one table for each instruction set they were compiled for. No
+// torch and no containers in here: the same headers are compiled with flags of several instruction sets, and
+// code the linker may merge across them must not exist.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sr::kernels {
+
+// One pointwise operation: out[i] = lane(in[0][i], in[1][i], ...) for i < n. An operand whose bit is set in
+// the variant's index is one float that stands for all i. `out` may be the same address as an operand, but
+// never overlaps one otherwise. Nothing outside the n elements is read or written.
+using LaneLoop = void (*)(std::size_t n, float* out, const float* const* in);
+
+inline constexpr std::size_t kMaxOperands = 3;
+
+struct LaneLoops {
+  std::size_t operands = 0;
+  std::array<LaneLoop, std::size_t{1} << kMaxOperands> by_scalars{};  // index: bit i = operand i is one float
+};
+
+// A matrix of which each row is contiguous. Strides are in elements.
+struct Rows {
+  std::size_t rows = 0, columns = 0;
+  const float* in = nullptr;
+  std::ptrdiff_t in_stride = 0;
+  float* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
+};
+
+// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null. Elements of a row of `a` and of
+// `out` are contiguous. Accumulated in fp32.
+struct Product {
+  std::size_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const float* b = nullptr;     // packed: what `pack` wrote; else the matrix itself
+  std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
+  std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
+  const float* bias = nullptr;  // n floats
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+
+// Copies `count` runs of elements. Dimensions are outermost first; sizes[rank - 1] is the innermost. Elements
+// are `width` bytes (1, 2, 4, 8 or 16) and strides are in elements; a stride of 0 repeats.
+struct StridedCopy {
+  static constexpr std::size_t kMaxRank = 8;
+  std::size_t rank = 0, width = 0;
+  std::array<std::int64_t, kMaxRank> sizes{}, in_strides{}, out_strides{};
+};
+
+struct Table {
+  const char* name = "";  // of the instruction set: "baseline", "avx2", "avx512"
+
+  // out[r] = sum of row r; divided by `divisor` (1: sum, columns: mean). Cascade or multi-accumulator
+  // summation.
+  void (*sum_rows)(const Rows& rows, float divisor) = nullptr;
+  void (*max_rows)(const Rows& rows) = nullptr;  // NaN if there is one; columns > 0
+  void (*softmax_rows)(const Rows& rows) = nullptr;
+  void (*log_softmax_rows)(const Rows& rows) = nullptr;
+  // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.
+  void (*layer_norm_rows)(const Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
+
+  // Packing of a constant right-hand side b[l][j] (k x n, any strides) into what `packed_product` reads
+  // fastest. Addresses of 64-byte aligned storage of packed_floats(n, k) floats.
+  std::size_t (*packed_floats)(std::size_t n, std::size_t k) = nullptr;
+  void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
+               float* packed) = nullptr;
+  void (*packed_product)(const Product& product) = nullptr;
+  void (*product)(const Product& product) = nullptr;  // any strides of b
+
+  void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
+};
+
+}  // namespace sr::kernels

@@ -1,0 +1,60 @@
+// Square blocks of floats, rows to columns.
+#pragma once
+
+#include <cstddef>
+
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+// to[l * to_stride + j] = from[j * from_stride + l] for the registers of `rows` that `load(j)` gives and that
+// `store(l, register)` takes. Each stage deals the rows like cards from two halves of the pack, so after
+// log2(width) of them a row's elements are spread over all rows.
+template <class Load, class Store>
+SR_KERNEL_INLINE void transpose_registers(Load load, Store store) {
+  Vec rows[kWidth];
+  unrolled<kWidth>([&](auto j) { rows[j] = load(j); });
+  const auto shuffle = [&]() __attribute__((always_inline)) {
+    Vec next[kWidth];
+    unrolled<kWidth / 2>([&](auto i) {
+      next[2 * i] = zip_low(rows[i], rows[i + kWidth / 2]);
+      next[2 * i + 1] = zip_high(rows[i], rows[i + kWidth / 2]);
+    });
+    unrolled<kWidth>([&](auto i) { rows[i] = next[i]; });
+  };
+  shuffle();
+  shuffle();
+  if constexpr (kWidth >= 8) shuffle();
+  if constexpr (kWidth >= 16) shuffle();
+  unrolled<kWidth>([&](auto l) { store(l, rows[l]); });
+}
+
+// A block of `rows` x `columns`, of which each may be less than the width. to[l * to_stride + j] for l <
+// columns is written: all of a register if kPad (zeros from `rows` on), else j < rows.
+template <bool kPad>
+[[gnu::flatten]] inline void transpose_block(const float* from, std::ptrdiff_t from_stride, std::size_t rows,
+                                             std::size_t columns, float* to, std::ptrdiff_t to_stride) {
+  const auto row = [&](auto j) { return from + static_cast<std::ptrdiff_t>(j) * from_stride; };
+  const auto column = [&](auto l) { return to + static_cast<std::ptrdiff_t>(l) * to_stride; };
+  if (rows == kWidth && columns == kWidth) {
+    transpose_registers([&](auto j) { return Vec::load(row(j)); },
+                        [&](auto l, Vec x) { x.store(column(l)); });
+    return;
+  }
+  const auto load = [&](auto j) {
+    if (j >= rows) return Vec(0.0f);
+    return columns == kWidth ? Vec::load(row(j)) : Vec::load(row(j), columns);
+  };
+  transpose_registers(load, [&](auto l, Vec x) {
+    if (l >= columns) return;
+    if (kPad || rows == kWidth) {
+      x.store(column(l));
+    } else {
+      x.store(column(l), rows);
+    }
+  });
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

@@ -1,0 +1,147 @@
+// What is known of an operator before it runs on a signature: which ones read metadata alone, which change
+// something, which may make of the same metadata something else each time.
+#pragma once
+
+#include <string_view>
+#include <unordered_set>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <sr/alias.hpp>
+#include <sr/processed_node.hpp>
+
+namespace sr::plan {
+
+namespace detail {
+
+using Kinds = std::unordered_set<c10::Symbol>;
+
+inline Kinds kinds(std::initializer_list<const char*> names) {
+  Kinds set;
+  for (const char* name : names) set.insert(c10::Symbol::fromQualString(name));
+  return set;
+}
+
+// Scalars that depend on the metadata of tensors and never on their elements.
+inline bool reads_metadata_only(c10::Symbol kind) {
+  static const Kinds known = kinds({"aten::size",          "aten::dim",
+                                    "aten::numel",         "aten::len",
+                                    "aten::stride",        "aten::storage_offset",
+                                    "aten::is_contiguous", "aten::is_floating_point",
+                                    "aten::is_complex",    "aten::is_signed",
+                                    "aten::element_size",  "aten::sym_size",
+                                    "aten::sym_numel",     "aten::sym_stride",
+                                    "aten::__is__",        "aten::__isnot__",
+                                    "aten::result_type",   "aten::can_cast",
+                                    "aten::get_device",    "aten::keys",
+                                    "prim::dtype",         "prim::device",
+                                    "prim::layout",        "prim::is_cuda",
+                                    "prim::is_cpu",        "prim::type",
+                                    "prim::isinstance",    "prim::itemsize",
+                                    "prim::nbytes"});
+  return known.count(kind) != 0;
+}
+
+// Of the language's own list functions, those that compare elements.
+inline bool compares_elements(c10::Symbol kind) {
+  static const Kinds known =
+      kinds({"aten::index", "aten::remove", "aten::count", "aten::__contains__", "aten::eq", "aten::ne",
+             "aten::sort", "aten::sorted", "prim::min", "prim::max"});
+  return known.count(kind) != 0;
+}
+
+// Views whose second tensor is asked for its sizes or dtype only.
+inline bool shapes_like_second(c10::Symbol kind) {
+  static const Kinds known = kinds({"aten::expand_as", "aten::view_as", "aten::reshape_as", "aten::type_as",
+                                    "aten::broadcast_tensors", "aten::meshgrid", "aten::to"});
+  return known.count(kind) != 0;
+}
+
+// Static arguments, another answer each time.
+inline bool asks_the_world(c10::Symbol kind) {
+  static const Kinds known =
+      kinds({"prim::TimePoint", "aten::time", "aten::seed", "aten::initial_seed", "aten::get_num_threads",
+             "aten::set_num_threads", "aten::manual_seed", "prim::requires_grad", "aten::requires_grad_",
+             "aten::is_grad_enabled", "aten::set_grad_enabled", "aten::is_autocast_enabled",
+             "aten::is_autocast_cpu_enabled", "aten::get_autocast_dtype"});
+  return known.count(kind) != 0;
+}
+
+}  // namespace detail
+
+struct OperatorFacts {
+  bool foreign = false;  // neither the language's nor ATen's nor a functor of ours
+  bool builtin = false;  // the language's own: containers, numbers, strings
+  bool changes_tensor = false;
+  bool changes_container = false;
+  bool has_effect = false;  // prints, warns, sets an attribute
+  bool is_random = false;
+  bool data_decides = false;  // sizes of the results depend on elements
+};
+
+inline OperatorFacts facts_of(const ProcessedNode& processed) {
+  const torch::jit::Node& node = *processed.node;
+  OperatorFacts facts;
+  const c10::Symbol kind = node.kind();
+  facts.has_effect = kind == c10::prim::Print || kind == c10::aten::warn || kind == c10::prim::SetAttr ||
+                     detail::asks_the_world(kind);
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  const auto handle = schema != nullptr && !kind.is_prim()
+                          ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
+                          : std::optional<c10::OperatorHandle>();
+  facts.builtin = !handle && (kind.is_prim() || kind.is_aten());
+  facts.foreign = kind == c10::prim::fork || kind == c10::aten::wait || kind == c10::prim::CallMethod ||
+                  kind == c10::prim::CallFunction ||
+                  (!kind.is_prim() && !kind.is_aten() && processed.kind == NodeKind::fallback);
+  if (schema != nullptr && schema->is_mutable())
+    (handle ? facts.changes_tensor : facts.changes_container) = true;
+  if (handle) {
+    facts.is_random = handle->hasTag(at::Tag::nondeterministic_seeded);
+    facts.data_decides =
+        handle->hasTag(at::Tag::dynamic_output_shape) || handle->hasTag(at::Tag::data_dependent_output);
+  }
+  facts.is_random |= node.isNondeterministic();
+  return facts;
+}
+
+// Values of the blocks inside a node that are defined outside of it.
+inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node& node) {
+  std::vector<const torch::jit::Value*> captured;
+  std::unordered_set<const torch::jit::Value*> seen;
+  const auto visit = [&](const auto& self, const torch::jit::Block* block) -> void {
+    for (const torch::jit::Value* input : block->inputs()) seen.insert(input);
+    const auto use = [&](const torch::jit::Value* value) {
+      if (seen.insert(value).second) captured.push_back(value);
+    };
+    for (const torch::jit::Node* inner : block->nodes()) {
+      for (const torch::jit::Value* input : inner->inputs()) use(input);
+      for (const torch::jit::Block* nested : inner->blocks()) self(self, nested);
+      for (const torch::jit::Value* output : inner->outputs()) seen.insert(output);
+    }
+    for (const torch::jit::Value* output : block->outputs()) use(output);
+  };
+  for (const torch::jit::Block* block : node.blocks()) visit(visit, block);
+  return captured;
+}
+
+// Whether a body can do what a plan may not: change something or draw random numbers.
+inline bool body_is_pure(const torch::jit::Block* block) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if ((schema != nullptr && schema->is_mutable()) || node->isNondeterministic() ||
+        node->kind() == c10::prim::Print || node->kind() == c10::aten::warn ||
+        node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::fork ||
+        detail::asks_the_world(node->kind())) {
+      return false;
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (!body_is_pure(inner)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace sr::plan

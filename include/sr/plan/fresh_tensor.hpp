@@ -1,0 +1,54 @@
+// New tensors for results, made without the dispatcher and with as few allocations as a tensor can have.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+namespace sr::plan {
+
+namespace detail {
+
+inline constexpr std::size_t kSmall =
+    16 * 1024;  // bytes: the C library keeps such blocks per thread or in bins
+
+inline void free_small(void* block) {
+  std::free(block);
+}  // NOLINT(cppcoreguidelines-no-malloc)
+
+// 64-byte aligned, as LibTorch's allocator gives them; small ones straight from malloc, which is several
+// times faster than an aligned allocation. The first byte of the block is its context, so that deleting needs
+// no search.
+inline at::DataPtr allocate(std::size_t bytes) {
+  if (bytes > kSmall || bytes == 0) return c10::GetCPUAllocator()->allocate(bytes);
+  void* block = std::malloc(bytes + 64);  // NOLINT(cppcoreguidelines-no-malloc)
+  if (block == nullptr) throw std::bad_alloc();
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(block) + 63) & ~std::uintptr_t{63};
+  return {reinterpret_cast<void*>(aligned), block, &free_small, at::Device(at::kCPU)};
+}
+
+}  // namespace detail
+
+inline c10::intrusive_ptr<c10::StorageImpl> fresh_storage(std::size_t bytes) {
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                               detail::allocate(bytes), c10::GetCPUAllocator(),
+                                               /*resizable=*/true);
+}
+
+// A dense tensor on a storage. `offset` and strides are in elements.
+inline at::Tensor tensor_on(c10::Storage storage, at::ScalarType dtype, at::IntArrayRef sizes,
+                            at::IntArrayRef strides, std::int64_t offset) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(sizes, strides, offset);
+  return tensor;
+}
+
+}  // namespace sr::plan

@@ -1,0 +1,140 @@
+// A run of pointwise operations over one iteration space, tile by tile, so that what one writes the next
+// reads from the first-level cache.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <c10/util/SmallVector.h>
+
+#include <sr/kernels/table.hpp>
+#include <sr/plan/step.hpp>
+
+namespace sr::plan {
+
+// Elements of a tile at most: a few tiles must stay in 32 KiB.
+inline constexpr std::size_t kTile = 1024;
+
+struct TileOperand {
+  Address address;
+  std::int64_t advance =
+      0;  // bytes an element: 4 when it lies along the iteration, 0 for scratch and scalars
+};
+
+// How an operand that is not in iteration order moves between memory and scratch.
+struct TileCopy {
+  kernels::StridedCopy box;                   // of one whole tile
+  c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
+  bool scatters = false;                      // from scratch to memory
+};
+
+struct TileOp {
+  kernels::LaneLoop loop = nullptr;  // null: a copy
+  std::uint32_t operands = 0;
+  std::int32_t copy = -1;  // its index
+  TileOperand out;
+  std::array<TileOperand, kernels::kMaxOperands> in;
+};
+
+struct FusedStep final : Payload {
+  std::vector<TileOp> ops;
+  std::vector<TileCopy> copies;
+  std::vector<float> numbers;  // literal operands point in here
+  void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+
+  std::size_t count = 0;                    // elements of the iteration space
+  c10::SmallVector<std::int64_t, 4> sizes;  // of it, outermost first
+  // A tile is `chunk` indices of dimension `split` and all of those inside it.
+  std::size_t split = 0;
+  std::int64_t chunk = 1;
+  std::size_t inner = 1;  // elements of one index of `split`
+
+  // Once `sizes` are known, before copies are added.
+  void cut_into_tiles() {
+    split = sizes.size() - 1;
+    inner = 1;
+    while (split > 0 && inner * static_cast<std::size_t>(sizes[split]) <= kTile) {
+      inner *= static_cast<std::size_t>(sizes[split]);
+      --split;
+    }
+    chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
+  }
+
+  std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, bool scatters) {
+    TileCopy& made = copies.emplace_back();
+    made.strides = strides;
+    made.scatters = scatters;
+    std::int64_t dense = static_cast<std::int64_t>(inner);
+    for (std::size_t d = split; d < sizes.size(); ++d) {
+      const std::int64_t size = d == split ? chunk : sizes[d];
+      if (d != split) dense /= size;
+      const std::size_t at = made.box.rank++;
+      made.box.sizes[at] = size;
+      (scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
+      (scatters ? made.box.out_strides : made.box.in_strides)[at] = strides[d];
+    }
+    made.box.width = sizeof(float);
+    return static_cast<std::int32_t>(copies.size() - 1);
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    if (self.count <= static_cast<std::size_t>(self.chunk) * self.inner) {
+      self.run_tile(context.bases, 0, self.count, Index{});
+    } else {
+      self.run_tiles(context.bases);
+    }
+  }
+
+ private:
+  // Of a tile's first element, from the outermost dimension to `split`.
+  using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
+
+  void run_tiles(std::byte* const* bases) const {
+    Index index{};
+    for (std::size_t first = 0; first < count;) {
+      const std::int64_t indices = std::min(chunk, sizes[split] - index[split]);
+      run_tile(bases, first, static_cast<std::size_t>(indices) * inner, index);
+      first += static_cast<std::size_t>(indices) * inner;
+      index[split] += indices;
+      for (std::size_t d = split; d > 0 && index[d] == sizes[d]; --d) {
+        index[d] = 0;
+        ++index[d - 1];
+      }
+    }
+  }
+
+  void run_tile(std::byte* const* bases, std::size_t first, std::size_t n, const Index& index) const {
+    for (const TileOp& op : ops) {
+      std::byte* const out = at(op.out, bases, first);
+      if (op.loop == nullptr) {
+        run_copy(op, out, at(op.in[0], bases, first), n, index);
+        continue;
+      }
+      const float* in[kernels::kMaxOperands];
+      for (std::uint32_t i = 0; i < op.operands; ++i) {
+        in[i] = reinterpret_cast<const float*>(at(op.in[i], bases, first));
+      }
+      op.loop(n, reinterpret_cast<float*>(out), in);
+    }
+  }
+
+  static std::byte* at(const TileOperand& operand, std::byte* const* bases, std::size_t first) {
+    return operand.address.in(bases) + static_cast<std::int64_t>(first) * operand.advance;
+  }
+
+  void run_copy(const TileOp& op, std::byte* out, std::byte* in, std::size_t n, const Index& index) const {
+    const TileCopy& shape = copies[static_cast<std::size_t>(op.copy)];
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
+    (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(sizeof(float));
+    const auto indices = static_cast<std::int64_t>(n / inner);
+    if (indices == chunk) return copy(shape.box, in, out);
+    kernels::StridedCopy last = shape.box;
+    last.sizes[0] = indices;
+    copy(last, in, out);
+  }
+};
+
+}  // namespace sr::plan

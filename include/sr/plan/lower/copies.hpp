@@ -1,0 +1,183 @@
+// Copies between tensors of one dtype and any strides: clone, contiguous, cat, stack, and views that turned
+// out to need bytes of their own.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/plan/lower/pointwise.hpp>
+#include <sr/plan/lowering.hpp>
+
+namespace sr::plan {
+
+struct CopyStep final : Payload {
+  struct Part {
+    kernels::StridedCopy shape;
+    Address in, out;
+  };
+  c10::SmallVector<Part, 4> parts;
+  void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const CopyStep&>(payload);
+    for (const Part& part : self.parts)
+      self.copy(part.shape, part.in.in(context.bases), part.out.in(context.bases));
+  }
+};
+
+namespace lower {
+
+// Dimensions outermost first as the target lies in memory, neighbours merged. False: more than the kernels
+// take.
+inline bool shape_copy(const Operand& in, const Operand& out, kernels::StridedCopy& shape) {
+  shape.width = c10::elementSize(in.dtype);
+  std::vector<std::size_t> order;
+  for (std::size_t d = 0; d < out.rank(); ++d) {
+    if (out.sizes[d] != 1) order.push_back(d);
+  }
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return out.strides[a] > out.strides[b]; });
+  for (const std::size_t d : order) {
+    const std::int64_t size = out.sizes[d];
+    if (shape.rank != 0) {
+      const std::size_t last = shape.rank - 1;
+      if (shape.in_strides[last] == in.strides[d] * size &&
+          shape.out_strides[last] == out.strides[d] * size) {
+        shape.sizes[last] *= size;
+        shape.in_strides[last] = in.strides[d];
+        shape.out_strides[last] = out.strides[d];
+        continue;
+      }
+    }
+    if (shape.rank == kernels::StridedCopy::kMaxRank) return false;
+    shape.sizes[shape.rank] = size;
+    shape.in_strides[shape.rank] = in.strides[d];
+    shape.out_strides[shape.rank] = out.strides[d];
+    ++shape.rank;
+  }
+  if (shape.rank == 0) {
+    shape.rank = 1;
+    shape.sizes[0] = 1;
+    shape.in_strides[0] = shape.out_strides[0] = 1;
+  }
+  return true;
+}
+
+// One step that copies each pair; sizes of a pair are equal.
+inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand, Operand>>& pairs) {
+  CopyStep step;
+  step.copy = kernels::kernels().table.copy;
+  std::vector<StorageId> reads, writes;
+  for (const auto& [in, out] : pairs) {
+    if (out.count() == 0) continue;
+    CopyStep::Part part;
+    if (!shape_copy(in, out, part.shape)) return false;
+    part.in = lowering.address(in);
+    part.out = lowering.address(out);
+    step.parts.push_back(part);
+    reads.push_back(in.storage);
+    writes.push_back(out.storage);
+  }
+  if (!step.parts.empty()) lowering.emit(std::move(step), std::move(reads), std::move(writes));
+  return true;
+}
+
+// The result holds the elements of the first argument in order.
+inline bool copy(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  Operand out = lowering.output(node);
+  if (!in || in->dtype != out.dtype) return false;
+  if (in->sizes != out.sizes) {
+    if (!out.is_contiguous() || in->count() != out.count()) return false;
+    out.sizes = in->sizes;
+    out.strides = dense_strides(in->sizes);
+  }
+  return emit_copies(lowering, {{*in, out}});
+}
+
+// Of (tensors, dim), or the tensors one by one and dim. Those that were written where they belong have no
+// storage.
+inline std::vector<Operand> joined(const Lowering& lowering, const TracedNode& node) {
+  std::vector<Operand> operands;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (lowering.is_placed(tensor)) {
+      operands.push_back(
+          {kNone, 0, Dims(tensor.sizes().begin(), tensor.sizes().end()), {}, tensor.scalar_type()});
+    } else {
+      operands.push_back(lowering.operand(tensor));
+    }
+  };
+  if (node.inputs[0].isList()) {
+    for (const c10::IValue& element : node.inputs[0].toListRef()) add(element.toTensor());
+  } else {
+    for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
+      add(node.inputs[i].toTensor());
+    }
+  }
+  return operands;
+}
+
+inline std::size_t joined_dim(const TracedNode& node, const Operand& out) {
+  return static_cast<std::size_t>(
+      at::maybe_wrap_dim(node.inputs.back().toInt(), static_cast<std::int64_t>(out.rank())));
+}
+
+inline bool cat(Lowering& lowering, const TracedNode& node) {
+  const Operand out = lowering.output(node);
+  const std::size_t dim = joined_dim(node, out);
+  std::vector<std::pair<Operand, Operand>> pairs;
+  std::int64_t at = 0;
+  for (const Operand& in : joined(lowering, node)) {
+    if (in.dtype != out.dtype) return false;
+    if (in.rank() == 1 && in.sizes[0] == 0 && out.rank() != 1) continue;  // the one empty shape cat lets pass
+    Operand part = out;
+    part.sizes = in.sizes;
+    part.offset += at * out.strides[dim];
+    at += in.sizes[dim];
+    if (in.storage != kNone) pairs.emplace_back(in, std::move(part));
+  }
+  return emit_copies(lowering, pairs);
+}
+
+inline bool stack(Lowering& lowering, const TracedNode& node) {
+  const Operand out = lowering.output(node);
+  const std::size_t dim = joined_dim(node, out);
+  std::vector<std::pair<Operand, Operand>> pairs;
+  std::int64_t at = 0;
+  for (const Operand& in : joined(lowering, node)) {
+    if (in.dtype != out.dtype) return false;
+    Operand part = out;
+    part.sizes.erase(part.sizes.begin() + static_cast<std::ptrdiff_t>(dim));
+    part.strides.erase(part.strides.begin() + static_cast<std::ptrdiff_t>(dim));
+    part.offset += at++ * out.strides[dim];
+    if (in.storage != kNone) pairs.emplace_back(in, std::move(part));
+  }
+  return emit_copies(lowering, pairs);
+}
+
+inline void add_copies(LowerTable& table) {
+  table.insert({{"aten::clone", &copy},
+                {"aten::contiguous", &copy},
+                {"aten::reshape", &copy},
+                {"aten::flatten.using_ints", &copy},
+                {"aten::to.dtype", &copy},
+                {"aten::cat", &cat},
+                {"aten::stack", &stack},
+                {"prim::VarConcat", &cat},
+                {"prim::VarStack", &stack}});
+}
+
+}  // namespace lower
+
+inline Operand Lowering::contiguous(Operand operand) {
+  if (operand.is_contiguous()) return operand;
+  Operand packed = temporary(operand.sizes, operand.dtype);
+  if (!lower::emit_copies(*this, {{operand, packed}})) return operand;
+  return packed;
+}
+
+}  // namespace sr::plan

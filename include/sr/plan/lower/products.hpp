@@ -1,0 +1,230 @@
+// Matrix products in fp32: packed panels where the right side is a constant.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include <sr/plan/lower/copies.hpp>
+#include <sr/plan/lowering.hpp>
+
+namespace sr::plan {
+
+struct ProductStep final : Payload {
+  struct Batch {
+    std::int64_t a, b, out;  // elements from the addresses below
+  };
+  kernels::Product shape;
+  void (*multiply)(const kernels::Product& product) = nullptr;
+  Address a, b, bias, out;
+  bool has_bias = false;
+  c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
+  std::shared_ptr<const AlignedFloats> packed;  // then `b` means nothing
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ProductStep&>(payload);
+    kernels::Product product = self.shape;
+    const auto* a = self.a.in<const float>(context.bases);
+    const auto* b = self.packed != nullptr ? self.packed->data : self.b.in<const float>(context.bases);
+    auto* out = self.out.in<float>(context.bases);
+    if (self.has_bias) product.bias = self.bias.in<const float>(context.bases);
+    for (const Batch& batch : self.batches) {
+      product.a = a + batch.a;
+      product.b = b + batch.b;
+      product.out = out + batch.out;
+      self.multiply(product);
+    }
+  }
+};
+
+namespace lower {
+
+// Beyond it LibTorch's threads win over one of ours.
+inline constexpr double kMostForOneThread = 3.2e7;
+// Without packed panels its blocking wins earlier.
+inline constexpr double kMostUnpacked = 2.0e6;
+
+struct Matrices {
+  Operand a, b, out;  // a: rows x k, elements of a row contiguous; out: rows x n, the same
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t a_row = 0, out_row = 0, b_k = 0, b_n = 0;
+};
+
+inline bool worth_it(const Lowering& lowering, const Matrices& matrices) {
+  const double work =
+      static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
+  if (!lowering.is_constant(matrices.b)) return work <= kMostUnpacked;
+  return work <= kMostForOneThread || at::get_num_threads() == 1;
+}
+
+inline bool all_float(std::initializer_list<const Operand*> operands) {
+  return std::all_of(operands.begin(), operands.end(),
+                     [](const Operand* operand) { return operand->is_float(); });
+}
+
+inline void emit_product(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
+                         c10::SmallVector<ProductStep::Batch, 1> batches = {{0, 0, 0}}) {
+  const kernels::Table& table = kernels::kernels().table;
+  ProductStep step;
+  step.shape.m = static_cast<std::size_t>(matrices.m);
+  step.shape.n = static_cast<std::size_t>(matrices.n);
+  step.shape.k = static_cast<std::size_t>(matrices.k);
+  step.shape.a_row = matrices.a_row;
+  step.shape.out_row = matrices.out_row;
+  step.shape.b_k = matrices.b_k;
+  step.shape.b_n = matrices.b_n;
+  step.multiply = table.product;
+  step.a = lowering.address(matrices.a);
+  step.b = lowering.address(matrices.b);
+  step.out = lowering.address(matrices.out);
+  step.batches = std::move(batches);
+  std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
+  if (lowering.is_constant(matrices.b) && step.batches.size() == 1) {
+    const WeightMatrix weight{lowering.constant_data(matrices.b) + step.batches[0].b, step.shape.n,
+                              step.shape.k, matrices.b_k, matrices.b_n};
+    step.packed = lowering.of_module(matrices.b) ? lowering.packed().find_or_pack(weight) : pack(weight);
+    step.batches[0].b = 0;
+    step.multiply = table.packed_product;
+  }
+  if (bias) {
+    step.bias = lowering.address(*bias);
+    step.has_bias = true;
+    reads.push_back(bias->storage);
+  }
+  lowering.emit(std::move(step), std::move(reads), {matrices.out.storage});
+}
+
+// a [..., k] times b [k, n]: all leading dimensions of `a` are rows.
+inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k,
+                            std::int64_t b_n, std::int64_t n, const std::optional<Operand>& bias,
+                            const Operand& out) {
+  Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .k = 0, .b_k = b_k, .b_n = b_n};
+  if (lowering.exact() || !all_float({&matrices.a, &matrices.b, &matrices.out}) || matrices.a.rank() == 0)
+    return false;
+  matrices.k = matrices.a.size(-1);
+  matrices.m = matrices.k == 0 ? 0 : static_cast<std::int64_t>(matrices.a.count()) / matrices.k;
+  if (matrices.k == 0) return false;
+  if (bias && (!bias->is_float() || !(bias->rank() == 1 || (bias->rank() == 2 && bias->size(0) == 1)) ||
+               bias->size(-1) != n || (n > 1 && bias->stride(-1) != 1))) {
+    return false;
+  }
+  if (!worth_it(lowering, matrices)) return false;
+  if (out.count() == 0) return true;
+  const auto out_rows = n == static_cast<std::int64_t>(out.count()) ? std::pair(std::int64_t{1}, n)
+                        : out.size(-1) == n                         ? as_rows(out)
+                                            : std::pair(std::int64_t{-1}, std::int64_t{0});
+  const bool column = n == 1 && out.is_contiguous();  // of a product with a vector
+  if (out_rows.first != matrices.m && !column) return false;
+  if (n == static_cast<std::int64_t>(out.count()) && !out.is_contiguous()) return false;
+  auto a_rows = as_rows(matrices.a);
+  if (a_rows.first < 0) {
+    matrices.a = lowering.contiguous(matrices.a);
+    a_rows = as_rows(matrices.a);
+    if (a_rows.first < 0) return false;
+  }
+  matrices.a_row = a_rows.second;
+  matrices.out_row = column ? 1 : out_rows.second;
+  emit_product(lowering, matrices, bias);
+  return true;
+}
+
+// linear(x, weight [n, k], bias)
+inline bool linear(Lowering& lowering, const TracedNode& node) {
+  const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
+  if (!x || !weight || weight->rank() != 2) return false;
+  return product_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
+                         lowering.input(node, 2), lowering.output(node));
+}
+
+inline bool mm(Lowering& lowering, const TracedNode& node) {
+  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
+  if (!a || !b) return false;
+  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt,
+                         lowering.output(node));
+}
+
+// addmm(bias, a, b): as kernels of ours when the bias is a row and nothing is scaled.
+inline bool addmm(Lowering& lowering, const TracedNode& node) {
+  const auto bias = lowering.input(node, 0), a = lowering.input(node, 1), b = lowering.input(node, 2);
+  if (!bias || !a || !b || !is_one(node.inputs[3]) || !is_one(node.inputs[4])) return false;
+  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias,
+                         lowering.output(node));
+}
+
+// Both sides have batches, which broadcast.
+inline bool batched(Lowering& lowering, Operand a, Operand b, const Operand& out) {
+  if (lowering.exact() || !all_float({&a, &b, &out}) || out.rank() < 2) return false;
+  Matrices matrices{.a = {}, .b = {}, .out = out, .m = a.size(-2), .n = b.size(-1), .k = a.size(-1)};
+  if (matrices.k == 0 || out.size(-2) != matrices.m || out.size(-1) != matrices.n) return false;
+  if (out.count() == 0) return true;
+  if (out.stride(-1) != 1 && matrices.n != 1) return false;
+  if (a.stride(-1) != 1 && matrices.k != 1) a = lowering.contiguous(a);
+  if (a.stride(-1) != 1 && matrices.k != 1) return false;
+  matrices.a = a;
+  matrices.b = b;
+  if (static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k) >
+      kMostUnpacked) {
+    return false;
+  }
+  matrices.a_row = a.stride(-2);
+  matrices.out_row = out.stride(-2);
+  matrices.b_k = b.stride(-2);
+  matrices.b_n = b.stride(-1);
+  const std::size_t rank = out.rank() - 2;
+  Dims batch(out.sizes.begin(), out.sizes.begin() + static_cast<std::ptrdiff_t>(rank));
+  const auto strides_of = [&](Operand operand) {
+    operand.sizes.resize(operand.rank() - 2);
+    operand.strides.resize(operand.sizes.size());
+    return broadcast_strides(operand, batch);
+  };
+  const Dims of_a = strides_of(a), of_b = strides_of(b), of_out = strides_of(out);
+  c10::SmallVector<ProductStep::Batch, 1> batches;
+  Dims index(rank, 0);
+  for (std::int64_t left = static_cast<std::int64_t>(out.count()) / (matrices.m * matrices.n); left > 0;
+       --left) {
+    ProductStep::Batch one{0, 0, 0};
+    for (std::size_t d = 0; d < rank; ++d) {
+      one.a += index[d] * of_a[d];
+      one.b += index[d] * of_b[d];
+      one.out += index[d] * of_out[d];
+    }
+    batches.push_back(one);
+    for (std::size_t d = rank; d-- > 0;) {
+      if (++index[d] < batch[d]) break;
+      index[d] = 0;
+    }
+  }
+  emit_product(lowering, matrices, std::nullopt, std::move(batches));
+  return true;
+}
+
+inline bool bmm(Lowering& lowering, const TracedNode& node) {
+  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
+  return a && b && batched(lowering, *a, *b, lowering.output(node));
+}
+
+inline bool matmul(Lowering& lowering, const TracedNode& node) {
+  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
+  if (!a || !b || a->rank() == 0 || b->rank() == 0) return false;
+  const Operand out = lowering.output(node);
+  if (b->rank() == 1) return product_of_rows(lowering, *a, *b, b->stride(0), 1, 1, std::nullopt, out);
+  if (b->rank() == 2) {
+    return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt, out);
+  }
+  return a->rank() >= 2 && batched(lowering, *a, *b, out);
+}
+
+inline void add_products(LowerTable& table) {
+  table.insert({{"aten::linear", &linear},
+                {"aten::mm", &mm},
+                {"aten::addmm", &addmm},
+                {"aten::bmm", &bmm},
+                {"aten::matmul", &matmul}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

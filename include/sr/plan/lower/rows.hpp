@@ -1,0 +1,211 @@
+// What works on rows in fp32: sums, means, softmax and layer norm over the last dimensions, and embedding.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/plan/lower/products.hpp>
+#include <sr/plan/lowering.hpp>
+
+namespace sr::plan {
+
+struct RowsStep final : Payload {
+  kernels::Rows shape;
+  Address in, out, gamma, beta;
+  bool has_gamma = false, has_beta = false;
+  float number = 0;  // divisor or epsilon
+  void (*plain)(const kernels::Rows& rows) = nullptr;
+  void (*sum)(const kernels::Rows& rows, float divisor) = nullptr;
+  void (*norm)(const kernels::Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const RowsStep&>(payload);
+    kernels::Rows rows = self.shape;
+    rows.in = self.in.in<const float>(context.bases);
+    rows.out = self.out.in<float>(context.bases);
+    if (self.plain != nullptr) {
+      self.plain(rows);
+    } else if (self.sum != nullptr) {
+      self.sum(rows, self.number);
+    } else {
+      self.norm(rows, self.has_gamma ? self.gamma.in<const float>(context.bases) : nullptr,
+                self.has_beta ? self.beta.in<const float>(context.bases) : nullptr, self.number);
+    }
+  }
+};
+
+struct EmbeddingStep final : Payload {
+  Address weight, indices, out;
+  std::size_t count = 0, row_bytes = 0;
+  std::int64_t rows = 0, weight_row_bytes = 0, index_stride = 0;
+  bool wide = true;  // 64-bit indices
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const EmbeddingStep&>(payload);
+    const std::byte* weight = self.weight.in(context.bases);
+    const std::byte* indices = self.indices.in(context.bases);
+    std::byte* out = self.out.in(context.bases);
+    for (std::size_t i = 0; i < self.count; ++i, out += self.row_bytes) {
+      const auto at = static_cast<std::int64_t>(i) * self.index_stride;
+      const std::int64_t row = self.wide ? reinterpret_cast<const std::int64_t*>(indices)[at]
+                                         : reinterpret_cast<const std::int32_t*>(indices)[at];
+      if (static_cast<std::uint64_t>(row) >= static_cast<std::uint64_t>(self.rows)) {
+        throw PlanFailed("An index of an embedding is out of range.", /*keep=*/true);
+      }
+      std::memcpy(out, weight + row * self.weight_row_bytes, self.row_bytes);
+    }
+  }
+};
+
+namespace lower {
+
+// Rows of the last `row_rank` dimensions of the input; `out_columns`: elements of a row of the result.
+inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, const Operand& out,
+                       std::int64_t out_columns, RowsStep& step) {
+  if (lowering.exact() || !in.is_float() || !out.is_float() || !out.is_contiguous()) return false;
+  std::int64_t columns = 1;
+  for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d) columns *= in.sizes[d];
+  if (columns == 0) return false;
+  auto rows = as_rows(in, row_rank);
+  if (rows.first < 0) {
+    in = lowering.contiguous(in);
+    rows = as_rows(in, row_rank);
+    if (rows.first < 0) return false;
+  }
+  step.shape.rows = static_cast<std::size_t>(rows.first);
+  step.shape.columns = static_cast<std::size_t>(columns);
+  step.shape.in_stride = rows.second;
+  step.shape.out_stride = out_columns;
+  step.in = lowering.address(in);
+  step.out = lowering.address(out);
+  return true;
+}
+
+// The dimensions to reduce, when they are the last ones: how many. An empty or missing list means all.
+inline std::optional<std::size_t> last_dimensions(const c10::IValue& dims, std::size_t rank) {
+  if (dims.isNone() || dims.toIntVector().empty()) return rank;
+  std::vector<bool> reduced(rank, false);
+  for (const std::int64_t dim : dims.toIntVector()) {
+    if (rank == 0) return std::nullopt;
+    reduced[static_cast<std::size_t>(at::maybe_wrap_dim(dim, static_cast<std::int64_t>(rank)))] = true;
+  }
+  std::size_t count = 0;
+  while (count < rank && reduced[rank - 1 - count]) ++count;
+  if (static_cast<std::size_t>(std::ranges::count(reduced, true)) != count) return std::nullopt;
+  return count;
+}
+
+inline bool emit_sum(Lowering& lowering, const TracedNode& node, const c10::IValue& dims, bool mean) {
+  auto in = lowering.input(node, 0);
+  if (!in || in->rank() == 0) return false;
+  const auto reduced = last_dimensions(dims, in->rank());
+  const Operand out = lowering.output(node);
+  RowsStep step;
+  if (!reduced || *reduced == 0 || out.count() == 0) return false;
+  const bool all = *reduced == in->rank();
+  if (!shape_rows(lowering, *in, *reduced, out, 1, step)) return false;
+  if (all) step.shape.rows = 1;
+  step.sum = kernels::kernels().table.sum_rows;
+  step.number = mean ? static_cast<float>(step.shape.columns) : 1.0F;
+  lowering.emit(std::move(step), {in->storage}, {out.storage});
+  return true;
+}
+
+// A dtype argument that is given and another than the input's makes it another operation.
+inline bool sum_dims(Lowering& lowering, const TracedNode& node) {
+  return emit_sum(lowering, node, node.inputs[1], false);
+}
+inline bool sum_all(Lowering& lowering, const TracedNode& node) {
+  return emit_sum(lowering, node, {}, false);
+}
+inline bool mean_dims(Lowering& lowering, const TracedNode& node) {
+  return emit_sum(lowering, node, node.inputs[1], true);
+}
+inline bool mean_all(Lowering& lowering, const TracedNode& node) {
+  return emit_sum(lowering, node, {}, true);
+}
+
+template <auto kernels::Table::*Kernel>
+bool softmax(Lowering& lowering, const TracedNode& node) {
+  auto in = lowering.input(node, 0);
+  if (!in || in->rank() == 0) return false;
+  const auto rank = static_cast<std::int64_t>(in->rank());
+  if (at::maybe_wrap_dim(node.inputs[1].toInt(), rank) != rank - 1) return false;
+  const Operand out = lowering.output(node);
+  RowsStep step;
+  if (out.count() == 0 || !shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
+  step.plain = kernels::kernels().table.*Kernel;
+  lowering.emit(std::move(step), {in->storage}, {out.storage});
+  return true;
+}
+
+// layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable)
+inline bool layer_norm(Lowering& lowering, const TracedNode& node) {
+  auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || out.count() == 0) return false;
+  const std::size_t row_rank = node.inputs[1].toIntVector().size();
+  RowsStep step;
+  for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
+    const auto scale = lowering.input(node, i);
+    if (!scale) continue;
+    if (!scale->is_float() || !scale->is_contiguous()) return false;
+    (i == 2 ? step.gamma : step.beta) = lowering.address(*scale);
+    (i == 2 ? step.has_gamma : step.has_beta) = true;
+  }
+  const auto columns = static_cast<std::int64_t>(out.count());
+  if (row_rank > in->rank() || !shape_rows(lowering, *in, row_rank, out, columns, step)) return false;
+  step.shape.out_stride = static_cast<std::ptrdiff_t>(step.shape.columns);
+  step.norm = kernels::kernels().table.layer_norm_rows;
+  step.number = static_cast<float>(node.inputs[4].toDouble());
+  std::vector<StorageId> reads{in->storage};
+  if (const auto gamma = lowering.input(node, 2)) reads.push_back(gamma->storage);
+  if (const auto beta = lowering.input(node, 3)) reads.push_back(beta->storage);
+  lowering.emit(std::move(step), std::move(reads), {out.storage});
+  return true;
+}
+
+// embedding(weight, indices, ...): any dtype.
+inline bool embedding(Lowering& lowering, const TracedNode& node) {
+  const auto weight = lowering.input(node, 0), indices = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  if (!weight || !indices || weight->rank() != 2 || weight->dtype != out.dtype || !out.is_contiguous())
+    return false;
+  if (indices->dtype != c10::kLong && indices->dtype != c10::kInt) return false;
+  if (weight->size(1) > 1 && weight->stride(1) != 1) return false;
+  const Operand flat = lowering.contiguous(*indices);
+  if (!flat.is_contiguous()) return false;
+  EmbeddingStep step;
+  step.weight = lowering.address(*weight);
+  step.indices = lowering.address(flat);
+  step.out = lowering.address(out);
+  step.count = flat.count();
+  step.row_bytes = static_cast<std::size_t>(weight->size(1)) * c10::elementSize(out.dtype);
+  step.rows = weight->size(0);
+  step.weight_row_bytes = weight->stride(0) * static_cast<std::int64_t>(c10::elementSize(out.dtype));
+  step.index_stride = 1;
+  step.wide = indices->dtype == c10::kLong;
+  lowering.emit(std::move(step), {weight->storage, flat.storage}, {out.storage});
+  return true;
+}
+
+inline void add_rows(LowerTable& table) {
+  table.insert({{"aten::sum.dim_IntList", &sum_dims},
+                {"aten::sum", &sum_all},
+                {"aten::mean.dim", &mean_dims},
+                {"aten::mean", &mean_all},
+                {"aten::softmax.int", &softmax<&kernels::Table::softmax_rows>},
+                {"aten::_softmax", &softmax<&kernels::Table::softmax_rows>},
+                {"aten::log_softmax.int", &softmax<&kernels::Table::log_softmax_rows>},
+                {"aten::layer_norm", &layer_norm},
+                {"aten::embedding", &embedding}});
+}
+
+}  // namespace lower
+
+}  // namespace sr::plan

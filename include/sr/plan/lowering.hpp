@@ -1,0 +1,245 @@
+// From the record of a call to drafts of steps. What each operator becomes is said in plan/lower/; here is
+// what those functions have to work with.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/options.hpp>
+#include <sr/plan/operand.hpp>
+#include <sr/plan/packed_weights.hpp>
+#include <sr/plan/placement.hpp>
+#include <sr/plan/step.hpp>
+#include <sr/plan/trace.hpp>
+
+namespace sr::plan {
+
+// A step before memory is laid out.
+struct Draft {
+  Step step;
+  std::vector<StorageId> reads, writes;
+  std::uint32_t group = kNone;  // of pointwise operations; its step is made when all are known
+};
+
+// One pointwise operation: `lane` on operands that broadcast to the result, or numbers.
+struct PointwiseInput {
+  std::optional<Operand> operand;
+  float number = 0;  // without an operand
+
+  PointwiseInput(Operand tensor) : operand(std::move(tensor)) {}       // NOLINT(google-explicit-constructor)
+  PointwiseInput(double value) : number(static_cast<float>(value)) {}  // NOLINT(google-explicit-constructor)
+};
+
+struct PointwiseOp {
+  const kernels::LaneLoops* lane = nullptr;
+  c10::SmallVector<PointwiseInput, 3> inputs;
+  Operand out;
+  std::uint32_t node = 0;
+};
+
+// Operations that share one iteration space and become one step.
+struct Group {
+  std::size_t position = 0;  // of its draft
+  Dims sizes;
+  std::vector<PointwiseOp> ops;
+};
+
+class Lowering {
+ public:
+  Lowering(const Trace& trace, PackedWeights& packed, Numerics numerics)
+      : trace_(trace),
+        packed_(packed),
+        exact_(numerics == Numerics::exact),
+        placements_(PlacementSearch(trace).find()) {
+    storages_ = trace.storages;
+    scratch_ = static_cast<StorageId>(storages_.size());
+    storages_.resize(storages_.size() + 2, {.home = Home::opaque});
+    made_at_.resize(storages_.size(), kNone);
+  }
+
+  // --- what a node has ---
+
+  bool exact() const { return exact_; }
+  void begin(std::uint32_t node) { node_ = node; }
+
+  Operand operand(const at::Tensor& tensor) const {
+    const TensorId id = trace_.id_of(tensor);
+    const StorageId storage = trace_.tensors[id].storage;
+    if (const auto placed = placements_.find(storage); placed != placements_.end()) return placed->second;
+    Operand operand{storage, tensor.storage_offset(), Dims(tensor.sizes().begin(), tensor.sizes().end()),
+                    Dims(tensor.strides().begin(), tensor.strides().end()), tensor.scalar_type()};
+    operand.offset -= base_offset(storage);
+    return operand;
+  }
+  // The tensor given as argument `i`, if it is one.
+  std::optional<Operand> input(const TracedNode& node, std::size_t i) const {
+    const c10::IValue& value = node.inputs[i];
+    if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
+    return operand(value.toTensor());
+  }
+  Operand output(const TracedNode& node, std::size_t i = 0) const {
+    return operand(node.outputs[i].toTensor());
+  }
+
+  // Bytes that are the same in every call.
+  bool is_constant(const Operand& operand) const {
+    return storages_[operand.storage].home == Home::weight ||
+           storages_[operand.storage].home == Home::literal;
+  }
+  const float* constant_data(const Operand& operand) const {
+    return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
+  }
+  PackedWeights& packed() { return packed_; }
+  bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
+
+  // Whether the tensor's bytes are a part of a tensor that is joined later.
+  bool is_placed(const at::Tensor& tensor) const {
+    return placements_.count(trace_.tensors[trace_.id_of(tensor)].storage) != 0;
+  }
+  // It can not be written there after all. True: it was to be.
+  bool displace(const at::Tensor& tensor) {
+    return placements_.erase(trace_.tensors[trace_.id_of(tensor)].storage) != 0;
+  }
+
+  // --- what it becomes ---
+
+  Address address(const Operand& operand) const { return {operand.storage, operand.byte_offset()}; }
+
+  // A contiguous tensor of the plan's own.
+  Operand temporary(Dims sizes, c10::ScalarType dtype = c10::kFloat) {
+    Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, dtype};
+    made.strides = dense_strides(made.sizes);
+    storages_.push_back({.home = Home::produced, .bytes = made.count() * c10::elementSize(dtype)});
+    made_at_.push_back(kNone);
+    return made;
+  }
+
+  // Bytes of the plan's own that no call changes.
+  Operand literal(Dims sizes, at::Tensor tensor) {
+    Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, tensor.scalar_type()};
+    made.strides = dense_strides(made.sizes);
+    storages_.push_back({.home = Home::literal, .bytes = tensor.nbytes()});
+    made_at_.push_back(kNone);
+    literals_.emplace(made.storage, std::move(tensor));
+    return made;
+  }
+
+  template <class P>
+  void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
+    payloads_.push_back(std::make_unique<P>(std::move(payload)));
+    emit_owned<P>(payloads_.back().get(), std::move(reads), std::move(writes));
+  }
+  template <class P>
+  void emit_owned(Payload* payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
+    for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
+    drafts_.push_back({{&P::run, payload, node_}, std::move(reads), std::move(writes), kNone});
+  }
+
+  // Joins the last group it fits into, or opens one.
+  void pointwise(const kernels::LaneLoops& lane, c10::SmallVector<PointwiseInput, 3> inputs, Operand out) {
+    PointwiseOp op{&lane, std::move(inputs), std::move(out), node_};
+    for (std::size_t g = groups_.size(); g-- > 0 && g + kGroupsLookedAt >= groups_.size();) {
+      if (may_join(op, groups_[g], static_cast<std::uint32_t>(g)))
+        return join(static_cast<std::uint32_t>(g), std::move(op));
+    }
+    const auto g = static_cast<std::uint32_t>(groups_.size());
+    groups_.push_back({drafts_.size(), op.out.sizes, {}});
+    drafts_.push_back({{nullptr, nullptr, node_}, {}, {}, g});
+    join(g, std::move(op));
+  }
+
+  // The same elements in rows that are contiguous, or in one piece: copied when they are not already.
+  Operand contiguous(Operand operand);
+
+  const Trace& trace() const { return trace_; }
+  std::vector<Draft>& drafts() { return drafts_; }
+  std::vector<Group>& groups() { return groups_; }
+  std::vector<TracedStorage>& storages() { return storages_; }
+  std::vector<std::unique_ptr<Payload>>& payloads() { return payloads_; }
+  std::unordered_map<StorageId, at::Tensor>& literals() { return literals_; }
+  std::uint32_t node() const { return node_; }
+  // Entries of the table of bases: scratch of fused steps, and null, from which an address counts as it is.
+  StorageId scratch() const { return scratch_; }
+  StorageId absolute() const { return scratch_ + 1; }
+
+  const void* constant_base(StorageId storage) const {
+    const auto known = literals_.find(storage);
+    if (known != literals_.end()) return known->second.const_data_ptr();
+    return tensor_of(storage).storage().data();
+  }
+  const at::Tensor& tensor_of(StorageId storage) const {
+    if (first_tensor_.empty()) {
+      first_tensor_.resize(trace_.storages.size(), kNone);
+      for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
+        TensorId& first = first_tensor_[trace_.tensors[id].storage];
+        if (first == kNone) first = id;
+      }
+    }
+    return trace_.tensors[first_tensor_[storage]].recorded;
+  }
+  // The address of an argument is that of its first element, of all else that of its storage.
+  std::int64_t base_offset(StorageId storage) const {
+    return storages_[storage].home == Home::input ? tensor_of(storage).storage_offset() : 0;
+  }
+
+ private:
+  static constexpr std::size_t kGroupsLookedAt = 4;
+  static constexpr std::size_t kMostOps = 64;
+
+  bool may_join(const PointwiseOp& op, const Group& group, std::uint32_t g) const {
+    if (group.sizes != op.out.sizes || group.ops.size() >= kMostOps) return false;
+    for (const PointwiseInput& input : op.inputs) {
+      if (!input.operand) continue;
+      const std::uint32_t made = made_at_[input.operand->storage];
+      if (made == kNone || made < group.position) continue;
+      if (made != group.position || drafts_[made].group != g) return false;
+      const bool as_written = std::any_of(group.ops.begin(), group.ops.end(), [&](const PointwiseOp& maker) {
+        return maker.out == *input.operand;
+      });
+      if (!as_written) return false;
+    }
+    return true;
+  }
+
+  // Of several writers, who fill parts of it, the last.
+  void note_writer(StorageId storage, std::uint32_t draft) {
+    made_at_[storage] = made_at_[storage] == kNone ? draft : std::max(made_at_[storage], draft);
+  }
+
+  void join(std::uint32_t g, PointwiseOp op) {
+    Draft& draft = drafts_[groups_[g].position];
+    note_writer(op.out.storage, static_cast<std::uint32_t>(groups_[g].position));
+    for (const PointwiseInput& input : op.inputs) {
+      if (input.operand) draft.reads.push_back(input.operand->storage);
+    }
+    draft.writes.push_back(op.out.storage);
+    groups_[g].ops.push_back(std::move(op));
+  }
+
+  const Trace& trace_;
+  PackedWeights& packed_;
+  bool exact_;
+  Placements placements_;
+  std::uint32_t node_ = 0;
+  StorageId scratch_ = 0;
+  std::vector<TracedStorage> storages_;  // of the record, then the plan's own
+  std::vector<std::uint32_t> made_at_;   // by storage: the draft that writes it
+  std::vector<Draft> drafts_;
+  std::vector<Group> groups_;
+  std::vector<std::unique_ptr<Payload>> payloads_;
+  std::unordered_map<StorageId, at::Tensor> literals_;
+  mutable std::vector<TensorId> first_tensor_;
+};
+
+// How one operator is lowered: false, having emitted nothing, when it is not this time.
+using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
+
+}  // namespace sr::plan

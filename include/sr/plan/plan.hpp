@@ -1,0 +1,49 @@
+// A recorded call made into steps. Belongs to one runtime; the module must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <sr/memory/request.hpp>
+#include <sr/plan/packed_weights.hpp>
+#include <sr/plan/results.hpp>
+#include <sr/plan/signature.hpp>
+#include <sr/plan/step.hpp>
+
+namespace sr::plan {
+
+struct Plan {
+  SignatureWords signature;
+  std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
+
+  std::vector<Step> steps;
+  std::vector<const torch::jit::Node*> nodes;  // by Step::node
+  std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
+  bool draws_random_numbers = false;
+  Results results;
+
+  std::vector<std::byte*> bases;  // arguments first, then every other storage
+  std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
+  std::vector<memory::Request> requests;
+  memory::Layout layout;
+  std::vector<std::size_t> leaf_bytes;  // how far each tensor of the arguments reaches from its first element
+  std::uint64_t bound_to = 0;           // generation of the bytes that `bases` point into; 0: none yet
+
+  std::vector<std::unique_ptr<Payload>> payloads;
+  std::vector<at::Tensor> constants;  // whose bytes steps read
+  std::unique_ptr<AlignedFloats> scratch;
+  std::shared_ptr<void> machine;  // runs blocks that data decide about
+  std::vector<c10::IValue> values;
+  std::vector<at::Tensor> tensors;
+
+  std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
+  std::uint64_t last_used = 0;
+  std::uint64_t replays = 0;
+  std::uint32_t failures = 0;
+};
+
+}  // namespace sr::plan

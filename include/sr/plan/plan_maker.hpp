@@ -1,0 +1,373 @@
+// From a record to a plan: lowers every node, joins pointwise runs, lays memory out, and notes how results
+// are put together.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <sr/memory/validate.hpp>
+#include <sr/plan/bound_node.hpp>
+#include <sr/plan/fusion.hpp>
+#include <sr/plan/lower_table.hpp>
+#include <sr/plan/lowering.hpp>
+#include <sr/plan/plan.hpp>
+#include <sr/plan/recorder.hpp>
+#include <sr/registry.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::plan {
+
+class PlanMaker {
+ public:
+  // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
+  PlanMaker(const ModuleContent& content, const Trace& trace, Frame* blocks)
+      : content_(content),
+        trace_(trace),
+        blocks_(blocks),
+        lowering_(trace, content.packed, content.options.numerics) {}
+
+  // Everything but the layout of memory and the signature. The record must not be a refused one.
+  std::unique_ptr<Plan> make() {
+    plan_ = std::make_unique<Plan>();
+    for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) lower(i);
+    if (trace_.draws_random_numbers && may_fail_) {
+      refuse("Random numbers are drawn, and sizes that data decide about could end a replay half way.");
+    }
+    note_results();
+    if (!plan_->refusal.empty()) return std::move(plan_);
+    plan_->results.finish();
+    measure_leaves();
+    finish_steps();
+    return std::move(plan_);
+  }
+
+ private:
+  void refuse(const std::string& why) {
+    if (plan_->refusal.empty()) plan_->refusal = why;
+  }
+
+  void lower(std::uint32_t i) {
+    const TracedNode& node = trace_.nodes[i];
+    lowering_.begin(i);
+    plan_->nodes.push_back(node.processed->node);
+    if (node.role == Role::compute) {
+      const std::size_t before = lowering_.drafts().size();
+      if (lower_to_kernels(node)) {
+        plan_->kernels += lowering_.drafts().size() - before;
+        return;
+      }
+      if (OutCall::emit(lowering_, node)) {
+        ++plan_->calls;
+        return;
+      }
+    }
+    InterpretedNode::emit(lowering_, node, blocks_);
+    if (!node.processed->sub_blocks.empty()) {
+      static_cast<InterpretedNode&>(*lowering_.payloads().back()).first_free_ =
+          static_cast<Slot>(content_.constants.size());
+    }
+    ++plan_->interpreted;
+    may_fail_ |= node.role == Role::interpreted && !is_random(node);
+  }
+
+  bool lower_to_kernels(const TracedNode& node) {
+    const std::string key = key_of(*node.processed->node);
+    const LowerTables& tables = lower_tables();
+    if (node.processed->lane != nullptr && lower_by_lane(node)) return true;
+    if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;
+    // A result that was to go into a part of another tensor gets bytes of its own, which suit more kernels.
+    bool displaced = false;
+    for (const c10::IValue& output : node.outputs) displaced |= lowering_.displace(output.toTensor());
+    return displaced && (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node));
+  }
+
+  // An operator that brings a lane of its own: tensors and numbers are its operands.
+  bool lower_by_lane(const TracedNode& node) {
+    const Operand out = lowering_.output(node);
+    if (lowering_.exact() || !out.is_float() || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+    c10::SmallVector<PointwiseInput, 3> inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const c10::IValue& value = node.inputs[i];
+      if (const auto operand = lowering_.input(node, i)) {
+        if (!operand->is_float()) return false;
+        inputs.emplace_back(*operand);
+      } else if (value.isDouble() || value.isInt()) {
+        inputs.emplace_back(value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble());
+      } else {
+        return false;
+      }
+    }
+    if (out.count() != 0) lowering_.pointwise(*node.processed->lane, std::move(inputs), out);
+    return true;
+  }
+
+  bool lower_by(const LowerTable& table, const std::string& key, const TracedNode& node) {
+    const auto known = table.find(key);
+    return known != table.end() && known->second(lowering_, node);
+  }
+
+  static bool is_random(const TracedNode& node) { return facts_of(*node.processed).is_random; }
+
+  // --- results ---
+
+  void note_results() {
+    plan_->results.roots = static_cast<std::uint32_t>(trace_.results.size());
+    is_result_.resize(lowering_.storages().size(), false);
+    for (std::size_t i = 0; i < trace_.results.size(); ++i)
+      note(trace_.results[i], trace_.dynamic_results[i]);
+  }
+
+  void note(const c10::IValue& value, ValueId dynamic = kNone) {
+    Results& results = plan_->results;
+    const auto self = static_cast<std::uint32_t>(results.nodes.size());
+    ResultNode node;
+    const bool container = value.isList() || value.isTuple() || value.isGenericDict();
+    if (container) {
+      const void* identity = value.internalToPointer();
+      const auto known_dynamic = trace_.dynamic_containers.find(identity);
+      if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
+      if (trace_.callers.count(identity) != 0) return refuse("A container of the caller is returned.");
+      if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
+        node.literal = value;
+        results.returns_constants = true;
+        results.nodes.push_back(std::move(node));
+        return;
+      }
+      const auto [known, first] = containers_.try_emplace(identity, self);
+      if (!first) {
+        node.kind = ResultNode::Kind::again;
+        node.index = known->second;
+        results.nodes.push_back(std::move(node));
+        return;
+      }
+    }
+    if (dynamic != kNone) {
+      node.kind = ResultNode::Kind::dynamic;
+      node.index = dynamic;
+      results.nodes.push_back(std::move(node));
+    } else if (value.isTensor() && value.toTensor().defined()) {
+      node.kind = ResultNode::Kind::tensor;
+      node.index = note_tensor(value.toTensor());
+      results.nodes.push_back(std::move(node));
+    } else if (value.isTuple()) {
+      node.kind = ResultNode::Kind::tuple;
+      node.type = value.type();
+      const auto& elements = value.toTupleRef().elements();
+      node.children = static_cast<std::uint32_t>(elements.size());
+      results.nodes.push_back(std::move(node));
+      for (const c10::IValue& element : elements) note(element);
+    } else if (value.isList()) {
+      node.kind = ResultNode::Kind::list;
+      node.type = value.toList().elementType();
+      const auto elements = value.toListRef();
+      node.children = static_cast<std::uint32_t>(elements.size());
+      results.nodes.push_back(std::move(node));
+      for (const c10::IValue& element : elements) note(element);
+    } else if (value.isGenericDict()) {
+      const auto dict = value.toGenericDict();
+      node.kind = ResultNode::Kind::dict;
+      node.type = dict.keyType();
+      node.value_type = dict.valueType();
+      node.children = static_cast<std::uint32_t>(dict.size());
+      results.nodes.push_back(std::move(node));
+      for (const auto& entry : dict) {
+        note(entry.key());
+        note(entry.value());
+      }
+    } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
+               value.isString() || value.isDevice() || value.isComplexDouble()) {
+      node.literal = value;
+      results.nodes.push_back(std::move(node));
+    } else {
+      refuse("A result of type " + value.type()->repr_str() + " is returned.");
+    }
+  }
+
+  std::uint32_t note_tensor(const at::Tensor& tensor) {
+    Results& results = plan_->results;
+    const TensorId id = trace_.id_of(tensor);
+    const auto [known, first] =
+        result_tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
+    if (!first) return known->second;
+    const Operand operand = lowering_.operand(tensor);
+    const TracedStorage& storage = lowering_.storages()[operand.storage];
+    ResultTensor result;
+    result.dtype = operand.dtype;
+    result.sizes = operand.sizes;
+    result.strides = operand.strides;
+    result.offset = operand.offset;
+    switch (storage.home) {
+      case Home::input:
+        result.from = storage.leaf;
+        result.kind = tensor.is_same(lowering_.tensor_of(operand.storage)) ? ResultTensor::From::argument
+                                                                           : ResultTensor::From::view;
+        break;
+      case Home::weight:
+        result.kind = ResultTensor::From::constant;
+        result.constant = tensor;
+        results.returns_constants = true;
+        break;
+      case Home::opaque:
+        result.kind = ResultTensor::From::opaque;
+        result.from = operand.storage;
+        result.is_whole = tensor.is_same(lowering_.tensor_of(operand.storage));
+        break;
+      case Home::literal:
+      case Home::produced:
+        result.kind = ResultTensor::From::fresh;
+        result.from = fresh_storage_of(operand.storage, storage);
+        break;
+    }
+    results.tensors.push_back(std::move(result));
+    return known->second;
+  }
+
+  std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
+    Results& results = plan_->results;
+    const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
+    if (first) {
+      FreshStorage fresh{id, storage.bytes, nullptr};
+      if (storage.home == Home::literal) {
+        // Steps go on reading the literal itself.
+        fresh.storage = static_cast<StorageId>(lowering_.storages().size());
+        fresh.copy_of = lowering_.constant_base(id);
+        lowering_.temporary({0});
+      }
+      is_result_.resize(lowering_.storages().size(), false);
+      is_result_[fresh.storage] = true;
+      results.fresh.push_back(fresh);
+    }
+    return known->second;
+  }
+
+  void measure_leaves() {
+    for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
+      const at::Tensor& tensor = trace_.tensor(leaf);
+      std::int64_t extent = tensor.numel() == 0 ? 0 : 1;
+      for (std::int64_t d = 0; extent != 0 && d < tensor.dim(); ++d)
+        extent += (tensor.size(d) - 1) * tensor.stride(d);
+      plan_->leaf_bytes.push_back(static_cast<std::size_t>(extent) * tensor.element_size());
+    }
+  }
+
+  // --- steps and memory ---
+
+  void finish_steps() {
+    std::vector<Draft>& drafts = lowering_.drafts();
+    const std::vector<bool> kept = find_kept(drafts);
+    Fusion fusion(lowering_, kept);
+    for (const Group& group : lowering_.groups()) fusion.finish(group);
+    const auto& storages = lowering_.storages();
+    is_result_.resize(storages.size(), false);
+    plan_->bases.assign(storages.size(), nullptr);
+    plan_->scratch = std::make_unique<AlignedFloats>(fusion.scratch_floats());
+    plan_->bases[lowering_.scratch()] = reinterpret_cast<std::byte*>(plan_->scratch->data);
+    for (const Draft& draft : drafts) {
+      plan_->steps.push_back(draft.step);
+      plan_->writes.emplace_back();
+    }
+    note_last_writers(drafts);
+    plan_->draws_random_numbers = trace_.draws_random_numbers;
+    bind_constants(drafts);
+    request_memory(drafts);
+    plan_->payloads = std::move(lowering_.payloads());
+    plan_->values.resize(trace_.value_count);
+    plan_->tensors.resize(storages.size());
+  }
+
+  // A tensor that is written in parts is whole after the last.
+  void note_last_writers(const std::vector<Draft>& drafts) {
+    std::unordered_map<StorageId, std::uint32_t> last;
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) last[storage] = d;
+    }
+    for (const auto& [storage, step] : last) plan_->writes[step].push_back(storage);
+  }
+
+  // Values that outlive the group that makes them.
+  std::vector<bool> find_kept(const std::vector<Draft>& drafts) {
+    std::vector<bool> kept(lowering_.storages().size(), false);
+    std::vector<std::uint32_t> writer(lowering_.storages().size(), kNone);
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) {
+        writer[storage] = d;
+        if (drafts[d].group == kNone) kept[storage] = true;
+      }
+    }
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].reads) {
+        if (writer[storage] != kNone && writer[storage] != d) kept[storage] = true;
+      }
+    }
+    for (StorageId storage = 0; storage < is_result_.size(); ++storage) {
+      if (is_result_[storage]) kept[storage] = true;
+    }
+    return kept;
+  }
+
+  void bind_constants(const std::vector<Draft>& drafts) {
+    const auto& storages = lowering_.storages();
+    for (const Draft& draft : drafts) {
+      for (const StorageId storage : draft.reads) {
+        if (storages[storage].home == Home::weight || storages[storage].home == Home::literal)
+          bind_constant(storage);
+      }
+    }
+    for (const auto& [storage, tensor] : lowering_.literals()) bind_constant(storage);
+    for (const FreshStorage& fresh : plan_->results.fresh) {
+      if (fresh.copy_of == nullptr) continue;
+      for (const auto& [storage, index] : fresh_) {
+        if (&plan_->results.fresh[index] == &fresh) plan_->constants.push_back(lowering_.tensor_of(storage));
+      }
+    }
+  }
+
+  void bind_constant(StorageId storage) {
+    if (plan_->bases[storage] != nullptr) return;
+    plan_->bases[storage] = static_cast<std::byte*>(const_cast<void*>(lowering_.constant_base(storage)));
+    const auto literal = lowering_.literals().find(storage);
+    plan_->constants.push_back(literal != lowering_.literals().end() ? literal->second
+                                                                     : lowering_.tensor_of(storage));
+  }
+
+  void request_memory(const std::vector<Draft>& drafts) {
+    const auto& storages = lowering_.storages();
+    std::vector<std::uint32_t> request_of(storages.size(), kNone);
+    const auto is_placed = [&](StorageId storage) {
+      return storages[storage].home == Home::produced && !is_result_[storage];
+    };
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) {
+        if (!is_placed(storage) || request_of[storage] != kNone) continue;
+        request_of[storage] = static_cast<std::uint32_t>(plan_->requests.size());
+        plan_->placed.push_back(storage);
+        plan_->requests.push_back({.bytes = storages[storage].bytes, .first = d, .last = d + 1});
+      }
+      for (const StorageId storage : drafts[d].writes) {
+        if (is_placed(storage)) plan_->requests[request_of[storage]].last = d + 1;
+      }
+      for (const StorageId storage : drafts[d].reads) {
+        if (is_placed(storage) && request_of[storage] != kNone)
+          plan_->requests[request_of[storage]].last = d + 1;
+      }
+    }
+  }
+
+  const ModuleContent& content_;
+  const Trace& trace_;
+  Frame* blocks_;
+  Lowering lowering_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<bool> is_result_;
+  std::unordered_map<const void*, std::uint32_t> containers_;
+  std::unordered_map<TensorId, std::uint32_t> result_tensors_;
+  std::unordered_map<StorageId, std::uint32_t> fresh_;
+  bool may_fail_ = false;
+};
+
+}  // namespace sr::plan

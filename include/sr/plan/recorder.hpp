@@ -1,0 +1,517 @@
+// The recording run: executes a module as the interpreter would, keeps every value alive, and notes what was
+// done to which storage. Its results are right whether or not a plan can be made of the record.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <sr/out_protocol.hpp>
+#include <sr/plan/classify.hpp>
+#include <sr/plan/trace.hpp>
+#include <sr/selection.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::plan {
+
+// Runs on a frame of its own, whose slots hold the constants; the module must outlive it.
+class Recorder {
+ public:
+  Recorder(const ModuleContent& content, Frame& frame)
+      : content_(&content), frame_(&frame), dynamic_(content.slot_count, kNone) {}
+
+  // Throws what the operators throw.
+  Trace run(std::span<const c10::IValue> args) {
+    const BlockInfo& top = content_->blocks[0];
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      add_leaves(args[i]);
+      frame_->values[top.inputs[i]] = args[i];
+    }
+    for (const c10::IValue& constant : content_->constants) meet(constant);
+    run_block(0);
+    for (const BlockOutput& output : top.outputs) {
+      trace_.results.push_back(frame_->values[output.slot]);
+      trace_.dynamic_results.push_back(dynamic_[output.slot]);
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  static constexpr std::size_t kMostNodes = 20'000;    // a longer record keeps to the general path
+  static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
+
+  void refuse(const torch::jit::Node& node, const std::string& why) {
+    if (trace_.refusal.empty()) trace_.refusal = sr::detail::place_of(node) + " " + why;
+  }
+
+  // --- arguments ---
+
+  void add_leaves(const c10::IValue& value) {
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      const auto known = storages_.find(sr::detail::storage_of(tensor));
+      if (known != storages_.end() && trace_.refusal.empty()) {
+        trace_.refusal = "Two arguments of the recorded call share memory.";
+      }
+      add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace_.leaf_count++}));
+    } else if (value.isList()) {
+      trace_.callers.insert(value.internalToPointer());
+      for (const c10::IValue& element : value.toListRef()) add_leaves(element);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) add_leaves(element);
+    } else if (value.isGenericDict()) {
+      trace_.callers.insert(value.internalToPointer());
+      for (const auto& entry : value.toGenericDict()) {
+        add_leaves(entry.key());
+        add_leaves(entry.value());
+      }
+    }
+  }
+
+  StorageId add_storage(const at::Tensor& tensor, TracedStorage storage) {
+    const c10::StorageImpl* impl = sr::detail::storage_of(tensor);
+    storage.bytes = impl != nullptr ? impl->nbytes() : 0;
+    const auto id = static_cast<StorageId>(trace_.storages.size());
+    trace_.storages.push_back(storage);
+    storages_[impl] = id;
+    return id;
+  }
+
+  TensorId add_tensor(const at::Tensor& tensor, StorageId storage) {
+    const auto id = static_cast<TensorId>(trace_.tensors.size());
+    trace_.tensors.push_back({tensor, storage});
+    trace_.ids.emplace(tensor.unsafeGetTensorImpl(), id);
+    return id;
+  }
+
+  bool is_known(const at::Tensor& tensor) const {
+    return trace_.ids.count(tensor.unsafeGetTensorImpl()) != 0;
+  }
+
+  // A tensor nobody made: it comes from a constant or an attribute.
+  void meet(const c10::IValue& value) {
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      if (!tensor.defined()) return;
+      const auto known = storages_.find(sr::detail::storage_of(tensor));
+      if (known != storages_.end() && trace_.storages[known->second].home == Home::input &&
+          trace_.refusal.empty()) {
+        trace_.refusal = "An argument of the recorded call shares memory with a weight.";
+      }
+      if (is_known(tensor)) return;
+      add_tensor(tensor,
+                 known != storages_.end() ? known->second : add_storage(tensor, {.home = Home::weight}));
+    } else if (value.isTensorList() || (value.isList() && !value.isIntList() && !value.isDoubleList())) {
+      for (const c10::IValue& element : value.toListRef()) meet(element);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) meet(element);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) meet(entry.value());
+    }
+  }
+
+  template <class Visit>
+  static void each_tensor(const c10::IValue& value, const Visit& visit) {
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) visit(value.toTensor());
+    } else if (value.isTensorList() || (value.isList() && !value.isIntList() && !value.isDoubleList())) {
+      for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) {
+        each_tensor(entry.key(), visit);
+        each_tensor(entry.value(), visit);
+      }
+    }
+  }
+
+  ValueId dynamic_id(const c10::IValue& value, Slot slot) const {
+    if (value.isList() || value.isGenericDict() || value.isTuple()) {
+      const auto known = trace_.dynamic_containers.find(value.internalToPointer());
+      return known == trace_.dynamic_containers.end() ? kNone : known->second;
+    }
+    return dynamic_[slot];
+  }
+
+  // --- execution ---
+
+  void run_block(std::size_t index) {
+    for (const ProcessedNode& node : content_->blocks[index].nodes) run_node(node);
+  }
+
+  void run_node(const ProcessedNode& node) {
+    if (trace_.nodes.size() > kMostNodes)
+      refuse(*node.node, "is beyond the longest record a plan is made of.");
+    if (trace_.refusal.empty()) {
+      if (node.node->kind() == c10::prim::If && run_if(node)) return;
+      if (node.node->kind() == c10::prim::Loop && run_loop(node)) return;
+    }
+    TracedNode traced;
+    traced.processed = &node;
+    if (trace_.refusal.empty()) note_inputs(node, traced);
+    execute(node);
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const c10::IValue& value = frame_->values[node.first_output + i];
+      trace_.kept.push_back(value);
+      dynamic_[node.first_output + i] = kNone;
+    }
+    if (trace_.refusal.empty()) classify(node, std::move(traced));
+  }
+
+  void execute(const ProcessedNode& node) {
+    NodeView view(node, *frame_);
+    try {
+      if (node.kind == NodeKind::out_variant) {
+        run_interpreted(view);
+      } else {
+        node.function(view);
+      }
+    } catch (c10::Error& error) {
+      if (node.node->kind() != c10::prim::RaiseException) {
+        error.add_context("while sr ran " + sr::detail::place_of(*node.node));
+      }
+      throw;
+    }
+    for (const std::uint32_t block : node.sub_blocks) opaque_blocks_.insert(block);
+  }
+
+  // True when the branch was taken into the record.
+  bool run_if(const ProcessedNode& node) {
+    if (dynamic_[node.inputs[0]] != kNone) return false;
+    const std::size_t branch = frame_->values[node.inputs[0]].toBool() ? 0 : 1;
+    if (opaque_blocks_.count(node.sub_blocks[branch]) != 0) return false;
+    run_block(node.sub_blocks[branch]);
+    const auto& outputs = content_->blocks[node.sub_blocks[branch]].outputs;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) move_slot(outputs[i].slot, node.first_output + i);
+    return true;
+  }
+
+  void move_slot(Slot from, Slot to) {
+    frame_->values[to] = frame_->values[from];
+    dynamic_[to] = dynamic_[from];
+  }
+
+  bool run_loop(const ProcessedNode& node) {
+    const std::uint32_t body = node.sub_blocks[0];
+    if (dynamic_[node.inputs[0]] != kNone || dynamic_[node.inputs[1]] != kNone ||
+        opaque_blocks_.count(body) != 0 || !condition_is_static(node)) {
+      return false;
+    }
+    const std::int64_t most = frame_->values[node.inputs[0]].toInt();
+    bool go_on = frame_->values[node.inputs[1]].toBool();
+    const bool counted = most != std::numeric_limits<std::int64_t>::max();
+    const std::size_t length = content_->blocks[body].nodes.size() + 1;
+    if (counted && go_on && static_cast<std::size_t>(most) > kMostUnrolled / length) return false;
+    const std::size_t carried = node.inputs.size() - 2;
+    const auto& slots = node.sub_block_inputs[0];
+    std::vector<std::pair<c10::IValue, ValueId>> values;
+    for (std::size_t i = 0; i < carried; ++i) {
+      values.emplace_back(frame_->values[node.inputs[i + 2]], dynamic_[node.inputs[i + 2]]);
+    }
+    for (std::int64_t iteration = 0; go_on && iteration < most; ++iteration) {
+      frame_->values[slots[0]] = iteration;
+      dynamic_[slots[0]] = kNone;
+      for (std::size_t i = 0; i < carried; ++i) {
+        frame_->values[slots[i + 1]] = values[i].first;
+        dynamic_[slots[i + 1]] = values[i].second;
+      }
+      run_block(body);
+      const auto& outputs = content_->blocks[body].outputs;
+      go_on = frame_->values[outputs[0].slot].toBool();
+      if (dynamic_[outputs[0].slot] != kNone) refuse(*node.node, "goes on or ends by data.");
+      for (std::size_t i = 0; i < carried; ++i) {
+        values[i] = {frame_->values[outputs[i + 1].slot], dynamic_[outputs[i + 1].slot]};
+      }
+    }
+    for (std::size_t i = 0; i < carried; ++i) {
+      frame_->values[node.first_output + i] = values[i].first;
+      dynamic_[node.first_output + i] = values[i].second;
+    }
+    return true;
+  }
+
+  // Whether the condition a body computes is a function of static values, seen before the loop is entered:
+  // once in the record, it can not be taken out again.
+  bool condition_is_static(const ProcessedNode& node) const {
+    const torch::jit::Block* body = node.node->blocks().at(0);
+    std::vector<const torch::jit::Value*> open{body->outputs()[0]};
+    std::unordered_set<const torch::jit::Value*> seen;
+    while (!open.empty()) {
+      const torch::jit::Value* value = open.back();
+      open.pop_back();
+      if (!seen.insert(value).second) continue;
+      const torch::jit::Node* maker = value->node();
+      if (maker->kind() == c10::prim::Constant) continue;
+      if (maker == body->param_node()) {
+        if (value->offset() == 0) continue;  // the iteration
+        open.push_back(body->outputs()[value->offset()]);
+        open.push_back(node.node->input(value->offset() + 1));
+        continue;
+      }
+      if (maker->owningBlock() != body) {
+        if (!inside(maker, body) && is_static_outside(value)) continue;
+        return false;
+      }
+      if (!maker->blocks().empty()) return false;
+      const bool metadata = detail::reads_metadata_only(maker->kind());
+      for (const torch::jit::Value* input : maker->inputs()) {
+        if (sr::detail::may_hold_tensor(input->type())) {
+          if (!metadata) return false;
+          continue;
+        }
+        open.push_back(input);
+      }
+    }
+    return true;
+  }
+
+  static bool inside(const torch::jit::Node* node, const torch::jit::Block* block) {
+    for (; node != nullptr; node = node->owningBlock()->owningNode()) {
+      if (node->owningBlock() == block) return true;
+    }
+    return false;
+  }
+
+  bool is_static_outside(const torch::jit::Value* value) const {
+    const auto known = content_->slots.find(value);
+    return known != content_->slots.end() && dynamic_[known->second] == kNone;
+  }
+
+  // --- the record ---
+
+  static c10::IValue snapshot(const c10::IValue& value) {
+    return value.isList() ? c10::IValue(value.toList().copy()) : value;
+  }
+
+  void note_inputs(const ProcessedNode& node, TracedNode& traced) {
+    for (const Slot slot : node.inputs) {
+      const c10::IValue& value = frame_->values[slot];
+      traced.inputs.push_back(snapshot(value));
+      traced.dynamic_inputs.push_back(dynamic_id(value, slot));
+      trace_.kept.push_back(value);
+    }
+    if (node.sub_blocks.empty()) return;
+    for (const torch::jit::Value* value : captures_of(*node.node)) {
+      const Slot slot = content_->slots.at(value);
+      if (slot < content_->constants.size()) continue;
+      traced.captured_slots.push_back(slot);
+      traced.captured.push_back(snapshot(frame_->values[slot]));
+      traced.dynamic_captured.push_back(dynamic_id(frame_->values[slot], slot));
+    }
+    for (const torch::jit::Block* block : node.node->blocks()) {
+      if (!body_is_pure(block))
+        refuse(*node.node, "decides by data whether to change something or draw random numbers.");
+    }
+  }
+
+  void classify(const ProcessedNode& node, TracedNode traced) {
+    if (node.node->kind() == c10::prim::GetAttr) return meet(frame_->values[node.first_output]);
+    const OperatorFacts facts = facts_of(node);
+    if (facts.has_effect) return refuse(*node.node, "has an effect that a replay would not repeat.");
+    if (facts.changes_tensor) return refuse(*node.node, "changes a tensor in place.");
+    if (facts.changes_container && !changes_own_container(traced)) {
+      return refuse(*node.node, "changes a container that was not made in the call.");
+    }
+    const bool has_dynamic = std::any_of(traced.dynamic_inputs.begin(), traced.dynamic_inputs.end(),
+                                         [](ValueId id) { return id != kNone; });
+    const bool interpreted = !node.sub_blocks.empty() || has_dynamic || facts.foreign || facts.is_random;
+    trace_.draws_random_numbers |= facts.is_random;
+    if (interpreted) {
+      if (facts.changes_container)
+        return refuse(*node.node, "changes a container by a value that depends on data.");
+      traced.foreign = facts.foreign;
+      return add_interpreted(node, std::move(traced));
+    }
+    take_outputs(node, facts, std::move(traced));
+  }
+
+  bool changes_own_container(const TracedNode& traced) const {
+    const c10::IValue& target = frame_->values[traced.processed->inputs[0]];
+    const void* identity = target.isList() || target.isGenericDict() ? target.internalToPointer() : nullptr;
+    return identity != nullptr && trace_.own.count(identity) != 0;
+  }
+
+  // Of a node without dynamic inputs.
+  void take_outputs(const ProcessedNode& node, const OperatorFacts& facts, TracedNode traced) {
+    bool reads_tensor = false;
+    bool reads_call = false;  // a tensor that is not the same in every call
+    for (const c10::IValue& input : traced.inputs) {
+      each_tensor(input, [&](const at::Tensor& tensor) {
+        reads_tensor = true;
+        const Home home = trace_.storage_of(trace_.id_of(tensor)).home;
+        reads_call |= home != Home::weight && home != Home::literal;
+      });
+    }
+    bool computes = false;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const c10::IValue& value = frame_->values[node.first_output + i];
+      bool has_new = false;
+      bool has_tensor = false;
+      each_tensor(value, [&](const at::Tensor& tensor) {
+        has_tensor = true;
+        has_new |= !is_known(tensor);
+      });
+      if (has_new) {
+        computes = true;
+      } else if (!has_tensor && reads_tensor && !detail::reads_metadata_only(node.node->kind()) &&
+                 !is_structural(node, facts) && reads_call) {
+        return add_interpreted(node, std::move(traced));
+      } else if (has_tensor && facts.builtin && detail::compares_elements(node.node->kind())) {
+        return refuse(*node.node, "compares the tensors of a list.");
+      }
+      own(value);
+    }
+    if (!computes) return;
+    const StorageId before = static_cast<StorageId>(trace_.storages.size());
+    if (!reads_call && !facts.data_decides) return add_outputs(node, Home::literal, before);
+    if (is_view(node, traced)) return;
+    if (!trace_.refusal.empty()) return;
+    if (facts.data_decides || !outputs_are_plain(node)) return add_interpreted(node, std::move(traced));
+    add_outputs(node, Home::produced, before);
+    finish_node(node, std::move(traced));
+  }
+
+  // Builds, unpacks or asks the structure of containers.
+  static bool is_structural(const ProcessedNode& node, const OperatorFacts& facts) {
+    return facts.builtin && !detail::compares_elements(node.node->kind()) &&
+           !reads_elements(node.node->kind());
+  }
+
+  static bool reads_elements(c10::Symbol kind) {
+    static const detail::Kinds known =
+        detail::kinds({"aten::Int", "aten::Float", "aten::Bool", "aten::Complex", "aten::ScalarImplicit",
+                       "aten::IntImplicit", "aten::FloatImplicit", "aten::ComplexImplicit", "prim::tolist",
+                       "aten::tolist", "aten::item", "aten::str", "aten::format", "prim::unsqueeze_scalar",
+                       "aten::is_nonzero", "aten::equal"});
+    return known.count(kind) != 0;
+  }
+
+  void own(const c10::IValue& value) {
+    if (value.isList() || value.isGenericDict()) {
+      if (trace_.callers.count(value.internalToPointer()) == 0) trace_.own.insert(value.internalToPointer());
+    }
+    if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) own(element);
+    }
+  }
+
+  // True when every new tensor shares the storage of a tensor this node read; then there is nothing to do on
+  // a replay. Refuses what shares storage in a way metadata does not decide.
+  bool is_view(const ProcessedNode& node, const TracedNode& traced) {
+    std::size_t shared = 0, fresh = 0;
+    std::unordered_set<StorageId> sources;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+        if (is_known(tensor)) return;
+        if (!detail::is_replayable(tensor.unsafeGetTensorImpl())) {
+          refuse(*node.node, "makes a tensor whose elements are not what its bytes say.");
+        }
+        const auto known = storages_.find(sr::detail::storage_of(tensor));
+        if (known == storages_.end()) {
+          ++fresh;
+        } else {
+          ++shared;
+          sources.insert(known->second);
+        }
+      });
+    }
+    if (shared == 0 || !trace_.refusal.empty()) return false;
+    if (fresh != 0) {
+      refuse(*node.node, "returns views and new tensors at once.");
+      return false;
+    }
+    if (!detail::shapes_like_second(node.node->kind())) {
+      for (const c10::IValue& input : traced.inputs) {
+        each_tensor(input, [&](const at::Tensor& tensor) {
+          if (sources.count(trace_.tensors[trace_.id_of(tensor)].storage) == 0) {
+            refuse(*node.node, "makes a view that another tensor decides about.");
+          }
+        });
+      }
+    }
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+        if (!is_known(tensor)) add_tensor(tensor, storages_.at(sr::detail::storage_of(tensor)));
+      });
+    }
+    return true;
+  }
+
+  bool outputs_are_plain(const ProcessedNode& node) const {
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const c10::IValue& value = frame_->values[node.first_output + i];
+      if (!value.isTensor() || !value.toTensor().defined()) return false;
+      if (!detail::is_replayable(value.toTensor().unsafeGetTensorImpl())) return false;
+    }
+    return true;
+  }
+
+  void add_outputs(const ProcessedNode& node, Home home, StorageId first_new) {
+    const auto producer = static_cast<std::uint32_t>(trace_.nodes.size());
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+        if (is_known(tensor)) return;
+        const auto known = storages_.find(sr::detail::storage_of(tensor));
+        if (known != storages_.end() && (known->second >= first_new || home == Home::literal)) {
+          add_tensor(tensor, known->second);
+        } else if (known != storages_.end()) {
+          refuse(*node.node, "returns memory of its inputs that may be another next time.");
+        } else {
+          add_tensor(tensor, add_storage(tensor, {.home = home, .producer = producer}));
+        }
+      });
+    }
+  }
+
+  void finish_node(const ProcessedNode& node, TracedNode traced) {
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      traced.outputs.push_back(snapshot(frame_->values[node.first_output + i]));
+      traced.dynamic_outputs.push_back(dynamic_[node.first_output + i]);
+    }
+    trace_.nodes.push_back(std::move(traced));
+  }
+
+  // Tensors it returns are compared with the record on every replay, numbers are taken as they come.
+  void add_interpreted(const ProcessedNode& node, TracedNode traced) {
+    traced.role = Role::interpreted;
+    for (const c10::IValue& value : traced.captured) {
+      if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList())) {
+        return refuse(*node.node, "reads a container in a branch that data decide about.");
+      }
+    }
+    const auto first_new = static_cast<StorageId>(trace_.storages.size());
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const Slot slot = node.first_output + i;
+      const c10::IValue& value = frame_->values[slot];
+      if (value.isTensor()) {
+        const at::Tensor& tensor = value.toTensor();
+        if (!tensor.defined() || is_known(tensor) || storages_.count(sr::detail::storage_of(tensor)) != 0 ||
+            !detail::is_replayable(tensor.unsafeGetTensorImpl())) {
+          return refuse(*node.node, "returns by data what may be one of its inputs.");
+        }
+        continue;
+      }
+      bool has_tensor = false;
+      each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
+      if (has_tensor) return refuse(*node.node, "returns tensors in a container that data decide about.");
+      dynamic_[slot] = trace_.value_count++;
+      if (value.isList() || value.isGenericDict() || value.isTuple()) {
+        trace_.dynamic_containers[value.internalToPointer()] = dynamic_[slot];
+      }
+    }
+    add_outputs(node, Home::opaque, first_new);
+    finish_node(node, std::move(traced));
+  }
+
+  const ModuleContent* content_;
+  Frame* frame_;
+  Trace trace_;
+  std::vector<ValueId> dynamic_;  // by slot
+  std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
+  std::unordered_set<std::uint32_t> opaque_blocks_;
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,408 @@
+// Plans of one runtime: which call has one, which call is recorded, and how a plan is run.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+#include <sr/identity.hpp>
+#include <sr/machine.hpp>
+#include <sr/memory/arena.hpp>
+#include <sr/plan/check.hpp>
+#include <sr/plan/plan_maker.hpp>
+#include <sr/report.hpp>
+
+namespace sr::plan {
+
+// Signatures met lately, by hash: how often, so that a plan is made when one comes back and not before.
+class Sightings {
+ public:
+  // How often this one was met, this time included.
+  std::uint32_t count(std::uint64_t hash) {
+    Entry& entry = entries_[hash % entries_.size()];
+    if (entry.hash != hash) entry = {hash, 0};
+    return ++entry.times;
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::uint32_t times = 0;
+  };
+  std::array<Entry, 256> entries_{};
+};
+
+// Belongs to one runtime, used by one thread at a time; the module must outlive it.
+template <memory::Planner Planner>
+class Replayer {
+ public:
+  using Slab = typename memory::SlabOf<Planner>::type;
+  static constexpr bool kShared =
+      std::is_same_v<Slab, memory::HeapSlab>;  // one slab serves all plans in turn
+
+  explicit Replayer(const ModuleContent& content) : content_(&content) {
+    const StaticModuleOptions& options = content.options;
+    check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
+    enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
+  }
+
+  bool enabled() const { return enabled_; }
+  std::uint64_t replayed_calls() const { return replayed_; }
+
+  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
+  Plan* find(std::span<const c10::IValue> args) {
+    if (last_ < entries_.size()) {
+      Entry& entry = *entries_[last_];
+      if (matches(args, entry.plan->signature, entry.plan->bases.data())) return use(last_);
+      if (entry.next < entries_.size() && entry.next != last_ && match(entry.next, args))
+        return use(entry.next);
+    }
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (i != last_ && match(i, args)) {
+        if (last_ < entries_.size()) entries_[last_]->next = i;
+        return use(i);
+      }
+    }
+    return nullptr;
+  }
+
+  // Whether this call, for which there is no plan, is to be recorded.
+  bool should_record(std::span<const c10::IValue> args) {
+    if (hopeless_) return false;
+    SignatureWords words;
+    if (!describe_call(args, words)) return false;
+    const std::uint64_t hash = hash_of(words);
+    if (std::ranges::find(refused_, hash) != refused_.end()) return false;
+    // A full table gives a place away only to a signature that has come back often, more so each time: calls
+    // that go round more signatures than there are places would make a plan each.
+    const std::uint32_t wanted =
+        entries_.size() < content_->options.max_plans ? 2U : 2U << std::min(evictions_, 16U);
+    return sightings_.count(hash) >= wanted;
+  }
+
+  // Runs the call as the interpreter would and makes a plan of it. Throws what operators throw.
+  c10::IValue record(std::span<const c10::IValue> args) {
+    SignatureWords words;
+    const bool described = describe_call(args, words);
+    // Not the plan's: the arenas of blocks that ran on it know its values.
+    Machine<Planner, NoObserver> recording(*content_);
+    Trace trace = Recorder(*content_, recording.frame).run(args);
+    c10::IValue result = join(trace.results);
+    if (!described) return fresh_copies(std::move(result));
+    std::unique_ptr<Plan> plan = make_plan(trace);
+    if (plan->refusal.empty()) {
+      result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
+      plan->signature = std::move(words);
+      add(std::move(plan));
+    } else {
+      refuse(hash_of(words), plan->refusal);
+    }
+    return fresh_copies(std::move(result));
+  }
+
+  // Throws PlanFailed when this call is none for the plan after all, else what operators throw.
+  c10::IValue run(Plan& plan, std::span<const c10::IValue> args) {
+    const bool recycles = content_->options.manage_output_tensors;
+    if (recycles) {
+      plan.results.recycle(plan.bases.data());
+    } else {
+      plan.results.allocate(plan.bases.data());
+    }
+    Context context{plan.bases.data(), &plan.values, &plan.tensors};
+    const Finish finish{plan};
+    if (check_every_ != 0 && plan.replays % check_every_ == 0 && !plan.draws_random_numbers) {
+      run_checked(plan, context, args);
+    } else {
+      run_steps(plan, context);
+    }
+    c10::IValue result = plan.results.build(context, args, recycles);
+    return plan.results.returns_constants ? fresh_copies(std::move(result)) : result;
+  }
+
+  // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
+  bool run_into(Plan& plan, c10::ArrayRef<at::Tensor> outputs) {
+    if (!plan.results.may_write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
+    plan.results.write_into(outputs, plan.bases.data());
+    Context context{plan.bases.data(), &plan.values, &plan.tensors};
+    const Finish finish{plan};
+    run_steps(plan, context);
+    return true;
+  }
+
+  // After PlanFailed.
+  void failed(Plan& plan, const PlanFailed& failure) {
+    if (failure.keep_plan) return;
+    const std::uint64_t hash = hash_of(plan.signature);
+    const std::string why = failure.why;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i]->plan.get() == &plan) {
+        entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
+        break;
+      }
+    }
+    last_ = kNone;
+    for (auto& entry : entries_) entry->next = kNone;
+    --replayed_;
+    refuse(hash, why);
+  }
+
+  void trim() {
+    entries_.clear();
+    last_ = kNone;
+    bytes_ = at::DataPtr();
+    capacity_ = 0;
+    sightings_ = Sightings();
+    refused_.clear();
+    hopeless_ = false;
+    evictions_ = 0;
+    refusals_.clear();
+  }
+
+  // Of planners that bring their own; for tests.
+  template <class Visit>
+  void each_slab(const Visit& visit) const {
+    for (const auto& entry : entries_) visit(entry->slab);
+  }
+
+  void report(Report& report) const {
+    for (const auto& entry : entries_) {
+      const Plan& plan = *entry->plan;
+      PlanReport& line = report.plans.emplace_back();
+      line.arguments = text_of(plan.signature);
+      line.kernels = plan.kernels;
+      line.calls = plan.calls;
+      line.interpreted = plan.interpreted;
+      line.replays = plan.replays;
+      line.memory.arena = plan.layout.total;
+      line.memory.requests = plan.requests;
+      line.memory.layout = plan.layout;
+      line.memory.lower_bound = memory::lower_bound(plan.requests);
+      line.memory.no_reuse = memory::no_reuse_bytes(plan.requests);
+    }
+    report.refusals = refusals_;
+    report.replay_arena_bytes = capacity_;
+  }
+
+ private:
+  static constexpr std::size_t kMostRefused = 64;
+  static constexpr std::size_t kHopelessAfter = 4;
+
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    Slab slab;                 // unless one is shared
+    std::size_t next = kNone;  // which plan the last call after this one's took
+  };
+
+  // Releases what a replay holds of its call, also when an operator throws.
+  struct Finish {
+    Plan& plan;
+    ~Finish() {
+      plan.results.release();
+      if (plan.interpreted == 0) return;
+      for (c10::IValue& value : plan.values) value = c10::IValue();
+      for (at::Tensor& tensor : plan.tensors) tensor.reset();
+    }
+  };
+
+  bool match(std::size_t i, std::span<const c10::IValue> args) {
+    Plan& plan = *entries_[i]->plan;
+    return matches(args, plan.signature, plan.bases.data());
+  }
+
+  Plan* use(std::size_t i) {
+    last_ = i;
+    ++replayed_;
+    Plan& plan = *entries_[i]->plan;
+    plan.last_used = ++clock_;
+    ++plan.replays;
+    if constexpr (kShared) {
+      if (plan.bound_to != generation_) bind_shared(plan);
+    }
+    return &plan;
+  }
+
+  void bind_shared(Plan& plan) {
+    if (plan.layout.total > capacity_) {
+      bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
+      capacity_ = plan.layout.total;
+      ++generation_;
+    }
+    auto* const start = static_cast<std::byte*>(bytes_.get());
+    for (std::size_t i = 0; i < plan.placed.size(); ++i)
+      plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
+    plan.bound_to = generation_;
+  }
+
+  // With a refusal when there can be none.
+  std::unique_ptr<Plan> make_plan(const Trace& trace) {
+    auto refused = std::make_unique<Plan>();
+    refused->refusal = trace.refusal;
+    if (!refused->refusal.empty()) return refused;
+    try {
+      std::shared_ptr<Machine<Planner, NoObserver>> machine;
+      if (trace.has_blocks()) machine = std::make_shared<Machine<Planner, NoObserver>>(*content_);
+      std::unique_ptr<Plan> plan =
+          PlanMaker(*content_, trace, machine != nullptr ? &machine->frame : nullptr).make();
+      plan->machine = std::move(machine);
+      if (plan->refusal.empty()) lay_out(*plan);
+      return plan;
+    } catch (const std::exception& error) {
+      refused->refusal = std::string("The plan could not be made: ") + error.what();
+      return refused;
+    }
+  }
+
+  void lay_out(Plan& plan) {
+    plan.layout = content_->options.optimize_memory ? Planner::plan(plan.requests)
+                                                    : memory::NoReuse::plan(plan.requests);
+    if constexpr (kCheckPlans) {
+      if (const auto fault = memory::validate(plan.requests, plan.layout)) {
+        throw PlanError("The planner '" + std::string(Planner::name) +
+                        "' returned a wrong layout: " + *fault);
+      }
+    }
+  }
+
+  void add(std::unique_ptr<Plan> plan) {
+    auto entry = std::make_unique<Entry>();
+    plan->last_used = ++clock_;
+    if constexpr (kShared) bind_shared(*plan);
+    if constexpr (!kShared) {
+      entry->slab.commit(plan->requests, plan->layout);
+      for (std::size_t i = 0; i < plan->placed.size(); ++i) {
+        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab.address(i);
+      }
+    }
+    entry->plan = std::move(plan);
+    if (entries_.size() >= content_->options.max_plans) {
+      const auto oldest = std::ranges::min_element(
+          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
+      ++evictions_;
+      *oldest = std::move(entry);
+      last_ = kNone;
+    } else {
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  void refuse(std::uint64_t hash, const std::string& why) {
+    refused_.push_back(hash);
+    if (refused_.size() > kMostRefused) refused_.erase(refused_.begin());
+    if (std::ranges::find(refusals_, why) == refusals_.end()) refusals_.push_back(why);
+    if (refusals_.size() > kMostRefused) refusals_.erase(refusals_.begin());
+    hopeless_ = entries_.empty() && refused_.size() >= kHopelessAfter;
+  }
+
+  void run_steps(Plan& plan, Context& context) {
+    if (plan.calls + plan.interpreted == 0) return run_kernels(plan, context);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    std::size_t step = 0;
+    try {
+      for (; step < plan.steps.size(); ++step) run_step(plan, step, context);
+    } catch (c10::Error& error) {
+      const torch::jit::Node& node = *plan.nodes[plan.steps[step].node];
+      if (node.kind() != c10::prim::RaiseException)
+        error.add_context("while sr ran " + sr::detail::place_of(node));
+      end_hooks(plan);
+      throw;
+    } catch (...) {
+      end_hooks(plan);
+      throw;
+    }
+    end_hooks(plan);
+  }
+
+  void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    Machine<Planner, NoObserver> machine(*content_);
+    const Trace trace = Recorder(*content_, machine.frame).run(args);
+    const PlanCheck check(plan, trace, content_->options.numerics);
+    if constexpr (kShared) check.poison_arena();
+    try {
+      for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+        run_step(plan, step, context);
+        if constexpr (kShared) check.after(step);
+      }
+      end_hooks(plan);
+    } catch (...) {
+      end_hooks(plan);
+      throw;
+    }
+  }
+
+  void run_kernels(Plan& plan, Context& context) {
+    if constexpr (kShared) {
+      for (const Step& step : plan.steps) step.run(*step.payload, context);
+    } else {
+      for (std::size_t step = 0; step < plan.steps.size(); ++step) run_step(plan, step, context);
+      end_hooks(plan);
+    }
+  }
+
+  void run_step(Plan& plan, std::size_t step, Context& context) {
+    if constexpr (!kShared) {
+      Slab& slab = entries_[last_]->slab;
+      if (step == 0) {
+        if constexpr (requires { slab.begin_run(); }) slab.begin_run();
+      }
+      if constexpr (requires { slab.begin_step(memory::Step{}); })
+        slab.begin_step(static_cast<memory::Step>(step));
+    }
+    plan.steps[step].run(*plan.steps[step].payload, context);
+  }
+
+  void end_hooks(Plan& plan) {
+    (void)plan;
+    if constexpr (!kShared) {
+      if constexpr (requires { entries_[last_]->slab.end_run(); }) entries_[last_]->slab.end_run();
+    }
+  }
+
+  static std::unordered_set<const void*> literals_of(const Trace& trace) {
+    std::unordered_set<const void*> literals;
+    for (const TracedTensor& tensor : trace.tensors) {
+      if (trace.storages[tensor.storage].home == Home::literal)
+        literals.insert(sr::detail::identity_of(tensor.recorded));
+    }
+    return literals;
+  }
+
+  static c10::IValue join(std::vector<c10::IValue>& results) {
+    if (results.size() == 1) return results[0];
+    return results.empty() ? c10::IValue() : c10::ivalue::Tuple::create(results);
+  }
+
+  c10::IValue fresh_copies(c10::IValue result) const {
+    return content_->folded.empty() ? result : sr::detail::FreshCopies(content_->folded)(result);
+  }
+
+  const ModuleContent* content_;
+  bool enabled_ = false;
+  std::size_t check_every_ = 0;
+  bool hopeless_ = false;  // every signature so far was refused
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::size_t last_ = kNone;
+  std::uint64_t clock_ = 0;
+  std::uint64_t replayed_ = 0;
+  std::uint32_t evictions_ = 0;
+  Sightings sightings_;
+  std::vector<std::uint64_t> refused_;
+  std::vector<std::string> refusals_;
+  at::DataPtr bytes_;  // of the arena all plans share
+  std::size_t capacity_ = 0;
+  std::uint64_t generation_ = 1;
+};
+
+}  // namespace sr::plan

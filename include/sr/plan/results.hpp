@@ -1,0 +1,328 @@
+// The results of a replay: built from a template of what the recorded call returned.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/plan/fresh_tensor.hpp>
+#include <sr/plan/lowering.hpp>
+#include <sr/plan/signature.hpp>
+#include <sr/plan/step.hpp>
+
+namespace sr::plan {
+
+// Bytes of results that this call makes: written by steps, or a copy of a literal.
+struct FreshStorage {
+  StorageId storage = kNone;
+  std::size_t bytes = 0;
+  const void* copy_of = nullptr;
+};
+
+struct ResultTensor {
+  enum class From : std::uint8_t {
+    fresh,     // on a fresh storage, index `from`
+    argument,  // the argument itself: leaf `from`
+    view,      // of argument `from`
+    constant,  // of the module
+    opaque     // of an interpreted node: a tensor on its storage
+  };
+  From kind = From::fresh;
+  std::uint32_t from = 0;
+  at::ScalarType dtype = at::kFloat;
+  Dims sizes, strides;
+  std::int64_t offset = 0;  // elements from the start of the storage; of views from the argument's first
+  at::Tensor constant;
+  bool is_whole = false;  // opaque: the tensor the node returned, not a view of it
+  std::size_t bytes = 0;  // fresh: of its elements when it alone uses its storage, contiguously; else 0
+};
+
+// A tree in depth-first order. Tensors and containers that the recorded call returned twice are returned
+// twice.
+struct ResultNode {
+  enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again };
+  Kind kind = Kind::literal;
+  std::uint32_t index = 0;  // tensor: in `tensors`; dynamic: ValueId; again: index of an earlier node
+  std::uint32_t children = 0;
+  c10::IValue literal;
+  c10::TypePtr type, value_type;  // of tuples, list elements, keys and values
+};
+
+class Results {
+ public:
+  // Addresses of the tensors of the arguments, depth first; `arguments` are searched for them only when
+  // needed.
+  using Arguments = std::span<const c10::IValue>;
+
+  std::vector<FreshStorage> fresh;
+  std::vector<ResultTensor> tensors;
+  std::vector<ResultNode> nodes;
+  std::uint32_t roots = 1;
+  bool returns_constants = false;
+  std::vector<std::uint32_t>
+      direct;  // tensors in depth-first order when each can be written where the caller says
+
+  // Fresh bytes for each storage of the results, and their addresses in the table of bases.
+  void allocate(std::byte** bases) {
+    storages_.resize(fresh.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  void set_base(std::size_t i, std::byte** bases, std::byte* address) const {
+    bases[fresh[i].storage] = address;
+    if (fresh[i].copy_of != nullptr && fresh[i].bytes != 0)
+      std::memcpy(address, fresh[i].copy_of, fresh[i].bytes);
+  }
+
+  // The same, on the tensors of the last call where nobody else holds them or their storage.
+  void recycle(std::byte** bases) {
+    storages_.resize(fresh.size());
+    kept_.resize(tensors.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      if (!is_free(i)) {
+        storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
+        }
+      }
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  // After the steps. Hands out what `allocate` or `recycle` made.
+  c10::IValue build(const Context& context, Arguments arguments, bool recycles) {
+    recycles_ = recycles;
+    if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
+      return c10::IValue(make(0, context, arguments));
+    }
+    built_.assign(tensors.size(), at::Tensor());
+    values_.assign(nodes.size(), c10::IValue());
+    std::size_t at = 0;
+    c10::IValue result;
+    if (roots == 1) {
+      result = build_node(at, context, arguments);
+    } else {
+      std::vector<c10::IValue> all;
+      for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
+      result = roots == 0 ? c10::IValue() : c10::ivalue::Tuple::create(std::move(all));
+    }
+    built_.clear();
+    values_.clear();
+    return result;
+  }
+
+  // Whether these buffers of the caller can take the results as they are: one for each tensor, depth first,
+  // laid out like it, and apart from the arguments (whose first elements are the first bases) and from each
+  // other.
+  bool may_write_into(c10::ArrayRef<at::Tensor> buffers, std::byte* const* bases,
+                      std::span<const std::size_t> leaf_bytes) const {
+    if (direct.empty() || buffers.size() != direct.size()) return false;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const ResultTensor& wanted = tensors[direct[i]];
+      const c10::TensorImpl* impl = buffers[i].unsafeGetTensorImpl();
+      if (!buffers[i].defined() || impl->dtype() != c10::scalarTypeToTypeMeta(wanted.dtype) ||
+          !impl->sizes().equals(wanted.sizes) || !impl->strides().equals(wanted.strides) ||
+          !detail::is_replayable(impl)) {
+        return false;
+      }
+      const auto* begin = static_cast<const std::byte*>(impl->data());
+      for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf) {
+        if (overlap(begin, wanted.bytes, bases[leaf], leaf_bytes[leaf])) return false;
+      }
+      for (std::size_t j = 0; j < i; ++j) {
+        const auto* other = static_cast<const std::byte*>(buffers[j].unsafeGetTensorImpl()->data());
+        if (overlap(begin, wanted.bytes, other, tensors[direct[j]].bytes)) return false;
+      }
+    }
+    return true;
+  }
+
+  void write_into(c10::ArrayRef<at::Tensor> buffers, std::byte** bases) const {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      set_base(tensors[direct[i]].from, bases,
+               static_cast<std::byte*>(buffers[i].unsafeGetTensorImpl()->mutable_data()));
+    }
+  }
+
+  // Once all else is set: which tensors can be written in place, if all can.
+  void finish() {
+    std::vector<std::uint32_t> users(fresh.size(), 0);
+    for (const ResultTensor& tensor : tensors) {
+      if (tensor.kind == ResultTensor::From::fresh) ++users[tensor.from];
+    }
+    for (ResultTensor& tensor : tensors) {
+      if (tensor.kind != ResultTensor::From::fresh || users[tensor.from] != 1 || tensor.offset != 0) continue;
+      std::size_t bytes = c10::elementSize(tensor.dtype);
+      for (const std::int64_t size : tensor.sizes) bytes *= static_cast<std::size_t>(size);
+      if (bytes == fresh[tensor.from].bytes) tensor.bytes = bytes;
+    }
+    for (const ResultNode& node : nodes) {
+      const bool structure = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
+                             node.kind == ResultNode::Kind::dict;
+      const bool plain = node.kind == ResultNode::Kind::tensor && tensors[node.index].bytes != 0 &&
+                         std::ranges::find(direct, node.index) == direct.end();
+      if (plain) {
+        direct.push_back(node.index);
+      } else if (!structure) {
+        direct.clear();
+        return;
+      }
+    }
+  }
+
+  void release() noexcept {
+    if (!recycles_) storages_.clear();
+  }
+  void forget() noexcept {
+    storages_.clear();
+    kept_.clear();
+  }
+
+ private:
+  static bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+    return a < b + b_bytes && b < a + a_bytes;
+  }
+
+  bool is_free(std::size_t i) const {
+    if (!storages_[i]) return false;
+    const c10::StorageImpl* storage = storages_[i].unsafeGetStorageImpl();
+    std::size_t holders = 1;
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      const ResultTensor& wanted = tensors[t];
+      if (wanted.kind != ResultTensor::From::fresh || wanted.from != i || !kept_[t].defined()) continue;
+      const c10::TensorImpl* impl = kept_[t].unsafeGetTensorImpl();
+      if (kept_[t].use_count() != 1 || !impl->has_storage() ||
+          impl->unsafe_storage().unsafeGetStorageImpl() != storage || !impl->sizes().equals(wanted.sizes) ||
+          !impl->strides().equals(wanted.strides) || impl->storage_offset() != wanted.offset ||
+          impl->dtype() != c10::scalarTypeToTypeMeta(wanted.dtype) || kept_[t].requires_grad() ||
+          impl->key_set() != plain_keys()) {
+        return false;
+      }
+      ++holders;
+    }
+    return storage->nbytes() == fresh[i].bytes && storages_[i].use_count() == holders &&
+           storage->device_type() == at::kCPU && storage->resizable();
+  }
+
+  static c10::DispatchKeySet plain_keys() {
+    static const c10::DispatchKeySet keys =
+        tensor_on(c10::Storage(fresh_storage(0)), at::kFloat, {0}, {1}, 0).key_set();
+    return keys;
+  }
+
+  static void collect(const c10::IValue& value, std::vector<at::Tensor>& leaves) {
+    if (value.isTensor()) {
+      leaves.push_back(value.toTensor());
+    } else if (value.isList()) {
+      if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return;
+      for (const c10::IValue& element : value.toListRef()) collect(element, leaves);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) collect(element, leaves);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) {
+        collect(entry.key(), leaves);
+        collect(entry.value(), leaves);
+      }
+    }
+  }
+
+  at::Tensor argument(std::uint32_t leaf, Arguments arguments) const {
+    std::vector<at::Tensor> leaves;
+    for (const c10::IValue& value : arguments) {
+      if (value.isTensor() && leaves.size() == leaf) return value.toTensor();
+      collect(value, leaves);
+      if (leaves.size() > leaf) break;
+    }
+    return leaves.at(leaf);
+  }
+
+  at::Tensor make(std::uint32_t t, const Context& context, Arguments arguments) {
+    const ResultTensor& wanted = tensors[t];
+    switch (wanted.kind) {
+      case ResultTensor::From::fresh:
+        if (recycles_ && kept_[t].defined()) return kept_[t];
+        {
+          at::Tensor tensor = tensor_on(
+              recycles_ || wanted.bytes == 0 ? storages_[wanted.from] : std::move(storages_[wanted.from]),
+              wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
+          if (recycles_) kept_[t] = tensor;
+          return tensor;
+        }
+      case ResultTensor::From::argument:
+        return argument(wanted.from, arguments);
+      case ResultTensor::From::view: {
+        const at::Tensor base = argument(wanted.from, arguments);
+        return tensor_on(base.storage(), wanted.dtype, wanted.sizes, wanted.strides,
+                         base.storage_offset() + wanted.offset);
+      }
+      case ResultTensor::From::constant:
+        return wanted.constant;
+      case ResultTensor::From::opaque: {
+        const at::Tensor& made = (*context.tensors)[wanted.from];
+        if (wanted.is_whole) return made;
+        return tensor_on(made.storage(), wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
+      }
+    }
+    return {};
+  }
+
+  c10::IValue build_node(std::size_t& at, const Context& context, Arguments arguments) {
+    const std::size_t self = at++;
+    const ResultNode& node = nodes[self];
+    switch (node.kind) {
+      case ResultNode::Kind::tensor:
+        if (!built_[node.index].defined()) built_[node.index] = make(node.index, context, arguments);
+        return built_[node.index];
+      case ResultNode::Kind::literal:
+        return node.literal;
+      case ResultNode::Kind::dynamic:
+        return (*context.values)[node.index];
+      case ResultNode::Kind::again:
+        return values_[node.index];
+      case ResultNode::Kind::tuple: {
+        std::vector<c10::IValue> elements;
+        for (std::uint32_t i = 0; i < node.children; ++i)
+          elements.push_back(build_node(at, context, arguments));
+        const auto type = node.type->expect<c10::TupleType>();
+        values_[self] = type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
+                                     : c10::ivalue::Tuple::create(std::move(elements));
+        return values_[self];
+      }
+      case ResultNode::Kind::list: {
+        c10::impl::GenericList list(node.type);
+        values_[self] = list;
+        for (std::uint32_t i = 0; i < node.children; ++i) list.push_back(build_node(at, context, arguments));
+        return values_[self];
+      }
+      case ResultNode::Kind::dict: {
+        c10::impl::GenericDict dict(node.type, node.value_type);
+        values_[self] = dict;
+        for (std::uint32_t i = 0; i < node.children; ++i) {
+          c10::IValue key = build_node(at, context, arguments);
+          dict.insert(std::move(key), build_node(at, context, arguments));
+        }
+        return values_[self];
+      }
+    }
+    return {};
+  }
+
+  std::vector<c10::Storage> storages_;
+  std::vector<at::Tensor> kept_, built_;
+  std::vector<c10::IValue> values_;
+  bool recycles_ = false;
+};
+
+}  // namespace sr::plan

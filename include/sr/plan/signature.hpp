@@ -1,0 +1,292 @@
+// What a plan is valid for: the arguments of a call but for the bytes inside their tensors.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/util/SmallVector.h>
+
+namespace sr::plan {
+
+// A flat list of words: default dtype, number of arguments, then each argument depth first. Tensors by dtype,
+// dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
+using SignatureWords = c10::SmallVector<std::int64_t, 48>;
+
+namespace detail {
+
+enum class Tag : std::uint8_t { tensor, integer, real, boolean, none, string, device, list, tuple, dict };
+
+constexpr std::int64_t head(Tag tag, std::int64_t kind = 0, std::int64_t count = 0) {
+  return static_cast<std::int64_t>(tag) | kind << 8 | count << 24;
+}
+
+inline std::int64_t tensor_head(const c10::TensorImpl* impl) {
+  const bool wrapped = impl->is_wrapped_number();
+  return head(Tag::tensor, static_cast<std::int64_t>(impl->dtype().toScalarType()) | (wrapped ? 128 : 0),
+              impl->dim());
+}
+
+inline std::int64_t keys_of(const c10::TensorImpl* impl) {
+  return static_cast<std::int64_t>(impl->key_set().raw_repr());
+}
+
+// Dense, strided, in main memory, and none of the kinds whose elements are not what their bytes say.
+inline bool is_replayable(const c10::TensorImpl* impl) {
+  const c10::DispatchKeySet plain{c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
+                                  c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU};
+  const c10::DispatchKeySet keys = impl->key_set();
+  return keys.has(c10::DispatchKey::CPU) && keys.raw_repr() == (keys & plain).raw_repr() &&
+         impl->has_storage() && !impl->has_symbolic_sizes_strides() &&
+         (impl->numel() == 0 || impl->unsafe_storage().data() != nullptr);
+}
+
+inline std::int64_t dtype_of_list(const c10::IValue& value) {
+  return static_cast<std::int64_t>(value.isIntList()      ? 1
+                                   : value.isDoubleList() ? 2
+                                   : value.isBoolList()   ? 3
+                                   : value.isTensorList() ? 4
+                                                          : 5);
+}
+
+inline void add_text(std::string_view text, SignatureWords& words) {
+  for (std::size_t i = 0; i < text.size(); i += 8) {
+    std::int64_t chunk = 0;
+    std::memcpy(&chunk, text.data() + i, std::min<std::size_t>(8, text.size() - i));
+    words.push_back(chunk);
+  }
+}
+
+// False when the value holds something no plan is made for.
+inline bool describe(const c10::IValue& value, SignatureWords& words) {
+  if (value.isTensor()) {
+    const c10::TensorImpl* impl = value.unsafeToTensorImpl();
+    if (!is_replayable(impl)) return false;
+    words.push_back(tensor_head(impl));
+    words.push_back(keys_of(impl));
+    const auto sizes = impl->sizes();
+    const auto strides = impl->strides();
+    words.append(sizes.begin(), sizes.end());
+    words.append(strides.begin(), strides.end());
+    return true;
+  }
+  if (value.isInt()) {
+    words.append({head(Tag::integer), value.toInt()});
+  } else if (value.isDouble()) {
+    words.append({head(Tag::real), std::bit_cast<std::int64_t>(value.toDouble())});
+  } else if (value.isBool()) {
+    words.push_back(head(Tag::boolean, value.toBool() ? 1 : 0));
+  } else if (value.isNone()) {
+    words.push_back(head(Tag::none));
+  } else if (value.isString()) {
+    words.push_back(head(Tag::string, 0, static_cast<std::int64_t>(value.toStringRef().size())));
+    add_text(value.toStringRef(), words);
+  } else if (value.isDevice()) {
+    words.push_back(
+        head(Tag::device, static_cast<std::int64_t>(value.toDevice().type()), value.toDevice().index() + 1));
+  } else if (value.isList()) {
+    const auto elements = value.toListRef();
+    words.push_back(head(Tag::list, dtype_of_list(value), static_cast<std::int64_t>(elements.size())));
+    for (const c10::IValue& element : elements) {
+      if (!describe(element, words)) return false;
+    }
+  } else if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    words.push_back(head(Tag::tuple, 0, static_cast<std::int64_t>(elements.size())));
+    for (const c10::IValue& element : elements) {
+      if (!describe(element, words)) return false;
+    }
+  } else if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    words.push_back(head(Tag::dict, 0, static_cast<std::int64_t>(dict.size())));
+    for (const auto& entry : dict) {
+      if (!describe(entry.key(), words) || !describe(entry.value(), words)) return false;
+    }
+  } else {
+    return false;
+  }
+  return true;
+}
+
+inline std::int64_t global_state() {
+  return static_cast<std::int64_t>(c10::get_default_dtype_as_scalartype());
+}
+
+inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
+
+// Compares one value with the words at `at` and moves past them; writes the address of each tensor's first
+// element to `leaves`. Words hold whole values, so no end is needed: a head that differs ends the comparison.
+inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
+  if (!value.isTensor()) return match_other(value, at, leaves);
+  const c10::TensorImpl* impl = value.unsafeToTensorImpl();
+  if (at[0] != tensor_head(impl) || at[1] != keys_of(impl)) return false;
+  const auto sizes = impl->sizes();
+  const auto strides = impl->strides();
+  at += 2;
+  std::int64_t difference = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    difference |= (at[i] ^ sizes[i]) | (at[sizes.size() + i] ^ strides[i]);
+  }
+  if (difference != 0) return false;
+  at += 2 * sizes.size();
+  *leaves++ = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data())) +  // read only
+              impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
+  return true;
+}
+
+inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
+  if (value.isInt()) {
+    const bool same = at[0] == head(Tag::integer) && at[1] == value.toInt();
+    at += 2;
+    return same;
+  }
+  if (value.isDouble()) {
+    const bool same = at[0] == head(Tag::real) && at[1] == std::bit_cast<std::int64_t>(value.toDouble());
+    at += 2;
+    return same;
+  }
+  if (value.isBool()) return *at++ == head(Tag::boolean, value.toBool() ? 1 : 0);
+  if (value.isNone()) return *at++ == head(Tag::none);
+  if (value.isList()) {
+    const auto elements = value.toListRef();
+    if (*at++ != head(Tag::list, dtype_of_list(value), static_cast<std::int64_t>(elements.size())))
+      return false;
+    for (const c10::IValue& element : elements) {
+      if (!match(element, at, leaves)) return false;
+    }
+    return true;
+  }
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    if (*at++ != head(Tag::tuple, 0, static_cast<std::int64_t>(elements.size()))) return false;
+    for (const c10::IValue& element : elements) {
+      if (!match(element, at, leaves)) return false;
+    }
+    return true;
+  }
+  if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    if (*at++ != head(Tag::dict, 0, static_cast<std::int64_t>(dict.size()))) return false;
+    for (const auto& entry : dict) {
+      if (!match(entry.key(), at, leaves) || !match(entry.value(), at, leaves)) return false;
+    }
+    return true;
+  }
+  // Strings and devices are rare: built and compared.
+  SignatureWords words;
+  if (!describe(value, words) || words[0] != at[0] || !std::equal(words.begin(), words.end(), at))
+    return false;
+  at += words.size();
+  return true;
+}
+
+}  // namespace detail
+
+// False when no plan is ever made for such arguments.
+inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
+  words.push_back(detail::global_state());
+  words.push_back(static_cast<std::int64_t>(args.size()));
+  for (const c10::IValue& value : args) {
+    if (!detail::describe(value, words)) return false;
+  }
+  return true;
+}
+
+// Whether the call has this signature. On success `leaves` holds the address of every tensor, depth first;
+// there must be room for as many as the described call had.
+inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words, std::byte** leaves) {
+  const std::int64_t* at = words.data();
+  if (at[0] != detail::global_state() || at[1] != static_cast<std::int64_t>(args.size())) return false;
+  at += 2;
+  for (const c10::IValue& value : args) {
+    if (!detail::match(value, at, leaves)) return false;
+  }
+  return true;
+}
+
+namespace detail {
+
+inline void write_text(const std::int64_t*& at, std::string& text) {
+  const std::int64_t first = *at++;
+  const auto tag = static_cast<Tag>(first & 0xFF);
+  const std::int64_t kind = first >> 8 & 0xFFFF;
+  const std::int64_t count = first >> 24;
+  const auto sequence = [&](const char* open, const char* close, std::int64_t elements) {
+    text += open;
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if (i != 0) text += ", ";
+      write_text(at, text);
+    }
+    text += close;
+  };
+  switch (tag) {
+    case Tag::tensor:
+      text += c10::toString(static_cast<c10::ScalarType>(kind & 127));
+      text += '[';
+      for (std::int64_t d = 0; d < count; ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[1 + d]);
+      text += ']';
+      at += 1 + 2 * count;
+      break;
+    case Tag::integer:
+      text += std::to_string(*at++);
+      break;
+    case Tag::real:
+      text += std::to_string(std::bit_cast<double>(*at++));
+      break;
+    case Tag::boolean:
+      text += kind != 0 ? "True" : "False";
+      break;
+    case Tag::none:
+      text += "None";
+      break;
+    case Tag::string:
+      text += "a string";
+      at += (count + 7) / 8;
+      break;
+    case Tag::device:
+      text += "a device";
+      break;
+    case Tag::list:
+      sequence("[", "]", count);
+      break;
+    case Tag::tuple:
+      sequence("(", ")", count);
+      break;
+    case Tag::dict:
+      sequence("{", "}", 2 * count);
+      break;
+  }
+}
+
+}  // namespace detail
+
+// "Float[8, 50], 3, [Float[2]]": for reports.
+inline std::string text_of(const SignatureWords& words) {
+  std::string text;
+  const std::int64_t* at = words.data() + 2;
+  for (std::int64_t i = 0; i < words[1]; ++i) {
+    if (i != 0) text += ", ";
+    detail::write_text(at, text);
+  }
+  return text;
+}
+
+// The finaliser of MurmurHash3 (Appleby), word by word.
+inline std::uint64_t hash_of(const SignatureWords& words) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+  for (const std::int64_t word : words) {
+    hash ^= static_cast<std::uint64_t>(word);
+    hash *= 0xFF51AFD7ED558CCDULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace sr::plan

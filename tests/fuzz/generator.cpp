@@ -1,0 +1,210 @@
+// The frame of a program: inputs, statements by weights that differ from program to program, results.
+#include "fuzz/generator.hpp"
+
+#include <algorithm>
+
+namespace sr::fuzz {
+
+const std::array<std::string_view, kFeatureCount> kFeatureNames = {"pointwise",
+                                                                   "number operand",
+                                                                   "broadcast",
+                                                                   "views",
+                                                                   "reductions",
+                                                                   "normalisation",
+                                                                   "products",
+                                                                   "constant weights",
+                                                                   "embedding",
+                                                                   "joining",
+                                                                   "containers",
+                                                                   "in place",
+                                                                   "in place on view",
+                                                                   "in place on input",
+                                                                   "in place on attribute",
+                                                                   "if on shape",
+                                                                   "if on data",
+                                                                   "constant loop",
+                                                                   "loop over size",
+                                                                   "loop on data",
+                                                                   "early return",
+                                                                   "returns input",
+                                                                   "returns view",
+                                                                   "returns duplicate",
+                                                                   "returns constant",
+                                                                   "returns container",
+                                                                   "dtype change",
+                                                                   "integers",
+                                                                   "half or bfloat16",
+                                                                   "empty tensor",
+                                                                   "0-dim tensor",
+                                                                   "factories",
+                                                                   "size arithmetic",
+                                                                   "dynamic shape",
+                                                                   "op without functor",
+                                                                   "container input",
+                                                                   "optional input",
+                                                                   "exact only"};
+
+Generator::Generator(std::uint64_t seed, std::uint64_t index) : random_(seed, index) {
+  case_.seed = seed;
+  case_.index = index;
+  case_.data = random_.bits();
+  case_.exact_only = random_.chance(35);
+  if (case_.exact_only) case_.mark(Feature::exact_only);
+}
+
+Parameter Generator::tensor_parameter(const std::string& name) {
+  static const Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32,     Dtype::f32, Dtype::f32,
+                                 Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32,     Dtype::f64, Dtype::f64,
+                                 Dtype::i64, Dtype::i64, Dtype::i32, Dtype::boolean, Dtype::f16, Dtype::bf16};
+  static const std::size_t ranks[] = {0, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4};
+  TensorSpec spec;
+  spec.dtype = random_.of(dtypes);
+  const std::size_t rank = random_.of(ranks);
+  while (spec.shape.size() < rank) spec.shape.push_back(any_dim());
+  while (numel(spec.shape) > 400) spec.shape.pop_back();
+  if (spec.dtype == Dtype::i64 && random_.chance(60)) spec.bound = random_.between(1, 6);
+  return {name, "Tensor", {spec}};
+}
+
+void Generator::add_parameters() {
+  const auto declare = [&](const TensorSpec& spec, const std::string& name) {
+    Variable variable;
+    variable.name = name;
+    variable.dtype = spec.dtype;
+    variable.shape = spec.shape;
+    variable.bound = spec.bound;
+    variable.of_input = true;
+    variable.magnitude = is_floating(spec.dtype) ? 0.5 : 0.8;
+    if (spec.dtype == Dtype::f16 || spec.dtype == Dtype::bf16) case_.low_precision = true;
+    add(variable);
+  };
+  const std::size_t count = 1 + random_.below(3);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    Parameter parameter = tensor_parameter(name);
+    if (i > 0 && random_.chance(30)) {  // two alike, so that one may be given twice
+      if (case_.parameters[0].type == "Tensor") parameter.tensors = case_.parameters[0].tensors;
+    }
+    if (i > 0 && random_.chance(8)) {
+      const std::size_t length = 1 + random_.below(3);
+      const bool tuple = random_.chance(40);
+      parameter.type = tuple ? "Tuple[Tensor" : "List[Tensor";
+      parameter.tensors.resize(1);
+      for (std::size_t k = 1; k < length; ++k) {
+        parameter.tensors.push_back(parameter.tensors[0]);
+        if (tuple) parameter.type += ", Tensor";
+      }
+      parameter.type += "]";
+      case_.mark(Feature::container_input);
+      for (std::size_t k = 0; k < length; ++k) {
+        line(name + "_" + std::to_string(k) + " = " + name + "[" + std::to_string(k) + "]");
+        declare(parameter.tensors[0], name + "_" + std::to_string(k));
+      }
+    } else if (i > 0 && random_.chance(6)) {
+      parameter.type = "Optional[Tensor]";
+      case_.mark(Feature::optional_input);
+      const std::string chosen = fresh();
+      line("if " + name + " is None:");
+      line("    " + chosen + " = torch.ones(" + std::string("[2, 3]") + ")");
+      line("else:");
+      line("    " + chosen + " = " + name);
+      declare(parameter.tensors[0], chosen);
+    } else {
+      declare(parameter.tensors[0], name);
+    }
+    case_.parameters.push_back(parameter);
+  }
+  static const char* const numbers[] = {"int", "float", "bool", "str", "List[int]"};
+  for (int i = 0; i < 2; ++i) {
+    if (!random_.chance(20)) continue;
+    const std::string type = random_.of(numbers), name = "n" + std::to_string(i);
+    case_.parameters.push_back({name, type, {}});
+    Variable variable;
+    variable.name = name;
+    variable.kind = type == "int"     ? Kind::integer
+                    : type == "float" ? Kind::real
+                    : type == "bool"  ? Kind::boolean
+                                      : Kind::other;
+    add(variable);
+  }
+}
+
+void Generator::add_statements(int count, bool nested) {
+  struct Family {
+    void (Generator::*add)();
+    int weight;
+    bool nests;
+  };
+  static const Family families[] = {{&Generator::unary, 10, false},
+                                    {&Generator::binary, 16, false},
+                                    {&Generator::ternary, 6, false},
+                                    {&Generator::view, 14, false},
+                                    {&Generator::reshape, 6, false},
+                                    {&Generator::reduction, 9, false},
+                                    {&Generator::normalisation, 5, false},
+                                    {&Generator::product, 6, false},
+                                    {&Generator::weighted_product, 7, false},
+                                    {&Generator::embedding, 3, false},
+                                    {&Generator::joining, 7, false},
+                                    {&Generator::pieces, 6, false},
+                                    {&Generator::container, 6, false},
+                                    {&Generator::in_place, 11, false},
+                                    {&Generator::branch, 5, true},
+                                    {&Generator::loop, 4, true},
+                                    {&Generator::change_dtype, 4, false},
+                                    {&Generator::factory, 4, false},
+                                    {&Generator::arithmetic, 4, false},
+                                    {&Generator::dynamic, 2, false},
+                                    {&Generator::foreign, 3, false}};
+  // Each program does without some families: what is left meets more often.
+  if (weights_.empty()) {
+    for (const Family& family : families) {
+      weights_.push_back(random_.chance(60) ? family.weight * static_cast<int>(1 + random_.below(3)) : 0);
+    }
+    weights_[random_.below(4)] += 5;
+  }
+  int total = 0;
+  for (const int weight : weights_) total += weight;
+  for (int i = 0; i < count; ++i) {
+    int ticket = static_cast<int>(random_.below(static_cast<std::size_t>(total)));
+    std::size_t chosen = 0;
+    while (ticket >= weights_[chosen]) ticket -= weights_[chosen++];
+    if (families[chosen].nests && nested && !random_.chance(15)) continue;
+    (this->*families[chosen].add)();
+  }
+}
+
+Case Generator::make() {
+  static const std::int64_t batches[] = {1, 2, 3, 4, 5, 6, 8, 20};
+  const Dim batch{random_.of(batches), random_.of(batches)};
+  dims_ = {batch, batch, feature_dim(), feature_dim()};
+  if (random_.chance(30)) dims_.push_back({random_.of(batches), random_.of(batches)});
+  if (random_.chance(4)) dims_[0].a = 0;
+  if (random_.chance(4)) dims_[0].b = 0;
+  add_parameters();
+  const std::size_t head = case_.body.size();
+  const int wanted = static_cast<int>(3 + random_.below(12));
+  for (int tries = 0; tries < 4 && case_.body.size() < head + static_cast<std::size_t>(wanted); ++tries) {
+    add_statements(wanted - static_cast<int>(case_.body.size() - head), false);
+  }
+  add_results();
+  if (random_.chance(10)) add_early_return();
+  for (const Parameter& parameter : case_.parameters) {
+    for (const TensorSpec& spec : parameter.tensors) {
+      if (spec.shape.empty()) case_.mark(Feature::zero_dim);
+      if (!is_floating(spec.dtype)) case_.mark(Feature::integers);
+      for (const Dim& dim : spec.shape) {
+        if (dim.a == 0 || dim.b == 0) case_.mark(Feature::empty);
+      }
+    }
+  }
+  if (case_.low_precision) case_.mark(Feature::low_precision);
+  case_.runs = choose_runs(case_, random_.bits());
+  return std::move(case_);
+}
+
+Case generate(std::uint64_t seed, std::uint64_t index) {
+  return Generator(seed, index).make();
+}
+
+}  // namespace sr::fuzz

@@ -1,0 +1,144 @@
+// Writes one program, statement by statement, knowing of each variable what it holds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/program.hpp"
+#include "fuzz/random.hpp"
+
+namespace sr::fuzz {
+
+enum class Kind { tensor, integer, real, boolean, list, other };
+
+struct Variable {
+  std::string name;
+  Kind kind = Kind::tensor;
+  Dtype dtype = Dtype::f32;
+  Shape shape = {};
+  // Kernels of ours give the interpreter's value to the last bit: what integers and branches may depend on.
+  bool stable = true;
+  double magnitude = 1;    // values are, most likely, not above 10 to this power
+  std::int64_t bound = 0;  // of indices
+  int memory = 0;          // what shares it is written together
+  bool writable = false;   // made by the program, so that writing it does not write an input
+  bool of_input = false;
+  bool used = false;
+  std::size_t line = 0;              // where it is defined, for early returns
+  std::vector<Shape> elements = {};  // of a list
+};
+
+class Generator {
+ public:
+  Generator(std::uint64_t seed, std::uint64_t index);
+  Case make();
+
+ private:
+  // generator.cpp: the frame of a program.
+  void add_parameters();
+  Parameter tensor_parameter(const std::string& name);
+  void add_statements(int count, bool nested);
+  void add_results();
+  void add_early_return();
+  std::string result_like(const Variable& wanted, std::size_t before);
+
+  // Each adds a statement or nothing.
+  void pointwise();  // statements_pointwise.cpp
+  void unary();
+  void binary();
+  void ternary();
+  void view();  // statements_views.cpp
+  void reshape();
+  void reduction();  // statements_reductions.cpp
+  void normalisation();
+  void product();  // statements_products.cpp
+  void weighted_product();
+  void embedding();
+  void joining();  // statements_containers.cpp
+  void pieces();
+  void container();
+  void in_place();  // statements_in_place.cpp
+  void branch();    // statements_control.cpp
+  void loop();
+  void change_dtype();  // statements_misc.cpp
+  void factory();
+  void arithmetic();
+  void dynamic();
+  void foreign();
+
+  // scope.cpp: variables.
+  void line(const std::string& text) { case_.body.push_back(std::string(4 * depth_, ' ') + text); }
+  std::string fresh() { return "v" + std::to_string(next_name_++); }
+  Variable add(Variable variable);
+  // A new tensor `name = expression`.
+  Variable define(const std::string& expression, Dtype dtype, Shape shape, bool stable, double magnitude);
+  // The same, sharing the memory of `base`.
+  Variable define_view(const Variable& base, const std::string& expression, Shape shape);
+  // Copies of variables: the scope grows while they are used.
+  template <class Accept>
+  std::optional<Variable> pick(const Accept& accept);
+  std::optional<Variable> any_tensor(std::size_t least_dims = 0);
+  std::optional<Variable> floating(std::size_t least_dims = 0);
+  std::optional<Variable> like(const Shape& shape, Dtype dtype);
+  std::string number(Kind kind);
+  std::string attribute(const Shape& shape, Dtype dtype = Dtype::f32);
+  void wrote(const Variable& target, bool stable, double magnitude);
+  std::string condition();  // for `if`
+
+  // What a tensor must be for integers and branches to depend on it.
+  bool decides(const Variable& variable) const { return variable.stable || case_.exact_only; }
+  bool room(double magnitude) const { return magnitude < 6 || case_.exact_only; }
+  std::string size_text(const Variable& variable, std::size_t dim);
+  std::string sizes_text(const Shape& shape);
+  std::string axis(const Variable& variable, std::size_t dim) {
+    return std::to_string(random_.chance(40) ? static_cast<std::int64_t>(dim) -
+                                                   static_cast<std::int64_t>(variable.shape.size())
+                                             : static_cast<std::int64_t>(dim));
+  }
+  std::string real_text() {
+    static const char* const texts[] = {"0.5", "2.0", "-1.5", "0.25", "3.0", "1.0", "0.0", "-1.0"};
+    return random_.of(texts);
+  }
+  std::string int_text() { return std::to_string(random_.between(-2, 4)); }
+  Dim feature_dim();
+  Dim any_dim();
+  Dim unknown_dim() {
+    ++unknown_;
+    return {-unknown_, -unknown_};
+  }
+
+  Case case_;
+  Random random_;
+  std::vector<Variable> scope_;
+  std::vector<Dim> dims_;  // the sizes this program likes
+  std::vector<int> weights_;
+  std::size_t next_name_ = 0, depth_ = 0;
+  int next_memory_ = 1;
+  std::int64_t unknown_ = 0;
+};
+
+template <class Accept>
+std::optional<Variable> Generator::pick(const Accept& accept) {
+  std::vector<Variable*> candidates;
+  for (Variable& variable : scope_) {
+    if (!accept(variable)) continue;
+    // Later ones and those nobody has read yet are likelier, so that programs get deep.
+    const int tickets = (variable.used ? 1 : 4) + (&variable + 6 > scope_.data() + scope_.size() ? 2 : 0);
+    candidates.insert(candidates.end(), static_cast<std::size_t>(tickets), &variable);
+  }
+  if (candidates.empty()) return std::nullopt;
+  Variable* chosen = random_.of(candidates);
+  chosen->used = true;
+  return *chosen;
+}
+
+// Shapes and dtypes, as the ops compute them.
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+Dtype promote(const Variable& a, const Variable& b);
+Dtype promote_number(Dtype tensor, Kind number);
+std::int64_t numel(const Shape& shape);
+bool known(const Shape& shape);
+
+}  // namespace sr::fuzz

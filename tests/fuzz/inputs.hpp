@@ -1,0 +1,12 @@
+// The values of a run: other ones for every run, the same for the same program.
+#pragma once
+
+#include "fuzz/program.hpp"
+#include "support/oracle.hpp"
+
+namespace sr::fuzz {
+
+test::InputSet make_inputs(const Case& program, std::size_t run);
+std::vector<std::pair<std::string, c10::IValue>> make_attributes(const Case& program);
+
+}  // namespace sr::fuzz

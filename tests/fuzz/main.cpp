@@ -1,0 +1,144 @@
+// The differential fuzzer: programs by the thousand, the interpreter against sr.
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+#include <ATen/Parallel.h>
+
+#include "fuzz/faults.hpp"
+#include "fuzz/runner.hpp"
+#include "fuzz/workers.hpp"
+
+namespace sr::fuzz {
+
+namespace {
+
+constexpr const char* kUsage =
+    "sr_fuzz [--count N] [--seed S] [--first K] [--jobs J] [--config NAME] [--save DIR]\n"
+    "        [--ignore KIND]... [--verbose]\n"
+    "sr_fuzz --replay FILE | --print K [--seed S] | --self-test\n"
+    "Programs K to K + N - 1 of a seed are always the same. --jobs 0: no other process. Configurations:\n ";
+
+// Prints how many programs it took to see each planted fault. Fails when one is not seen.
+int self_test() {
+  bool all = true;
+  for (int f = 1; f < static_cast<int>(Fault::count); ++f) {
+    const auto fault = static_cast<Fault>(f);
+    std::string kind;
+    std::uint64_t index = 0;
+    for (; index < 400 && kind.empty(); ++index) {
+      const Case program = generate(99, index);
+      // The last place is only looked at where a program or configuration is exact.
+      const std::string name = fault == Fault::last_place ? "linear_scan_exact" : "linear_scan";
+      const std::string without = check(program, {name}).kind;
+      if (!without.empty()) continue;
+      kind = (fault == Fault::crashes ? isolated_check(program, {name}, {fault})
+                                      : check(program, {name}, {fault}))
+                 .kind;
+    }
+    std::cout << name_of(fault) << ": "
+              << (kind.empty() ? "not found"
+                               : "found as '" + kind + "' in program " + std::to_string(index - 1))
+              << '\n';
+    all = all && !kind.empty();
+  }
+  return all ? 0 : 1;
+}
+
+int replay(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::invalid_argument("the file " + path + " can not be opened");
+  std::stringstream text;
+  text << file.rdbuf();
+  const Case program = from_text(text.str());
+  std::vector<std::string> names;
+  for (const Configuration& configuration : configurations()) names.emplace_back(configuration.name);
+  std::cout << source(program);
+  const Verdict verdict = check(program, names);
+  std::cout << (verdict.kind.empty() ? "passes"
+                                     : verdict.configuration + ": " + verdict.kind + ": " + verdict.text)
+            << '\n';
+  return verdict.kind.empty() ? 0 : 1;
+}
+
+int fuzz(const Settings& settings) {
+  const auto started = std::chrono::steady_clock::now();
+  const Tally tally = run_all(settings);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
+  const auto programs = static_cast<double>(std::max<std::uint64_t>(1, tally.programs));
+  for (std::size_t i = 0; i < kFeatureCount; ++i) {
+    std::cout << kFeatureNames[i] << ' ' << tally.features[i] << (i + 1 < kFeatureCount ? ", " : "\n");
+  }
+  std::cout << tally.programs << " programs, " << tally.runs << " runs, " << tally.calls << " calls of sr ("
+            << tally.replayed << " replayed), " << tally.threw << " programs threw ("
+            << 100 * static_cast<double>(tally.threw) / programs << " %), " << tally.not_compiled
+            << " not valid, " << tally.within_noise << " results within noise, " << tally.dead_code
+            << " exceptions of dead code, " << tally.ignored << " ignored, " << tally.failed << " failed; "
+            << 1000 * passed.count() / programs << " ms a program\n";
+  return tally.failed == 0 ? 0 : 1;
+}
+
+int run_command(const std::vector<std::string>& arguments) {
+  Settings settings;
+  std::string replayed;
+  bool print = false, test = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& option = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw std::invalid_argument(option + " needs a value");
+      return arguments[++i];
+    };
+    if (option == "--count")
+      settings.count = std::stoull(value());
+    else if (option == "--seed")
+      settings.seed = std::stoull(value());
+    else if (option == "--first")
+      settings.first = std::stoull(value());
+    else if (option == "--save")
+      settings.save = value();
+    else if (option == "--jobs")
+      settings.jobs = std::stoi(value());
+    else if (option == "--config")
+      settings.configuration = value();
+    else if (option == "--replay")
+      replayed = value();
+    else if (option == "--ignore")
+      settings.ignored.push_back(value());
+    else if (option == "--verbose")
+      settings.verbose = true;
+    else if (option == "--self-test")
+      test = true;
+    else if (option == "--print") {
+      settings.first = std::stoull(value());
+      print = true;
+    } else {
+      std::cout << kUsage;
+      for (const Configuration& configuration : configurations()) std::cout << ' ' << configuration.name;
+      std::cout << '\n';
+      return option == "--help" ? 0 : 2;
+    }
+  }
+  if (test) return self_test();
+  if (!replayed.empty()) return replay(replayed);
+  if (print) {
+    const Case program = generate(settings.seed, settings.first);
+    std::cout << to_text(program) << source(program);
+    return 0;
+  }
+  return fuzz(settings);
+}
+
+}  // namespace
+
+}  // namespace sr::fuzz
+
+int main(int argc, char** argv) try {
+  at::set_num_threads(1);  // and so no threads that a fork would lose
+  return sr::fuzz::run_command({argv + 1, argv + argc});
+} catch (const std::exception& error) {
+  std::cerr << "sr_fuzz: " << error.what() << '\n';
+  return 2;
+}

@@ -1,0 +1,43 @@
+// What one call did, and how two calls are compared.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/oracle.hpp"
+#include "support/values.hpp"
+
+namespace sr::fuzz {
+
+struct Outcome {
+  test::InputSet inputs;   // as they are afterwards
+  test::InputSet weights;  // that a result may share memory with
+  c10::IValue result;
+  bool threw = false, is_jit_exception = false;
+  std::string message;
+  std::string warning;  // the last one that was printed
+};
+
+Outcome run(const test::InputSet& inputs, const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
+
+std::string first_line(const std::string& text);
+
+// Each tensor, depth first.
+void each_tensor(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit);
+// Which tensors of inputs and result are one object.
+std::vector<std::size_t> identities(const test::InputSet& inputs, const c10::IValue& result);
+// Tolerances for a result: `rtol` of its largest number is nothing.
+test::OracleOptions tolerance(const c10::IValue& expected, double rtol);
+// The values as the interpreter has them when inputs differ by less than a float can say: how far apart
+// results of two right kernels may be. `call` is given such inputs.
+bool within_noise(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
+                  const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
+
+struct Difference {
+  std::string kind, text;
+  explicit operator bool() const { return !kind.empty(); }
+};
+Difference compare(const Outcome& expected, const Outcome& actual, const test::OracleOptions& options);
+
+}  // namespace sr::fuzz

@@ -1,0 +1,125 @@
+#include "fuzz/runner.hpp"
+
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <sr/memory/planners.hpp>
+#include <sr/sr.hpp>
+
+#include "support/guard_pages.hpp"
+
+namespace sr::fuzz {
+
+namespace {
+
+// How many calls of a runtime were replayed; 0 as long as it does not say.
+template <class Runtime>
+std::uint64_t replayed_calls(const Runtime& runtime) {
+  if constexpr (requires { runtime.replayed_calls(); }) {
+    return static_cast<std::uint64_t>(runtime.replayed_calls());
+  } else {
+    return 0;
+  }
+}
+
+template <class Planner>
+Runner make_runner(const StaticModule& module) {
+  auto runtime = std::make_shared<StaticRuntime<Planner>>(module);
+  Runner runner;
+  runner.call = [runtime](std::vector<c10::IValue> args) { return (*runtime)(std::move(args)); };
+  runner.call_into = [runtime](const std::vector<c10::IValue>& args, const std::vector<at::Tensor>& outputs) {
+    runtime->run_into(args, outputs);
+  };
+  runner.intact = [runtime] {
+    for (std::size_t i = 0; i < runtime->content()->blocks.size(); ++i) {
+      if constexpr (requires { runtime->arena(i).slab().intact(); }) {
+        if (!runtime->arena(i).slab().intact()) return false;
+      }
+    }
+    return true;
+  };
+  runner.replayed = [runtime] { return replayed_calls(*runtime); };
+  return runner;
+}
+
+using Make = Runner (*)(const StaticModule&);
+constexpr Make kLinearScan = &make_runner<memory::LinearScan>;
+constexpr Make kGuardPages = &make_runner<test::GuardPages>;
+constexpr Make kPoison = &make_runner<test::Poison>;
+
+struct Row {
+  Configuration configuration;
+  Make make;
+  std::size_t max_plans = 8;
+};
+
+const Row kRows[] = {
+    // name, replay, managed outputs, optimize, out variants, exact, into
+    {{"linear_scan", true, false, true, true, false, false}, kLinearScan},
+    {{"linear_scan_general", false, false, true, true, false, false}, kLinearScan},
+    {{"linear_scan_exact", true, false, true, true, true, false}, kLinearScan},
+    {{"linear_scan_managed", true, true, true, true, false, false}, kLinearScan},
+    {{"linear_scan_into", true, false, true, true, true, true}, kLinearScan},
+    {{"linear_scan_no_out", true, false, true, false, true, false}, kLinearScan},
+    {{"guard_pages", true, false, true, true, false, false}, kGuardPages},
+    {{"guard_pages_general", false, false, true, true, true, false}, kGuardPages},
+    {{"guard_pages_managed", true, true, true, true, true, false}, kGuardPages},
+    {{"guard_pages_not_optimised", true, true, false, true, false, false}, kGuardPages},
+    {{"poison", true, false, true, true, true, false}, kPoison},
+    {{"poison_managed", true, true, true, true, false, false}, kPoison},
+    {{"poison_into", true, true, true, true, false, true}, kPoison},
+    {{"poison_two_plans", true, false, true, true, false, false}, kPoison, 2},
+    {{"poison_general", false, true, true, true, true, false}, kPoison},
+    {{"standard_resizing", true, true, true, true, false, false}, &make_runner<memory::StandardResizing>},
+    {{"greedy_by_size", true, false, true, true, false, false}, &make_runner<memory::GreedyBySize>},
+    {{"no_reuse", true, true, true, true, true, false}, &make_runner<memory::NoReuse>},
+};
+
+}  // namespace
+
+const std::vector<Configuration>& configurations() {
+  static const std::vector<Configuration> all = [] {
+    std::vector<Configuration> names;
+    for (const Row& row : kRows) names.push_back(row.configuration);
+    return names;
+  }();
+  return all;
+}
+
+struct Prepared::Content {
+  torch::jit::Module module;
+  LoadedGraph loaded;
+};
+
+Prepared::Prepared(const torch::jit::Module& module)
+    : content_(std::make_unique<Content>(Content{module, load_graph(module)})) {}
+Prepared::~Prepared() = default;
+
+c10::IValue Prepared::interpret(std::vector<c10::IValue> args) const {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const at::NoGradGuard no_grad;
+  if (!content_->loaded.self.isNone()) args.insert(args.begin(), content_->loaded.self.deepcopy());
+  const torch::jit::Code code(content_->loaded.graph->copy(), "forward");
+  torch::jit::InterpreterState(code).run(args);
+  return args.at(0);
+}
+
+Runner Prepared::make(const Configuration& configuration, bool exact) const {
+  for (const Row& row : kRows) {
+    if (row.configuration.name != configuration.name) continue;
+    StaticModuleOptions options;
+    options.enable_replay = configuration.replay;
+    options.manage_output_tensors = configuration.managed_outputs;
+    options.optimize_memory = configuration.optimize;
+    options.enable_out_variant = configuration.out_variants;
+    options.numerics = exact ? Numerics::exact : Numerics::fast;
+    options.max_plans = row.max_plans;
+    // A module that is written belongs to one StaticModule: it is loaded anew.
+    if (!content_->loaded.self.isNone()) return row.make(StaticModule(content_->module, options));
+    LoadedGraph copy = content_->loaded;
+    copy.graph = copy.graph->copy();
+    return row.make(StaticModule(std::move(copy), options));
+  }
+  throw std::invalid_argument("no configuration is called '" + std::string(configuration.name) + "'");
+}
+
+}  // namespace sr::fuzz

@@ -1,0 +1,45 @@
+// sr with one planner and one set of options, behind functions: the only place that knows sr's types.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/script.h>
+
+namespace sr::fuzz {
+
+struct Runner {
+  std::function<c10::IValue(std::vector<c10::IValue>)> call;
+  std::function<void(const std::vector<c10::IValue>&, const std::vector<at::Tensor>&)> call_into;
+  std::function<bool()> intact;             // no byte beside a managed tensor was written
+  std::function<std::uint64_t()> replayed;  // calls that ran a recorded plan
+};
+
+struct Configuration {
+  std::string_view name;
+  bool replay, managed_outputs, optimize, out_variants;
+  bool exact;  // even for programs that may be compared with a tolerance
+  bool into;   // results are copied into tensors of the caller
+};
+
+const std::vector<Configuration>& configurations();  // the first is the default
+
+// A module loaded once, for any number of runners.
+class Prepared {
+ public:
+  explicit Prepared(const torch::jit::Module& module);
+  ~Prepared();
+  Runner make(const Configuration& configuration, bool exact) const;
+  // The graph that sr runs, in the interpreter.
+  c10::IValue interpret(std::vector<c10::IValue> args) const;
+
+ private:
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
+
+}  // namespace sr::fuzz

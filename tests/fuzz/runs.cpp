@@ -1,0 +1,53 @@
+// In what order a program sees which inputs: long enough for anything recorded to be used with all the
+// others.
+#include "fuzz/program.hpp"
+#include "fuzz/random.hpp"
+
+namespace sr::fuzz {
+
+std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<const TensorSpec*> tensors;
+  bool optional = false;
+  for (const Parameter& parameter : program.parameters) {
+    optional = optional || parameter.type.rfind("Optional", 0) == 0;
+    for (const TensorSpec& spec : parameter.tensors) tensors.push_back(&spec);
+  }
+  const Run a{}, b{Change::other_sizes};
+  const auto any = [&] { return random.below(tensors.size()); };
+  const auto dtype = [&] {
+    static const Dtype dtypes[] = {Dtype::f64, Dtype::f64, Dtype::i64,
+                                   Dtype::f32, Dtype::f16, Dtype::boolean};
+    Run run{Change::dtype, any()};
+    do run.dtype = random.of(dtypes);
+    while (run.dtype == tensors[run.which]->dtype);
+    return run;
+  };
+  const auto shared = [&](Change change) {
+    // Two of one dtype and shape, if there are; else layouts.
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      for (std::size_t k = i + 1; k < tensors.size(); ++k) {
+        if (tensors[i]->dtype == tensors[k]->dtype && tensors[i]->shape == tensors[k]->shape)
+          return Run{change, i, k};
+      }
+    }
+    return Run{Change::layout, any(), random.below(4)};
+  };
+  const Run twice = shared(Change::same_tensor), overlap = shared(Change::overlap);
+  const Run layout{Change::layout, any(), random.below(4)}, other = dtype();
+  std::vector<Run> runs = {a, a, a, b, a, b, b, other, a, twice, a, layout, a};
+  const Run bad{Change::bad_size, any()};
+  const Run absent{optional ? Change::absent : Change::none};
+  const std::vector<Run> pool = {a,     a,       a,      b,      b,   other,  dtype(), twice,
+                                 twice, overlap, layout, layout, bad, absent, absent};
+  const std::size_t more = 4 + random.below(8);
+  while (runs.size() < 13 + more) {
+    // Most changes come several times in a row, so that they too are recorded and used.
+    const Run& next = random.of(pool);
+    for (std::size_t times = random.chance(50) ? 3 : 1; times > 0; --times) runs.push_back(next);
+  }
+  runs.push_back(a);
+  return runs;
+}
+
+}  // namespace sr::fuzz

@@ -1,0 +1,147 @@
+// Matrix products with tensors of the program and with weights, and the table look-up.
+#include <algorithm>
+#include <cmath>
+
+#include "fuzz/generator.hpp"
+
+namespace sr::fuzz {
+
+namespace {
+
+double growth(const Dim& inner) {
+  return std::log10(static_cast<double>(std::max(std::max(inner.a, inner.b), std::int64_t{1})) + 1) / 2;
+}
+
+}  // namespace
+
+void Generator::product() {
+  const auto a = floating(1);
+  if (!a) return;
+  const Dim inner = a->shape.back();
+  const std::size_t rank = a->shape.size();
+  const auto fits = [&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == a->dtype && room(a->magnitude + v.magnitude + growth(inner));
+  };
+  case_.mark(Feature::products);
+  const auto define_product = [&](const std::string& text, const Shape& shape, const Variable& b) {
+    if (numel(shape) <= 800) define(text, a->dtype, shape, false, a->magnitude + b.magnitude + growth(inner));
+  };
+  if (rank >= 2 && random_.chance(50)) {  // a with another of its own transposed: always there
+    const auto b = pick([&](const Variable& v) {
+      if (!fits(v) || v.shape.size() != rank || v.shape.back() != inner) return false;
+      for (std::size_t i = 0; i + 2 < rank; ++i) {
+        if (v.shape[i] != a->shape[i]) return false;
+      }
+      return true;
+    });
+    if (!b) return;
+    Shape shape = a->shape;
+    shape.back() = b->shape[rank - 2];
+    const std::string transposed = b->name + ".transpose(-1, -2)";
+    const char* const call = rank == 2 && random_.chance(60)   ? "torch.mm("
+                             : rank == 3 && random_.chance(60) ? "torch.bmm("
+                                                               : "torch.matmul(";
+    const auto bias = pick([&](const Variable& v) {
+      return fits(v) && rank == 2 && v.shape.size() <= 2 && broadcast(shape, v.shape) == shape;
+    });
+    if (bias && random_.chance(40)) {
+      static const char* const extra[] = {")", ", beta=0.5, alpha=2.0)", ", beta=0.0)"};
+      define_product("torch.addmm(" + bias->name + ", " + a->name + ", " + transposed + random_.of(extra),
+                     shape, *b);
+      return;
+    }
+    define_product(call + a->name + ", " + transposed + ")", shape, *b);
+    return;
+  }
+  // What broadcasts as matmul does.
+  const auto b = pick([&](const Variable& v) {
+    if (!fits(v) || v.shape.empty()) return false;
+    if (v.shape.size() == 1) return v.shape[0] == inner;
+    if (v.shape[v.shape.size() - 2] != inner) return false;
+    return broadcast(Shape(a->shape.begin(), a->shape.end() - (rank == 1 ? 1 : 2)),
+                     Shape(v.shape.begin(), v.shape.end() - 2))
+        .has_value();
+  });
+  if (!b) return;
+  const std::size_t other = b->shape.size();
+  Shape shape = rank <= 2 ? Shape{} : Shape(a->shape.begin(), a->shape.end() - 2);
+  if (other > 2) shape = *broadcast(shape, Shape(b->shape.begin(), b->shape.end() - 2));
+  if (rank >= 2) shape.push_back(a->shape[rank - 2]);
+  if (other >= 2) shape.push_back(b->shape.back());
+  define_product("torch.matmul(" + a->name + ", " + b->name + ")", shape, *b);
+}
+
+void Generator::weighted_product() {
+  const auto x = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && !v.shape.empty() && v.shape.back().known() &&
+           v.shape.back().a == v.shape.back().b && room(v.magnitude + 1);
+  });
+  if (!x) return;
+  case_.mark(Feature::products);
+  const Dim in = x->shape.back(), out = random_.chance(15) ? Dim{} : feature_dim();
+  Shape shape = x->shape;
+  shape.back() = out;
+  if (numel(shape) > 800) return;
+  const double magnitude = x->magnitude + growth(in) + 0.3;
+  const auto computed = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() == 2 && v.shape[1] == in &&
+           room(v.magnitude + magnitude);
+  });
+  if (computed && random_.chance(40)) {
+    shape.back() = computed->shape[0];
+    if (numel(shape) <= 800)
+      define("torch.linear(" + x->name + ", " + computed->name + ")", Dtype::f32, shape, false,
+             magnitude + computed->magnitude);
+    return;
+  }
+  case_.mark(Feature::constant_weights);
+  switch (random_.below(5)) {
+    case 0:
+      define("torch.matmul(" + x->name + ", " + attribute({in, out}) + ")", Dtype::f32, shape, false,
+             magnitude);
+      return;
+    case 1:
+      if (x->shape.size() != 2) return;
+      define("torch.addmm(" + attribute({out}) + ", " + x->name + ", " + attribute({out, in}) + ".t())",
+             Dtype::f32, shape, false, magnitude);
+      return;
+    default:
+      define("torch.linear(" + x->name + ", " + attribute({out, in}) +
+                 (random_.chance(60) ? ", " + attribute({out}) : "") + ")",
+             Dtype::f32, shape, false, magnitude);
+  }
+}
+
+void Generator::embedding() {
+  const auto index = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.bound > 0 && v.shape.size() <= 3 && v.dtype == Dtype::i64;
+  });
+  if (!index) return;
+  case_.mark(Feature::embedding);
+  Dim rows{index->bound, index->bound};
+  Shape shape = index->shape;
+  const auto table = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.shape.size() == 2 && is_floating(v.dtype) &&
+           std::min(v.shape[0].a, v.shape[0].b) >= index->bound;
+  });
+  if (table && random_.chance(40)) {
+    shape.push_back(table->shape[1]);
+    if (numel(shape) > 800) return;
+    if (random_.chance(60) || index->shape.size() != 1) {
+      define("torch.embedding(" + table->name + ", " + index->name + ")", table->dtype, shape, table->stable,
+             table->magnitude);
+    } else {
+      define("torch.index_select(" + table->name + ", 0, " + index->name + ")", table->dtype, shape,
+             table->stable, table->magnitude);
+    }
+    return;
+  }
+  const Dim width = feature_dim();
+  shape.push_back(width);
+  if (numel(shape) > 800) return;
+  case_.mark(Feature::constant_weights);
+  define("torch.embedding(" + attribute({rows, width}) + ", " + index->name + ")", Dtype::f32, shape, true,
+         0.5);
+}
+
+}  // namespace sr::fuzz

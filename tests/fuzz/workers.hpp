@@ -1,0 +1,35 @@
+// Programs in processes of their own: a crash is known by its program, and memory goes back with the process.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fuzz/check.hpp"
+#include "fuzz/program.hpp"
+
+namespace sr::fuzz {
+
+struct Settings {
+  std::uint64_t count = 1000, seed = 1, first = 0;
+  std::string save = "build/fuzz", configuration;
+  int jobs = 1;  // 0: all in this process
+  std::vector<std::string> ignored = {};
+  bool verbose = false;
+};
+
+struct Tally {
+  std::uint64_t programs = 0, runs = 0, threw = 0, calls = 0, replayed = 0, not_compiled = 0;
+  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;
+  std::uint64_t failed = 0;
+  std::array<std::uint64_t, kFeatureCount> features = {};
+};
+
+// What `check` says in another process; a signal there is a failure of kind "crash".
+Verdict isolated_check(const Case& program, const std::vector<std::string>& configurations,
+                       const CheckOptions& options);
+// Checks the programs, shrinks and saves what fails, prints failures as they come.
+Tally run_all(const Settings& settings);
+
+}  // namespace sr::fuzz

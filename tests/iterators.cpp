@@ -1,0 +1,362 @@
+// Bound iterators against the interpreter, bit by bit: every operator they know, of every dtype LibTorch has
+// it for, on every layout. The third and fourth call of a signature are replays.
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong,
+                                      at::kInt,   at::kShort,  at::kChar, at::kByte,     at::kBool};
+
+struct Row {
+  std::string expression;
+  int tensors = 1;
+  bool condition = false;    // the first tensor is one of bools
+  bool may_decline = false;  // some dtypes or layouts are left to LibTorch's operator
+};
+
+at::Tensor values(at::IntArrayRef sizes, at::ScalarType dtype) {
+  if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);
+  // No zeros among whole numbers: one divides by them.
+  if (at::isIntegralType(dtype, false))
+    return (at::randint(1, 6, sizes) * (at::randint(0, 2, sizes) * 2 - 1)).to(dtype);
+  at::Tensor made = (at::randn(sizes, at::kDouble) * 1.5).to(dtype);
+  if (made.numel() >= 50) {
+    const at::Tensor flat = made.view({-1});
+    flat[3] = INFINITY;
+    flat[11] = -INFINITY;
+    flat[17] = NAN;
+    flat[20] = 0.0;
+    flat[21] = -0.0;
+    flat[30] = 1.0;
+  }
+  return made;
+}
+
+// Each made anew with other data on every call.
+using Maker = at::Tensor (*)(at::ScalarType dtype);
+const std::pair<const char*, std::array<Maker, 3>> kLayouts[] = {
+    {"70 elements",
+     {[](at::ScalarType t) {
+        return values({7, 10}, t);
+      },
+      [](at::ScalarType t) {
+        return values({7, 10}, t);
+      },
+      [](at::ScalarType t) {
+        return values({7, 10}, t);
+      }}},
+    {"one row",
+     {[](at::ScalarType t) {
+        return values({1, 50}, t);
+      },
+      [](at::ScalarType t) {
+        return values({1, 50}, t);
+      },
+      [](at::ScalarType t) { return values({50}, t); }}},
+    {"transposed",
+     {[](at::ScalarType t) {
+        return values({9, 13}, t).t();
+      },
+      [](at::ScalarType t) {
+        return values({9, 13}, t).t();
+      },
+      [](at::ScalarType t) {
+        return values({13, 9}, t);
+      }}},
+    {"one transposed",
+     {[](at::ScalarType t) {
+        return values({13, 9}, t);
+      },
+      [](at::ScalarType t) {
+        return values({9, 13}, t).t();
+      },
+      [](at::ScalarType t) {
+        return values({9, 13}, t).t();
+      }}},
+    {"broadcast",
+     {[](at::ScalarType t) {
+        return values({5, 1, 8}, t);
+      },
+      [](at::ScalarType t) {
+        return values({6, 1}, t);
+      },
+      [](at::ScalarType t) { return values({8}, t); }}},
+    {"expanded, stepped",
+     {[](at::ScalarType t) {
+        return values({70}, t).expand({3, 70});
+      },
+      [](at::ScalarType t) {
+        return values({3, 140}, t).slice(1, 1, 140, 2);
+      },
+      [](at::ScalarType t) {
+        return values({3, 1}, t).expand({3, 70});
+      }}},
+    {"number on the right",
+     {[](at::ScalarType t) {
+        return values({7, 10}, t);
+      },
+      [](at::ScalarType t) { return values({}, t); }, [](at::ScalarType t) { return values({}, t); }}},
+    {"number on the left",
+     {[](at::ScalarType t) { return values({}, t); }, [](at::ScalarType t) { return values({64}, t); },
+      [](at::ScalarType t) { return values({1}, t); }}},
+    {"no dimensions",
+     {[](at::ScalarType t) { return values({}, t); }, [](at::ScalarType t) { return values({}, t); },
+      [](at::ScalarType t) { return values({}, t); }}},
+    {"one element",
+     {[](at::ScalarType t) { return values({1}, t); },
+      [](at::ScalarType t) {
+        return values({1, 1}, t);
+      },
+      [](at::ScalarType t) { return values({}, t); }}},
+    {"channels last",
+     {[](at::ScalarType t) {
+        return values({2, 3, 4, 5}, t).contiguous(at::MemoryFormat::ChannelsLast);
+      },
+      [](at::ScalarType t) {
+        return values({2, 3, 4, 5}, t).contiguous(at::MemoryFormat::ChannelsLast);
+      },
+      [](at::ScalarType t) {
+        return values({3, 1, 1}, t);
+      }}},
+    {"40,000 elements",
+     {[](at::ScalarType t) {
+        return values({200, 200}, t);
+      },
+      [](at::ScalarType t) {
+        return values({200, 200}, t);
+      },
+      [](at::ScalarType t) { return values({200}, t); }}},
+    {"40,000 transposed",
+     {[](at::ScalarType t) {
+        return values({100, 400}, t).t();
+      },
+      [](at::ScalarType t) { return values({100}, t); },
+      [](at::ScalarType t) {
+        return values({400, 1}, t);
+      }}},
+    {"none",
+     {[](at::ScalarType t) {
+        return values({0, 3}, t);
+      },
+      [](at::ScalarType t) {
+        return values({0, 3}, t);
+      },
+      [](at::ScalarType t) { return values({3}, t); }}},
+};
+
+// Bit by bit; any NaN is a NaN.
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.strides() != b.strides() || a.scalar_type() != b.scalar_type())
+    return false;
+  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  if (std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0) return true;
+  if (!x.is_floating_point()) return false;
+  return x.eq(y)
+      .logical_and(x.signbit().eq(y.signbit()))
+      .logical_or(x.isnan().logical_and(y.isnan()))
+      .all()
+      .item<bool>();
+}
+
+// What a row's replays were made of, over all dtypes and layouts.
+struct Tally {
+  std::size_t replayed = 0, declined = 0;
+  std::string first_declined;
+};
+
+Tally check_row(const Row& row) {
+  INFO(row.expression);
+  const char* const names[] = {"x", "x, y", "x, y, z"};
+  torch::jit::Module reference = script("def forward(self, " + std::string(names[row.tensors - 1]) +
+                                        "):\n    return " + row.expression + "\n");
+  StaticModuleOptions options;
+  options.numerics = Numerics::exact;
+  const StaticModule module(reference.deepcopy(), options);
+  reference.eval();
+  Tally tally;
+  for (const at::ScalarType dtype : kDtypes) {
+    for (const at::ScalarType second : {dtype, at::kFloat, at::kLong}) {
+      if (second != dtype && (row.tensors < 2 || row.condition)) break;
+      for (const auto& [layout, makers] : kLayouts) {
+        const bool is_large = std::string(layout).starts_with("40,000");
+        if (is_large &&
+            (second != dtype || (dtype != at::kFloat && dtype != at::kBFloat16 && dtype != at::kLong))) {
+          continue;
+        }
+        StaticRuntime<> runtime(module);
+        bool supported = true;
+        for (int call = 0; supported && call < 4; ++call) {
+          InputSet inputs;
+          for (int i = 0; i < row.tensors; ++i) {
+            inputs.emplace_back(makers[static_cast<std::size_t>(i)](row.condition && i == 0 ? at::kBool
+                                                                    : i == 1                ? second
+                                                                                            : dtype));
+          }
+          at::Tensor expected;
+          try {
+            expected = interpret(reference, copy_inputs(inputs)).toTensor();
+          } catch (const std::exception&) {
+            supported = false;
+            continue;
+          }
+          const at::Tensor actual = runtime(inputs).toTensor();
+          if (!same_bits(expected, actual)) {
+            const at::Tensor at = expected.eq(actual)
+                                      .logical_and(expected.signbit().eq(actual.signbit()))
+                                      .logical_or(expected.isnan().logical_and(actual.isnan()))
+                                      .logical_not();
+            UNSCOPED_INFO(expected.masked_select(at) << actual.masked_select(at));
+            FAIL_CHECK(row.expression << ", " << dtype << ", " << second << ", " << layout << ", call "
+                                      << call);
+            supported = false;
+          }
+        }
+        if (!supported) continue;
+        const Report report = runtime.report();
+        INFO(dtype << ", " << second << ", " << layout << ": "
+                   << (report.refusals.empty() ? "" : report.refusals[0]));
+        REQUIRE(report.plans.size() == 1);
+        const PlanReport& plan = report.plans[0];
+        CHECK(plan.replays == 2);
+        if (plan.calls + plan.interpreted == 0) {
+          ++tally.replayed;
+        } else if (tally.declined++ == 0) {
+          tally.first_declined = c10::str(dtype, ", ", second, ", ", layout);
+        }
+      }
+    }
+  }
+  return tally;
+}
+
+// Operands converted before the iterator is built, and results that lie as no iterator would lay them.
+constexpr const char* kMayDecline[] = {"torch.square", "torch.relu6",   "torch.hardtanh", "torch.clamp_m",
+                                       "torch.clamp(", "torch.pow(x, ", "torch.pow(2",    "torch.pow(0.7"};
+
+void check_rows(std::vector<Row> rows) {
+  at::manual_seed(0);
+  for (Row& row : rows) {
+    for (const char* start : kMayDecline)
+      row.may_decline |= row.tensors == 1 && row.expression.starts_with(start);
+    const Tally tally = check_row(row);
+    INFO(row.expression << ": " << tally.declined << " declined, the first " << tally.first_declined);
+    CHECK(tally.replayed > 0);
+    if (tally.declined != 0 && !row.may_decline)
+      FAIL_CHECK(row.expression << ": " << tally.declined << " of " << tally.declined + tally.replayed
+                                << " declined, first " << tally.first_declined);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bound iterators: one operand", "[replay]") {
+  std::vector<Row> rows;
+  for (const char* name :
+       {"sigmoid",    "tanh",  "exp",         "expm1",       "exp2",       "log",      "log1p",
+        "log2",       "log10", "sqrt",        "rsqrt",       "sin",        "cos",      "tan",
+        "asin",       "acos",  "atan",        "sinh",        "cosh",       "asinh",    "acosh",
+        "atanh",      "erf",   "erfc",        "erfinv",      "reciprocal", "lgamma",   "digamma",
+        "neg",        "abs",   "sign",        "floor",       "ceil",       "round",    "trunc",
+        "frac",       "sgn",   "bitwise_not", "logical_not", "relu",       "selu",     "square",
+        "nan_to_num", "logit", "sinc",        "i0",          "signbit",    "isposinf", "isneginf"}) {
+    rows.push_back({"torch." + std::string(name) + "(x)"});
+  }
+  for (const char* name : {"silu", "hardsigmoid", "hardswish", "mish", "softplus", "leaky_relu", "elu",
+                           "hardtanh", "relu6", "gelu", "hardshrink", "softshrink"}) {
+    rows.push_back({"torch." + std::string(name) + "(x)"});
+  }
+  for (const char* text :
+       {"torch.gelu(x, approximate='tanh')", "torch.leaky_relu(x, 0.3)", "torch.threshold(x, 0.5, -2.0)",
+        "torch.clamp(x, -1, 1)", "torch.clamp(x, -0.5, None)", "torch.clamp(x, None, 0.5)",
+        "torch.clamp_min(x, 0.25)", "torch.clamp_max(x, 2)", "torch.clamp(x, float('nan'), 1.0)",
+        "torch.nan_to_num(x, 1.0, 2.0, 3.0)", "torch.logit(x, 1e-3)"}) {
+    rows.push_back({text});
+  }
+  for (const at::ScalarType to : kDtypes) {
+    rows.push_back({"x.to(" + std::to_string(static_cast<int>(to)) + ", copy=True)"});
+  }
+  check_rows(rows);
+}
+
+TEST_CASE("bound iterators: a number", "[replay]") {
+  std::vector<Row> rows;
+  for (const char* name : {"add", "sub", "mul", "div", "fmod", "remainder", "pow", "eq", "ne", "lt", "le",
+                           "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide"}) {
+    rows.push_back({"torch." + std::string(name) + "(x, 2)"});
+    if (std::string(name).starts_with("bit")) continue;
+    rows.push_back({"torch." + std::string(name) + "(x, 0.3)"});
+  }
+  for (const char* text :
+       {"torch.add(x, 2, alpha=3)", "torch.add(x, True)", "2 - x", "torch.rsub(x, 1.5, 2)", "1 / x",
+        "torch.pow(x, 0)", "torch.pow(x, 1)", "torch.pow(x, 3)", "torch.pow(x, -1)", "torch.pow(x, 0.5)",
+        "torch.pow(2, x)", "torch.pow(0.7, x)", "torch.div(x, 2, rounding_mode='floor')",
+        "torch.div(x, 0.7, rounding_mode='trunc')", "x // 2", "x % 3"}) {
+    rows.push_back({text});
+  }
+  check_rows(rows);
+}
+
+TEST_CASE("bound iterators: two operands", "[replay]") {
+  std::vector<Row> rows;
+  for (const char* name :
+       {"add",         "sub",        "mul",         "div",          "maximum",    "minimum",
+        "max",         "min",        "fmod",        "remainder",    "pow",        "atan2",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and",  "logical_or", "logical_xor",
+        "eq",          "ne",         "lt",          "le",           "gt",         "ge",
+        "fmax",        "fmin",       "hypot",       "floor_divide", "copysign",   "heaviside",
+        "xlogy",       "logaddexp",  "logaddexp2",  "nextafter",    "clamp_min",  "clamp_max",
+        "rsub"}) {
+    rows.push_back({"torch." + std::string(name) + "(x, y)", 2});
+  }
+  for (const char* text :
+       {"torch.add(x, y, alpha=2)", "torch.sub(x, y, alpha=3)", "torch.div(x, y, rounding_mode='floor')",
+        "torch.div(x, y, rounding_mode='trunc')", "torch.lerp(x, y, 0.3)", "torch.clamp(x, y)"}) {
+    rows.push_back({text, 2});
+  }
+  check_rows(rows);
+}
+
+TEST_CASE("bound iterators: reductions", "[replay]") {
+  std::vector<Row> rows;
+  for (const char* name : {"sum", "mean", "prod", "any", "all"})
+    rows.push_back({"torch." + std::string(name) + "(x)"});
+  for (const char* name : {"sum", "mean", "amax", "amin", "nansum", "any", "all"}) {
+    for (const char* dims : {"0", "-1", "[0, -1]", "[-1], keepdim=True"}) {
+      rows.push_back({"torch." + std::string(name) + "(x, " + dims + ")"});
+    }
+  }
+  for (const char* name : {"prod", "argmax", "argmin"}) {
+    rows.push_back({"torch." + std::string(name) + "(x, 0)"});
+    rows.push_back({"torch." + std::string(name) + "(x, -1, True)"});
+  }
+  rows.push_back({"torch.sum(x, dtype=7)"});
+  rows.push_back({"torch.sum(x, 0, dtype=6)"});
+  for (Row& row : rows) row.may_decline = true;  // of no elements
+  check_rows(rows);
+}
+
+TEST_CASE("bound iterators: three operands", "[replay]") {
+  check_rows({{"torch.addcmul(x, y, z)", 3},
+              {"torch.addcmul(x, y, z, value=2)", 3},
+              {"torch.addcdiv(x, y, z, value=0.5)", 3},
+              {"torch.lerp(x, y, z)", 3},
+              {"torch.clamp(x, y, z)", 3},
+              {"torch.where(x, y, z)", 3, true}});
+}
+
+}  // namespace sr::test
