@@ -180,7 +180,7 @@ class StaticRuntime {
     // Plans the memory of the general path; true: replay is on, and the arguments are as they were.
     bool run_general_once(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
       const Entered entered(*this);
-      std::vector<c10::IValue> copies = args;
+      std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
       run_general(copies, &kwargs);
       for (auto& runner : machine.runners) runner.reserve();
       return kReplays && replayer.enabled();

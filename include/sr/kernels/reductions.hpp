@@ -115,6 +115,7 @@ SR_KERNEL_INLINE void softmax_register(const float* in, float* out, Part part) {
 template <class Affine>
 SR_KERNEL_INLINE void normalize_row(const float* in, float* out, std::size_t n, float epsilon,
                                     Affine affine) {
+  if (n == 0) return;
   const float count = static_cast<float>(n);
   // As distances from one of them: in a row of equal elements none may be left, which `scale` would make
   // large.

@@ -10,6 +10,7 @@
 
 #include <sr/out_protocol.hpp>
 #include <sr/plan/classify.hpp>
+#include <sr/plan/signature.hpp>
 #include <sr/plan/trace.hpp>
 #include <sr/selection.hpp>
 #include <sr/static_module.hpp>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,7 +99,7 @@ class Replayer {
     Machine<Planner, NoObserver> recording(*content_);
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = join(trace.results);
-    if (!described) return fresh_copies(std::move(result));
+    if (!described) return fresh_copies(result);
     std::unique_ptr<Plan> plan = make_plan(trace);
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
@@ -107,7 +108,7 @@ class Replayer {
     } else {
       refuse(hash_of(words), plan->refusal);
     }
-    return fresh_copies(std::move(result));
+    return fresh_copies(result);
   }
 
   // Throws PlanFailed when this call is none for the plan after all, else what operators throw.
@@ -118,6 +119,7 @@ class Replayer {
     } else {
       plan.results.allocate(plan.bases.data());
     }
+    poison_in_debug_builds();
     Context context{plan.bases.data(), &plan.values, &plan.tensors};
     const Finish finish{plan};
     if (check_every_ != 0 && plan.replays % check_every_ == 0 && !plan.draws_random_numbers) {
@@ -126,7 +128,7 @@ class Replayer {
       run_steps(plan, context);
     }
     c10::IValue result = plan.results.build(context, args, recycles);
-    return plan.results.returns_constants ? fresh_copies(std::move(result)) : result;
+    return plan.results.returns_constants ? fresh_copies(result) : result;
   }
 
   // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
@@ -323,6 +325,13 @@ class Replayer {
     end_hooks(plan);
   }
 
+  // Whoever reads what no step of this call has written reads NaN.
+  void poison_in_debug_builds() {
+    if constexpr (kCheckPlans && kShared) {
+      if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
+    }
+  }
+
   void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
@@ -384,7 +393,7 @@ class Replayer {
     return results.empty() ? c10::IValue() : c10::ivalue::Tuple::create(results);
   }
 
-  c10::IValue fresh_copies(c10::IValue result) const {
+  c10::IValue fresh_copies(const c10::IValue& result) const {
     return content_->folded.empty() ? result : sr::detail::FreshCopies(content_->folded)(result);
   }
 

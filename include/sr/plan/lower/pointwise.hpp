@@ -44,11 +44,11 @@ inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i,
 }
 
 template <class Lane>
-bool emit(Lowering& lowering, const TracedNode& node, Inputs inputs) {
+bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
   const Operand out = lowering.output(node);
   if (!out.is_float() || (lowering.exact() && !Lane::exact) || out.rank() > kernels::StridedCopy::kMaxRank)
     return false;
-  if (out.count() != 0) lowering.pointwise(kernels::loops<Lane>(), std::move(inputs), out);
+  if (out.count() != 0) lowering.pointwise(kernels::loops<Lane>(), inputs, out);
   return true;
 }
 
@@ -59,7 +59,7 @@ bool plain(Lowering& lowering, const TracedNode& node) {
   for (std::size_t i = 0; i < Lane::operands; ++i) {
     if (!add_input(lowering, node, i, inputs)) return false;
   }
-  return emit<Lane>(lowering, node, std::move(inputs));
+  return emit<Lane>(lowering, node, inputs);
 }
 
 // add and sub: the third argument scales the second.
@@ -72,7 +72,7 @@ bool scaled(Lowering& lowering, const TracedNode& node) {
 inline bool reverse_sub(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   return is_one(node.inputs[2]) && add_input(lowering, node, 1, inputs) &&
-         add_input(lowering, node, 0, inputs) && emit<lanes::Sub>(lowering, node, std::move(inputs));
+         add_input(lowering, node, 0, inputs) && emit<lanes::Sub>(lowering, node, inputs);
 }
 
 inline bool clamp(Lowering& lowering, const TracedNode& node) {
@@ -82,9 +82,9 @@ inline bool clamp(Lowering& lowering, const TracedNode& node) {
   const bool has_max = !node.inputs[2].isNone();
   if (has_min && !add_input(lowering, node, 1, inputs)) return false;
   if (has_max && !add_input(lowering, node, 2, inputs)) return false;
-  if (has_min && has_max) return emit<lanes::Clamp>(lowering, node, std::move(inputs));
-  if (has_min) return emit<lanes::ClampMin>(lowering, node, std::move(inputs));
-  return has_max && emit<lanes::ClampMax>(lowering, node, std::move(inputs));
+  if (has_min && has_max) return emit<lanes::Clamp>(lowering, node, inputs);
+  if (has_min) return emit<lanes::ClampMin>(lowering, node, inputs);
+  return has_max && emit<lanes::ClampMax>(lowering, node, inputs);
 }
 
 inline bool gelu(Lowering& lowering, const TracedNode& node) {
@@ -100,9 +100,9 @@ inline bool power(Lowering& lowering, const TracedNode& node) {
   const auto exponent = number(node.inputs[1]);
   Inputs inputs;
   if (!exponent || !add_input(lowering, node, 0, inputs)) return false;
-  if (*exponent == 2) return emit<lanes::Square>(lowering, node, std::move(inputs));
-  if (*exponent == 0.5F) return emit<lanes::Sqrt>(lowering, node, std::move(inputs));
-  if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, std::move(inputs));
+  if (*exponent == 2) return emit<lanes::Square>(lowering, node, inputs);
+  if (*exponent == 0.5F) return emit<lanes::Sqrt>(lowering, node, inputs);
+  if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, inputs);
   return false;
 }
 

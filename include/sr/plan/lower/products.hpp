@@ -156,7 +156,7 @@ inline bool addmm(Lowering& lowering, const TracedNode& node) {
 }
 
 // Both sides have batches, which broadcast.
-inline bool batched(Lowering& lowering, Operand a, Operand b, const Operand& out) {
+inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Operand& out) {
   if (lowering.exact() || !all_float({&a, &b, &out}) || out.rank() < 2) return false;
   Matrices matrices{.a = {}, .b = {}, .out = out, .m = a.size(-2), .n = b.size(-1), .k = a.size(-1)};
   if (matrices.k == 0 || out.size(-2) != matrices.m || out.size(-1) != matrices.n) return false;
