@@ -32,7 +32,7 @@ class BlockRunner {
       for (; step < info_->nodes.size(); ++step) run_node(step);
     } catch (c10::Error& error) {
       abandon();
-      if (step < info_->nodes.size()) add_place(error, step);
+      if (step < info_->nodes.size()) detail::add_place(error, *info_->nodes[step].node);
       throw;
     } catch (...) {
       abandon();
@@ -100,12 +100,6 @@ class BlockRunner {
     for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
     finish();
     arena_.interrupt();
-  }
-
-  // prim::RaiseException is the model's own message and stays bare.
-  void add_place(c10::Error& error, std::size_t step) const {
-    const torch::jit::Node& node = *info_->nodes[step].node;
-    if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + detail::place_of(node));
   }
 
   const BlockInfo* info_;

@@ -1,8 +1,9 @@
-// Whose bytes a value holds: the addresses that tell storages and containers apart.
+// Whose bytes a value holds: the addresses that tell storages and containers apart, and the tensors in it.
 #pragma once
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -36,6 +37,37 @@ inline void add_identities(const c10::IValue& value, std::unordered_set<const vo
   for (const c10::IValue& part : parts) {
     if (const void* identity = identity_of(part)) known.insert(identity);
   }
+}
+
+// Each tensor that is defined, depth first; of a dictionary the key before its value.
+template <class Visit>
+void each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isList()) {
+    if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return;
+    for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) {
+      each_tensor(entry.key(), visit);
+      each_tensor(entry.value(), visit);
+    }
+  }
+}
+
+// Of that type, which may have names.
+inline c10::IValue tuple_of(const c10::TypePtr& type, std::vector<c10::IValue> elements) {
+  const auto tuple = type->expect<c10::TupleType>();
+  return tuple->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), tuple)
+                       : c10::ivalue::Tuple::create(std::move(elements));
+}
+
+// What a call returns that has these results.
+inline c10::IValue join_results(std::vector<c10::IValue> results) {
+  if (results.size() == 1) return std::move(results[0]);
+  return results.empty() ? c10::IValue() : c10::IValue(c10::ivalue::Tuple::create(std::move(results)));
 }
 
 // Copies of the folded constants in one result. The interpreter makes such values anew in every call; here
@@ -82,9 +114,7 @@ class FreshCopies {
       changed |= !elements.back().is(element);
     }
     if (!changed) return value;
-    const auto type = value.type()->expect<c10::TupleType>();
-    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
-                        : c10::ivalue::Tuple::create(std::move(elements));
+    return tuple_of(value.type(), std::move(elements));
   }
 
   // Containers made in the call keep their identity; folded ones are copied once.

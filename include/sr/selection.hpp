@@ -36,6 +36,11 @@ inline std::string place_of(const torch::jit::Node& node) {
   return place;
 }
 
+// Says where an operator threw. prim::RaiseException is the model's own message and stays bare.
+inline void add_place(c10::Error& error, const torch::jit::Node& node) {
+  if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + place_of(node));
+}
+
 inline bool outputs_are_tensors(const torch::jit::Node& node) {
   const auto outputs = node.outputs();
   return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [](const torch::jit::Value* output) {

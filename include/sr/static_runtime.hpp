@@ -141,14 +141,12 @@ class StaticRuntime {
     // One value for each argument of the schema.
     c10::IValue replay_or_run(std::span<c10::IValue> args, bool record) {
       if (plan::Plan* plan = replayer.find(args)) {
-        try {
-          return replayer.run(*plan, args);
-        } catch (const plan::PlanFailed& failure) {
-          replayer.failed(*plan, failure);
-        } catch (const PlanError& wrong) {
-          replayer.failed(*plan, plan::PlanFailed(wrong.msg()));
-          throw;
-        }
+        c10::IValue result;
+        const auto replay = [&] {
+          result = replayer.run(*plan, args);
+          return true;
+        };
+        if (replayer.attempt(*plan, replay)) return result;
       } else if (record || replayer.should_record(args)) {
         bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -190,14 +188,10 @@ class StaticRuntime {
     bool call_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
       const Entered entered(*this);
       if (!kReplays || !replayer.enabled() || args.size() != content->schema.arguments().size()) return false;
-      plan::Plan* plan = replayer.find({args.data(), args.size()});
-      if (plan == nullptr) return false;
-      try {
-        return replayer.run_into(*plan, outputs);
-      } catch (const plan::PlanFailed& failure) {
-        replayer.failed(*plan, failure);
-        return false;
-      }
+      const std::span<const c10::IValue> values(args.data(), args.size());
+      plan::Plan* plan = replayer.find(values);
+      return plan != nullptr &&
+             replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs); });
     }
 
     // Releases what the call still holds, whether or not its results could be handed over.
@@ -215,7 +209,7 @@ class StaticRuntime {
       if (count == 1) return top.take_output(0);
       std::vector<c10::IValue> all;
       for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
-      return count == 0 ? c10::IValue() : c10::ivalue::Tuple::create(std::move(all));
+      return detail::join_results(std::move(all));
     }
 
     c10::TypePtr result_type() const {

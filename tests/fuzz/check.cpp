@@ -16,15 +16,6 @@ namespace sr::fuzz {
 
 namespace {
 
-// As the oracle does; not linked from there because that file needs Catch2.
-c10::IValue interpret(torch::jit::Module& module, const test::InputSet& inputs) {
-  const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
-  torch::jit::getProfilingMode() = false;
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::NoGradGuard no_grad;
-  return module.forward(inputs);
-}
-
 const Configuration& configuration_of(const std::string& name) {
   for (const Configuration& configuration : configurations()) {
     if (configuration.name == name) return configuration;
@@ -77,7 +68,7 @@ class Check {
     for (std::size_t i = 0; i < program_.runs.size(); ++i) {
       inputs_.push_back(make_inputs(program_, i));
       expected_.push_back(
-          run(inputs_[i], [&](std::vector<c10::IValue> args) { return interpret(*reference_, args); }));
+          run(inputs_[i], [&](std::vector<c10::IValue> args) { return test::interpret(*reference_, args); }));
       expected_.back().weights = weights;
       if (program_.writes_attributes) detach_from_weights(expected_.back());
       // A shape that is meant not to fit says nothing about the program.
@@ -200,7 +191,9 @@ class Check {
     if (std::find(options_.ignored.begin(), options_.ignored.end(), kind) != options_.ignored.end())
       return count(verdict_.ignored);
     if (tolerant && (kind == "values" || kind == "input values")) {
-      const auto reference = [&](std::vector<c10::IValue> args) { return interpret(*reference_, args); };
+      const auto reference = [&](std::vector<c10::IValue> args) {
+        return test::interpret(*reference_, args);
+      };
       if (program_.writes_attributes || within_noise(inputs_[i], expected_[i], actual, reference))
         return count(verdict_.within_noise);
     }

@@ -4,7 +4,6 @@
 #include <map>
 
 #include <c10/util/Exception.h>
-#include <torch/csrc/jit/runtime/jit_exception.h>
 
 #include "fuzz/random.hpp"
 
@@ -26,40 +25,11 @@ Warnings& warnings() {
 }  // namespace
 
 Outcome run(const test::InputSet& inputs, const std::function<c10::IValue(std::vector<c10::IValue>)>& call) {
-  Outcome outcome;
-  outcome.inputs = test::copy_inputs(inputs);
   const c10::WarningUtils::WarningHandlerGuard here(&warnings());
   warnings().last.clear();
-  try {
-    outcome.result = call(outcome.inputs);
-  } catch (const torch::jit::JITException& error) {
-    outcome.threw = outcome.is_jit_exception = true;
-    outcome.message = error.what();
-  } catch (const c10::Error& error) {
-    outcome.threw = true;
-    outcome.message = error.msg();
-  } catch (const std::exception& error) {
-    outcome.threw = true;
-    outcome.message = error.what();
-  }
+  Outcome outcome{test::run(inputs, call)};
   outcome.warning = warnings().last;
   return outcome;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
-void each_tensor(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) each_tensor(entry.value(), visit);
-  }
 }
 
 std::vector<std::size_t> identities(const test::InputSet& inputs, const c10::IValue& result) {

@@ -6,25 +6,21 @@
 #include <vector>
 
 #include "support/oracle.hpp"
+#include "support/outcome.hpp"
 #include "support/values.hpp"
 
 namespace sr::fuzz {
 
-struct Outcome {
-  test::InputSet inputs;   // as they are afterwards
-  test::InputSet weights;  // that a result may share memory with
-  c10::IValue result;
-  bool threw = false, is_jit_exception = false;
-  std::string message;
-  std::string warning;  // the last one that was printed
+struct Outcome : test::Outcome {
+  test::InputSet weights = {};  // that a result may share memory with
+  std::string warning = {};     // the last one that was printed
 };
 
 Outcome run(const test::InputSet& inputs, const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
 
-std::string first_line(const std::string& text);
+using test::each_tensor;
+using test::first_line;
 
-// Each tensor, depth first.
-void each_tensor(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit);
 // Which tensors of inputs and result are one object.
 std::vector<std::size_t> identities(const test::InputSet& inputs, const c10::IValue& result);
 // Tolerances for a result: `rtol` of its largest number is nothing.

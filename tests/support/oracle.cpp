@@ -5,52 +5,17 @@
 #include <memory>
 #include <utility>
 
-#include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/csrc/jit/runtime/jit_exception.h>
-
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/guard_pages.hpp"
 #include "support/ir.hpp"
+#include "support/outcome.hpp"
 #include "support/values.hpp"
 
 namespace sr::test {
 
 namespace {
-
-// --- one run
-// ----------------------------------------------------------------------------------------------------
-
-struct Outcome {
-  InputSet inputs;  // as they are afterwards
-  c10::IValue result;
-  bool threw = false;
-  bool is_jit_exception = false;
-  std::string message;
-};
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
-Outcome run(const InputSet& inputs, const std::function<c10::IValue(std::vector<c10::IValue>)>& call) {
-  Outcome outcome;
-  outcome.inputs = copy_inputs(inputs);
-  try {
-    outcome.result = call(outcome.inputs);
-  } catch (const torch::jit::JITException& error) {
-    outcome.threw = outcome.is_jit_exception = true;
-    outcome.message = error.what();
-  } catch (const c10::Error& error) {
-    outcome.threw = true;
-    outcome.message = error.msg();
-  } catch (const std::exception& error) {
-    outcome.threw = true;
-    outcome.message = error.what();
-  }
-  return outcome;
-}
 
 std::string compare_outcomes(const Outcome& expected, const Outcome& actual, const OracleOptions& options,
                              bool keeps_outputs) {
@@ -209,14 +174,6 @@ std::string check_configuration(const Configuration& configuration, const torch:
 }
 
 }  // namespace
-
-c10::IValue interpret(torch::jit::Module& module, const InputSet& inputs) {
-  const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
-  torch::jit::getProfilingMode() = false;
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::NoGradGuard no_grad;
-  return module.forward(inputs);
-}
 
 void check_model(const torch::jit::Module& module, const std::vector<InputSet>& runs,
                  const OracleOptions& options) {

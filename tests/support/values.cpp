@@ -18,19 +18,6 @@ namespace {
 // --- walking values
 // ---------------------------------------------------------------------------------------------
 
-template <class Visit>
-void each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) each_tensor(entry.value(), visit);
-  }
-}
-
 using Copies = std::map<const c10::StorageImpl*, c10::Storage>;
 
 at::Tensor copy_tensor(const at::Tensor& tensor, Copies& copies) {

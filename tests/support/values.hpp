@@ -9,6 +9,20 @@
 
 namespace sr::test {
 
+// Each tensor, defined or not, depth first.
+template <class Visit>
+void each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) each_tensor(entry.value(), visit);
+  }
+}
+
 // Where two values differ first, empty: nowhere. `path` is what the message calls them.
 std::string compare_values(const c10::IValue& expected, const c10::IValue& actual,
                            const OracleOptions& options, const std::string& path);

@@ -153,21 +153,14 @@ class IteratorMaker {
   // While an iterator is built it may convert operands, so their bytes must be there: zeros, given back
   // after.
   static at::Tensor make(const Operand& operand, bool zeros) {
-    std::int64_t extent = operand.count() == 0 ? 0 : 1;
-    for (std::size_t d = 0; extent != 0 && d < operand.rank(); ++d) {
-      extent += (operand.sizes[d] - 1) * operand.strides[d];
-    }
-    const std::size_t bytes = static_cast<std::size_t>(extent) * c10::elementSize(operand.dtype);
+    const std::size_t bytes = extent_of(operand.sizes, operand.strides) * c10::elementSize(operand.dtype);
     at::DataPtr data = memory::borrow(nullptr);
     if (zeros && bytes != 0) {
       void* const block = std::calloc(bytes, 1);  // NOLINT(cppcoreguidelines-no-malloc)
       if (block == nullptr) throw std::bad_alloc();
       data = {block, block, &detail::free_small, at::Device(at::kCPU)};
     }
-    auto storage =
-        c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes, std::move(data),
-                                              c10::GetCPUAllocator(), /*resizable=*/true);
-    return tensor_on(c10::Storage(std::move(storage)), operand.dtype, operand.sizes, operand.strides, 0);
+    return tensor_over(std::move(data), operand.dtype, operand.sizes, operand.strides);
   }
 
   static c10::StorageImpl* storage_of(const at::TensorBase& tensor) {

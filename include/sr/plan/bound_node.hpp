@@ -9,6 +9,7 @@
 
 #include <ATen/Functions.h>
 
+#include <sr/identity.hpp>
 #include <sr/memory/borrowed.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/plan/fresh_tensor.hpp>
@@ -33,9 +34,7 @@ class Wrappers {
       std::vector<c10::IValue> elements;
       for (const c10::IValue& element : value.toTupleRef().elements())
         elements.push_back(wrap(element, touched));
-      const auto type = value.type()->expect<c10::TupleType>();
-      return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
-                          : c10::ivalue::Tuple::create(std::move(elements));
+      return sr::detail::tuple_of(value.type(), std::move(elements));
     }
     if (value.isList()) {
       c10::impl::GenericList list(value.toList().elementType());
@@ -55,15 +54,9 @@ class Wrappers {
     const Operand operand = lowering_->operand(tensor);
     touched.push_back(operand.storage);
     if (lowering_->is_constant(operand)) return tensor;
-    std::int64_t extent = operand.count() == 0 ? 0 : 1;
-    for (std::size_t d = 0; extent != 0 && d < operand.rank(); ++d)
-      extent += (operand.sizes[d] - 1) * operand.strides[d];
-    auto storage = c10::make_intrusive<c10::StorageImpl>(
-        c10::StorageImpl::use_byte_size_t(),
-        static_cast<std::size_t>(extent) * c10::elementSize(operand.dtype), memory::borrow(nullptr),
-        c10::GetCPUAllocator(), /*resizable=*/true);
-    bound_.push_back({storage.get(), lowering_->address(operand)});
-    return tensor_on(c10::Storage(std::move(storage)), operand.dtype, operand.sizes, operand.strides, 0);
+    at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, operand.sizes, operand.strides);
+    bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
+    return wrapper;
   }
 
   void bind(std::byte* const* bases) const {
@@ -161,6 +154,8 @@ struct InterpretedNode final : BoundNode {
       step->shared = blocks;
     }
     for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
+      // The frame that blocks run on holds the constants.
+      if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
       step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
     }
     for (std::size_t i = 0; i < traced.captured.size(); ++i) {
@@ -203,6 +198,10 @@ struct InterpretedNode final : BoundNode {
     inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
   }
 
+  static bool is_constant(const ProcessedNode& node, std::size_t input) {
+    return std::ranges::find(node.dynamic_inputs, input) == node.dynamic_inputs.end();
+  }
+
   // Foreign code may keep what it is given.
   static c10::IValue copy_of(const c10::IValue& value) {
     if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
@@ -214,7 +213,6 @@ struct InterpretedNode final : BoundNode {
     Frame& on = shared != nullptr ? *shared : frame;
     const Clear clear{*this, on};
     for (const Input& input : inputs_) {
-      if (input.slot < first_free_) continue;
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
       on.values[input.slot] = copies_inputs ? copy_of(value) : value;
     }
@@ -250,9 +248,7 @@ struct InterpretedNode final : BoundNode {
     Frame& frame;
     ~Clear() {
       frame.stack.clear();
-      for (const Input& input : node.inputs_) {
-        if (input.slot >= node.first_free_) frame.values[input.slot] = c10::IValue();
-      }
+      for (const Input& input : node.inputs_) frame.values[input.slot] = c10::IValue();
       for (std::uint32_t i = 0; i < node.node.output_count; ++i) {
         frame.values[node.node.first_output + i] = c10::IValue();
       }
@@ -260,9 +256,6 @@ struct InterpretedNode final : BoundNode {
   };
 
   std::vector<Input> inputs_;
-
- public:
-  Slot first_free_ = 0;  // slots below hold the module's constants
 };
 
 }  // namespace sr::plan

@@ -70,6 +70,12 @@ inline bool asks_the_world(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
+// Does something a replay would not repeat.
+inline bool has_effect(c10::Symbol kind) {
+  return kind == c10::prim::Print || kind == c10::aten::warn || kind == c10::prim::SetAttr ||
+         asks_the_world(kind);
+}
+
 }  // namespace detail
 
 struct OperatorFacts {
@@ -86,8 +92,7 @@ inline OperatorFacts facts_of(const ProcessedNode& processed) {
   const torch::jit::Node& node = *processed.node;
   OperatorFacts facts;
   const c10::Symbol kind = node.kind();
-  facts.has_effect = kind == c10::prim::Print || kind == c10::aten::warn || kind == c10::prim::SetAttr ||
-                     detail::asks_the_world(kind);
+  facts.has_effect = detail::has_effect(kind);
   const c10::FunctionSchema* schema = node.maybeSchema();
   const auto handle = schema != nullptr && !kind.is_prim()
                           ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
@@ -132,9 +137,7 @@ inline bool body_is_pure(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     if ((schema != nullptr && schema->is_mutable()) || node->isNondeterministic() ||
-        node->kind() == c10::prim::Print || node->kind() == c10::aten::warn ||
-        node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::fork ||
-        detail::asks_the_world(node->kind())) {
+        node->kind() == c10::prim::fork || detail::has_effect(node->kind())) {
       return false;
     }
     for (const torch::jit::Block* inner : node->blocks()) {

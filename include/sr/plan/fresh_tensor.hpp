@@ -51,4 +51,23 @@ inline at::Tensor tensor_on(c10::Storage storage, at::ScalarType dtype, at::IntA
   return tensor;
 }
 
+// Elements from the first to one past the last.
+inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
+  std::int64_t extent = 1;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    extent += (sizes[d] - 1) * strides[d];
+  }
+  return static_cast<std::size_t>(extent);
+}
+
+// On bytes of somebody else's, which reach as far as its elements do.
+inline at::Tensor tensor_over(at::DataPtr data, at::ScalarType dtype, at::IntArrayRef sizes,
+                              at::IntArrayRef strides) {
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), extent_of(sizes, strides) * c10::elementSize(dtype),
+      std::move(data), c10::GetCPUAllocator(), /*resizable=*/true);
+  return tensor_on(c10::Storage(std::move(storage)), dtype, sizes, strides, 0);
+}
+
 }  // namespace sr::plan

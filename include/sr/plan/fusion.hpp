@@ -3,9 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
-#include <unordered_map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -128,12 +129,10 @@ class Fusion {
     }
   }
 
-  using Key = std::uint64_t;
+  // What one pass over the iteration space reads or makes.
+  using Key = std::tuple<StorageId, std::int64_t, Dims>;
   Key key(const Operand& operand) const {
-    std::uint64_t hash = operand.storage * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(operand.offset);
-    for (const std::int64_t stride : iteration_strides(operand))
-      hash = hash * 0xFF51AFD7ED558CCDULL + static_cast<std::uint64_t>(stride);
-    return hash;
+    return {operand.storage, operand.offset, iteration_strides(operand)};
   }
 
   std::uint32_t take_slot() {
@@ -230,18 +229,16 @@ class Fusion {
   Operand spread(const Operand& operand) {
     const Dims strides = broadcast_strides(operand, group_->sizes);
     at::Tensor all = at::empty({static_cast<std::int64_t>(step_->count)}, at::kFloat);
-    float* out = all.mutable_data_ptr<float>();
-    const float* in = lowering_.constant_data(operand);
-    Dims index(order_.size(), 0);
-    for (std::size_t i = 0; i < step_->count; ++i) {
-      std::int64_t at = 0;
-      for (std::size_t d = 0; d < order_.size(); ++d) at += index[d] * strides[order_[d]];
-      out[i] = in[at];
-      for (std::size_t d = order_.size(); d-- > 0;) {
-        if (++index[d] < group_->sizes[order_[d]]) break;
-        index[d] = 0;
-      }
+    kernels::StridedCopy shape;
+    shape.width = sizeof(float);
+    auto left = static_cast<std::int64_t>(step_->count);
+    for (const std::size_t d : order_) {
+      left /= group_->sizes[d];
+      shape.sizes[shape.rank] = group_->sizes[d];
+      shape.in_strides[shape.rank] = strides[d];
+      shape.out_strides[shape.rank++] = left;
     }
+    step_->copy(shape, lowering_.constant_data(operand), all.mutable_data_ptr<float>());
     return lowering_.literal({static_cast<std::int64_t>(step_->count)}, std::move(all));
   }
 
@@ -253,7 +250,7 @@ class Fusion {
   std::unique_ptr<FusedStep> step_;
   std::vector<std::size_t> order_;                // dimensions, outermost first, without those of size 1
   std::vector<std::vector<std::size_t>> merged_;  // dimensions of the iteration space
-  std::unordered_map<Key, std::uint32_t> reads_left_, slot_of_;
+  std::map<Key, std::uint32_t> reads_left_, slot_of_;
   std::vector<std::uint32_t> free_slots_;
   std::size_t slots_ = 0;
 };

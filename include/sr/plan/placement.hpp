@@ -11,11 +11,42 @@
 #include <ATen/TensorUtils.h>
 #include <ATen/WrapDimUtils.h>
 
+#include <sr/identity.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/plan/operand.hpp>
 #include <sr/plan/trace.hpp>
 
 namespace sr::plan {
+
+// One tensor that `cat` or `stack` joins, and where it goes.
+struct JoinedPart {
+  at::Tensor tensor;
+  std::int64_t offset = 0;  // elements from the joined tensor's first
+  Dims strides;             // of its elements there
+};
+
+// Of a node with the inputs (tensors, dim), or the tensors one by one and dim; `strides`: of the joined
+// tensor.
+inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10::IntArrayRef strides) {
+  const auto rank = static_cast<std::int64_t>(strides.size());
+  const std::int64_t dim = at::maybe_wrap_dim(node.inputs.back().toInt(), rank);
+  std::vector<JoinedPart> parts;
+  std::int64_t at = 0;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (!stacks && tensor.dim() == 1 && tensor.numel() == 0 && rank != 1)
+      return;  // the one other shape cat takes
+    Dims there(strides.begin(), strides.end());
+    if (stacks) there.erase(there.begin() + dim);
+    parts.push_back({tensor, at * strides[static_cast<std::size_t>(dim)], std::move(there)});
+    at += stacks ? 1 : tensor.size(dim);
+  };
+  if (node.inputs[0].isList()) {
+    for (const c10::IValue& element : node.inputs[0].toListRef()) add(element.toTensor());
+  } else {
+    for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) add(node.inputs[i].toTensor());
+  }
+  return parts;
+}
 
 // By storage of the value: the part of the joined tensor that is to hold it, shaped as the value's maker
 // shapes it.
@@ -46,51 +77,29 @@ class PlacementSearch {
 
  private:
   void count(const c10::IValue& value) {
-    if (value.isTensor()) {
-      if (value.toTensor().defined()) ++readers_[trace_.tensors[trace_.id_of(value.toTensor())].storage];
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) count(element);
-    } else if (value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
-      for (const c10::IValue& element : value.toListRef()) count(element);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict()) {
-        count(entry.key());
-        count(entry.value());
-      }
-    }
+    sr::detail::each_tensor(
+        value, [&](const at::Tensor& tensor) { ++readers_[trace_.tensors[trace_.id_of(tensor)].storage]; });
   }
 
   void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
     const at::Tensor& joined = node.outputs[0].toTensor();
     const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
     if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
-    std::vector<at::Tensor> parts;
-    if (node.inputs[0].isList()) {
-      for (const c10::IValue& element : node.inputs[0].toListRef()) parts.push_back(element.toTensor());
-    } else {
-      for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) parts.push_back(node.inputs[i].toTensor());
-    }
+    const std::vector<JoinedPart> parts = parts_of(node, stacks, joined.strides());
     // Nothing is placed in what no kernel of ours joins.
     const bool ours = joined.dim() <= static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) &&
-                      std::all_of(parts.begin(), parts.end(), [&](const at::Tensor& part) {
-                        return part.scalar_type() == joined.scalar_type();
+                      std::all_of(parts.begin(), parts.end(), [&](const JoinedPart& part) {
+                        return part.tensor.scalar_type() == joined.scalar_type();
                       });
     if (!ours) return;
-    const std::int64_t dim = at::maybe_wrap_dim(node.inputs.back().toInt(), joined.dim());
-    std::int64_t at = 0;
-    for (const at::Tensor& part : parts) {
-      const bool skipped = !stacks && part.dim() == 1 && part.numel() == 0 && joined.dim() != 1;
-      if (skipped) continue;
-      Dims strides(joined.strides().begin(), joined.strides().end());
-      const std::int64_t offset = joined.storage_offset() + at * joined.stride(dim);
-      if (stacks) strides.erase(strides.begin() + dim);
-      at += stacks ? 1 : part.size(dim);
-      if (const auto sizes = made_as(part)) {
-        if (const auto placed = at::detail::computeStride(part.sizes(), strides, *sizes)) {
-          placements[trace_.tensors[trace_.id_of(part)].storage] = {
-              target, offset, *sizes, Dims(placed->begin(), placed->end()), part.scalar_type()};
-        }
-      }
+    for (const JoinedPart& part : parts) {
+      const auto sizes = made_as(part.tensor);
+      if (!sizes) continue;
+      const auto placed = at::detail::computeStride(part.tensor.sizes(), part.strides, *sizes);
+      if (!placed) continue;
+      placements[trace_.tensors[trace_.id_of(part.tensor)].storage] = {
+          target, joined.storage_offset() + part.offset, *sizes, Dims(placed->begin(), placed->end()),
+          part.tensor.scalar_type()};
     }
   }
 

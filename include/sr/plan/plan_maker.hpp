@@ -67,12 +67,8 @@ class PlanMaker {
       }
     }
     InterpretedNode::emit(lowering_, node, blocks_);
-    if (!node.processed->sub_blocks.empty()) {
-      static_cast<InterpretedNode&>(*lowering_.payloads().back()).first_free_ =
-          static_cast<Slot>(content_.constants.size());
-    }
     ++plan_->interpreted;
-    may_fail_ |= node.role == Role::interpreted && !is_random(node);
+    may_fail_ |= node.role == Role::interpreted && !node.is_random;
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -110,8 +106,6 @@ class PlanMaker {
     const auto known = table.find(key);
     return known != table.end() && known->second(lowering_, node);
   }
-
-  static bool is_random(const TracedNode& node) { return facts_of(*node.processed).is_random; }
 
   // --- results ---
 
@@ -248,10 +242,7 @@ class PlanMaker {
   void measure_leaves() {
     for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
       const at::Tensor& tensor = trace_.tensor(leaf);
-      std::int64_t extent = tensor.numel() == 0 ? 0 : 1;
-      for (std::int64_t d = 0; extent != 0 && d < tensor.dim(); ++d)
-        extent += (tensor.size(d) - 1) * tensor.stride(d);
-      plan_->leaf_bytes.push_back(static_cast<std::size_t>(extent) * tensor.element_size());
+      plan_->leaf_bytes.push_back(extent_of(tensor.sizes(), tensor.strides()) * tensor.element_size());
     }
   }
 

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <sr/identity.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/plan/classify.hpp>
+#include <sr/plan/loop_condition.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/trace.hpp>
 #include <sr/selection.hpp>
@@ -50,25 +52,14 @@ class Recorder {
   // --- arguments ---
 
   void add_leaves(const c10::IValue& value) {
-    if (value.isTensor()) {
-      const at::Tensor& tensor = value.toTensor();
+    sr::detail::add_identities(value, trace_.callers);
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       const auto known = storages_.find(sr::detail::storage_of(tensor));
       if (known != storages_.end() && trace_.refusal.empty()) {
         trace_.refusal = "Two arguments of the recorded call share memory.";
       }
       add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace_.leaf_count++}));
-    } else if (value.isList()) {
-      trace_.callers.insert(value.internalToPointer());
-      for (const c10::IValue& element : value.toListRef()) add_leaves(element);
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) add_leaves(element);
-    } else if (value.isGenericDict()) {
-      trace_.callers.insert(value.internalToPointer());
-      for (const auto& entry : value.toGenericDict()) {
-        add_leaves(entry.key());
-        add_leaves(entry.value());
-      }
-    }
+    });
   }
 
   StorageId add_storage(const at::Tensor& tensor, TracedStorage storage) {
@@ -91,11 +82,9 @@ class Recorder {
     return trace_.ids.count(tensor.unsafeGetTensorImpl()) != 0;
   }
 
-  // A tensor nobody made: it comes from a constant or an attribute.
+  // Tensors nobody made: they come from a constant or an attribute.
   void meet(const c10::IValue& value) {
-    if (value.isTensor()) {
-      const at::Tensor& tensor = value.toTensor();
-      if (!tensor.defined()) return;
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       const auto known = storages_.find(sr::detail::storage_of(tensor));
       if (known != storages_.end() && trace_.storages[known->second].home == Home::input &&
           trace_.refusal.empty()) {
@@ -104,29 +93,7 @@ class Recorder {
       if (is_known(tensor)) return;
       add_tensor(tensor,
                  known != storages_.end() ? known->second : add_storage(tensor, {.home = Home::weight}));
-    } else if (value.isTensorList() || (value.isList() && !value.isIntList() && !value.isDoubleList())) {
-      for (const c10::IValue& element : value.toListRef()) meet(element);
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) meet(element);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict()) meet(entry.value());
-    }
-  }
-
-  template <class Visit>
-  static void each_tensor(const c10::IValue& value, const Visit& visit) {
-    if (value.isTensor()) {
-      if (value.toTensor().defined()) visit(value.toTensor());
-    } else if (value.isTensorList() || (value.isList() && !value.isIntList() && !value.isDoubleList())) {
-      for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict()) {
-        each_tensor(entry.key(), visit);
-        each_tensor(entry.value(), visit);
-      }
-    }
+    });
   }
 
   ValueId dynamic_id(const c10::IValue& value, Slot slot) const {
@@ -171,9 +138,7 @@ class Recorder {
         node.function(view);
       }
     } catch (c10::Error& error) {
-      if (node.node->kind() != c10::prim::RaiseException) {
-        error.add_context("while sr ran " + sr::detail::place_of(*node.node));
-      }
+      sr::detail::add_place(error, *node.node);
       throw;
     }
     for (const std::uint32_t block : node.sub_blocks) opaque_blocks_.insert(block);
@@ -198,7 +163,8 @@ class Recorder {
   bool run_loop(const ProcessedNode& node) {
     const std::uint32_t body = node.sub_blocks[0];
     if (dynamic_[node.inputs[0]] != kNone || dynamic_[node.inputs[1]] != kNone ||
-        opaque_blocks_.count(body) != 0 || !condition_is_static(node)) {
+        opaque_blocks_.count(body) != 0 ||
+        !condition_is_static(*node.node, [&](const torch::jit::Value* value) { return is_static(value); })) {
       return false;
     }
     const std::int64_t most = frame_->values[node.inputs[0]].toInt();
@@ -234,49 +200,7 @@ class Recorder {
     return true;
   }
 
-  // Whether the condition a body computes is a function of static values, seen before the loop is entered:
-  // once in the record, it can not be taken out again.
-  bool condition_is_static(const ProcessedNode& node) const {
-    const torch::jit::Block* body = node.node->blocks().at(0);
-    std::vector<const torch::jit::Value*> open{body->outputs()[0]};
-    std::unordered_set<const torch::jit::Value*> seen;
-    while (!open.empty()) {
-      const torch::jit::Value* value = open.back();
-      open.pop_back();
-      if (!seen.insert(value).second) continue;
-      const torch::jit::Node* maker = value->node();
-      if (maker->kind() == c10::prim::Constant) continue;
-      if (maker == body->param_node()) {
-        if (value->offset() == 0) continue;  // the iteration
-        open.push_back(body->outputs()[value->offset()]);
-        open.push_back(node.node->input(value->offset() + 1));
-        continue;
-      }
-      if (maker->owningBlock() != body) {
-        if (!inside(maker, body) && is_static_outside(value)) continue;
-        return false;
-      }
-      if (!maker->blocks().empty()) return false;
-      const bool metadata = detail::reads_metadata_only(maker->kind());
-      for (const torch::jit::Value* input : maker->inputs()) {
-        if (sr::detail::may_hold_tensor(input->type())) {
-          if (!metadata) return false;
-          continue;
-        }
-        open.push_back(input);
-      }
-    }
-    return true;
-  }
-
-  static bool inside(const torch::jit::Node* node, const torch::jit::Block* block) {
-    for (; node != nullptr; node = node->owningBlock()->owningNode()) {
-      if (node->owningBlock() == block) return true;
-    }
-    return false;
-  }
-
-  bool is_static_outside(const torch::jit::Value* value) const {
+  bool is_static(const torch::jit::Value* value) const {
     const auto known = content_->slots.find(value);
     return known != content_->slots.end() && dynamic_[known->second] == kNone;
   }
@@ -324,6 +248,7 @@ class Recorder {
       if (facts.changes_container)
         return refuse(*node.node, "changes a container by a value that depends on data.");
       traced.foreign = facts.foreign;
+      traced.is_random = facts.is_random;
       return add_interpreted(node, std::move(traced));
     }
     take_outputs(node, facts, std::move(traced));
@@ -340,7 +265,7 @@ class Recorder {
     bool reads_tensor = false;
     bool reads_call = false;  // a tensor that is not the same in every call
     for (const c10::IValue& input : traced.inputs) {
-      each_tensor(input, [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
         reads_tensor = true;
         const Home home = trace_.storage_of(trace_.id_of(tensor)).home;
         reads_call |= home != Home::weight && home != Home::literal;
@@ -351,7 +276,7 @@ class Recorder {
       const c10::IValue& value = frame_->values[node.first_output + i];
       bool has_new = false;
       bool has_tensor = false;
-      each_tensor(value, [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
         has_tensor = true;
         has_new |= !is_known(tensor);
       });
@@ -405,7 +330,7 @@ class Recorder {
     std::size_t shared = 0, fresh = 0;
     std::unordered_set<StorageId> sources;
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
         if (is_known(tensor)) return;
         if (!detail::is_replayable(tensor.unsafeGetTensorImpl())) {
           refuse(*node.node, "makes a tensor whose elements are not what its bytes say.");
@@ -426,7 +351,7 @@ class Recorder {
     }
     if (!detail::shapes_like_second(node.node->kind())) {
       for (const c10::IValue& input : traced.inputs) {
-        each_tensor(input, [&](const at::Tensor& tensor) {
+        sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
           if (sources.count(trace_.tensors[trace_.id_of(tensor)].storage) == 0) {
             refuse(*node.node, "makes a view that another tensor decides about.");
           }
@@ -434,7 +359,7 @@ class Recorder {
       }
     }
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
         if (!is_known(tensor)) add_tensor(tensor, storages_.at(sr::detail::storage_of(tensor)));
       });
     }
@@ -453,7 +378,7 @@ class Recorder {
   void add_outputs(const ProcessedNode& node, Home home, StorageId first_new) {
     const auto producer = static_cast<std::uint32_t>(trace_.nodes.size());
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
         if (is_known(tensor)) return;
         const auto known = storages_.find(sr::detail::storage_of(tensor));
         if (known != storages_.end() && (known->second >= first_new || home == Home::literal)) {
@@ -496,7 +421,7 @@ class Recorder {
         continue;
       }
       bool has_tensor = false;
-      each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
+      sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
       if (has_tensor) return refuse(*node.node, "returns tensors in a container that data decide about.");
       dynamic_[slot] = trace_.value_count++;
       if (value.isList() || value.isGenericDict() || value.isTuple()) {

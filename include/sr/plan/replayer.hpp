@@ -2,10 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,27 +19,10 @@
 #include <sr/memory/arena.hpp>
 #include <sr/plan/check.hpp>
 #include <sr/plan/plan_maker.hpp>
+#include <sr/plan/sightings.hpp>
 #include <sr/report.hpp>
 
 namespace sr::plan {
-
-// Signatures met lately, by hash: how often, so that a plan is made when one comes back and not before.
-class Sightings {
- public:
-  // How often this one was met, this time included.
-  std::uint32_t count(std::uint64_t hash) {
-    Entry& entry = entries_[hash % entries_.size()];
-    if (entry.hash != hash) entry = {hash, 0};
-    return ++entry.times;
-  }
-
- private:
-  struct Entry {
-    std::uint64_t hash = 0;
-    std::uint32_t times = 0;
-  };
-  std::array<Entry, 256> entries_{};
-};
 
 // Belongs to one runtime, used by one thread at a time; the module must outlive it.
 template <memory::Planner Planner>
@@ -63,10 +44,9 @@ class Replayer {
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
   Plan* find(std::span<const c10::IValue> args) {
     if (last_ < entries_.size()) {
-      Entry& entry = *entries_[last_];
-      if (matches(args, entry.plan->signature, entry.plan->bases.data())) return use(last_);
-      if (entry.next < entries_.size() && entry.next != last_ && match(entry.next, args))
-        return use(entry.next);
+      if (match(last_, args)) return use(last_);
+      const std::size_t next = entries_[last_]->next;
+      if (next < entries_.size() && next != last_ && match(next, args)) return use(next);
     }
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (i != last_ && match(i, args)) {
@@ -98,7 +78,7 @@ class Replayer {
     // Not the plan's: the arenas of blocks that ran on it know its values.
     Machine<Planner, NoObserver> recording(*content_);
     Trace trace = Recorder(*content_, recording.frame).run(args);
-    c10::IValue result = join(trace.results);
+    c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
     std::unique_ptr<Plan> plan = make_plan(trace);
     if (plan->refusal.empty()) {
@@ -111,51 +91,39 @@ class Replayer {
     return fresh_copies(result);
   }
 
-  // Throws PlanFailed when this call is none for the plan after all, else what operators throw.
-  c10::IValue run(Plan& plan, std::span<const c10::IValue> args) {
-    const bool recycles = content_->options.manage_output_tensors;
-    if (recycles) {
-      plan.results.recycle(plan.bases.data());
-    } else {
-      plan.results.allocate(plan.bases.data());
+  // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
+  // path. Throws what operators throw, and PlanError when a checked replay was wrong.
+  template <class Replay>
+  bool attempt(Plan& plan, const Replay& replay) {
+    try {
+      return replay();
+    } catch (const PlanFailed& failure) {
+      if (!failure.keep_plan) give_up(plan, failure.why);
+      return false;
+    } catch (const PlanError& wrong) {
+      give_up(plan, wrong.msg());
+      throw;
     }
-    poison_in_debug_builds();
+  }
+
+  // Throws PlanFailed as steps do.
+  c10::IValue run(Plan& plan, std::span<const c10::IValue> args) {
+    plan.results.prepare(plan.bases.data());
     Context context{plan.bases.data(), &plan.values, &plan.tensors};
     const Finish finish{plan};
-    if (check_every_ != 0 && plan.replays % check_every_ == 0 && !plan.draws_random_numbers) {
-      run_checked(plan, context, args);
-    } else {
-      run_steps(plan, context);
-    }
-    c10::IValue result = plan.results.build(context, args, recycles);
+    execute(plan, context, args);
+    c10::IValue result = plan.results.build(context, args);
     return plan.results.returns_constants ? fresh_copies(result) : result;
   }
 
   // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
-  bool run_into(Plan& plan, c10::ArrayRef<at::Tensor> outputs) {
+  bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
     if (!plan.results.may_write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
     plan.results.write_into(outputs, plan.bases.data());
     Context context{plan.bases.data(), &plan.values, &plan.tensors};
     const Finish finish{plan};
-    run_steps(plan, context);
+    execute(plan, context, args);
     return true;
-  }
-
-  // After PlanFailed.
-  void failed(Plan& plan, const PlanFailed& failure) {
-    if (failure.keep_plan) return;
-    const std::uint64_t hash = hash_of(plan.signature);
-    const std::string why = failure.why;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i]->plan.get() == &plan) {
-        entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
-        break;
-      }
-    }
-    last_ = kNone;
-    for (auto& entry : entries_) entry->next = kNone;
-    --replayed_;
-    refuse(hash, why);
   }
 
   void trim() {
@@ -216,6 +184,24 @@ class Replayer {
     }
   };
 
+  void give_up(const Plan& plan, const std::string& why) {
+    const std::uint64_t hash = hash_of(plan.signature);
+    std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
+    last_ = kNone;
+    for (auto& entry : entries_) entry->next = kNone;
+    --replayed_;
+    refuse(hash, why);
+  }
+
+  void execute(Plan& plan, Context& context, std::span<const c10::IValue> args) {
+    poison_in_debug_builds();
+    if (check_every_ != 0 && plan.replays % check_every_ == 0 && !plan.draws_random_numbers) {
+      run_checked(plan, context, args);
+    } else {
+      run_steps(plan, context);
+    }
+  }
+
   bool match(std::size_t i, std::span<const c10::IValue> args) {
     Plan& plan = *entries_[i]->plan;
     return matches(args, plan.signature, plan.bases.data());
@@ -256,6 +242,7 @@ class Replayer {
       std::unique_ptr<Plan> plan =
           PlanMaker(*content_, trace, machine != nullptr ? &machine->frame : nullptr).make();
       plan->machine = std::move(machine);
+      plan->results.recycles = content_->options.manage_output_tensors;
       if (plan->refusal.empty()) lay_out(*plan);
       return plan;
     } catch (const std::exception& error) {
@@ -313,16 +300,14 @@ class Replayer {
     try {
       for (; step < plan.steps.size(); ++step) run_step(plan, step, context);
     } catch (c10::Error& error) {
-      const torch::jit::Node& node = *plan.nodes[plan.steps[step].node];
-      if (node.kind() != c10::prim::RaiseException)
-        error.add_context("while sr ran " + sr::detail::place_of(node));
-      end_hooks(plan);
+      sr::detail::add_place(error, *plan.nodes[plan.steps[step].node]);
+      end_hooks();
       throw;
     } catch (...) {
-      end_hooks(plan);
+      end_hooks();
       throw;
     }
-    end_hooks(plan);
+    end_hooks();
   }
 
   // Whoever reads what no step of this call has written reads NaN.
@@ -344,9 +329,9 @@ class Replayer {
         run_step(plan, step, context);
         if constexpr (kShared) check.after(step);
       }
-      end_hooks(plan);
+      end_hooks();
     } catch (...) {
-      end_hooks(plan);
+      end_hooks();
       throw;
     }
   }
@@ -356,7 +341,7 @@ class Replayer {
       for (const Step& step : plan.steps) step.run(*step.payload, context);
     } else {
       for (std::size_t step = 0; step < plan.steps.size(); ++step) run_step(plan, step, context);
-      end_hooks(plan);
+      end_hooks();
     }
   }
 
@@ -372,8 +357,7 @@ class Replayer {
     plan.steps[step].run(*plan.steps[step].payload, context);
   }
 
-  void end_hooks(Plan& plan) {
-    (void)plan;
+  void end_hooks() {
     if constexpr (!kShared) {
       if constexpr (requires { entries_[last_]->slab.end_run(); }) entries_[last_]->slab.end_run();
     }
@@ -386,11 +370,6 @@ class Replayer {
         literals.insert(sr::detail::identity_of(tensor.recorded));
     }
     return literals;
-  }
-
-  static c10::IValue join(std::vector<c10::IValue>& results) {
-    if (results.size() == 1) return results[0];
-    return results.empty() ? c10::IValue() : c10::ivalue::Tuple::create(results);
   }
 
   c10::IValue fresh_copies(const c10::IValue& result) const {

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,8 +11,9 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/identity.hpp>
 #include <sr/plan/fresh_tensor.hpp>
-#include <sr/plan/lowering.hpp>
+#include <sr/plan/operand.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/step.hpp>
 
@@ -71,56 +69,30 @@ class Results {
   std::vector<std::uint32_t>
       direct;  // tensors in depth-first order when each can be written where the caller says
 
-  // Fresh bytes for each storage of the results, and their addresses in the table of bases.
-  void allocate(std::byte** bases) {
-    storages_.resize(fresh.size());
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-      storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
-      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+  bool recycles = false;  // uses tensors of the last call again where nobody else holds them or their storage
+
+  // Bytes for each storage of the results, and their addresses in the table of bases.
+  void prepare(std::byte** bases) {
+    if (recycles) {
+      recycle(bases);
+    } else {
+      allocate(bases);
     }
   }
 
-  void set_base(std::size_t i, std::byte** bases, std::byte* address) const {
-    bases[fresh[i].storage] = address;
-    if (fresh[i].copy_of != nullptr && fresh[i].bytes != 0)
-      std::memcpy(address, fresh[i].copy_of, fresh[i].bytes);
-  }
-
-  // The same, on the tensors of the last call where nobody else holds them or their storage.
-  void recycle(std::byte** bases) {
-    storages_.resize(fresh.size());
-    kept_.resize(tensors.size());
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-      if (!is_free(i)) {
-        storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
-        for (std::size_t t = 0; t < tensors.size(); ++t) {
-          if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
-        }
-      }
-      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
-    }
-  }
-
-  // After the steps. Hands out what `allocate` or `recycle` made.
-  c10::IValue build(const Context& context, Arguments arguments, bool recycles) {
-    recycles_ = recycles;
+  // After the steps. Hands out what `prepare` made.
+  c10::IValue build(const Context& context, Arguments arguments) {
     if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
       return c10::IValue(make(0, context, arguments));
     }
     built_.assign(tensors.size(), at::Tensor());
     values_.assign(nodes.size(), c10::IValue());
     std::size_t at = 0;
-    c10::IValue result;
-    if (roots == 1) {
-      result = build_node(at, context, arguments);
-    } else {
-      std::vector<c10::IValue> all;
-      for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
-      result = roots == 0 ? c10::IValue() : c10::ivalue::Tuple::create(std::move(all));
-    }
+    std::vector<c10::IValue> all;
+    for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
     built_.clear();
     values_.clear();
-    return result;
+    return sr::detail::join_results(std::move(all));
   }
 
   // Whether these buffers of the caller can take the results as they are: one for each tensor, depth first,
@@ -183,14 +155,38 @@ class Results {
   }
 
   void release() noexcept {
-    if (!recycles_) storages_.clear();
-  }
-  void forget() noexcept {
-    storages_.clear();
-    kept_.clear();
+    if (!recycles) storages_.clear();
   }
 
  private:
+  void allocate(std::byte** bases) {
+    storages_.resize(fresh.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  void set_base(std::size_t i, std::byte** bases, std::byte* address) const {
+    bases[fresh[i].storage] = address;
+    if (fresh[i].copy_of != nullptr && fresh[i].bytes != 0)
+      std::memcpy(address, fresh[i].copy_of, fresh[i].bytes);
+  }
+
+  void recycle(std::byte** bases) {
+    storages_.resize(fresh.size());
+    kept_.resize(tensors.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      if (!is_free(i)) {
+        storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
+        }
+      }
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
   static bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
     return a < b + b_bytes && b < a + a_bytes;
   }
@@ -222,27 +218,11 @@ class Results {
     return keys;
   }
 
-  static void collect(const c10::IValue& value, std::vector<at::Tensor>& leaves) {
-    if (value.isTensor()) {
-      leaves.push_back(value.toTensor());
-    } else if (value.isList()) {
-      if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return;
-      for (const c10::IValue& element : value.toListRef()) collect(element, leaves);
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) collect(element, leaves);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict()) {
-        collect(entry.key(), leaves);
-        collect(entry.value(), leaves);
-      }
-    }
-  }
-
   at::Tensor argument(std::uint32_t leaf, Arguments arguments) const {
     std::vector<at::Tensor> leaves;
     for (const c10::IValue& value : arguments) {
       if (value.isTensor() && leaves.size() == leaf) return value.toTensor();
-      collect(value, leaves);
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { leaves.push_back(tensor); });
       if (leaves.size() > leaf) break;
     }
     return leaves.at(leaf);
@@ -252,12 +232,12 @@ class Results {
     const ResultTensor& wanted = tensors[t];
     switch (wanted.kind) {
       case ResultTensor::From::fresh:
-        if (recycles_ && kept_[t].defined()) return kept_[t];
+        if (recycles && kept_[t].defined()) return kept_[t];
         {
           at::Tensor tensor = tensor_on(
-              recycles_ || wanted.bytes == 0 ? storages_[wanted.from] : std::move(storages_[wanted.from]),
+              recycles || wanted.bytes == 0 ? storages_[wanted.from] : std::move(storages_[wanted.from]),
               wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
-          if (recycles_) kept_[t] = tensor;
+          if (recycles) kept_[t] = tensor;
           return tensor;
         }
       case ResultTensor::From::argument:
@@ -295,9 +275,7 @@ class Results {
         std::vector<c10::IValue> elements;
         for (std::uint32_t i = 0; i < node.children; ++i)
           elements.push_back(build_node(at, context, arguments));
-        const auto type = node.type->expect<c10::TupleType>();
-        values_[self] = type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
-                                     : c10::ivalue::Tuple::create(std::move(elements));
+        values_[self] = sr::detail::tuple_of(node.type, std::move(elements));
         return values_[self];
       }
       case ResultNode::Kind::list: {
@@ -322,7 +300,6 @@ class Results {
   std::vector<c10::Storage> storages_;
   std::vector<at::Tensor> kept_, built_;
   std::vector<c10::IValue> values_;
-  bool recycles_ = false;
 };
 
 }  // namespace sr::plan

@@ -52,6 +52,7 @@ enum class Role : std::uint8_t {
 struct TracedNode {
   const ProcessedNode* processed = nullptr;
   Role role = Role::compute;
+  bool is_random = false;
   bool foreign = false;                 // may keep its inputs or hand them out: gets copies
   std::vector<c10::IValue> inputs;      // as they were at this point (lists are copies)
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/WrapDimUtils.h>
-
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lowering.hpp>
 
@@ -99,62 +97,20 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
   return emit_copies(lowering, {{*in, out}});
 }
 
-// Of (tensors, dim), or the tensors one by one and dim. Those that were written where they belong have no
-// storage.
-inline std::vector<Operand> joined(const Lowering& lowering, const TracedNode& node) {
-  std::vector<Operand> operands;
-  const auto add = [&](const at::Tensor& tensor) {
-    if (lowering.is_placed(tensor)) {
-      operands.push_back(
-          {kNone, 0, Dims(tensor.sizes().begin(), tensor.sizes().end()), {}, tensor.scalar_type()});
-    } else {
-      operands.push_back(lowering.operand(tensor));
-    }
-  };
-  if (node.inputs[0].isList()) {
-    for (const c10::IValue& element : node.inputs[0].toListRef()) add(element.toTensor());
-  } else {
-    for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
-      add(node.inputs[i].toTensor());
-    }
-  }
-  return operands;
-}
-
-inline std::size_t joined_dim(const TracedNode& node, const Operand& out) {
-  return static_cast<std::size_t>(
-      at::maybe_wrap_dim(node.inputs.back().toInt(), static_cast<std::int64_t>(out.rank())));
-}
-
-inline bool cat(Lowering& lowering, const TracedNode& node) {
+// Those that were written where they belong need no copy.
+template <bool kStacks>
+bool join(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);
-  const std::size_t dim = joined_dim(node, out);
   std::vector<std::pair<Operand, Operand>> pairs;
-  std::int64_t at = 0;
-  for (const Operand& in : joined(lowering, node)) {
-    if (in.dtype != out.dtype) return false;
-    if (in.rank() == 1 && in.sizes[0] == 0 && out.rank() != 1) continue;  // the one empty shape cat lets pass
-    Operand part = out;
-    part.sizes = in.sizes;
-    part.offset += at * out.strides[dim];
-    at += in.sizes[dim];
-    if (in.storage != kNone) pairs.emplace_back(in, std::move(part));
-  }
-  return emit_copies(lowering, pairs);
-}
-
-inline bool stack(Lowering& lowering, const TracedNode& node) {
-  const Operand out = lowering.output(node);
-  const std::size_t dim = joined_dim(node, out);
-  std::vector<std::pair<Operand, Operand>> pairs;
-  std::int64_t at = 0;
-  for (const Operand& in : joined(lowering, node)) {
-    if (in.dtype != out.dtype) return false;
-    Operand part = out;
-    part.sizes.erase(part.sizes.begin() + static_cast<std::ptrdiff_t>(dim));
-    part.strides.erase(part.strides.begin() + static_cast<std::ptrdiff_t>(dim));
-    part.offset += at++ * out.strides[dim];
-    if (in.storage != kNone) pairs.emplace_back(in, std::move(part));
+  for (const JoinedPart& part : parts_of(node, kStacks, out.strides)) {
+    if (part.tensor.scalar_type() != out.dtype) return false;
+    if (lowering.is_placed(part.tensor)) continue;
+    const Operand in = lowering.operand(part.tensor);
+    Operand to = out;
+    to.sizes = in.sizes;
+    to.strides = part.strides;
+    to.offset += part.offset;
+    pairs.emplace_back(in, std::move(to));
   }
   return emit_copies(lowering, pairs);
 }
@@ -165,10 +121,10 @@ inline void add_copies(LowerTable& table) {
                 {"aten::reshape", &copy},
                 {"aten::flatten.using_ints", &copy},
                 {"aten::to.dtype", &copy},
-                {"aten::cat", &cat},
-                {"aten::stack", &stack},
-                {"prim::VarConcat", &cat},
-                {"prim::VarStack", &stack}});
+                {"aten::cat", &join<false>},
+                {"aten::stack", &join<true>},
+                {"prim::VarConcat", &join<false>},
+                {"prim::VarStack", &join<true>}});
 }
 
 }  // namespace lower
