@@ -35,8 +35,8 @@ std::vector<Chain> chains() {
       {"relu, mm", {"x = torch.relu(x)", "x = torch.mm(x, y)"}, {x, identity}},
       {"sigmoid, softmax", {"x = torch.sigmoid(x)", "x = torch.softmax(x, -1)"}, {x, identity}},
       {"relu, mul (may fuse)", {"x = torch.relu(x)", "x = x * y"}, {x, at::ones({4, 4})}},
-      {"erf on double", {"x = torch.erf(x)"}, {d, d}},
-      {"add on int64", {"x = x + y"}, {one, one}},
+      {"erf on double", {"x = torch.erf(x)"}, {d, d.clone()}},
+      {"add on int64", {"x = x + y"}, {one, one.clone()}},
   };
 }
 

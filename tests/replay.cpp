@@ -246,9 +246,17 @@ TEST_CASE("static decisions leave no trace in a plan", "[replay]") {
     CHECK(at::equal(runtime(x, false).toTensor(), rows.flatten()));
   }
   CHECK(runtime.replayed_calls() == 4);
-  for (const PlanReport& plan : runtime.report().plans) {
-    CHECK(plan.calls == 0);
-    CHECK(plan.interpreted == 0);
+  StaticRuntime<> breaks{StaticModule(
+      script("def forward(self, x):\n    y = x[0]\n    for i in range(1, 9):\n        if i >= x.size(0):\n"
+             "            break\n        y = y * 2 + x[i]\n    return y\n"))};
+  const at::Tensor broken = ((x[0] * 2 + x[1]) * 2 + x[2]) * 2 + x[3];
+  for (int run = 0; run < 4; ++run) CHECK(at::equal(breaks(x).toTensor(), broken));
+  CHECK(breaks.replayed_calls() == 2);
+  for (const Report& report : {runtime.report(), breaks.report()}) {
+    for (const PlanReport& plan : report.plans) {
+      CHECK(plan.calls == 0);
+      CHECK(plan.interpreted == 0);
+    }
   }
 }
 
@@ -278,6 +286,33 @@ TEST_CASE("what depends on data is interpreted inside a plan, and other shapes e
   CHECK(says(sizes.report(), "another shape"));
 }
 
+TEST_CASE("tensors of the call are changed in place on the plan's memory", "[replay]") {
+  const std::vector<std::string> bodies = {
+      // index assignment into new zeros, read before and after
+      "out = torch.zeros([4, 6])\n    before = out + x\n    out[:, :2] = x[:, :2]\n    out[1] += 1\n"
+      "    return out * 2, before, out",
+      // a write through a view, between readers of the whole
+      "y = x * 2\n    a = y + 1\n    y[0].add_(a[1])\n    b = y + a\n    y.clamp_(-1, 1)\n    return a, b, "
+      "y.t()",
+      "y = x.clone()\n    y.masked_fill_(y > 0, 0.5)\n    z = torch.cat([y, x * 3], 1)\n    z.mul_(y.sum())\n"
+      "    return z, y",
+      // what is joined is changed before and after
+      "a = x + 1\n    a.add_(x)\n    c = torch.cat([a, x])\n    c[0] = 0\n    a.mul_(c[0:4])\n    return c, "
+      "a",
+      // in a loop
+      "y = torch.ones([6])\n    for i in range(4):\n        y.mul_(x[i]).add_(0.5)\n    return y"};
+  for (const std::string& body : bodies) {
+    CAPTURE(body);
+    const std::string source = "def forward(self, x):\n    " + body + "\n";
+    OracleOptions options;
+    options.rtol = options.atol = 1e-5;
+    check_script(source, {{sample({4, 6})}, {sample({4, 6})}, {sample({6, 4}).t()}}, options);
+    StaticRuntime<> runtime{StaticModule(script(source))};
+    for (int run = 0; run < 4; ++run) runtime(sample({4, 6}));
+    CHECK(runtime.replayed_calls() == 2);
+  }
+}
+
 TEST_CASE("calls that can not be replayed say why", "[replay]") {
   const auto refusal = [](const std::string& source) {
     StaticRuntime<> runtime{StaticModule(script(source))};
@@ -288,6 +323,8 @@ TEST_CASE("calls that can not be replayed say why", "[replay]") {
     return report.refusals.empty() ? std::string() : report.refusals[0];
   };
   CHECK(refusal("def forward(self, x):\n    x.add_(1)\n    return x * 2\n").find("in place") !=
+        std::string::npos);
+  CHECK(refusal("def forward(self, x):\n    y = x + 1\n    y.t_()\n    return y * 2\n").find("shape") !=
         std::string::npos);
   CHECK(refusal("def forward(self, x):\n    print(x.size(0))\n    return x * 2\n").find("effect") !=
         std::string::npos);

@@ -14,12 +14,16 @@
 #include <torch/csrc/jit/passes/freeze_module.h>
 
 #include <sr/attribute_values.hpp>
+#include <sr/computed_results.hpp>
 #include <sr/distinct_results.hpp>
 #include <sr/error.hpp>
+#include <sr/kept_writes.hpp>
 #include <sr/loop_guards.hpp>
 #include <sr/neutral_numbers.hpp>
 #include <sr/passes/pipeline.hpp>
+#include <sr/private_self.hpp>
 #include <sr/returned.hpp>
+#include <sr/unknown_branches.hpp>
 
 namespace sr {
 
@@ -81,7 +85,10 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::Returned returned(graph, value_of);
   std::unordered_set<const void*> known = returned.identities();
   const detail::DistinctResults distinct(graph, returned);
-  const detail::LoopGuards guards(graph, value_of);
+  detail::UnknownBranches branches(graph);
+  const detail::LoopGuards loops(graph, value_of, branches);
+  const detail::ComputedResults computed(graph, value_of, returned, branches);
+  const detail::KeptWrites writes(graph, branches);
   const detail::NeutralNumbers neutral(graph, value_of, returned);
   const torch::jit::Module frozen = detail::freeze(copy);
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
@@ -89,10 +96,10 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      std::move(known)};
   neutral.show(*loaded.graph);
   passes::run_pipeline(loaded.graph);
-  guards.remove(*loaded.graph);
+  branches.remove(*loaded.graph);
   distinct.remove(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
-    loaded.self = frozen.deepcopy()._ivalue();
+    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
     loaded.graph->eraseInput(0);
   }
@@ -115,9 +122,12 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
     loaded.graph->eraseInput(0);
     loaded.schema = detail::without_self(loaded.schema);
   }
-  const detail::LoopGuards guards(*loaded.graph, value_of);
+  detail::UnknownBranches branches(*loaded.graph);
+  const detail::LoopGuards loops(*loaded.graph, value_of, branches);
+  const detail::ComputedResults computed(*loaded.graph, value_of, returned, branches);
+  const detail::KeptWrites writes(*loaded.graph, branches);
   passes::run_pipeline(loaded.graph);
-  guards.remove(*loaded.graph);
+  branches.remove(*loaded.graph);
   distinct.remove(*loaded.graph);
   return loaded;
 }

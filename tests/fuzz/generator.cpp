@@ -179,6 +179,8 @@ Case Generator::make() {
   const Dim batch{random_.of(batches), random_.of(batches)};
   dims_ = {batch, batch, feature_dim(), feature_dim()};
   if (random_.chance(30)) dims_.push_back({random_.of(batches), random_.of(batches)});
+  // Beyond what a few registers hold.
+  if (random_.chance(6)) dims_[3] = {static_cast<std::int64_t>(60 + random_.below(90)), dims_[3].b};
   if (random_.chance(4)) dims_[0].a = 0;
   if (random_.chance(4)) dims_[0].b = 0;
   add_parameters();

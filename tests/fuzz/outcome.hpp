@@ -30,6 +30,11 @@ test::OracleOptions tolerance(const c10::IValue& expected, double rtol);
 bool within_noise(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                   const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
 
+// Whether sr is no further from the truth than the interpreter is, but for a small factor. The truth is what
+// `in_double`, the program with weights in double, makes of arguments in double.
+bool near_truth(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
+                const std::function<c10::IValue(std::vector<c10::IValue>)>& in_double);
+
 struct Difference {
   std::string kind, text;
   explicit operator bool() const { return !kind.empty(); }

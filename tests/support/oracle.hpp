@@ -14,6 +14,7 @@ using InputSet = std::vector<c10::IValue>;
 struct OracleOptions {
   double rtol = 0, atol = 0;       // 0: equal, NaN to NaN
   bool strides = true;             // false: only whether the outputs are contiguous
+  bool unread_strides = true;      // false: not those of dims without a second element, or of no elements
   bool use_counts = true;          // who else holds inputs and outputs after a run
   int rounds = 4;                  // how often the sequence of runs is executed: plans are made in the second
   std::string managed = {};        // key of an op whose node must be an out variant with a managed output

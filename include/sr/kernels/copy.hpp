@@ -49,18 +49,39 @@ struct MergedCopy {
   }
 };
 
-// A call costs more than a short run. Smaller elements need not be aligned as floats are.
+// What a run is copied by. Runs seldom begin at a cache line, and the wider a store, the more often it spans
+// two.
+inline constexpr std::size_t kCopied = kWidth < 8 ? kWidth : 8;  // floats
+SR_KERNEL_INLINE void copy_few(const float* from, float* to) {
+  using Few [[gnu::vector_size(kCopied * sizeof(float))]] = float;
+  Few few;
+  std::memcpy(&few, from, sizeof(few));
+  std::memcpy(to, &few, sizeof(few));
+}
+
+// `rows` runs of `count` elements, `in_step` and `out_step` bytes apart. A call costs more than a short run.
+// Smaller elements need not be aligned as floats are.
 template <std::size_t kBytes>
-SR_KERNEL_INLINE void copy_run(const char* in, char* out, std::size_t count) {
+SR_KERNEL_INLINE void copy_runs(std::int64_t rows, std::size_t count, const char* in, std::int64_t in_step,
+                                char* out, std::int64_t out_step) {
   constexpr std::size_t kShort = 256 / kBytes;
+  const std::size_t floats = count * kBytes / sizeof(float);
+  const auto each = [&](auto run) __attribute__((always_inline)) {
+    for (; rows > 0; --rows, in += in_step, out += out_step)
+      run(reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
+  };
   if (kBytes < sizeof(float) || count > kShort) {
-    std::memcpy(out, in, count * kBytes);
-    return;
+    each([&](const float* from, float* to) { std::memcpy(to, from, count * kBytes); });
+  } else if (floats < kCopied) {
+    each([&](const float* from, float* to) { Vec::load(from, floats).store(to, floats); });
+  } else {
+    // The last register overlaps the one before, which is cheaper than a part of one.
+    each([&](const float* from, float* to) __attribute__((always_inline)) {
+      const std::size_t end = floats - kCopied;
+      for (std::size_t i = 0; i < end; i += kCopied) copy_few(from + i, to + i);
+      copy_few(from + end, to + end);
+    });
   }
-  const auto* from = reinterpret_cast<const float*>(in);
-  auto* to = reinterpret_cast<float*>(out);
-  over_row(count * kBytes / sizeof(float),
-           [&](std::size_t i, auto part) { part.store(part.load(from + i), to + i); });
 }
 
 SR_KERNEL_INLINE void copy_transposed(const CopyDimension& outer, const CopyDimension& inner, const float* in,
@@ -85,12 +106,14 @@ template <std::size_t kBytes>
       return copy_transposed(outer, inner, reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
     }
   }
+  if (inner.in == 1 && inner.out == 1) {
+    return copy_runs<kBytes>(outer.size, static_cast<std::size_t>(inner.size), in, outer.in * kStep, out,
+                             outer.out * kStep);
+  }
   for (std::int64_t i = 0; i < outer.size; ++i) {
     const char* from = in + i * outer.in * kStep;
     char* to = out + i * outer.out * kStep;
-    if (inner.in == 1 && inner.out == 1) {
-      copy_run<kBytes>(from, to, static_cast<std::size_t>(inner.size));
-    } else if (inner.in == 0 && inner.out == 1) {
+    if (inner.in == 0 && inner.out == 1) {
       struct Element {
         char bytes[kBytes];
       } element;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <sr/kernels/chains.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/lanes.hpp>
@@ -15,6 +16,13 @@
 namespace sr::kernels {
 
 inline namespace SR_KERNEL_ISA {
+
+template <class Lane>
+consteval LaneLoops make_linked_loops() {
+  LaneLoops loops = make_loops<Lane>();
+  loops.links = &kLinks<Lane>;
+  return loops;
+}
 
 template <class... Lanes>
 consteval Kernels make_kernels(lanes::List<Lanes...>) {
@@ -28,8 +36,13 @@ consteval Kernels make_kernels(lanes::List<Lanes...>) {
            .pack = pack,
            .packed_product = packed_product,
            .product = product,
+           .dots = dots,
+           .block = kChainBlock,
+           .link = link,
+           .link_to = link_to,
+           .run_chain = run_chain,
            .copy = copy},
-          {make_loops<Lanes>()...}};
+          {make_linked_loops<Lanes>()...}};
 }
 
 inline constexpr Kernels kOwnKernels = make_kernels(BuiltinLanes{});

@@ -102,10 +102,10 @@ SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, 
   });
 }
 
-// out[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.
+// result[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.
 template <std::size_t kCount>
-SR_KERNEL_INLINE void dots(std::size_t k, const float* a, const float* b, std::ptrdiff_t b_row,
-                           const float* bias, float* out) {
+SR_KERNEL_INLINE void dot_rows(std::size_t k, const float* a, const float* b, std::ptrdiff_t b_row,
+                               float* result) {
   constexpr std::size_t kParts = kCount == 1 ? 4 : 2;
   Vec totals[kParts][kCount];
   unrolled<kParts>([&](auto part) { unrolled<kCount>([&](auto j) { totals[part][j] = Vec(0.0f); }); });
@@ -129,17 +129,53 @@ SR_KERNEL_INLINE void dots(std::size_t k, const float* a, const float* b, std::p
     totals[0][j] = totals[0][j] + totals[1][j];
   });
   if constexpr (kCount == 4) {
-    Quad result = sums(totals[0][0], totals[0][1], totals[0][2], totals[0][3]);
-    if (bias != nullptr) {
-      Quad start;
-      std::memcpy(&start, bias, sizeof(start));
-      result = result + start;
-    }
-    std::memcpy(out, &result, sizeof(result));
+    const Quad four = sums(totals[0][0], totals[0][1], totals[0][2], totals[0][3]);
+    std::memcpy(result, &four, sizeof(four));
   } else {
-    unrolled<kCount>([&](auto j) { out[j] = sum(totals[0][j]) + (bias != nullptr ? bias[j] : 0.0f); });
+    unrolled<kCount>([&](auto j) { result[j] = sum(totals[0][j]); });
   }
 }
+
+// The sum of a[l] * b[l] for l < k, spread over a register; k is 0 or at least the width.
+SR_KERNEL_INLINE Vec dot(std::size_t k, const float* a, const float* b) {
+  Vec totals[4] = {Vec(0.0f), Vec(0.0f), Vec(0.0f), Vec(0.0f)};
+  std::size_t l = 0;
+  for (; l + 4 * kWidth <= k; l += 4 * kWidth) {
+    unrolled<4>([&](auto part) {
+      const std::size_t at = l + part * kWidth;
+      totals[part] = fma(Vec::load(a + at), Vec::load(b + at), totals[part]);
+    });
+  }
+  for (; l + kWidth <= k; l += kWidth) totals[0] = fma(Vec::load(a + l), Vec::load(b + l), totals[0]);
+  if (l < k) {  // the last whole register, without what was counted already
+    const Mask counted = first_lanes(kWidth - (k - l));
+    const Vec left = select(counted, Vec(0.0f), Vec::load(a + k - kWidth));
+    totals[1] = fma(left, select(counted, Vec(0.0f), Vec::load(b + k - kWidth)), totals[1]);
+  }
+  return (totals[0] + totals[2]) + (totals[1] + totals[3]);
+}
+
+// A row of few registers, the last of which `last` loads.
+template <std::size_t kVecs>
+struct ShortRow {
+  Vec parts[kVecs];
+
+  template <class Last>
+  SR_KERNEL_INLINE ShortRow(const float* row, Last last) {
+    unrolled<kVecs - 1>([&](auto v) { parts[v] = Vec::load(row + v * kWidth); });
+    parts[kVecs - 1] = last.load(row + (kVecs - 1) * kWidth);
+  }
+
+  SR_KERNEL_INLINE friend Vec dot(const ShortRow& a, const ShortRow& b) {
+    Vec total = a.parts[0] * b.parts[0];
+    if constexpr (kVecs == 4) {  // two sums: an addition waits for the one before
+      const Vec rest = fma(a.parts[3], b.parts[3], a.parts[2] * b.parts[2]);
+      return fma(a.parts[1], b.parts[1], total) + rest;
+    }
+    unrolled<kVecs - 1>([&](auto v) { total = fma(a.parts[v + 1], b.parts[v + 1], total); });
+    return total;
+  }
+};
 
 }  // namespace SR_KERNEL_ISA
 }  // namespace sr::kernels

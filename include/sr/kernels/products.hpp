@@ -68,23 +68,100 @@ inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_
   }
 }
 
+// next() gives the products of one pair of rows after the other, each spread over a register; four are summed
+// up together.
+template <class Next>
+SR_KERNEL_INLINE void write_sums(const Dots& dots, Next next) {
+  const float bias = dots.bias == nullptr ? 0.0f : *dots.bias;
+  float* out = dots.out;
+  const auto write = [&](float value) __attribute__((always_inline)) {
+    *out = value + bias;
+    out += dots.out_stride;
+  };
+  std::size_t left = dots.count;
+  for (; left >= 4; left -= 4) {
+    const Vec first = next(), second = next(), third = next();
+    const Quad four = sums(first, second, third, next());
+    for (int i = 0; i < 4; ++i) write(four[i]);
+  }
+  for (; left != 0; --left) write(sum(next()));
+}
+
+template <std::size_t kVecs, class Last>
+[[gnu::flatten]] void short_dots(const Dots& dots, Last last) {
+  const float* a = dots.a;
+  const float* b = dots.b;
+  if (dots.b_row == 0) {
+    const ShortRow<kVecs> right(b, last);
+    return write_sums(
+        dots, [&]() __attribute__((always_inline)) {
+          const ShortRow<kVecs> left(a, last);
+          a += dots.a_row;
+          return dot(left, right);
+        });
+  }
+  write_sums(
+      dots, [&]() __attribute__((always_inline)) {
+        const ShortRow<kVecs> left(a, last), right(b, last);
+        a += dots.a_row;
+        b += dots.b_row;
+        return dot(left, right);
+      });
+}
+
+[[gnu::flatten]] inline void long_dots(const Dots& dots) {
+  const float* a = dots.a;
+  const float* b = dots.b;
+  write_sums(
+      dots, [&]() __attribute__((always_inline)) {
+        const Vec total = dot(dots.k, a, b);
+        a += dots.a_row;
+        b += dots.b_row;
+        return total;
+      });
+}
+
+inline void dots(const Dots& dots) {
+  const auto with = [&](auto last) __attribute__((always_inline)) {
+    switch ((dots.k - 1) / kWidth) {
+      case 0:
+        return short_dots<1>(dots, last);
+      case 1:
+        return short_dots<2>(dots, last);
+      case 2:
+        return short_dots<3>(dots, last);
+      default:
+        return short_dots<4>(dots, last);
+    }
+  };
+  if (dots.k == 0 || dots.k > 4 * kWidth) return long_dots(dots);
+  if (dots.k % kWidth == 0) return with(Full{});
+  with(Part{dots.k % kWidth});
+}
+
 // Every row of a with every row of b, both of k contiguous floats.
 [[gnu::flatten]] inline void product_of_rows(const Product& product, std::ptrdiff_t b_row) {
+  if (product.n == 1) {
+    return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.out,
+                 product.out_row});
+  }
   for (std::size_t i = 0; i < product.m; ++i) {
     const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
-    float* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
     const float* b = product.b;
     const float* bias = product.bias;
+    float* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+    const auto columns = [&](auto count) __attribute__((always_inline)) {
+      dot_rows<count>(product.k, a, b, b_row, out);
+      unrolled<count>([&](auto j) { out[j] += bias == nullptr ? 0.0f : bias[j]; });
+      b += count * b_row;
+      out += count;
+      if (bias != nullptr) bias += count;
+    };
     std::size_t left = product.n;
-    for (; left >= 4; left -= 4) {
-      dots<4>(product.k, a, b, b_row, bias, out);
-      b += 4 * b_row;
-      out += 4;
-      if (bias != nullptr) bias += 4;
-    }
-    if (left == 1) dots<1>(product.k, a, b, b_row, bias, out);
-    if (left == 2) dots<2>(product.k, a, b, b_row, bias, out);
-    if (left == 3) dots<3>(product.k, a, b, b_row, bias, out);
+    for (; left >= 4; left -= 4) columns(Index<4>{});
+    if (left == 1) columns(Index<1>{});
+    if (left == 2) columns(Index<2>{});
+    if (left == 3) columns(Index<3>{});
   }
 }
 

@@ -16,9 +16,28 @@ using LaneLoop = void (*)(std::size_t n, float* out, const float* const* in);
 
 inline constexpr std::size_t kMaxOperands = 3;
 
+// Functions with arguments that only code of one instruction set can name.
+using AnyFunction = void (*)();
+
+// One step of a chain of lanes: its function, the operands that do not come from the step before, and where a
+// store goes. The array ends with ChainEnd::end.
+struct ChainLink {
+  AnyFunction run = nullptr;
+  std::array<const float*, 2> in{};
+  float* out = nullptr;
+};
+enum class ChainEnd { load, store, end };  // what a chain has besides lanes
+
+// A lane as a link; what is in there, the instruction set knows. The kinds say what does not come from the
+// chain. One operand: 0. Two: 0 the second, 1 the second, a scalar, 2 the first, 3 the first, a scalar,
+// 4 neither. Three: the second and third; 1 if the second is a scalar, + 2 if the third is.
+struct Links {};
+inline constexpr std::size_t kLinkKinds = 5;
+
 struct LaneLoops {
   std::size_t operands = 0;
   std::array<LaneLoop, std::size_t{1} << kMaxOperands> by_scalars{};  // index: bit i = operand i is one float
+  const Links* links = nullptr;  // of the table's instruction set; null: it can not be linked
 };
 
 // A matrix of which each row is contiguous. Strides are in elements.
@@ -42,6 +61,19 @@ struct Product {
   const float* bias = nullptr;  // n floats
   float* out = nullptr;
   std::ptrdiff_t out_row = 0;
+};
+
+// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null. Elements of a row of `a` and of `b` are
+// contiguous; strides are between rows, in elements, and may be 0.
+struct Dots {
+  std::size_t count = 0, k = 0;
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const float* b = nullptr;
+  std::ptrdiff_t b_row = 0;
+  const float* bias = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
 };
 
 // Copies `count` runs of elements. Dimensions are outermost first; sizes[rank - 1] is the innermost. Elements
@@ -71,6 +103,14 @@ struct Table {
                float* packed) = nullptr;
   void (*packed_product)(const Product& product) = nullptr;
   void (*product)(const Product& product) = nullptr;  // any strides of b
+  void (*dots)(const Dots& dots) = nullptr;
+
+  // Chains of lanes over n elements, `block` (a power of two) at a time; n is not less. The last block
+  // overlaps the one before where n is no multiple: then nothing that is stored may be what a link reads.
+  std::size_t block = 0;
+  AnyFunction (*link)(const Links& links, std::size_t kind) = nullptr;
+  AnyFunction (*link_to)(ChainEnd end) = nullptr;
+  void (*run_chain)(const ChainLink* first, std::size_t n) = nullptr;
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
 };

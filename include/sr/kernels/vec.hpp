@@ -160,9 +160,9 @@ SR_KERNEL_INLINE void unrolled(Body body) {
 
 // The sums of the lanes of four registers.
 SR_KERNEL_INLINE Quad sums(Vec a, Vec b, Vec c, Vec d) {
-  const Vec ac = zip_low(a, c) + zip_high(a, c);
-  const Vec bd = zip_low(b, d) + zip_high(b, d);
-  return sum_by_four(zip_low(ac, bd) + zip_high(ac, bd));
+  const Vec ab = unpack_low(a, b) + unpack_high(a, b);
+  const Vec cd = unpack_low(c, d) + unpack_high(c, d);
+  return sum_by_four(unpack_low_pairs(ab, cd) + unpack_high_pairs(ab, cd));
 }
 
 // A whole register, or the first lanes of one: what code for the end of a row differs in.

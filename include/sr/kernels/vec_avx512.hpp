@@ -123,5 +123,19 @@ SR_KERNEL_INLINE Vec zip_high(Vec a, Vec b) {
   return Vec(_mm512_permutex2var_ps(a.lanes, order, b.lanes));
 }
 
+// The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
+SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
+  return Vec(_mm512_maskz_unpacklo_ps(kAllLanes, a.lanes, b.lanes));
+}
+SR_KERNEL_INLINE Vec unpack_high(Vec a, Vec b) {
+  return Vec(_mm512_maskz_unpackhi_ps(kAllLanes, a.lanes, b.lanes));
+}
+SR_KERNEL_INLINE Vec unpack_low_pairs(Vec a, Vec b) {
+  return Vec(_mm512_maskz_shuffle_ps(kAllLanes, a.lanes, b.lanes, 0x44));
+}
+SR_KERNEL_INLINE Vec unpack_high_pairs(Vec a, Vec b) {
+  return Vec(_mm512_maskz_shuffle_ps(kAllLanes, a.lanes, b.lanes, 0xee));
+}
+
 }  // namespace SR_KERNEL_ISA
 }  // namespace sr::kernels

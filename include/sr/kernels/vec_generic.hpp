@@ -186,6 +186,36 @@ SR_KERNEL_INLINE Vec zip_high(Vec a, Vec b) {
 #endif
 }
 
+// The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
+SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
+#if defined(SR_KERNEL_AVX2)
+  return Vec(_mm256_unpacklo_ps(a.lanes, b.lanes));
+#else
+  return zip_low(a, b);
+#endif
+}
+SR_KERNEL_INLINE Vec unpack_high(Vec a, Vec b) {
+#if defined(SR_KERNEL_AVX2)
+  return Vec(_mm256_unpackhi_ps(a.lanes, b.lanes));
+#else
+  return zip_high(a, b);
+#endif
+}
+SR_KERNEL_INLINE Vec unpack_low_pairs(Vec a, Vec b) {
+#if defined(SR_KERNEL_AVX2)
+  return Vec(_mm256_shuffle_ps(a.lanes, b.lanes, 0x44));
+#else
+  return Vec(__builtin_shufflevector(a.lanes, b.lanes, 0, 1, 4, 5));
+#endif
+}
+SR_KERNEL_INLINE Vec unpack_high_pairs(Vec a, Vec b) {
+#if defined(SR_KERNEL_AVX2)
+  return Vec(_mm256_shuffle_ps(a.lanes, b.lanes, 0xee));
+#else
+  return Vec(__builtin_shufflevector(a.lanes, b.lanes, 2, 3, 6, 7));
+#endif
+}
+
 // Folds the upper half onto the lower until one lane is left.
 template <class Combine>
 SR_KERNEL_INLINE float folded(Vec x, Combine combine) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -132,6 +133,18 @@ struct OutCall final : BoundNode {
   std::vector<TensorMetadata> results;
 };
 
+// Bytes that later steps change.
+struct InitialBytesStep final : Payload {
+  at::Tensor bytes;
+  Address to;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const InitialBytesStep&>(payload);
+    if (self.bytes.nbytes() != 0)
+      std::memcpy(self.to.in(context.bases), self.bytes.const_data_ptr(), self.bytes.nbytes());
+  }
+};
+
 // Results are compared with the record; numbers go to the table of values.
 struct InterpretedNode final : BoundNode {
   using BoundNode::BoundNode;
@@ -174,6 +187,8 @@ struct InterpretedNode final : BoundNode {
         result.value = traced.dynamic_outputs[i];
       }
     }
+    writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());
+    step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
     Payload* payload = step.get();
     lowering.payloads().push_back(std::move(step));
     lowering.emit_owned<InterpretedNode>(payload, std::move(reads), std::move(writes));
@@ -186,6 +201,7 @@ struct InterpretedNode final : BoundNode {
   std::vector<Result> results;
   Frame* shared = nullptr;  // control flow: the frame its blocks run on
   bool copies_inputs = false;
+  std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
 
  private:
   struct Input {
@@ -196,6 +212,22 @@ struct InterpretedNode final : BoundNode {
 
   void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {
     inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
+  }
+
+  // Those of `among`, or all there are: blocks read them without being given them.
+  static std::vector<const c10::StorageImpl*> constants_of(const Lowering& lowering,
+                                                           const std::vector<StorageId>* among) {
+    std::vector<const c10::StorageImpl*> found;
+    const auto add = [&](StorageId id) {
+      if (lowering.is_constant(id)) found.push_back(sr::detail::storage_of(lowering.tensor_of(id)));
+    };
+    if (among != nullptr) {
+      for (const StorageId id : *among) add(id);
+    } else {
+      for (StorageId id = 0; id < lowering.trace().storages.size(); ++id) add(id);
+    }
+    std::ranges::sort(found);
+    return found;
   }
 
   static bool is_constant(const ProcessedNode& node, std::size_t input) {
@@ -225,7 +257,7 @@ struct InterpretedNode final : BoundNode {
     for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
   }
 
-  static void take_result(const Result& result, c10::IValue& value, Context& context) {
+  void take_result(const Result& result, c10::IValue& value, Context& context) const {
     if (result.storage == kNone) {
       (*context.values)[result.value] = std::move(value);
       return;
@@ -237,7 +269,8 @@ struct InterpretedNode final : BoundNode {
     if (!same) throw PlanFailed("A result that depends on data has another shape than when it was recorded.");
     const at::Tensor tensor = std::move(value).toTensor();
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    if (memory::is_borrowed(*storage)) throw PlanFailed("An interpreted node returned one of its inputs.");
+    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage))
+      throw PlanFailed("An interpreted node returned one of its inputs.");
     context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
     (*context.tensors)[result.storage] = tensor;
   }

@@ -9,18 +9,14 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/table.hpp>
+#include <sr/plan/chains.hpp>
 #include <sr/plan/step.hpp>
+#include <sr/plan/tile_op.hpp>
 
 namespace sr::plan {
 
 // Elements of a tile at most: a few tiles must stay in 32 KiB.
 inline constexpr std::size_t kTile = 1024;
-
-struct TileOperand {
-  Address address;
-  std::int64_t advance =
-      0;  // bytes an element: 4 when it lies along the iteration, 0 for scratch and scalars
-};
 
 // How an operand that is not in iteration order moves between memory and scratch.
 struct TileCopy {
@@ -29,19 +25,14 @@ struct TileCopy {
   bool scatters = false;                      // from scratch to memory
 };
 
-struct TileOp {
-  kernels::LaneLoop loop = nullptr;  // null: a copy
-  std::uint32_t operands = 0;
-  std::int32_t copy = -1;  // its index
-  TileOperand out;
-  std::array<TileOperand, kernels::kMaxOperands> in;
-};
-
 struct FusedStep final : Payload {
   std::vector<TileOp> ops;
+  std::vector<Segment> segments;  // of them; point into `ops`
   std::vector<TileCopy> copies;
   std::vector<float> numbers;  // literal operands point in here
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+  void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
+  std::size_t chain_block = 1;  // elements, as kernels::Table::block
 
   std::size_t count = 0;                    // elements of the iteration space
   c10::SmallVector<std::int64_t, 4> sizes;  // of it, outermost first
@@ -49,6 +40,9 @@ struct FusedStep final : Payload {
   std::size_t split = 0;
   std::int64_t chunk = 1;
   std::size_t inner = 1;  // elements of one index of `split`
+
+  // Once all operations are known.
+  void link() { segments = ChainSearch(ops).find(); }
 
   // Once `sizes` are known, before copies are added.
   void cut_into_tiles() {
@@ -106,29 +100,54 @@ struct FusedStep final : Payload {
   }
 
   void run_tile(std::byte* const* bases, std::size_t first, std::size_t n, const Index& index) const {
-    for (const TileOp& op : ops) {
-      std::byte* const out = at(op.out, bases, first);
+    for (const Segment& segment : segments) {
+      const TileOp& op = ops[segment.begin];
       if (op.loop == nullptr) {
-        run_copy(op, out, at(op.in[0], bases, first), n, index);
+        run_copy(op, bases, first, n, index);
         continue;
       }
-      const float* in[kernels::kMaxOperands];
-      for (std::uint32_t i = 0; i < op.operands; ++i) {
-        in[i] = reinterpret_cast<const float*>(at(op.in[i], bases, first));
-      }
-      op.loop(n, reinterpret_cast<float*>(out), in);
+      const std::size_t linked = linked_part(segment, n);
+      if (linked != 0) run_chain(segment, bases, first, linked);
+      if (linked == n) continue;
+      for (std::size_t i = segment.begin; i < segment.end; ++i) run_lane(ops[i], bases, first, linked, n);
     }
   }
 
-  static std::byte* at(const TileOperand& operand, std::byte* const* bases, std::size_t first) {
-    return operand.address.in(bases) + static_cast<std::int64_t>(first) * operand.advance;
+  // How many of a tile's elements go through the chain.
+  std::size_t linked_part(const Segment& segment, std::size_t n) const {
+    if (segment.links.empty() || n < chain_block) return 0;
+    return segment.may_repeat ? n : n & ~(chain_block - 1);
   }
 
-  void run_copy(const TileOp& op, std::byte* out, std::byte* in, std::size_t n, const Index& index) const {
+  // Elements from `from` to `n` - 1 of the tile.
+  static void run_lane(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
+                       std::size_t n) {
+    const float* in[kernels::kMaxOperands];
+    for (std::uint32_t i = 0; i < op.operands; ++i) {
+      in[i] = op.in[i].in(bases, first) + (op.is_scalar(i) ? 0 : from);
+    }
+    op.loop(n - from, op.out.in(bases, first) + from, in);
+  }
+
+  void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
+    kernels::ChainLink* chain = segment.chain.data();
+    for (const TileLink& link : segment.links) {
+      if (link.in[0] != nullptr) chain->in[0] = link.in[0]->in(bases, first);
+      if (link.in[1] != nullptr) chain->in[1] = link.in[1]->in(bases, first);
+      if (link.out != nullptr) chain->out = link.out->in(bases, first);
+      ++chain;
+    }
+    run_links(segment.chain.data(), n);
+  }
+
+  void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,
+                const Index& index) const {
     const TileCopy& shape = copies[static_cast<std::size_t>(op.copy)];
+    float* in = op.in[0].in(bases, first);
+    float* out = op.out.in(bases, first);
     std::int64_t offset = 0;
     for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
-    (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(sizeof(float));
+    (shape.scatters ? out : in) += offset;
     const auto indices = static_cast<std::int64_t>(n / inner);
     if (indices == chunk) return copy(shape.box, in, out);
     kernels::StridedCopy last = shape.box;

@@ -40,6 +40,7 @@ class Fusion {
     }
     step_->numbers.reserve(numbers);  // operands point into it
     for (const PointwiseOp& op : group.ops) add(op);
+    step_->link();
     most_slots_ = std::max(most_slots_, slots_);
     Draft& draft = lowering_.drafts()[group.position];
     draft.step.run = &FusedStep::run;
@@ -76,7 +77,10 @@ class Fusion {
       for (const std::size_t d : dims) size *= first.sizes[d];
       step_->sizes.push_back(size);
     }
-    step_->copy = kernels::kernels().table.copy;
+    const kernels::Table& table = kernels::kernels().table;
+    step_->copy = table.copy;
+    step_->run_links = table.run_chain;
+    step_->chain_block = table.block;
     step_->cut_into_tiles();
   }
 
@@ -151,13 +155,13 @@ class Fusion {
   void add(const PointwiseOp& op) {
     TileOp tile;
     tile.operands = static_cast<std::uint32_t>(op.inputs.size());
-    std::size_t scalars = 0;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       bool is_scalar = false;
       tile.in[i] = read(op.inputs[i], is_scalar);
-      scalars |= static_cast<std::size_t>(is_scalar) << i;
+      tile.scalars |= static_cast<std::uint32_t>(is_scalar) << i;
     }
-    tile.loop = op.lane->by_scalars[scalars];
+    tile.loop = op.lane->by_scalars[tile.scalars];
+    tile.links = op.lane->links;
     for (const PointwiseInput& input : op.inputs) release(input);
     const Dims strides = iteration_strides(op.out);
     const bool kept = is_kept_[op.out.storage];

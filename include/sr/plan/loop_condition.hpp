@@ -35,17 +35,23 @@ bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static
     if (!seen.insert(value).second) continue;
     const torch::jit::Node* maker = value->node();
     if (maker->kind() == c10::prim::Constant) continue;
+    if (maker->kind() == c10::prim::If && detail::is_inside(maker, body)) {  // as `break` is written
+      open.push_back(maker->input());
+      for (const torch::jit::Block* branch : maker->blocks())
+        open.push_back(branch->outputs()[value->offset()]);
+      continue;
+    }
     if (maker == body->param_node()) {
       if (value->offset() == 0) continue;  // the iteration
       open.push_back(body->outputs()[value->offset()]);
       open.push_back(loop.input(value->offset() + 1));
       continue;
     }
-    if (maker->owningBlock() != body) {
-      if (!detail::is_inside(maker, body) && is_static(value)) continue;
+    if (!detail::is_inside(maker, body)) {
+      if (is_static(value)) continue;
       return false;
     }
-    if (!maker->blocks().empty()) return false;
+    if (!maker->blocks().empty() || maker->kind() == c10::prim::Param) return false;
     for (const torch::jit::Value* input : maker->inputs()) {
       if (!sr::detail::may_hold_tensor(input->type())) {
         open.push_back(input);

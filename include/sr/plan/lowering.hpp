@@ -90,9 +90,9 @@ class Lowering {
   }
 
   // Bytes that are the same in every call.
-  bool is_constant(const Operand& operand) const {
-    return storages_[operand.storage].home == Home::weight ||
-           storages_[operand.storage].home == Home::literal;
+  bool is_constant(const Operand& operand) const { return is_constant(operand.storage); }
+  bool is_constant(StorageId storage) const {
+    return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
   }
   const float* constant_data(const Operand& operand) const {
     return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;

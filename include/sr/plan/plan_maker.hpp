@@ -34,6 +34,12 @@ class PlanMaker {
   // Everything but the layout of memory and the signature. The record must not be a refused one.
   std::unique_ptr<Plan> make() {
     plan_ = std::make_unique<Plan>();
+    for (const InitialBytes& initial : trace_.initial) {
+      InitialBytesStep step;
+      step.bytes = initial.bytes;
+      step.to = {initial.storage, 0};
+      lowering_.emit(std::move(step), {}, {initial.storage});
+    }
     for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) lower(i);
     if (trace_.draws_random_numbers && may_fail_) {
       refuse("Random numbers are drawn, and sizes that data decide about could end a replay half way.");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -119,7 +120,10 @@ class Recorder {
     }
     TracedNode traced;
     traced.processed = &node;
-    if (trace_.refusal.empty()) note_inputs(node, traced);
+    if (trace_.refusal.empty()) {
+      note_inputs(node, traced);
+      note_written(node);
+    }
     execute(node);
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       const c10::IValue& value = frame_->values[node.first_output + i];
@@ -236,7 +240,6 @@ class Recorder {
     if (node.node->kind() == c10::prim::GetAttr) return meet(frame_->values[node.first_output]);
     const OperatorFacts facts = facts_of(node);
     if (facts.has_effect) return refuse(*node.node, "has an effect that a replay would not repeat.");
-    if (facts.changes_tensor) return refuse(*node.node, "changes a tensor in place.");
     if (facts.changes_container && !changes_own_container(traced)) {
       return refuse(*node.node, "changes a container that was not made in the call.");
     }
@@ -244,6 +247,7 @@ class Recorder {
                                          [](ValueId id) { return id != kNone; });
     const bool interpreted = !node.sub_blocks.empty() || has_dynamic || facts.foreign || facts.is_random;
     trace_.draws_random_numbers |= facts.is_random;
+    if (facts.changes_tensor) return add_change(node, facts, std::move(traced));
     if (interpreted) {
       if (facts.changes_container)
         return refuse(*node.node, "changes a container by a value that depends on data.");
@@ -252,6 +256,61 @@ class Recorder {
       return add_interpreted(node, std::move(traced));
     }
     take_outputs(node, facts, std::move(traced));
+  }
+
+  // --- tensors changed in place ---
+
+  // The tensors a node is about to write, as they are before.
+  void note_written(const ProcessedNode& node) {
+    written_.clear();
+    const c10::FunctionSchema* schema = node.node->maybeSchema();
+    if (schema == nullptr || !schema->is_mutable()) return;
+    for (std::size_t i = 0; i < schema->arguments().size() && i < node.inputs.size(); ++i) {
+      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+      if (alias == nullptr || !alias->isWrite()) continue;
+      sr::detail::each_tensor(frame_->values[node.inputs[i]], [&](const at::Tensor& tensor) {
+        if (is_known(tensor)) note_written(tensor);
+      });
+    }
+  }
+
+  void note_written(const at::Tensor& tensor) {
+    const StorageId id = trace_.tensors[trace_.id_of(tensor)].storage;
+    TracedStorage& storage = trace_.storages[id];
+    if (storage.home == Home::literal) {
+      at::Tensor bytes = at::empty({static_cast<std::int64_t>(storage.bytes)}, at::kByte);
+      if (storage.bytes != 0) std::memcpy(bytes.mutable_data_ptr(), tensor.storage().data(), storage.bytes);
+      trace_.initial.push_back({id, std::move(bytes)});
+      storage.home = Home::produced;
+    }
+    Written& written = written_.emplace_back(Written{tensor, {}, tensor.storage_offset(), id});
+    written.metadata.assign(tensor);
+  }
+
+  // A node that writes what it is given and makes nothing new is interpreted on the plan's own memory.
+  void add_change(const ProcessedNode& node, const OperatorFacts& facts, TracedNode traced) {
+    if (facts.foreign || written_.empty()) return refuse(*node.node, "changes a tensor in place.");
+    for (const Written& written : written_) {
+      const Home home = trace_.storages[written.storage].home;
+      if (home != Home::produced && home != Home::opaque)
+        return refuse(*node.node, "changes a tensor of the caller's in place.");
+      const bool same = written.metadata.matches(written.tensor) &&
+                        written.tensor.storage_offset() == written.offset &&
+                        storages_.count(sr::detail::storage_of(written.tensor)) != 0 &&
+                        storages_.at(sr::detail::storage_of(written.tensor)) == written.storage;
+      if (!same) return refuse(*node.node, "changes the shape of a tensor in place.");
+      traced.changed.push_back(written.storage);
+    }
+    bool makes_new = false;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const c10::IValue& value = frame_->values[node.first_output + i];
+      makes_new |= !value.isTensor() && !value.isTensorList() && !value.isNone();
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { makes_new |= !is_known(tensor); });
+    }
+    if (makes_new) return refuse(*node.node, "changes a tensor in place and makes another value.");
+    traced.role = Role::interpreted;
+    traced.is_random = facts.is_random;
+    trace_.nodes.push_back(std::move(traced));
   }
 
   bool changes_own_container(const TracedNode& traced) const {
@@ -432,9 +491,17 @@ class Recorder {
     finish_node(node, std::move(traced));
   }
 
+  struct Written {
+    at::Tensor tensor;
+    TensorMetadata metadata;
+    std::int64_t offset;
+    StorageId storage;
+  };
+
   const ModuleContent* content_;
   Frame* frame_;
   Trace trace_;
+  std::vector<Written> written_;  // by the node that runs
   std::vector<ValueId> dynamic_;  // by slot
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
   std::unordered_set<std::uint32_t> opaque_blocks_;

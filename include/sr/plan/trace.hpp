@@ -58,10 +58,17 @@ struct TracedNode {
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
   std::vector<c10::IValue> outputs;
   std::vector<ValueId> dynamic_outputs;  // kNone: a tensor, or a container of tensors
+  std::vector<StorageId> changed;        // what it writes in place
   // Control flow on data: what its bodies read from outside.
   std::vector<Slot> captured_slots;
   std::vector<c10::IValue> captured;
   std::vector<ValueId> dynamic_captured;
+};
+
+// Computed from static values alone, and changed later: every replay begins with these bytes.
+struct InitialBytes {
+  StorageId storage = kNone;
+  at::Tensor bytes;
 };
 
 struct Trace {
@@ -70,6 +77,7 @@ struct Trace {
   std::vector<TracedNode> nodes;
   std::unordered_map<const c10::TensorImpl*, TensorId> ids;
   std::unordered_map<const void*, ValueId> dynamic_containers;
+  std::vector<InitialBytes> initial;
   std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   std::uint32_t leaf_count = 0;

@@ -41,6 +41,21 @@ struct ProductStep final : Payload {
   }
 };
 
+struct DotsStep final : Payload {
+  kernels::Dots shape;
+  void (*multiply)(const kernels::Dots& dots) = nullptr;
+  Address a, b, out;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const DotsStep&>(payload);
+    kernels::Dots dots = self.shape;
+    dots.a = self.a.in<const float>(context.bases);
+    dots.b = self.b.in<const float>(context.bases);
+    dots.out = self.out.in<float>(context.bases);
+    self.multiply(dots);
+  }
+};
+
 namespace lower {
 
 // Beyond it LibTorch's threads win over one of ours.
@@ -96,6 +111,31 @@ inline void emit_product(Lowering& lowering, const Matrices& matrices, const std
     reads.push_back(bias->storage);
   }
   lowering.emit(std::move(step), std::move(reads), {matrices.out.storage});
+}
+
+// Batches of one row with one column, at even distances: one call for all of them.
+inline bool emit_dots(Lowering& lowering, const Matrices& matrices,
+                      const c10::SmallVector<ProductStep::Batch, 1>& batches) {
+  if (matrices.m != 1 || matrices.n != 1 || (matrices.b_k != 1 && matrices.k != 1)) return false;
+  ProductStep::Batch apart{0, 0, 0};
+  for (std::size_t i = 1; i < batches.size(); ++i) {
+    const ProductStep::Batch next{batches[i].a - batches[i - 1].a, batches[i].b - batches[i - 1].b,
+                                  batches[i].out - batches[i - 1].out};
+    if (i == 1) apart = next;
+    if (next.a != apart.a || next.b != apart.b || next.out != apart.out) return false;
+  }
+  DotsStep step;
+  step.shape = {.count = batches.size(),
+                .k = static_cast<std::size_t>(matrices.k),
+                .a_row = apart.a,
+                .b_row = apart.b,
+                .out_stride = apart.out};
+  step.multiply = kernels::kernels().table.dots;
+  step.a = lowering.address(matrices.a);
+  step.b = lowering.address(matrices.b);
+  step.out = lowering.address(matrices.out);
+  lowering.emit(std::move(step), {matrices.a.storage, matrices.b.storage}, {matrices.out.storage});
+  return true;
 }
 
 // a [..., k] times b [k, n]: all leading dimensions of `a` are rows.
@@ -198,7 +238,8 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
       index[d] = 0;
     }
   }
-  emit_product(lowering, matrices, std::nullopt, std::move(batches));
+  if (!emit_dots(lowering, matrices, batches))
+    emit_product(lowering, matrices, std::nullopt, std::move(batches));
   return true;
 }
 

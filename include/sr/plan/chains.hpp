@@ -1,0 +1,134 @@
+// Which operations of a fused step are linked, so that what one makes stays in registers for the next.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/plan/tile_op.hpp>
+
+namespace sr::plan {
+
+// A chain as the kernels run it, but for the addresses of this call.
+struct TileLink {
+  std::array<const TileOperand*, 2> in{};  // of the operations, which must outlive it; null: none
+  const TileOperand* out = nullptr;
+};
+
+// Operations from `begin` to `end` - 1: one copy, or lanes. Without links they run one after the other.
+struct Segment {
+  std::size_t begin = 0, end = 0;
+  std::vector<TileLink> links;
+  bool may_repeat = true;  // elements that were computed already: nothing is stored over what is read
+  mutable std::vector<kernels::ChainLink> chain;  // one for each of `links`, then the end
+};
+
+class ChainSearch {
+ public:
+  explicit ChainSearch(const std::vector<TileOp>& ops) : ops_(&ops), kinds_(ops.size()) {}
+
+  std::vector<Segment> find() {
+    std::vector<Segment> segments;
+    for (std::size_t begin = 0; begin < ops_->size();) {
+      std::size_t end = begin + 1;
+      bool continues = false;
+      kinds_[begin] = kind_at_begin(op(begin));
+      while (kinds_[end - 1] && end < ops_->size()) {
+        const auto next = kind_behind(op(end), op(end - 1).out);
+        kinds_[end] = next ? next : kind_at_begin(op(end));
+        if (!kinds_[end]) break;
+        continues |= kinds_[end]->continues;
+        ++end;
+      }
+      Segment& segment = segments.emplace_back();
+      segment.begin = begin;
+      segment.end = end;
+      if (continues) link(segment);
+      begin = end;
+    }
+    return segments;
+  }
+
+ private:
+  struct Kind {
+    std::size_t kind;       // as kernels::Links numbers them
+    std::size_t first;      // the operand that comes from the chain
+    bool continues = true;  // what the operation before made; else it is loaded
+  };
+
+  const TileOp& op(std::size_t i) const { return (*ops_)[i]; }
+
+  // With `chained` in registers.
+  static std::optional<Kind> kind_behind(const TileOp& op, const TileOperand& chained) {
+    if (op.links == nullptr) return std::nullopt;
+    const auto is_chained = [&](std::size_t i) { return !op.is_scalar(i) && op.in[i] == chained; };
+    if (op.operands == 1) return is_chained(0) ? std::optional(Kind{0, 0}) : std::nullopt;
+    if (op.operands == 2) {
+      if (is_chained(0) && is_chained(1)) return Kind{4, 0};
+      if (is_chained(0)) return Kind{op.is_scalar(1) ? 1U : 0U, 0};
+      if (is_chained(1)) return Kind{op.is_scalar(0) ? 3U : 2U, 1};
+      return std::nullopt;
+    }
+    if (!is_chained(0) || is_chained(1) || is_chained(2)) return std::nullopt;
+    return Kind{op.scalars >> 1, 0};
+  }
+
+  // With one of its operands loaded.
+  static std::optional<Kind> kind_at_begin(const TileOp& op) {
+    if (op.links == nullptr) return std::nullopt;
+    std::optional<Kind> kind;
+    if (!op.is_scalar(0)) {
+      kind = op.operands == 3 ? Kind{op.scalars >> 1, 0} : kind_behind(op, op.in[0]);
+    } else if (op.operands == 2 && !op.is_scalar(1)) {
+      kind = kind_behind(op, op.in[1]);
+    }
+    if (kind) kind->continues = false;
+    return kind;
+  }
+
+  // Whether somebody reads from memory what operation `i` makes.
+  bool is_stored(std::size_t i, std::size_t end) const {
+    const TileOperand& made = op(i).out;
+    if (made.advance != 0) return true;
+    for (std::size_t j = i + 1; j < ops_->size(); ++j) {
+      const bool in_registers = j == i + 1 && j < end && kinds_[j]->continues;
+      for (std::size_t operand = 0; operand < op(j).operands && !in_registers; ++operand) {
+        if (!op(j).is_scalar(operand) && op(j).in[operand] == made) return true;
+      }
+      if (op(j).out == made) return false;
+    }
+    return false;
+  }
+
+  void link(Segment& segment) const {
+    const kernels::Table& table = kernels::kernels().table;
+    const auto add = [&](kernels::AnyFunction run, const TileLink& link) {
+      segment.chain.push_back({.run = run});
+      segment.links.push_back(link);
+    };
+    for (std::size_t i = segment.begin; i < segment.end; ++i) {
+      const Kind& kind = *kinds_[i];
+      if (!kind.continues) add(table.link_to(kernels::ChainEnd::load), {.in = {&op(i).in[kind.first]}});
+      TileLink lane;
+      std::size_t others = 0;
+      for (std::size_t operand = 0; operand < op(i).operands; ++operand) {
+        if (operand != kind.first && others < lane.in.size()) lane.in[others++] = &op(i).in[operand];
+      }
+      add(table.link(*op(i).links, kind.kind), lane);
+      if (is_stored(i, segment.end)) add(table.link_to(kernels::ChainEnd::store), {.out = &op(i).out});
+    }
+    segment.chain.push_back({.run = table.link_to(kernels::ChainEnd::end)});
+    for (const TileLink& written : segment.links) {
+      for (const TileLink& read : segment.links) {
+        for (const TileOperand* in : read.in)
+          segment.may_repeat &= written.out == nullptr || in == nullptr || *in != *written.out;
+      }
+    }
+  }
+
+  const std::vector<TileOp>* ops_;
+  std::vector<std::optional<Kind>> kinds_;
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,78 @@
+// Runs of pointwise operations over iteration spaces of every length: registers, blocks, tiles and their
+// ends.
+#include <string>
+#include <vector>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+using namespace sr::test;
+
+namespace {
+
+// No more of them than there is place for plans.
+constexpr std::int64_t kLengths[2][8] = {{0, 1, 3, 16, 17, 32, 63, 64},
+                                         {65, 128, 130, 200, 1000, 1024, 1025, 3000}};
+
+// Each length three times in a row: from the third on it is replayed.
+std::vector<InputSet> vectors(const std::int64_t (&lengths)[8]) {
+  std::vector<InputSet> runs;
+  for (const std::int64_t n : lengths) {
+    for (int i = 0; i < 3; ++i) runs.push_back({sample({n}), sample({n})});
+  }
+  return runs;
+}
+
+OracleOptions close() {
+  OracleOptions options;
+  options.rtol = 1e-5;
+  options.atol = 1e-5;
+  options.rounds = 1;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("fusion: chains of every kind of operand", "[replay][ops]") {
+  const std::vector<std::string> bodies = {
+      "return torch.leaky_relu(torch.leaky_relu(torch.leaky_relu(x, 0.1), 0.2), 0.3)",
+      // the value before as first, second, both operands; numbers on either side
+      "a = x + y\n    b = y - a\n    c = b * b\n    d = 2 - c\n    return d / 3",
+      // read again after others, and returned
+      "a = x * y\n    b = torch.relu(a)\n    c = b + a\n    d = torch.tanh(c)\n    return d * a, b",
+      // three operands
+      "a = torch.clamp(x + 1, -0.5, 0.5)\n    return torch.add(a, y, alpha=2) - torch.sub(y, a, alpha=3)",
+      "a = x * 2\n    return torch.addcmul(a, y, x), torch.where(x > 0, a, y)",
+      // two chains in one space, one value read twice
+      "a = torch.exp(x)\n    b = torch.exp(y)\n    return (a + 1) / (b + 1) + a.maximum(b)",
+      "a = torch.sigmoid(x)\n    b = a * x\n    c = torch.silu(b)\n    return c + b - "
+      "y.neg().abs()",
+  };
+  for (const std::string& body : bodies) {
+    CAPTURE(body);
+    for (const auto& lengths : kLengths)
+      check_script("def forward(self, x, y):\n    " + body + "\n", vectors(lengths), close());
+  }
+}
+
+TEST_CASE("fusion: chains over matrices, broadcast, transposed and joined", "[replay][ops]") {
+  std::vector<InputSet> runs;
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1, 50}, {20, 50}, {20, 64}, {3, 7}, {70, 33}, {2, 1500}, {1030, 2}}) {
+    for (int i = 0; i < 3; ++i) {
+      runs.push_back(
+          {sample({rows, columns}), sample({columns}), sample({rows, 1}), sample({columns, rows}).t()});
+    }
+  }
+  for (const std::string body :
+       {"return torch.clamp((x + row) * column, 0, 10)",
+        "a = torch.relu((x - row) * 2)\n    return torch.cat([column, a, torch.exp(a) + t], 1)",
+        "a = x * t\n    b = (a + row) * (a - column)\n    return b.t(), a",
+        "a = torch.tanh(x + t)\n    return torch.stack([a, a * row, torch.abs(a) * 2], 1)"}) {
+    CAPTURE(body);
+    check_script("def forward(self, x, row, column, t):\n    " + std::string(body) + "\n", runs, close());
+  }
+}

@@ -1,0 +1,131 @@
+// Linked lanes against the same lanes one after the other, and many dot products at once, with the kernels of
+// every instruction set that this CPU has.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <sr/kernels/compiled.hpp>
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+
+using namespace sr::kernels;
+
+namespace {
+
+std::vector<const Kernels*> sets() {
+  std::vector<const Kernels*> result{&baseline_kernels()};
+#if defined(__x86_64__)
+  if (has_avx2()) result.push_back(&avx2_kernels());
+  if (has_avx512()) result.push_back(&avx512_kernels());
+#endif
+  return result;
+}
+
+std::vector<float> numbers(std::size_t count) {
+  static std::mt19937 bits(7);
+  std::uniform_real_distribution<float> distribution(-3, 3);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(bits);
+  return values;
+}
+
+// Equal to the bit, or both NaN.
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::memcmp(&x, &y, sizeof(x)) == 0 || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+struct Source {
+  bool chained, scalar;
+};
+
+// What a kind says of each operand; empty: there is no such kind.
+std::vector<Source> sources(std::size_t operands, std::size_t kind) {
+  constexpr Source chain{true, false}, array{false, false}, scalar{false, true};
+  if (operands == 1) return kind == 0 ? std::vector<Source>{chain} : std::vector<Source>{};
+  if (operands == 2) {
+    return std::vector<std::vector<Source>>{
+        {chain, array}, {chain, scalar}, {array, chain}, {scalar, chain}, {chain, chain}}[kind];
+  }
+  if (kind > 3) return {};
+  return {chain, (kind & 1) != 0 ? scalar : array, (kind & 2) != 0 ? scalar : array};
+}
+
+}  // namespace
+
+TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
+  for (const Kernels* set : sets()) {
+    const Table& table = set->table;
+    for (std::size_t lane = 0; lane < BuiltinLanes::size; ++lane) {
+      const LaneLoops& loops = set->lanes[lane];
+      REQUIRE(loops.links != nullptr);
+      const std::size_t n = 3 * table.block + lane % 5;
+      for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
+        const std::vector<Source> from = sources(loops.operands, kind);
+        if (from.empty()) continue;
+        const std::vector<float> chained = numbers(n);
+        const std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
+        std::array<const float*, kMaxOperands> in{};
+        ChainLink link{.run = table.link(*loops.links, kind)};
+        std::size_t used = 0, scalars = 0;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+          in[i] = from[i].chained ? chained.data() : others[used].data();
+          if (!from[i].chained) link.in[used++] = in[i];
+          scalars |= static_cast<std::size_t>(from[i].scalar) << i;
+        }
+        std::vector<float> alone(n), linked(n + 1, 77.0F), between(n);
+        loops.by_scalars[scalars](n, alone.data(), in.data());
+        const std::array<ChainLink, 5> chain = {
+            ChainLink{.run = table.link_to(ChainEnd::load), .in = {chained.data()}},
+            ChainLink{.run = table.link_to(ChainEnd::store), .out = between.data()}, link,
+            ChainLink{.run = table.link_to(ChainEnd::store), .out = linked.data()},
+            ChainLink{.run = table.link_to(ChainEnd::end)}};
+        table.run_chain(chain.data(), n);
+        CAPTURE(table.name, lane, kind);
+        CHECK(linked.back() == 77.0F);
+        linked.pop_back();
+        CHECK(same(linked, alone));
+        CHECK(same(between, chained));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: many dot products", "[kernels]") {
+  for (const Kernels* set : sets()) {
+    for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 51, 64, 100, 257}) {
+      for (std::size_t count = 0; count <= 9; ++count) {
+        for (const std::size_t stride : {std::size_t{0}, k, k + 3}) {
+          const std::vector<float> a = numbers(count * (k + 3) + k), b = numbers(count * (k + 3) + k);
+          const float bias = numbers(1)[0];
+          std::vector<float> out(3 * count + 1, 77.0F);
+          set->table.dots({.count = count,
+                           .k = k,
+                           .a = a.data(),
+                           .a_row = static_cast<std::ptrdiff_t>(k + 3),
+                           .b = b.data(),
+                           .b_row = static_cast<std::ptrdiff_t>(stride),
+                           .bias = count % 2 == 0 ? nullptr : &bias,
+                           .out = out.data(),
+                           .out_stride = 3});
+          CAPTURE(set->table.name, k, count, stride);
+          for (std::size_t i = 0; i < count; ++i) {
+            double total = count % 2 == 0 ? 0 : bias, scale = std::fabs(total);
+            for (std::size_t l = 0; l < k; ++l) {
+              const double product = double{a[i * (k + 3) + l]} * b[i * stride + l];
+              total += product;
+              scale += std::fabs(product);
+            }
+            CHECK(std::fabs(out[3 * i] - total) <= static_cast<double>(k + 1) * 0x1p-24 * scale);
+            CHECK(out[3 * i + 1] == 77.0F);
+          }
+        }
+      }
+    }
+  }
+}
