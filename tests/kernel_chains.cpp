@@ -68,22 +68,22 @@ TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
         const std::vector<Source> from = sources(loops.operands, kind);
         if (from.empty()) continue;
-        const std::vector<float> chained = numbers(n);
-        const std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
+        std::vector<float> chained = numbers(n);
+        std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
         std::array<const float*, kMaxOperands> in{};
         ChainLink link{.run = table.link(*loops.links, kind)};
         std::size_t used = 0, scalars = 0;
         for (std::size_t i = 0; i < from.size(); ++i) {
           in[i] = from[i].chained ? chained.data() : others[used].data();
-          if (!from[i].chained) link.in[used++] = in[i];
+          if (!from[i].chained) link.at[used] = others[used].data(), ++used;
           scalars |= static_cast<std::size_t>(from[i].scalar) << i;
         }
         std::vector<float> alone(n), linked(n + 1, 77.0F), between(n);
         loops.by_scalars[scalars](n, alone.data(), in.data());
         const std::array<ChainLink, 5> chain = {
-            ChainLink{.run = table.link_to(ChainEnd::load), .in = {chained.data()}},
-            ChainLink{.run = table.link_to(ChainEnd::store), .out = between.data()}, link,
-            ChainLink{.run = table.link_to(ChainEnd::store), .out = linked.data()},
+            ChainLink{.run = table.link_to(ChainEnd::load), .at = {chained.data()}},
+            ChainLink{.run = table.link_to(ChainEnd::store), .at = {between.data()}}, link,
+            ChainLink{.run = table.link_to(ChainEnd::store), .at = {linked.data()}},
             ChainLink{.run = table.link_to(ChainEnd::end)}};
         table.run_chain(chain.data(), n);
         CAPTURE(table.name, lane, kind);

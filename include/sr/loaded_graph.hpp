@@ -65,10 +65,10 @@ inline torch::jit::Module freeze(const torch::jit::Module& module) {
   }
 }
 
-inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::string& method) {
-  torch::jit::Graph& graph = *torch::jit::toGraphFunction(module.get_method(method).function()).graph();
-  torch::jit::Inline(graph);
-  return graph;
+// Without what the interpreter would not run either: what is hidden from passes lives on.
+inline void inline_and_prune(const std::shared_ptr<torch::jit::Graph>& graph) {
+  torch::jit::Inline(*graph);
+  torch::jit::EliminateDeadCode(graph);
 }
 
 }  // namespace detail
@@ -80,7 +80,8 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   }
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
-  torch::jit::Graph& graph = detail::inlined(copy, method);
+  torch::jit::Graph& graph = *torch::jit::toGraphFunction(copy.get_method(method).function()).graph();
+  detail::inline_and_prune(graph.shared_from_this());
   const detail::AttributeValues value_of(graph, module._ivalue());
   const detail::Returned returned(graph, value_of);
   std::unordered_set<const void*> known = returned.identities();
@@ -109,6 +110,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
 inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
+  detail::inline_and_prune(loaded.graph);
   const detail::AttributeValues value_of(*loaded.graph, c10::IValue());
   const detail::Returned returned(*loaded.graph, value_of);
   loaded.known = returned.identities();

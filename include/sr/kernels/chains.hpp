@@ -32,12 +32,12 @@ struct FromChain {
 template <std::size_t kOther>
 struct FromArray {
   SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t at, Vec) {
-    return Vec::load(self->in[kOther] + at);
+    return Vec::load(self->at[kOther] + at);
   }
 };
 template <std::size_t kOther>
 struct FromScalar {
-  SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t, Vec) { return *self->in[kOther]; }
+  SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t, Vec) { return *self->at[kOther]; }
 };
 
 template <class Lane, class... From>
@@ -50,13 +50,13 @@ template <class Lane, class... From>
 }
 
 inline void load_link(const ChainLink* self, std::size_t at, Vec, Vec, Vec, Vec) {
-  const float* from = self->in[0] + at;
+  const float* from = self->at[0] + at;
   return call_next(self, at, Vec::load(from), Vec::load(from + kWidth), Vec::load(from + 2 * kWidth),
                    Vec::load(from + 3 * kWidth));
 }
 
 inline void store_link(const ChainLink* self, std::size_t at, Vec a, Vec b, Vec c, Vec d) {
-  float* to = self->out + at;
+  float* to = self->at[0] + at;
   a.store(to);
   b.store(to + kWidth);
   c.store(to + 2 * kWidth);

@@ -19,12 +19,11 @@ inline constexpr std::size_t kMaxOperands = 3;
 // Functions with arguments that only code of one instruction set can name.
 using AnyFunction = void (*)();
 
-// One step of a chain of lanes: its function, the operands that do not come from the step before, and where a
-// store goes. The array ends with ChainEnd::end.
+// One step of a chain of lanes: its function, and the operands that do not come from the step before, what a
+// load reads, or where a store goes. The array ends with ChainEnd::end.
 struct ChainLink {
   AnyFunction run = nullptr;
-  std::array<const float*, 2> in{};
-  float* out = nullptr;
+  std::array<float*, 2> at{};
 };
 enum class ChainEnd { load, store, end };  // what a chain has besides lanes
 

@@ -1,8 +1,9 @@
 // Which operations of a fused step are linked, so that what one makes stays in registers for the next.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
@@ -10,18 +11,20 @@
 
 namespace sr::plan {
 
-// A chain as the kernels run it, but for the addresses of this call.
-struct TileLink {
-  std::array<const TileOperand*, 2> in{};  // of the operations, which must outlive it; null: none
-  const TileOperand* out = nullptr;
+// An address that a chain needs, and where in the chain it is put.
+struct LinkAddress {
+  TileOperand operand;
+  float** to = nullptr;
 };
 
-// Operations from `begin` to `end` - 1: one copy, or lanes. Without links they run one after the other.
+// Operations from `begin` to `end` - 1: one copy, or lanes. Without a chain they run one after the other.
 struct Segment {
   std::size_t begin = 0, end = 0;
-  std::vector<TileLink> links;
   bool may_repeat = true;  // elements that were computed already: nothing is stored over what is read
-  mutable std::vector<kernels::ChainLink> chain;  // one for each of `links`, then the end
+  std::vector<LinkAddress> addresses;             // point into `chain`
+  mutable std::vector<kernels::ChainLink> chain;  // but for the addresses of a call
+
+  bool is_linked() const { return !chain.empty(); }
 };
 
 class ChainSearch {
@@ -51,6 +54,8 @@ class ChainSearch {
   }
 
  private:
+  static constexpr std::size_t kBothChained = 4;
+
   struct Kind {
     std::size_t kind;       // as kernels::Links numbers them
     std::size_t first;      // the operand that comes from the chain
@@ -65,7 +70,7 @@ class ChainSearch {
     const auto is_chained = [&](std::size_t i) { return !op.is_scalar(i) && op.in[i] == chained; };
     if (op.operands == 1) return is_chained(0) ? std::optional(Kind{0, 0}) : std::nullopt;
     if (op.operands == 2) {
-      if (is_chained(0) && is_chained(1)) return Kind{4, 0};
+      if (is_chained(0) && is_chained(1)) return Kind{kBothChained, 0};
       if (is_chained(0)) return Kind{op.is_scalar(1) ? 1U : 0U, 0};
       if (is_chained(1)) return Kind{op.is_scalar(0) ? 3U : 2U, 1};
       return std::nullopt;
@@ -103,28 +108,36 @@ class ChainSearch {
 
   void link(Segment& segment) const {
     const kernels::Table& table = kernels::kernels().table;
-    const auto add = [&](kernels::AnyFunction run, const TileLink& link) {
+    // Of each link the operands, and for a store what it writes.
+    std::vector<std::vector<TileOperand>> operands;
+    std::vector<TileOperand> read, written;
+    const auto add = [&](kernels::AnyFunction run, std::vector<TileOperand> at) {
       segment.chain.push_back({.run = run});
-      segment.links.push_back(link);
+      operands.push_back(std::move(at));
     };
     for (std::size_t i = segment.begin; i < segment.end; ++i) {
       const Kind& kind = *kinds_[i];
-      if (!kind.continues) add(table.link_to(kernels::ChainEnd::load), {.in = {&op(i).in[kind.first]}});
-      TileLink lane;
-      std::size_t others = 0;
+      if (!kind.continues) {
+        read.push_back(op(i).in[kind.first]);
+        add(table.link_to(kernels::ChainEnd::load), {read.back()});
+      }
+      std::vector<TileOperand> others;
       for (std::size_t operand = 0; operand < op(i).operands; ++operand) {
-        if (operand != kind.first && others < lane.in.size()) lane.in[others++] = &op(i).in[operand];
+        if (operand != kind.first && kind.kind != kBothChained) others.push_back(op(i).in[operand]);
       }
-      add(table.link(*op(i).links, kind.kind), lane);
-      if (is_stored(i, segment.end)) add(table.link_to(kernels::ChainEnd::store), {.out = &op(i).out});
+      read.insert(read.end(), others.begin(), others.end());
+      add(table.link(*op(i).links, kind.kind), std::move(others));
+      if (!is_stored(i, segment.end)) continue;
+      written.push_back(op(i).out);
+      add(table.link_to(kernels::ChainEnd::store), {op(i).out});
     }
-    segment.chain.push_back({.run = table.link_to(kernels::ChainEnd::end)});
-    for (const TileLink& written : segment.links) {
-      for (const TileLink& read : segment.links) {
-        for (const TileOperand* in : read.in)
-          segment.may_repeat &= written.out == nullptr || in == nullptr || *in != *written.out;
-      }
+    add(table.link_to(kernels::ChainEnd::end), {});
+    for (std::size_t link = 0; link < operands.size(); ++link) {
+      for (std::size_t i = 0; i < operands[link].size(); ++i)
+        segment.addresses.push_back({operands[link][i], &segment.chain[link].at[i]});
     }
+    for (const TileOperand& out : written)
+      segment.may_repeat &= std::find(read.begin(), read.end(), out) == read.end();
   }
 
   const std::vector<TileOp>* ops_;

@@ -115,7 +115,7 @@ struct FusedStep final : Payload {
 
   // How many of a tile's elements go through the chain.
   std::size_t linked_part(const Segment& segment, std::size_t n) const {
-    if (segment.links.empty() || n < chain_block) return 0;
+    if (!segment.is_linked() || n < chain_block) return 0;
     return segment.may_repeat ? n : n & ~(chain_block - 1);
   }
 
@@ -130,13 +130,7 @@ struct FusedStep final : Payload {
   }
 
   void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
-    kernels::ChainLink* chain = segment.chain.data();
-    for (const TileLink& link : segment.links) {
-      if (link.in[0] != nullptr) chain->in[0] = link.in[0]->in(bases, first);
-      if (link.in[1] != nullptr) chain->in[1] = link.in[1]->in(bases, first);
-      if (link.out != nullptr) chain->out = link.out->in(bases, first);
-      ++chain;
-    }
+    for (const LinkAddress& address : segment.addresses) *address.to = address.operand.in(bases, first);
     run_links(segment.chain.data(), n);
   }
 

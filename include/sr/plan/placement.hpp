@@ -107,8 +107,9 @@ class PlacementSearch {
   std::optional<Dims> made_as(const at::Tensor& part) const {
     const StorageId storage = trace_.tensors[trace_.id_of(part)].storage;
     const TracedStorage& traced = trace_.storages[storage];
-    if (traced.home != Home::produced || readers_[storage] != 1 || part.numel() == 0 ||
-        !part.is_contiguous() || part.storage_offset() != 0 || traced.bytes != part.nbytes()) {
+    if (traced.home != Home::produced || traced.producer == kNone || readers_[storage] != 1 ||
+        part.numel() == 0 || !part.is_contiguous() || part.storage_offset() != 0 ||
+        traced.bytes != part.nbytes()) {
       return std::nullopt;
     }
     const TracedNode& maker = trace_.nodes[traced.producer];

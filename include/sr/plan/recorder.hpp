@@ -120,9 +120,12 @@ class Recorder {
     }
     TracedNode traced;
     traced.processed = &node;
+    written_.clear();
+    OperatorFacts facts;
     if (trace_.refusal.empty()) {
+      facts = facts_of(node);
       note_inputs(node, traced);
-      note_written(node);
+      if (facts.changes_tensor) note_written(node);
     }
     execute(node);
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
@@ -130,7 +133,7 @@ class Recorder {
       trace_.kept.push_back(value);
       dynamic_[node.first_output + i] = kNone;
     }
-    if (trace_.refusal.empty()) classify(node, std::move(traced));
+    if (trace_.refusal.empty()) classify(node, facts, std::move(traced));
   }
 
   void execute(const ProcessedNode& node) {
@@ -236,9 +239,8 @@ class Recorder {
     }
   }
 
-  void classify(const ProcessedNode& node, TracedNode traced) {
+  void classify(const ProcessedNode& node, const OperatorFacts& facts, TracedNode traced) {
     if (node.node->kind() == c10::prim::GetAttr) return meet(frame_->values[node.first_output]);
-    const OperatorFacts facts = facts_of(node);
     if (facts.has_effect) return refuse(*node.node, "has an effect that a replay would not repeat.");
     if (facts.changes_container && !changes_own_container(traced)) {
       return refuse(*node.node, "changes a container that was not made in the call.");
@@ -262,11 +264,9 @@ class Recorder {
 
   // The tensors a node is about to write, as they are before.
   void note_written(const ProcessedNode& node) {
-    written_.clear();
-    const c10::FunctionSchema* schema = node.node->maybeSchema();
-    if (schema == nullptr || !schema->is_mutable()) return;
-    for (std::size_t i = 0; i < schema->arguments().size() && i < node.inputs.size(); ++i) {
-      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    const c10::FunctionSchema& schema = node.node->schema();
+    for (std::size_t i = 0; i < schema.arguments().size() && i < node.inputs.size(); ++i) {
+      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
       if (alias == nullptr || !alias->isWrite()) continue;
       sr::detail::each_tensor(frame_->values[node.inputs[i]], [&](const at::Tensor& tensor) {
         if (is_known(tensor)) note_written(tensor);
