@@ -181,6 +181,28 @@ TEST_CASE("a result of a replay is the caller's: writing to it changes no later 
   CHECK(runtime.replayed_calls() == 4);
 }
 
+TEST_CASE("results of every size have memory of their own, whoever frees them", "[replay]") {
+  StaticRuntime<> runtime{
+      StaticModule(script("def forward(self, x):\n    return x * 2 + 1\n"), {.max_plans = 16})};
+  for (const std::int64_t n : {1, 200, 240, 241, 256, 500, 512, 513, 1024, 2000, 4096, 4097, 9000}) {
+    const at::Tensor x = sample({n}), expected = x * 2 + 1;
+    std::vector<at::Tensor> held;
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 7; ++i) held.push_back(runtime(x).toTensor());
+      for (const at::Tensor& result : held) {
+        CHECK(reinterpret_cast<std::uintptr_t>(result.const_data_ptr()) % 64 == 0);
+        CHECK(at::equal(result, expected));
+      }
+      held.front().zero_();
+      std::thread([freed = std::move(held)]() mutable { freed.clear(); }).join();
+      held.clear();
+    }
+    const at::Tensor last = runtime(x).toTensor();
+    std::thread([&] { CHECK(at::equal(StaticRuntime<>(runtime.content())(x).toTensor(), expected)); }).join();
+    CHECK(at::equal(last, expected));
+  }
+}
+
 TEST_CASE("managed outputs are recycled in a replay when nobody holds them", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall), {.manage_output_tensors = true})};
   const at::Tensor x = sample({4, 3}), y = sample({3});

@@ -20,4 +20,18 @@ namespace sr {
 #endif
 inline constexpr bool kCheckPlans = SR_CHECK_PLANS != 0;
 
+// The address sanitizer sees who uses a freed result only when its memory really is freed.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SR_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SR_ADDRESS_SANITIZER 1
+#endif
+#ifdef SR_ADDRESS_SANITIZER
+inline constexpr bool kReusesBlocks = false;
+#else
+inline constexpr bool kReusesBlocks = true;
+#endif
+
 }  // namespace sr

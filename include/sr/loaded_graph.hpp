@@ -65,10 +65,10 @@ inline torch::jit::Module freeze(const torch::jit::Module& module) {
   }
 }
 
-// Without what the interpreter would not run either: what is hidden from passes lives on.
-inline void inline_and_prune(const std::shared_ptr<torch::jit::Graph>& graph) {
-  torch::jit::Inline(*graph);
-  torch::jit::EliminateDeadCode(graph);
+inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::string& method) {
+  torch::jit::Graph& graph = *torch::jit::toGraphFunction(module.get_method(method).function()).graph();
+  torch::jit::Inline(graph);
+  return graph;
 }
 
 }  // namespace detail
@@ -80,16 +80,15 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   }
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
-  torch::jit::Graph& graph = *torch::jit::toGraphFunction(copy.get_method(method).function()).graph();
-  detail::inline_and_prune(graph.shared_from_this());
+  torch::jit::Graph& graph = detail::inlined(copy, method);
   const detail::AttributeValues value_of(graph, module._ivalue());
   const detail::Returned returned(graph, value_of);
   std::unordered_set<const void*> known = returned.identities();
   const detail::DistinctResults distinct(graph, returned);
   detail::UnknownBranches branches(graph);
+  const detail::KeptWrites writes(graph, branches);
   const detail::LoopGuards loops(graph, value_of, branches);
   const detail::ComputedResults computed(graph, value_of, returned, branches);
-  const detail::KeptWrites writes(graph, branches);
   const detail::NeutralNumbers neutral(graph, value_of, returned);
   const torch::jit::Module frozen = detail::freeze(copy);
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
@@ -110,7 +109,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
 inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
-  detail::inline_and_prune(loaded.graph);
+  torch::jit::Inline(*loaded.graph);
   const detail::AttributeValues value_of(*loaded.graph, c10::IValue());
   const detail::Returned returned(*loaded.graph, value_of);
   loaded.known = returned.identities();
@@ -125,9 +124,9 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
     loaded.schema = detail::without_self(loaded.schema);
   }
   detail::UnknownBranches branches(*loaded.graph);
+  const detail::KeptWrites writes(*loaded.graph, branches);
   const detail::LoopGuards loops(*loaded.graph, value_of, branches);
   const detail::ComputedResults computed(*loaded.graph, value_of, returned, branches);
-  const detail::KeptWrites writes(*loaded.graph, branches);
   passes::run_pipeline(loaded.graph);
   branches.remove(*loaded.graph);
   distinct.remove(*loaded.graph);

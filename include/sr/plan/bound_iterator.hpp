@@ -4,6 +4,7 @@
 
 #include <sr/ops/dispatch_stub.hpp>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -158,7 +159,7 @@ class IteratorMaker {
     if (zeros && bytes != 0) {
       void* const block = std::calloc(bytes, 1);  // NOLINT(cppcoreguidelines-no-malloc)
       if (block == nullptr) throw std::bad_alloc();
-      data = {block, block, &detail::free_small, at::Device(at::kCPU)};
+      data = {block, block, &std::free, at::Device(at::kCPU)};
     }
     return tensor_over(std::move(data), operand.dtype, operand.sizes, operand.strides);
   }

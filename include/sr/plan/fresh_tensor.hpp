@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -11,26 +9,19 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
+#include <sr/plan/block_cache.hpp>
+
 namespace sr::plan {
 
 namespace detail {
 
-inline constexpr std::size_t kSmall =
-    16 * 1024;  // bytes: the C library keeps such blocks per thread or in bins
-
-inline void free_small(void* block) {
-  std::free(block);
-}  // NOLINT(cppcoreguidelines-no-malloc)
-
-// 64-byte aligned, as LibTorch's allocator gives them; small ones straight from malloc, which is several
-// times faster than an aligned allocation. The first byte of the block is its context, so that deleting needs
-// no search.
+// 64-byte aligned, as LibTorch's allocator gives them, which takes several times as long for small ones. The
+// block is the context, so that deleting needs no search.
 inline at::DataPtr allocate(std::size_t bytes) {
-  if (bytes > kSmall || bytes == 0) return c10::GetCPUAllocator()->allocate(bytes);
-  void* block = std::malloc(bytes + 64);  // NOLINT(cppcoreguidelines-no-malloc)
-  if (block == nullptr) throw std::bad_alloc();
-  const auto aligned = (reinterpret_cast<std::uintptr_t>(block) + 63) & ~std::uintptr_t{63};
-  return {reinterpret_cast<void*>(aligned), block, &free_small, at::Device(at::kCPU)};
+  if (bytes > BlockCache::kLargest || bytes == 0) return c10::GetCPUAllocator()->allocate(bytes);
+  void* block = nullptr;
+  void* const begin = BlockCache::take(bytes, block);
+  return {begin, block, &BlockCache::give, at::Device(at::kCPU)};
 }
 
 }  // namespace detail
