@@ -6,6 +6,7 @@
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
+#include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
@@ -75,4 +76,23 @@ TEST_CASE("fusion: chains over matrices, broadcast, transposed and joined", "[re
     CAPTURE(body);
     check_script("def forward(self, x, row, column, t):\n    " + std::string(body) + "\n", runs, close());
   }
+}
+
+TEST_CASE("fusion: relu of a product is done by the product", "[replay][ops]") {
+  const auto kernels_of = [](const std::string& body) {
+    const std::string source = "def forward(self, x, y):\n    " + body + "\n";
+    check_script(source, {{sample({5, 8}), sample({8, 40})}, {sample({1, 8}), sample({8, 3})}}, close());
+    sr::StaticRuntime<> runtime{sr::StaticModule(script(source))};
+    for (int run = 0; run < 3; ++run) runtime(sample({5, 8}), sample({8, 40}));
+    REQUIRE(runtime.report().plans.size() == 1);
+    return runtime.report().plans[0].kernels;
+  };
+  CHECK(kernels_of("return torch.relu(torch.mm(x, y))") == 1);
+  CHECK(kernels_of("return torch.relu(torch.mm(x, y).t())") == 1);
+  CHECK(kernels_of("a = torch.relu(torch.mm(x, y))\n    return torch.cat([a, a + 1])") >= 2);
+  // read by others, or in part
+  CHECK(kernels_of("a = torch.mm(x, y)\n    return torch.relu(a), a") == 2);
+  CHECK(kernels_of("a = torch.mm(x, y)\n    return torch.relu(a[:, 1:])") == 2);
+  CHECK(kernels_of("a = torch.cat([torch.mm(x, y), torch.mm(x, y * 2)])\n    return torch.relu(a)") >= 3);
+  CHECK(kernels_of("return torch.relu(torch.matmul(x.unsqueeze(0).expand(3, -1, -1), y))") >= 1);
 }

@@ -350,6 +350,7 @@ TEST_CASE("kernels: products", "[kernels]") {
     for (const std::size_t k : {0, 1, 2, 7, 16, 51, 64, 130}) {
       for (std::size_t m = 1; m <= 20; ++m) {
         const bool with_bias = random_bits()() % 2 == 0;
+        const float low = random_bits()() % 2 == 0 ? 0.0f : -kInf;
         const std::size_t a_row = k + random_bits()() % 3;
         const std::size_t out_row = n + random_bits()() % 4;
         const std::size_t a_size = (m - 1) * a_row + k;
@@ -368,7 +369,7 @@ TEST_CASE("kernels: products", "[kernels]") {
               total += double{a[i * a_row + l]} * b[l * n + j];
               absolute += std::fabs(double{a[i * a_row + l]} * b[l * n + j]);
             }
-            expected[i * n + j] = total;
+            expected[i * n + j] = std::max(total, double{low});
             scale[i * n + j] = absolute;
           }
         }
@@ -397,6 +398,7 @@ TEST_CASE("kernels: products", "[kernels]") {
                               .b_k = layout.b_k,
                               .b_n = layout.b_n,
                               .bias = with_bias ? bias : nullptr,
+                              .low = low,
                               .out = out_memory.last<>(out_size),
                               .out_row = signed_size(out_row)};
               if (packed) {

@@ -16,6 +16,7 @@ struct Panel {
   std::ptrdiff_t stride;
   std::size_t k;
   bool resume;  // adds to what `out` holds already, instead of to the bias
+  float low;    // the least result
 };
 
 // A multiply-add takes 4 cycles until the next one can use its result. Where a tile has too few sums to
@@ -67,6 +68,7 @@ template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
+      total = first_max(Vec(panel.low), total);  // NaN passes
       if constexpr (v == kVecs - 1) {
         last.store(total, row + v * kWidth);
       } else {

@@ -75,7 +75,7 @@ SR_KERNEL_INLINE void write_sums(const Dots& dots, Next next) {
   const float bias = dots.bias == nullptr ? 0.0f : *dots.bias;
   float* out = dots.out;
   const auto write = [&](float value) __attribute__((always_inline)) {
-    *out = value + bias;
+    *out = dots.low > value + bias ? dots.low : value + bias;  // NaN passes
     out += dots.out_stride;
   };
   std::size_t left = dots.count;
@@ -142,8 +142,8 @@ inline void dots(const Dots& dots) {
 // Every row of a with every row of b, both of k contiguous floats.
 [[gnu::flatten]] inline void product_of_rows(const Product& product, std::ptrdiff_t b_row) {
   if (product.n == 1) {
-    return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.out,
-                 product.out_row});
+    return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.low,
+                 product.out, product.out_row});
   }
   for (std::size_t i = 0; i < product.m; ++i) {
     const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
@@ -152,7 +152,10 @@ inline void dots(const Dots& dots) {
     float* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
     const auto columns = [&](auto count) __attribute__((always_inline)) {
       dot_rows<count>(product.k, a, b, b_row, out);
-      unrolled<count>([&](auto j) { out[j] += bias == nullptr ? 0.0f : bias[j]; });
+      unrolled<count>([&](auto j) {
+        const float total = out[j] + (bias == nullptr ? 0.0f : bias[j]);
+        out[j] = product.low > total ? product.low : total;
+      });
       b += count * b_row;
       out += count;
       if (bias != nullptr) bias += count;
@@ -189,7 +192,8 @@ inline void packed_product(const Product& product) {
     const std::size_t width = panel_width(product.n, column);
     const std::size_t left = product.n - column;
     product_columns<true>(
-        product, {product.b + column * product.k, static_cast<std::ptrdiff_t>(width), product.k, false},
+        product,
+        {product.b + column * product.k, static_cast<std::ptrdiff_t>(width), product.k, false, product.low},
         column, left < width ? left : width);
   }
 }
@@ -209,8 +213,10 @@ inline void product_by_packing(const Product& product) {
                  product.b + static_cast<std::ptrdiff_t>(l) * product.b_k +
                      static_cast<std::ptrdiff_t>(column) * product.b_n,
                  product.b_k, product.b_n, width, packed);
-      product_columns<true>(part, {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0}, column,
-                            columns);
+      const bool ends = l + part.k == product.k;
+      product_columns<true>(
+          part, {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0, ends ? product.low : -kInfinity},
+          column, columns);
     }
   }
 }
@@ -224,9 +230,10 @@ inline void product(const Product& product) {
   if (product.k == 0 || (by_rows && !(ragged && product.m >= kManyRagged))) {
     for (std::size_t column = 0; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
-      product_columns<false>(product,
-                             {product.k == 0 ? nullptr : product.b + column, product.b_k, product.k, false},
-                             column, left < kPanel ? left : kPanel);
+      product_columns<false>(
+          product,
+          {product.k == 0 ? nullptr : product.b + column, product.b_k, product.k, false, product.low}, column,
+          left < kPanel ? left : kPanel);
     }
   } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
     product_of_rows(product, product.b_n);

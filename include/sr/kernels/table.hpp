@@ -48,8 +48,8 @@ struct Rows {
   std::ptrdiff_t out_stride = 0;
 };
 
-// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null. Elements of a row of `a` and of
-// `out` are contiguous. Accumulated in fp32.
+// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null; results below `low` are it (0:
+// relu). Elements of a row of `a` and of `out` are contiguous. Accumulated in fp32.
 struct Product {
   std::size_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
@@ -58,12 +58,13 @@ struct Product {
   std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
   std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
   const float* bias = nullptr;  // n floats
+  float low = -__builtin_inff();
   float* out = nullptr;
   std::ptrdiff_t out_row = 0;
 };
 
-// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null. Elements of a row of `a` and of `b` are
-// contiguous; strides are between rows, in elements, and may be 0.
+// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `low`. Elements of a row of `a`
+// and of `b` are contiguous; strides are between rows, in elements, and may be 0.
 struct Dots {
   std::size_t count = 0, k = 0;
   const float* a = nullptr;
@@ -71,6 +72,7 @@ struct Dots {
   const float* b = nullptr;
   std::ptrdiff_t b_row = 0;
   const float* bias = nullptr;
+  float low = -__builtin_inff();
   float* out = nullptr;
   std::ptrdiff_t out_stride = 0;
 };

@@ -58,7 +58,8 @@ class Lowering {
       : trace_(trace),
         packed_(packed),
         exact_(numerics == Numerics::exact),
-        placements_(PlacementSearch(trace).find()) {
+        readers_(readers_of(trace)),
+        placements_(PlacementSearch(trace, readers_).find()) {
     storages_ = trace.storages;
     scratch_ = static_cast<StorageId>(storages_.size());
     storages_.resize(storages_.size() + 2, {.home = Home::opaque});
@@ -156,6 +157,24 @@ class Lowering {
     join(g, std::move(op));
   }
 
+  // The step that alone writes the operand's storage, if that is of this kind and but `readers` nodes and
+  // results read it.
+  template <class P>
+  Draft* sole_maker(const Operand& operand, std::size_t readers) {
+    const std::uint32_t made = made_at_[operand.storage];
+    if (made == kNone || operand.storage >= trace_.storages.size() || drafts_[made].step.run != &P::run ||
+        drafts_[made].writes != std::vector<StorageId>{operand.storage} ||
+        readers_[operand.storage] != readers) {
+      return nullptr;
+    }
+    return &drafts_[made];
+  }
+  // That step writes another operand instead.
+  void redirect(Draft& draft, const Operand& to) {
+    draft.writes = {to.storage};
+    note_writer(to.storage, static_cast<std::uint32_t>(&draft - drafts_.data()));
+  }
+
   // The same elements in rows that are contiguous, or in one piece: copied when they are not already.
   Operand contiguous(Operand operand);
 
@@ -227,6 +246,7 @@ class Lowering {
   const Trace& trace_;
   PackedWeights& packed_;
   bool exact_;
+  std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   Placements placements_;
   std::uint32_t node_ = 0;
   StorageId scratch_ = 0;

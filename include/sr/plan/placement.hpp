@@ -52,15 +52,26 @@ inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10
 // shapes it.
 using Placements = std::unordered_map<StorageId, Operand>;
 
+// By storage: how often a node or a result reads it.
+inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
+  std::vector<std::uint32_t> readers(trace.storages.size(), 0);
+  const auto count = [&](const c10::IValue& value) {
+    sr::detail::each_tensor(
+        value, [&](const at::Tensor& tensor) { ++readers[trace.tensors[trace.id_of(tensor)].storage]; });
+  };
+  for (const TracedNode& node : trace.nodes) {
+    for (const c10::IValue& input : node.inputs) count(input);
+    for (const c10::IValue& input : node.captured) count(input);
+  }
+  for (const c10::IValue& result : trace.results) count(result);
+  return readers;
+}
+
 class PlacementSearch {
  public:
-  explicit PlacementSearch(const Trace& trace) : trace_(trace), readers_(trace.storages.size(), 0) {
-    for (const TracedNode& node : trace.nodes) {
-      for (const c10::IValue& input : node.inputs) count(input);
-      for (const c10::IValue& input : node.captured) count(input);
-    }
-    for (const c10::IValue& result : trace.results) count(result);
-  }
+  // `readers` as readers_of says; must outlive the search.
+  PlacementSearch(const Trace& trace, const std::vector<std::uint32_t>& readers)
+      : trace_(trace), readers_(readers) {}
 
   Placements find() {
     Placements placements;
@@ -76,11 +87,6 @@ class PlacementSearch {
   }
 
  private:
-  void count(const c10::IValue& value) {
-    sr::detail::each_tensor(
-        value, [&](const at::Tensor& tensor) { ++readers_[trace_.tensors[trace_.id_of(tensor)].storage]; });
-  }
-
   void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
     const at::Tensor& joined = node.outputs[0].toTensor();
     const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
@@ -121,7 +127,7 @@ class PlacementSearch {
   }
 
   const Trace& trace_;
-  std::vector<std::uint32_t> readers_;  // by storage: how often a node or a result reads it
+  const std::vector<std::uint32_t>& readers_;
 };
 
 }  // namespace sr::plan

@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include <sr/plan/lower/copies.hpp>
+#include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -259,7 +260,26 @@ inline bool matmul(Lowering& lowering, const TracedNode& node) {
   return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
+// relu of a product that nobody else reads is done by the product.
+inline bool relu(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  Draft* const draft = in ? lowering.sole_maker<ProductStep>(*in, 1) : nullptr;
+  if (draft == nullptr || in->sizes != out.sizes || in->strides != out.strides || !out.is_float())
+    return plain<lanes::Relu>(lowering, node);
+  auto& product = const_cast<ProductStep&>(static_cast<const ProductStep&>(*draft->step.payload));
+  const Address made = lowering.address(*in);
+  const std::size_t count = product.shape.m * product.shape.n * product.batches.size();
+  if (product.out.base != made.base || product.out.offset != made.offset || count != in->count())
+    return plain<lanes::Relu>(lowering, node);
+  product.shape.low = 0;
+  product.out = lowering.address(out);
+  lowering.redirect(*draft, out);
+  return true;
+}
+
 inline void add_products(LowerTable& table) {
+  table["aten::relu"] = &relu;
   table.insert({{"aten::linear", &linear},
                 {"aten::mm", &mm},
                 {"aten::addmm", &addmm},
