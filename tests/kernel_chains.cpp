@@ -8,23 +8,15 @@
 #include <random>
 #include <vector>
 
-#include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
+#include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
+using sr::test::kernel_sets;
 
 namespace {
-
-std::vector<const Kernels*> sets() {
-  std::vector<const Kernels*> result{&baseline_kernels()};
-#if defined(__x86_64__)
-  if (has_avx2()) result.push_back(&avx2_kernels());
-  if (has_avx512()) result.push_back(&avx512_kernels());
-#endif
-  return result;
-}
 
 std::vector<float> numbers(std::size_t count) {
   static std::mt19937 bits(7);
@@ -60,7 +52,7 @@ std::vector<Source> sources(std::size_t operands, std::size_t kind) {
 }  // namespace
 
 TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     for (std::size_t lane = 0; lane < BuiltinLanes::size; ++lane) {
       const LaneLoops& loops = set->lanes[lane];
@@ -98,7 +90,7 @@ TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
 }
 
 TEST_CASE("kernels: many dot products", "[kernels]") {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 51, 64, 100, 257}) {
       for (std::size_t count = 0; count <= 9; ++count) {
         for (const std::size_t stride : {std::size_t{0}, k, k + 3}) {

@@ -15,27 +15,19 @@
 #include <unistd.h>
 #include <vector>
 
-#include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
 
 #include "support/catch.hpp"
+#include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
+using sr::test::kernel_sets;
 
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-std::vector<const Kernels*> sets() {
-  std::vector<const Kernels*> result{&baseline_kernels()};
-#if defined(__x86_64__)
-  if (has_avx2()) result.push_back(&avx2_kernels());
-  if (has_avx512()) result.push_back(&avx512_kernels());
-#endif
-  return result;
-}
 
 // Memory of which any part may be asked for that ends at a page without access.
 class Guarded {
@@ -138,7 +130,7 @@ template <class Lane, class Value, class Right>
 void check_lane(const char* name, Value value, Right right) {
   static Guarded memory[kMaxOperands] = {Guarded(1 << 12), Guarded(1 << 12), Guarded(1 << 12)};
   static Guarded out_memory(1 << 12);
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     const LaneLoops& loops = set->lanes[BuiltinLanes::index_of<Lane>()];
     CAPTURE(name, set->table.name);
     REQUIRE(loops.operands == Lane::operands);
@@ -345,7 +337,7 @@ std::ptrdiff_t signed_size(std::size_t size) {
 TEST_CASE("kernels: products", "[kernels]") {
   static Guarded a_memory(1 << 16), b_memory(1 << 18), bias_memory(1 << 12), packed_memory(1 << 18),
       out_memory(1 << 16);
-  const auto available = sets();
+  const auto available = kernel_sets();
   for (const std::size_t n : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100}) {
     for (const std::size_t k : {0, 1, 2, 7, 16, 51, 64, 130}) {
       for (std::size_t m = 1; m <= 20; ++m) {
@@ -434,7 +426,7 @@ TEST_CASE("kernels: products", "[kernels]") {
 }
 
 TEST_CASE("kernels: a product without rows or columns does nothing", "[kernels]") {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     set->table.product({.m = 0, .n = 4, .k = 4});
     set->table.product({.m = 4, .n = 0, .k = 4});
     set->table.packed_product({.m = 0, .n = 40, .k = 4});
@@ -493,7 +485,7 @@ std::vector<std::size_t> row_lengths() {
 }  // namespace
 
 TEST_CASE("kernels: sums, means and maxima of rows", "[kernels]") {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     for (const std::size_t n : row_lengths()) {
       CAPTURE(set->table.name, n);
       for (const float divisor : {1.0f, 3.0f}) {
@@ -527,7 +519,7 @@ TEST_CASE("kernels: sums, means and maxima of rows", "[kernels]") {
 }
 
 TEST_CASE("kernels: softmax and log_softmax of rows", "[kernels]") {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     for (const std::size_t n : row_lengths()) {
       CAPTURE(set->table.name, n);
       check_rows(n, n, set->table.softmax_rows, [](const std::vector<float>& row, const float* out) {
@@ -564,7 +556,7 @@ TEST_CASE("kernels: softmax and log_softmax of rows", "[kernels]") {
 
 TEST_CASE("kernels: layer normalisation of rows", "[kernels]") {
   static Guarded gamma_memory(1 << 15), beta_memory(1 << 15);
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : kernel_sets()) {
     for (const std::size_t n : row_lengths()) {
       for (const int affine : {0, 1, 2, 3}) {
         CAPTURE(set->table.name, n, affine);
@@ -643,7 +635,7 @@ TEST_CASE("kernels: strided copies", "[kernels]") {
     for (std::size_t i = 0; i < in_size * width; ++i) in[i] = static_cast<unsigned char>(random_bits()());
     std::vector<unsigned char> expected(out_size * width, Guarded::kCanary);
     copy_plainly(shape, 0, in, expected.data());
-    for (const Kernels* set : sets()) {
+    for (const Kernels* set : kernel_sets()) {
       std::memset(out - Guarded::kWatched, Guarded::kCanary, out_size * width + Guarded::kWatched);
       set->table.copy(shape, in, out);
       CAPTURE(set->table.name, rank, width, shape.sizes, shape.in_strides, shape.out_strides);
@@ -651,7 +643,7 @@ TEST_CASE("kernels: strided copies", "[kernels]") {
       CHECK(out_memory.intact_before<unsigned char>(out_size * width));
     }
   }
-  for (const Kernels* set : sets()) {  // a size of 0
+  for (const Kernels* set : kernel_sets()) {  // a size of 0
     set->table.copy({.rank = 2, .width = 4, .sizes = {3, 0}, .in_strides = {1, 1}, .out_strides = {1, 1}},
                     nullptr, nullptr);
   }

@@ -43,6 +43,15 @@ inline bool may_hold_container(const c10::TypePtr& type) {
          std::any_of(contained.begin(), contained.end(), may_hold_container);
 }
 
+// visit(i) for each argument that the schema says is written, of the first `count`.
+template <class Visit>
+void each_written(const c10::FunctionSchema& schema, std::size_t count, const Visit& visit) {
+  for (std::size_t i = 0; i < schema.arguments().size() && i < count; ++i) {
+    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) visit(i);
+  }
+}
+
 // A composite op is a Python-like function of other ops: without an annotation it may still return its input
 // (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
 inline bool may_return_input(const c10::FunctionSchema& schema, const c10::OperatorHandle& handle,

@@ -33,20 +33,18 @@ bool describe(const at::Tensor& tensor, Sink& sink) {
   if (!tensor.defined()) return sink(-1, true);
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   if (!is_plain(impl)) return false;
-  const bool contiguous = impl->is_contiguous();
+  const bool standard = has_standard_strides(impl);
   const auto sizes = impl->sizes();
   const auto kind = static_cast<std::int64_t>(c10::typeMetaToScalarType(impl->dtype())) |
                     (sizes.empty() ? 1 << 8 : 0) | (impl->is_wrapped_number() ? 1 << 9 : 0) |
-                    (contiguous ? 1 << 10 : 0) | (std::int64_t{1} << 11);
+                    (standard ? 1 << 10 : 0) | (std::int64_t{1} << 11);
   if (!sink(kind, true)) return false;
   if (!sink(static_cast<std::int64_t>(sizes.size()), false)) return false;
-  bool free_strides = false;  // some stride means nothing, and shows in those of the outputs all the same
   for (const std::int64_t size : sizes) {
-    free_strides |= size <= 1;
     if (!sink(size, false)) return false;
   }
-  sink.contiguous &= contiguous;
-  if (!contiguous || free_strides) {
+  sink.standard &= standard;
+  if (!standard) {
     for (const std::int64_t stride : impl->strides()) {
       if (!sink(stride, false)) return false;
     }
@@ -86,7 +84,7 @@ bool describe(const c10::IValue& value, bool value_decides, Sink& sink) {
 
 struct Recorder {
   NodeState& state;
-  bool contiguous = true;
+  bool standard = true;
   bool operator()(std::int64_t word, bool decides_category) {
     state.exact.push_back(word);
     if (decides_category) state.category.push_back(word);
@@ -97,14 +95,14 @@ struct Recorder {
 struct ExactMatcher {
   const std::int64_t* next;
   const std::int64_t* end;
-  bool contiguous = true;
+  bool standard = true;
   bool operator()(std::int64_t word, bool) { return next != end && *next++ == word; }
 };
 
 struct CategoryMatcher {
   const std::int64_t* next;
   const std::int64_t* end;
-  bool contiguous = true;
+  bool standard = true;
   bool operator()(std::int64_t word, bool decides_category) {
     return !decides_category || (next != end && *next++ == word);
   }
@@ -130,7 +128,7 @@ inline bool record_inputs(const NodeView& view, NodeState& state) {
   state.category.clear();
   detail::Recorder recorder{state};
   if (!detail::describe_inputs(view, recorder)) return false;
-  state.all_contiguous = recorder.contiguous;
+  state.all_standard = recorder.standard;
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <torch/csrc/jit/passes/canonicalize_graph_fuser_ops.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
+#include <sr/alias_rules.hpp>
 #include <sr/unknown_branches.hpp>
 
 namespace sr {
@@ -96,12 +97,9 @@ class KeptWrites {
   }
 
   void observe(torch::jit::Node* node) {
-    const c10::FunctionSchema& schema = node->schema();
-    for (std::size_t i = 0; i < schema.arguments().size() && i < node->inputs().size(); ++i) {
-      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-      if (alias != nullptr && alias->isWrite() && is_tensor(node->input(i)))
-        branches_->observe(node->input(i), node);
-    }
+    each_written(node->schema(), node->inputs().size(), [&](std::size_t i) {
+      if (is_tensor(node->input(i))) branches_->observe(node->input(i), node);
+    });
   }
 
   UnknownBranches* branches_;

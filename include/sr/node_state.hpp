@@ -2,6 +2,7 @@
 // that are still in its slots have the right dtype, sizes and strides as they stand.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <ATen/core/ivalue.h>
@@ -18,7 +19,7 @@ struct OutTraits {
   bool data_dependent_shape = false;
   // The kernel gives an output that was shrunk to no elements the strides the functional call would give it,
   // whatever the strides of the inputs (structured kernels, TensorIterator). Without it that is only assumed
-  // for contiguous inputs and outputs.
+  // when inputs and outputs have standard strides.
   bool keeps_strides = false;
   // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have
   // the same dtype, sizes and strides; -1: none. Only for ops that work element by element on broadcast
@@ -26,12 +27,25 @@ struct OutTraits {
   std::int8_t writes_in_place = -1;
 };
 
+// True for the strides a new tensor of these sizes gets. More than contiguous: the stride of a dimension of
+// size 1 means nothing to the elements, but decides which memory format LibTorch suggests for results.
+inline bool has_standard_strides(const c10::TensorImpl* impl) {
+  const auto sizes = impl->sizes();
+  const auto strides = impl->strides();
+  std::int64_t expected = 1;
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (strides[d] != expected) return false;
+    expected *= std::max<std::int64_t>(sizes[d], 1);
+  }
+  return true;
+}
+
 // Of a defined, plain tensor.
 struct TensorMetadata {
   c10::SmallVector<std::int64_t, 4> sizes;
   c10::SmallVector<std::int64_t, 4> strides;
   at::ScalarType dtype = at::kFloat;
-  bool contiguous = true;
+  bool standard = true;  // has_standard_strides
 
   void assign(const at::Tensor& tensor);
   bool matches(const at::Tensor& tensor) const;
@@ -45,7 +59,7 @@ struct NodeState {
   };
 
   bool valid = false;                          // false: never ran, or the last run threw
-  bool all_contiguous = false;                 // all tensor inputs of the last run
+  bool all_standard = false;                   // strides of all tensor inputs of the last run
   bool placed_in_place = false;                // the planner put output 0 on the bytes of a dying input
   c10::SmallVector<std::int64_t, 16> exact;    // serialised metadata and values of the dynamic inputs
   c10::SmallVector<std::int64_t, 8> category;  // the part of it that dtypes and memory formats depend on
@@ -61,7 +75,7 @@ inline void TensorMetadata::assign(const at::Tensor& tensor) {
   sizes.assign(impl_sizes.begin(), impl_sizes.end());
   strides.assign(impl_strides.begin(), impl_strides.end());
   dtype = tensor.scalar_type();
-  contiguous = impl->is_contiguous();
+  standard = has_standard_strides(impl);
 }
 
 inline bool TensorMetadata::matches(const at::Tensor& tensor) const {

@@ -106,9 +106,9 @@ inline bool fills_dying_input(const NodeView& view) {
 inline bool may_resize(const NodeView& view, const NodeState& state) {
   if (state.placed_in_place && !fills_dying_input(view)) return false;
   if (view.processed().traits.keeps_strides) return true;
-  if (!state.all_contiguous) return false;
+  if (!state.all_standard) return false;
   for (const TensorMetadata& output : state.outputs) {
-    if (!output.contiguous) return false;
+    if (!output.standard) return false;
   }
   return true;
 }

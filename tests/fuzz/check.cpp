@@ -74,8 +74,8 @@ class Check {
       // A shape that is meant not to fit says nothing about the program.
       threw = threw || (expected_.back().threw && (program_.runs[i] == Run{}));
     }
-    verdict_.runs = program_.runs.size();
-    verdict_.threw = threw ? 1 : 0;
+    verdict_.counts.runs = program_.runs.size();
+    verdict_.counts.threw = threw ? 1 : 0;
   }
 
   // A result may be a weight that the next run writes.
@@ -150,7 +150,7 @@ class Check {
       for (std::size_t i = 0; i < expected_.size(); ++i) {
         bool copied = false;
         Outcome actual = call(runner, configuration, i, copied);
-        ++verdict_.calls;
+        ++verdict_.counts.calls;
         if (program_.writes_attributes) detach_from_weights(actual);
         if (!copied) actual.weights = visible(weights_);
         test::OracleOptions options = tolerance(expected_[i].result, rtol);
@@ -176,7 +176,7 @@ class Check {
             !program_.writes_attributes)
           kept.emplace_back(i, std::move(actual));
       }
-      verdict_.replayed += runner.replayed();
+      verdict_.counts.replayed += runner.replayed();
       if (!runner.intact()) fail("bytes beside", "bytes beside a managed tensor were written");
       check_kept("in later runs");
     } catch (const std::exception& error) {
@@ -194,7 +194,7 @@ class Check {
                 bool tolerant) {
     const auto count = [](std::uint64_t& number) { return ++number > 0; };
     if (std::find(options_.ignored.begin(), options_.ignored.end(), kind) != options_.ignored.end())
-      return count(verdict_.ignored);
+      return count(verdict_.counts.ignored);
     if (tolerant && (kind == "values" || kind == "input values")) {
       const auto reference = [&](std::vector<c10::IValue> args) {
         return test::interpret(*reference_, args);
@@ -206,11 +206,11 @@ class Check {
       };
       if (!program_.writes_attributes && (within_noise(inputs_[i], expected_[i], actual, reference) ||
                                           near_truth(inputs_[i], expected_[i], actual, in_double)))
-        return count(verdict_.within_noise);
+        return count(verdict_.counts.within_noise);
     }
     // The reference alone fails so, on a few programs with loops. The cause is not known.
     if (expected_[i].message.find("Expected Tensor but got None") != std::string::npos)
-      return count(verdict_.dead_code);
+      return count(verdict_.counts.dead_code);
     if (expected_[i].threw) {
       const Outcome other = run(inputs_[i], [&](std::vector<c10::IValue> args) {
         const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
@@ -221,7 +221,7 @@ class Check {
                        : !other.threw;
       test::OracleOptions close = tolerance(other.result, tolerant ? 1e-4 : 0);
       if (same && (actual.threw || test::compare_values(other.result, actual.result, close, "").empty()))
-        return count(verdict_.dead_code);
+        return count(verdict_.counts.dead_code);
     }
     return false;
   }

@@ -29,12 +29,27 @@ enum class Fault {
   count
 };
 
+struct Counts {
+  std::uint64_t runs = 0, threw = 0, calls = 0, replayed = 0;
+  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;  // differences that are no failures
+
+  Counts& operator+=(const Counts& other) {
+    runs += other.runs;
+    threw += other.threw;
+    calls += other.calls;
+    replayed += other.replayed;
+    within_noise += other.within_noise;
+    dead_code += other.dead_code;
+    ignored += other.ignored;
+    return *this;
+  }
+};
+
 struct Verdict {
   std::string kind;           // empty: nothing was found
   std::string configuration;  // where
   std::string text;
-  std::uint64_t runs = 0, threw = 0, calls = 0, replayed = 0;
-  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;  // differences that are no failures
+  Counts counts = {};
 };
 
 struct CheckOptions {

@@ -72,12 +72,12 @@ int fuzz(const Settings& settings) {
   for (std::size_t i = 0; i < kFeatureCount; ++i) {
     std::cout << kFeatureNames[i] << ' ' << tally.features[i] << (i + 1 < kFeatureCount ? ", " : "\n");
   }
-  std::cout << tally.programs << " programs, " << tally.runs << " runs, " << tally.calls << " calls of sr ("
-            << tally.replayed << " replayed), " << tally.threw << " programs threw ("
-            << 100 * static_cast<double>(tally.threw) / programs << " %), " << tally.not_compiled
-            << " not valid, " << tally.within_noise << " results within noise, " << tally.dead_code
-            << " exceptions of dead code, " << tally.ignored << " ignored, " << tally.failed << " failed; "
-            << 1000 * passed.count() / programs << " ms a program\n";
+  std::cout << tally.programs << " programs, " << tally.counts.runs << " runs, " << tally.counts.calls
+            << " calls of sr (" << tally.counts.replayed << " replayed), " << tally.counts.threw
+            << " programs threw (" << 100 * static_cast<double>(tally.counts.threw) / programs << " %), "
+            << tally.not_compiled << " not valid, " << tally.counts.within_noise << " results within noise, "
+            << tally.counts.dead_code << " exceptions of dead code, " << tally.counts.ignored << " ignored, "
+            << tally.failed << " failed; " << 1000 * passed.count() / programs << " ms a program\n";
   return tally.failed == 0 ? 0 : 1;
 }
 

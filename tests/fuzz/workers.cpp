@@ -46,15 +46,9 @@ std::vector<std::string> configurations_of(const Case& program, const Settings& 
 
 void add(Tally& total, const Tally& part) {
   total.programs += part.programs;
-  total.runs += part.runs;
-  total.threw += part.threw;
-  total.calls += part.calls;
-  total.replayed += part.replayed;
-  total.within_noise += part.within_noise;
-  total.dead_code += part.dead_code;
-  total.ignored += part.ignored;
   total.not_compiled += part.not_compiled;
   total.failed += part.failed;
+  total.counts += part.counts;
   for (std::size_t i = 0; i < kFeatureCount; ++i) total.features[i] += part.features[i];
 }
 
@@ -67,13 +61,7 @@ void check_range(const Settings& settings, std::uint64_t end, Shared& shared) {
         check(program, configurations_of(program, settings), {Fault::none, settings.ignored});
     Tally& tally = shared.tally;
     ++tally.programs;
-    tally.runs += verdict.runs;
-    tally.threw += verdict.threw;
-    tally.calls += verdict.calls;
-    tally.replayed += verdict.replayed;
-    tally.within_noise += verdict.within_noise;
-    tally.dead_code += verdict.dead_code;
-    tally.ignored += verdict.ignored;
+    tally.counts += verdict.counts;
     tally.not_compiled += verdict.kind == "does not compile" ? 1 : 0;
     for (std::size_t i = 0; i < kFeatureCount; ++i) tally.features[i] += program.features[i] ? 1 : 0;
     if (verdict.kind.empty()) continue;

@@ -20,9 +20,8 @@ struct Settings {
 };
 
 struct Tally {
-  std::uint64_t programs = 0, runs = 0, threw = 0, calls = 0, replayed = 0, not_compiled = 0;
-  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;
-  std::uint64_t failed = 0;
+  std::uint64_t programs = 0, not_compiled = 0, failed = 0;
+  Counts counts = {};
   std::array<std::uint64_t, kFeatureCount> features = {};
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/alias_rules.hpp>
 #include <sr/identity.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/plan/classify.hpp>
@@ -81,6 +82,16 @@ class Recorder {
 
   bool is_known(const at::Tensor& tensor) const {
     return trace_.ids.count(tensor.unsafeGetTensorImpl()) != 0;
+  }
+
+  // Tensors a node has returned that were not there before. `visit` may make them known.
+  template <class Visit>
+  void each_new_output(const ProcessedNode& node, const Visit& visit) const {
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
+        if (!is_known(tensor)) visit(tensor);
+      });
+    }
   }
 
   // Tensors nobody made: they come from a constant or an attribute.
@@ -264,14 +275,11 @@ class Recorder {
 
   // The tensors a node is about to write, as they are before.
   void note_written(const ProcessedNode& node) {
-    const c10::FunctionSchema& schema = node.node->schema();
-    for (std::size_t i = 0; i < schema.arguments().size() && i < node.inputs.size(); ++i) {
-      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-      if (alias == nullptr || !alias->isWrite()) continue;
+    sr::detail::each_written(node.node->schema(), node.inputs.size(), [&](std::size_t i) {
       sr::detail::each_tensor(frame_->values[node.inputs[i]], [&](const at::Tensor& tensor) {
         if (is_known(tensor)) note_written(tensor);
       });
-    }
+    });
   }
 
   void note_written(const at::Tensor& tensor) {
@@ -294,10 +302,10 @@ class Recorder {
       const Home home = trace_.storages[written.storage].home;
       if (home != Home::produced && home != Home::opaque)
         return refuse(*node.node, "changes a tensor of the caller's in place.");
+      const auto storage = storages_.find(sr::detail::storage_of(written.tensor));
       const bool same = written.metadata.matches(written.tensor) &&
-                        written.tensor.storage_offset() == written.offset &&
-                        storages_.count(sr::detail::storage_of(written.tensor)) != 0 &&
-                        storages_.at(sr::detail::storage_of(written.tensor)) == written.storage;
+                        written.tensor.storage_offset() == written.offset && storage != storages_.end() &&
+                        storage->second == written.storage;
       if (!same) return refuse(*node.node, "changes the shape of a tensor in place.");
       traced.changed.push_back(written.storage);
     }
@@ -388,21 +396,18 @@ class Recorder {
   bool is_view(const ProcessedNode& node, const TracedNode& traced) {
     std::size_t shared = 0, fresh = 0;
     std::unordered_set<StorageId> sources;
-    for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
-        if (is_known(tensor)) return;
-        if (!detail::is_replayable(tensor.unsafeGetTensorImpl())) {
-          refuse(*node.node, "makes a tensor whose elements are not what its bytes say.");
-        }
-        const auto known = storages_.find(sr::detail::storage_of(tensor));
-        if (known == storages_.end()) {
-          ++fresh;
-        } else {
-          ++shared;
-          sources.insert(known->second);
-        }
-      });
-    }
+    each_new_output(node, [&](const at::Tensor& tensor) {
+      if (!detail::is_replayable(tensor.unsafeGetTensorImpl())) {
+        refuse(*node.node, "makes a tensor whose elements are not what its bytes say.");
+      }
+      const auto known = storages_.find(sr::detail::storage_of(tensor));
+      if (known == storages_.end()) {
+        ++fresh;
+      } else {
+        ++shared;
+        sources.insert(known->second);
+      }
+    });
     if (shared == 0 || !trace_.refusal.empty()) return false;
     if (fresh != 0) {
       refuse(*node.node, "returns views and new tensors at once.");
@@ -417,11 +422,9 @@ class Recorder {
         });
       }
     }
-    for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
-        if (!is_known(tensor)) add_tensor(tensor, storages_.at(sr::detail::storage_of(tensor)));
-      });
-    }
+    each_new_output(node, [&](const at::Tensor& tensor) {
+      add_tensor(tensor, storages_.at(sr::detail::storage_of(tensor)));
+    });
     return true;
   }
 
@@ -436,19 +439,16 @@ class Recorder {
 
   void add_outputs(const ProcessedNode& node, Home home, StorageId first_new) {
     const auto producer = static_cast<std::uint32_t>(trace_.nodes.size());
-    for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      sr::detail::each_tensor(frame_->values[node.first_output + i], [&](const at::Tensor& tensor) {
-        if (is_known(tensor)) return;
-        const auto known = storages_.find(sr::detail::storage_of(tensor));
-        if (known != storages_.end() && (known->second >= first_new || home == Home::literal)) {
-          add_tensor(tensor, known->second);
-        } else if (known != storages_.end()) {
-          refuse(*node.node, "returns memory of its inputs that may be another next time.");
-        } else {
-          add_tensor(tensor, add_storage(tensor, {.home = home, .producer = producer}));
-        }
-      });
-    }
+    each_new_output(node, [&](const at::Tensor& tensor) {
+      const auto known = storages_.find(sr::detail::storage_of(tensor));
+      if (known != storages_.end() && (known->second >= first_new || home == Home::literal)) {
+        add_tensor(tensor, known->second);
+      } else if (known != storages_.end()) {
+        refuse(*node.node, "returns memory of its inputs that may be another next time.");
+      } else {
+        add_tensor(tensor, add_storage(tensor, {.home = home, .producer = producer}));
+      }
+    });
   }
 
   void finish_node(const ProcessedNode& node, TracedNode traced) {

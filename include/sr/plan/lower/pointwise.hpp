@@ -122,7 +122,6 @@ inline void add_pointwise(LowerTable& table) {
       {"aten::minimum", &plain<lanes::Minimum>},
       {"aten::max.other", &plain<lanes::Maximum>},
       {"aten::min.other", &plain<lanes::Minimum>},
-      {"aten::relu", &plain<lanes::Relu>},
       {"aten::leaky_relu", &plain<lanes::LeakyRelu>},
       {"aten::clamp", &clamp},
       {"aten::hardtanh", &plain<lanes::Clamp>},

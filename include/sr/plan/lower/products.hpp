@@ -279,8 +279,8 @@ inline bool relu(Lowering& lowering, const TracedNode& node) {
 }
 
 inline void add_products(LowerTable& table) {
-  table["aten::relu"] = &relu;
-  table.insert({{"aten::linear", &linear},
+  table.insert({{"aten::relu", &relu},
+                {"aten::linear", &linear},
                 {"aten::mm", &mm},
                 {"aten::addmm", &addmm},
                 {"aten::bmm", &bmm},

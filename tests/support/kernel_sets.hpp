@@ -1,0 +1,20 @@
+// The kernels of every instruction set that this CPU has.
+#pragma once
+
+#include <vector>
+
+#include <sr/kernels/compiled.hpp>
+#include <sr/kernels/kernels.hpp>
+
+namespace sr::test {
+
+inline std::vector<const kernels::Kernels*> kernel_sets() {
+  std::vector<const kernels::Kernels*> result{&kernels::baseline_kernels()};
+#if defined(__x86_64__)
+  if (kernels::has_avx2()) result.push_back(&kernels::avx2_kernels());
+  if (kernels::has_avx512()) result.push_back(&kernels::avx512_kernels());
+#endif
+  return result;
+}
+
+}  // namespace sr::test
