@@ -38,7 +38,7 @@ struct Block {
   const float *gain_1, *shift_1, *gain_2, *shift_2;
   Dense qkv, mix, up, down;
 };
-// At most 16 rows of 64, 128 hidden.
+inline constexpr int kBlockRows = 16, kBlockWidth = 64, kBlockHidden = 128;  // at most
 void transformer(const Block* layers, int count, int heads, bool gelu, int rows, const float* x, float* out);
 
 }  // namespace sr::bench::light

@@ -13,15 +13,21 @@ ModelBuilder::ModelBuilder(std::string name)
       generator_(at::make_generator<at::CPUGeneratorImpl>(20)) {}
 
 at::Tensor ModelBuilder::weight(const std::string& name, at::IntArrayRef sizes, double scale) {
-  at::Tensor tensor = at::randn(sizes, generator_).mul_(scale);
-  model_.module.register_buffer(name, tensor);
-  return tensor;
+  return constant(name, at::randn(sizes, generator_).mul_(scale));
+}
+
+at::Tensor ModelBuilder::constant(const std::string& name, at::Tensor value) {
+  model_.module.register_buffer(name, value);
+  return value;
 }
 
 at::Tensor ModelBuilder::input(at::IntArrayRef sizes) {
-  at::Tensor tensor = at::randn(sizes, generator_);
-  model_.inputs.emplace_back(tensor);
-  return tensor;
+  return input(at::randn(sizes, generator_));
+}
+
+at::Tensor ModelBuilder::input(at::Tensor value) {
+  model_.inputs.emplace_back(value);
+  return value;
 }
 
 Model ModelBuilder::finish(std::function<at::Tensor()> eager, std::function<void(float*)> light) {
@@ -36,6 +42,7 @@ std::vector<Model> models(const std::string& filter) {
   add_pointwise_models(all);
   add_perceptrons(all);
   add_transformers(all);
+  add_large_models(all);
   const std::regex wanted(filter);
   std::erase_if(all, [&](const Model& model) { return !std::regex_search(model.name, wanted); });
   return all;

@@ -18,7 +18,7 @@ struct Model {
   torch::jit::Module module;
   std::vector<c10::IValue> inputs;
   std::function<at::Tensor()> eager;  // the same by calls of at::, as one would write it by hand
-  std::function<void(float*)> light;  // the same by loops on raw floats; writes the result
+  std::function<void(float*)> light;  // the same by loops on raw floats; writes the result. May be empty
   bool optimize_memory = true;        // false: without reuse of memory, upstream as well
 };
 
@@ -27,12 +27,23 @@ void add_ranking_models(std::vector<Model>& models);
 void add_pointwise_models(std::vector<Model>& models);
 void add_perceptrons(std::vector<Model>& models);
 void add_transformers(std::vector<Model>& models);
+void add_large_models(std::vector<Model>& models);
 
 // Those whose name the regular expression finds.
 std::vector<Model> models(const std::string& filter);
 
 // Deep & Wide of any batch size, for the benchmarks of shapes.
 Model deep_wide(std::int64_t batch);
+
+// Ten dependent pointwise operators on three inputs.
+inline constexpr const char* kLongChain = R"(
+def forward(self, a, b, c):
+    ab = torch.relu(a * b)
+    ac = torch.relu(a * c)
+    product = torch.relu(ac * ab)
+    square = torch.relu(product * product)
+    return torch.relu(square * c)
+)";
 
 // Makes a module: weights in the order of the calls, normally distributed, the same in every run.
 class ModelBuilder {
@@ -41,11 +52,13 @@ class ModelBuilder {
 
   // A buffer of the module, `scale` times a standard normal variable. The pointer stays valid.
   at::Tensor weight(const std::string& name, at::IntArrayRef sizes, double scale = 1);
+  at::Tensor constant(const std::string& name, at::Tensor value);
   at::Tensor input(at::IntArrayRef sizes);
+  at::Tensor input(at::Tensor value);
   void input_number(double number) { model_.inputs.emplace_back(number); }
   void script(const std::string& forward) { model_.module.define(forward); }
 
-  Model finish(std::function<at::Tensor()> eager, std::function<void(float*)> light);
+  Model finish(std::function<at::Tensor()> eager, std::function<void(float*)> light = {});
 
  private:
   Model model_;

@@ -123,16 +123,16 @@ Model transformer(int layers, std::int64_t rows, std::int64_t d, std::int64_t he
     loops.push_back(all.back().loops());
   }
   build.script(transformer_text(layers, d, heads, gelu));
-  return build.finish(
-      [=] {
-        at::Tensor y = x;
-        for (const TransformerLayer& layer : all) y = layer(y, heads, gelu);
-        return y;
-      },
-      [=, in = floats(x)](float* out) {
-        light::transformer(loops.data(), layers, static_cast<int>(heads), gelu, static_cast<int>(rows), in,
-                           out);
-      });
+  const auto eager = [=] {
+    at::Tensor y = x;
+    for (const TransformerLayer& layer : all) y = layer(y, heads, gelu);
+    return y;
+  };
+  if (rows > light::kBlockRows || d > light::kBlockWidth || hidden > light::kBlockHidden)
+    return build.finish(eager);
+  return build.finish(eager, [=, in = floats(x)](float* out) {
+    light::transformer(loops.data(), layers, static_cast<int>(heads), gelu, static_cast<int>(rows), in, out);
+  });
 }
 
 }  // namespace
@@ -146,6 +146,8 @@ void add_transformers(std::vector<Model>& models) {
   models.push_back(transformer(2, 16, 64, 4, 128, true));
   models.push_back(transformer(2, 5, 48, 3, 80, false));
   models.push_back(transformer(12, 8, 32, 4, 64, true));  // what many steps cost
+  for (const std::int64_t rows : {1, 32}) models.push_back(transformer(1, rows, 128, 4, 512, true));
+  models.push_back(transformer(6, 32, 384, 6, 1536, true));
 }
 
 }  // namespace sr::bench

@@ -56,14 +56,7 @@ Model signed_sqrt(std::int64_t n) {
 Model long_chain(std::string name, std::int64_t side, bool reuse) {
   ModelBuilder build(std::move(name));
   const auto a = build.input({side, side}), b = build.input({side, side}), c = build.input({side, side});
-  build.script(R"(
-def forward(self, a, b, c):
-    ab = torch.relu(a * b)
-    ac = torch.relu(a * c)
-    product = torch.relu(ac * ab)
-    square = torch.relu(product * product)
-    return torch.relu(square * c)
-)");
+  build.script(kLongChain);
   Model model = build.finish(
       [=] {
         const auto ab = at::relu(at::mul(a, b)), ac = at::relu(at::mul(a, c));

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "models.hpp"
 #include "output.hpp"
 #include "rounds.hpp"
 #include "steps.hpp"
@@ -27,16 +28,7 @@ at::Tensor view_of(const at::Tensor& buffer, at::IntArrayRef sizes) {
 }
 
 Program pointwise() {
-  Program program{"10 pointwise ops",
-                  module_of(R"(
-def forward(self, a, b, c):
-    ab = torch.relu(a * b)
-    ac = torch.relu(a * c)
-    product = torch.relu(ac * ab)
-    square = torch.relu(product * product)
-    return torch.relu(square * c)
-)"),
-                  {}};
+  Program program{"10 pointwise ops", module_of(kLongChain), {}};
   const at::Tensor a = at::rand(kSizes), b = at::rand(kSizes), c = at::rand(kSizes);
   for (std::int64_t i = 0; i < kSizes; ++i) {
     const std::int64_t sizes[] = {i % 10 + 1, i / 10 % 10 + 1, i / 100 % 10 + 1, i / 1000 + 1};

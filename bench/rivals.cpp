@@ -117,15 +117,19 @@ std::vector<Kind> kinds_of(const Model& model) {
   const StaticModule general = sr_module(model, false, false), replay = sr_module(model, true, false),
                      managed = sr_module(model, true, true);
   const at::Tensor like = model.eager();
-  return {{"eager", [&model] { return eager_rival(model); }},
-          {"interpreter", [&model, interpreted] { return interpreter_rival(model, interpreted); }},
-          {"upstream", [&model, upstream] { return upstream_rival(model, upstream); }},
-          {"sr_general", [&model, general] { return sr_rival(model, "sr_general", general); }},
-          {"sr_replay", [&model, replay] { return sr_rival(model, "sr_replay", replay); }},
-          {"sr_managed", [&model, managed] { return sr_rival(model, "sr_managed", managed); }},
-          {"sr_into", [&model, replay, like] { return into_rival(model, replay, like); }},
-          {"light", [&model, like] { return light_rival(model, like); }},
-          {"light_bound", [&model, like] { return light_bound_rival(model, like); }}};
+  std::vector<Kind> kinds{
+      {"eager", [&model] { return eager_rival(model); }},
+      {"interpreter", [&model, interpreted] { return interpreter_rival(model, interpreted); }},
+      {"upstream", [&model, upstream] { return upstream_rival(model, upstream); }},
+      {"sr_general", [&model, general] { return sr_rival(model, "sr_general", general); }},
+      {"sr_replay", [&model, replay] { return sr_rival(model, "sr_replay", replay); }},
+      {"sr_managed", [&model, managed] { return sr_rival(model, "sr_managed", managed); }},
+      {"sr_into", [&model, replay, like] { return into_rival(model, replay, like); }}};
+  if (model.light) {
+    kinds.push_back({"light", [&model, like] { return light_rival(model, like); }});
+    kinds.push_back({"light_bound", [&model, like] { return light_bound_rival(model, like); }});
+  }
+  return kinds;
 }
 
 void check(const Model& model, const std::vector<Rival>& rivals) {

@@ -24,11 +24,14 @@ namespace {
 constexpr const char* kNames[] = {"eager",      "interpreter", "upstream", "sr_general", "sr_replay",
                                   "sr_managed", "sr_into",     "light",    "light_bound"};
 
+bool has(const Measured& measured, const std::string& name) {
+  return std::ranges::find(measured.rivals, name) != measured.rivals.end();
+}
+
 const std::vector<double>& times_of(const Measured& measured, const std::string& name) {
-  for (std::size_t i = 0; i < measured.rivals.size(); ++i) {
-    if (measured.rivals[i] == name) return measured.times[i];
-  }
-  throw std::logic_error("There is no rival '" + name + "'.");
+  const auto at = std::ranges::find(measured.rivals, name);
+  if (at == measured.rivals.end()) throw std::logic_error("There is no rival '" + name + "'.");
+  return measured.times[static_cast<std::size_t>(at - measured.rivals.begin())];
 }
 
 Measured measure(const Model& model, const SuiteOptions& options) {
@@ -51,6 +54,10 @@ void print(const std::vector<Measured>& all, const SuiteOptions& options) {
   for (const Measured& measured : all) {
     Row row{measured.model};
     for (const char* name : kNames) {
+      if (!has(measured, name)) {
+        row.push_back("-");
+        continue;
+      }
       const double median = median_of(times_of(measured, name));
       std::string text = number(median, median < 100 ? 1 : 0);
       row.push_back(name == std::string("light_bound") ? "(" + text + ")" : text);
