@@ -352,6 +352,31 @@ TEST_CASE("calls that can not be replayed say why", "[replay]") {
         std::string::npos);
 }
 
+TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
+  const at::Tensor weight = sample({3});
+  const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");
+  torch::jit::Module module =
+      script("def forward(self, x, n: int):\n    y = x * (torch.abs(self.w) + 1)\n    if n > 2:\n        " +
+                 change + "\n    return y\n",
+             {{"w", weight.clone()}});
+  torch::jit::Module reference = module.deepcopy();
+  StaticRuntime<> runtime{StaticModule(module)};
+  const at::Tensor x = sample({4, 3});
+  for (const int n : {1, 1, 1, 3, 1, 3, 3, 1}) {
+    INFO("n = " << n);
+    CHECK(at::allclose(runtime(x, n).toTensor(), reference.forward({x, n}).toTensor()));
+  }
+}
+
+TEST_CASE("a list of weights that grows is no change of the weights", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(script(
+      "def forward(self, x):\n    parts = [self.w]\n    parts.append(x)\n    return torch.cat(parts)\n",
+      {{"w", sample({3})}}))};
+  const at::Tensor x = sample({3});
+  for (int run = 0; run < 4; ++run) runtime(x);
+  CHECK(runtime.replayed_calls() != 0);
+}
+
 TEST_CASE("an index out of range throws as the interpreter does, and the plan stays", "[replay][errors]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, i):\n    return torch.embedding(self.table, i) + 1\n",

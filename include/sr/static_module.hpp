@@ -20,6 +20,7 @@
 #include <sr/options.hpp>
 #include <sr/plan/packed_weights.hpp>
 #include <sr/selection.hpp>
+#include <sr/state_changes.hpp>
 
 namespace sr {
 
@@ -37,6 +38,7 @@ struct ModuleContent {
   std::vector<BlockInfo> blocks;
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
   std::deque<InterpretedOp> interpreted;
+  std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
   // Storages and containers of folded constants, when the caller may get to see one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
@@ -129,6 +131,7 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
     }
   }
   find_folded(aliases, loaded.known);
+  state_changed_by = StateChanges(*graph).changed_by();
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }

@@ -169,7 +169,8 @@ Sharing sharing(const InputSet& inputs, const c10::IValue& result) {
     if (!has_storage(tensor)) return;
     const std::size_t id =
         seen.try_emplace(tensor.storage().unsafeGetStorageImpl(), seen.size()).first->second;
-    pattern.emplace_back(id, tensor.storage_offset());
+    // Where the elements of a tensor without any begin follows from strides that nobody reads.
+    pattern.emplace_back(id, tensor.numel() == 0 ? 0 : tensor.storage_offset());
   };
   for (const c10::IValue& input : inputs) each_tensor(input, add);
   each_tensor(result, add);

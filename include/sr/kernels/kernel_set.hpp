@@ -5,10 +5,12 @@
 #include <utility>
 
 #include <sr/kernels/chains.hpp>
+#include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/lanes.hpp>
 #include <sr/kernels/loops.hpp>
+#include <sr/kernels/pooling.hpp>
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/reductions.hpp>
 #include <sr/kernels/table.hpp>
@@ -27,6 +29,7 @@ consteval LaneLoops make_linked_loops() {
 template <class... Lanes>
 consteval Kernels make_kernels(lanes::List<Lanes...>) {
   return {{.name = kIsaName,
+           .width = kWidth,
            .sum_rows = sum_rows,
            .max_rows = max_rows,
            .softmax_rows = softmax_rows,
@@ -37,6 +40,11 @@ consteval Kernels make_kernels(lanes::List<Lanes...>) {
            .packed_product = packed_product,
            .product = product,
            .dots = dots,
+           .pad_image = pad_image,
+           .pack_taps = pack_taps,
+           .convolve = convolve,
+           .max_pool = max_pool,
+           .mean_pool = mean_pool,
            .block = kChainBlock,
            .link = link,
            .link_to = link_to,

@@ -77,6 +77,49 @@ struct Dots {
   std::ptrdiff_t out_stride = 0;
 };
 
+// An image with zeros around it, taken apart by phases: element (y, x) of the padded image is element
+// (y / step_y, x / step_x) of phase (y % step_y, x % step_x). A kernel that moves by a step then reads runs.
+// Elements of a row of the image are contiguous; `to` holds channels x step_y x step_x phases of rows x
+// pitch.
+struct PaddedImage {
+  std::size_t channels = 0;
+  std::ptrdiff_t height = 0, width = 0, channel_stride = 0, row_stride = 0;
+  std::ptrdiff_t pad_y = 0, pad_x = 0, step_y = 1, step_x = 1, rows = 0, pitch = 0;
+  const float* from = nullptr;
+  float* to = nullptr;
+};
+
+// Results that follow each other, and where what they are made of begins.
+struct Strip {
+  std::int32_t in = 0, out = 0;
+};
+
+// out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `low`; p are
+// the positions of the strips, each of strip_width <= Table::width results. A whole register is read at each.
+struct Convolution {
+  std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
+  const Strip* at = nullptr;
+  const std::int32_t* offsets = nullptr;
+  const float* weight = nullptr;  // what `pack_taps` wrote
+  const float* bias = nullptr;
+  float low = -__builtin_inff();
+  const float* in = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t out_channel = 0;
+};
+
+// Windows on contiguous planes of height x width; the results are planes of out_height x out_width. A phase
+// of a row has phase_width elements: step_x of them hold the row with its padding and the last window.
+struct Pooling {
+  std::size_t planes = 0;
+  std::ptrdiff_t height = 0, width = 0, out_height = 0, out_width = 0;
+  std::ptrdiff_t kernel_y = 1, kernel_x = 1, step_y = 1, step_x = 1, pad_y = 0, pad_x = 0;
+  std::ptrdiff_t dilation_y = 1, dilation_x = 1, phase_width = 0;
+  const float* in = nullptr;
+  float* out = nullptr;
+  float* scratch = nullptr;  // 2 x step_x x phase_width
+};
+
 // Copies `count` runs of elements. Dimensions are outermost first; sizes[rank - 1] is the innermost. Elements
 // are `width` bytes (1, 2, 4, 8 or 16) and strides are in elements; a stride of 0 repeats.
 struct StridedCopy {
@@ -87,6 +130,7 @@ struct StridedCopy {
 
 struct Table {
   const char* name = "";  // of the instruction set: "baseline", "avx2", "avx512"
+  std::size_t width = 0;  // floats of a register
 
   // out[r] = sum of row r; divided by `divisor` (1: sum, columns: mean). Cascade or multi-accumulator
   // summation.
@@ -105,6 +149,14 @@ struct Table {
   void (*packed_product)(const Product& product) = nullptr;
   void (*product)(const Product& product) = nullptr;  // any strides of b
   void (*dots)(const Dots& dots) = nullptr;
+
+  void (*pad_image)(const PaddedImage& image) = nullptr;
+  // `weight` is channels x taps; `packed` holds as many.
+  void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
+  void (*convolve)(const Convolution& shape) = nullptr;
+  void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
+  // Sums divided by `divisors`, out_height x out_width of them.
+  void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 
   // Chains of lanes over n elements, `block` (a power of two) at a time; n is not less. The last block
   // overlaps the one before where n is no multiple: then nothing that is stored may be what a link reads.

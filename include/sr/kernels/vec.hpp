@@ -158,6 +158,15 @@ SR_KERNEL_INLINE void unrolled(Body body) {
   (std::make_index_sequence<kCount>{});
 }
 
+// Every second element of a, then of b.
+template <std::size_t kFirst>
+SR_KERNEL_INLINE Vec every_second(Vec a, Vec b) {
+  return [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) __attribute__((always_inline)) {
+    return Vec(__builtin_shufflevector(a.lanes, b.lanes, static_cast<int>(2 * kIndex + kFirst)...));
+  }
+  (std::make_index_sequence<kWidth>{});
+}
+
 // The sums of the lanes of four registers.
 SR_KERNEL_INLINE Quad sums(Vec a, Vec b, Vec c, Vec d) {
   const Vec ab = unpack_low(a, b) + unpack_high(a, b);

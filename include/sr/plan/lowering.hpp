@@ -158,20 +158,19 @@ class Lowering {
   }
 
   // The step that alone writes the operand's storage, if that is of this kind and but `readers` nodes and
-  // results read it.
+  // results read it. What it writes besides are temporaries of its own.
   template <class P>
   Draft* sole_maker(const Operand& operand, std::size_t readers) {
     const std::uint32_t made = made_at_[operand.storage];
     if (made == kNone || operand.storage >= trace_.storages.size() || drafts_[made].step.run != &P::run ||
-        drafts_[made].writes != std::vector<StorageId>{operand.storage} ||
-        readers_[operand.storage] != readers) {
+        drafts_[made].writes.front() != operand.storage || readers_[operand.storage] != readers) {
       return nullptr;
     }
     return &drafts_[made];
   }
   // That step writes another operand instead.
   void redirect(Draft& draft, const Operand& to) {
-    draft.writes = {to.storage};
+    draft.writes.front() = to.storage;
     note_writer(to.storage, static_cast<std::uint32_t>(&draft - drafts_.data()));
   }
 

@@ -1,6 +1,7 @@
 // Weights in the order the matrix kernels read them, packed once for a module and shared by its plans.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,14 @@ struct WeightMatrix {
   const float* data = nullptr;
   std::size_t n = 0, k = 0;
   std::ptrdiff_t b_k = 0, b_n = 0;
+  friend auto operator<=>(const WeightMatrix&, const WeightMatrix&) = default;
+};
+
+// Of a convolution: groups x channels x taps, contiguous. Packed group by group.
+struct WeightTaps {
+  const float* data = nullptr;
+  std::size_t groups = 0, channels = 0, taps = 0;
+  friend auto operator<=>(const WeightTaps&, const WeightTaps&) = default;
 };
 
 inline std::shared_ptr<const AlignedFloats> pack(const WeightMatrix& weight) {
@@ -36,20 +45,32 @@ inline std::shared_ptr<const AlignedFloats> pack(const WeightMatrix& weight) {
   return packed;
 }
 
+inline std::shared_ptr<const AlignedFloats> pack(const WeightTaps& weight) {
+  const std::size_t count = weight.channels * weight.taps;
+  auto packed = std::make_shared<AlignedFloats>(weight.groups * count);
+  for (std::size_t g = 0; g < weight.groups; ++g) {
+    kernels::kernels().table.pack_taps(weight.channels, weight.taps, weight.data + g * count,
+                                       packed->data + g * count);
+  }
+  return packed;
+}
+
 // Thread-safe. Addresses identify weights, which the module keeps alive and nobody writes.
 class PackedWeights {
  public:
-  std::shared_ptr<const AlignedFloats> find_or_pack(const WeightMatrix& weight) {
+  template <class Weight>  // WeightMatrix or WeightTaps
+  std::shared_ptr<const AlignedFloats> find_or_pack(const Weight& weight) {
     const std::scoped_lock lock(mutex_);
-    auto& entry = packed_[{weight.data, weight.n, weight.k, weight.b_k, weight.b_n}];
+    auto& entry = std::get<std::map<Weight, std::shared_ptr<const AlignedFloats>>>(packed_)[weight];
     if (entry == nullptr) entry = pack(weight);
     return entry;
   }
 
  private:
-  using Key = std::tuple<const float*, std::size_t, std::size_t, std::ptrdiff_t, std::ptrdiff_t>;
   std::mutex mutex_;
-  std::map<Key, std::shared_ptr<const AlignedFloats>> packed_;
+  std::tuple<std::map<WeightMatrix, std::shared_ptr<const AlignedFloats>>,
+             std::map<WeightTaps, std::shared_ptr<const AlignedFloats>>>
+      packed_;
 };
 
 }  // namespace sr::plan

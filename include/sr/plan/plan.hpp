@@ -17,21 +17,25 @@
 namespace sr::plan {
 
 struct Plan {
+  // First what every replay reads: calls that go round several plans find little of them in the cache.
   SignatureWords signature;
-  std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
-
+  std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;
+  std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
+  std::uint64_t last_used = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
+  Results results;
+
+  std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<const torch::jit::Node*> nodes;  // by Step::node
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
   bool draws_random_numbers = false;
-  Results results;
 
-  std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
   std::vector<memory::Request> requests;
   memory::Layout layout;
   std::vector<std::size_t> leaf_bytes;  // how far each tensor of the arguments reaches from its first element
-  std::uint64_t bound_to = 0;           // generation of the bytes that `bases` point into; 0: none yet
 
   std::vector<std::unique_ptr<Payload>> payloads;
   std::vector<at::Tensor> constants;  // whose bytes steps read
@@ -39,11 +43,6 @@ struct Plan {
   std::shared_ptr<void> machine;  // runs blocks that data decide about
   std::vector<c10::IValue> values;
   std::vector<at::Tensor> tensors;
-
-  std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
-  std::uint64_t last_used = 0;
-  std::uint64_t replays = 0;
-  std::uint32_t failures = 0;
 };
 
 }  // namespace sr::plan

@@ -43,18 +43,9 @@ class Replayer {
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
   Plan* find(std::span<const c10::IValue> args) {
-    if (last_ < entries_.size()) {
-      if (match(last_, args)) return use(last_);
-      const std::size_t next = entries_[last_]->next;
-      if (next < entries_.size() && next != last_ && match(next, args)) return use(next);
-    }
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (i != last_ && match(i, args)) {
-        if (last_ < entries_.size()) entries_[last_]->next = i;
-        return use(i);
-      }
-    }
-    return nullptr;
+    if (last_ >= entries_.size()) return search(args);
+    const std::size_t expected = entries_[last_]->next;
+    return match(expected, args) ? use(expected) : search(args);
   }
 
   // Whether this call, for which there is no plan, is to be recorded.
@@ -169,8 +160,8 @@ class Replayer {
 
   struct Entry {
     std::unique_ptr<Plan> plan;
-    Slab slab;                 // unless one is shared
-    std::size_t next = kNone;  // which plan the last call after this one's took
+    Slab slab;             // unless one is shared
+    std::size_t next = 0;  // the plan of the call that followed last time; before that, this one
   };
 
   // Releases what a replay holds of its call, also when an operator throws.
@@ -188,7 +179,7 @@ class Replayer {
     const std::uint64_t hash = hash_of(plan.signature);
     std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
     last_ = kNone;
-    for (auto& entry : entries_) entry->next = kNone;
+    for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->next = i;
     --replayed_;
     refuse(hash, why);
   }
@@ -205,6 +196,16 @@ class Replayer {
   bool match(std::size_t i, std::span<const c10::IValue> args) {
     Plan& plan = *entries_[i]->plan;
     return matches(args, plan.signature, plan.bases.data());
+  }
+
+  // After a call that nobody expected.
+  Plan* search(std::span<const c10::IValue> args) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!match(i, args)) continue;
+      if (last_ < entries_.size()) entries_[last_]->next = i;
+      return use(i);
+    }
+    return nullptr;
   }
 
   Plan* use(std::size_t i) {
@@ -277,9 +278,11 @@ class Replayer {
       const auto oldest = std::ranges::min_element(
           entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
       ++evictions_;
+      entry->next = static_cast<std::size_t>(oldest - entries_.begin());
       *oldest = std::move(entry);
       last_ = kNone;
     } else {
+      entry->next = entries_.size();
       entries_.push_back(std::move(entry));
     }
   }

@@ -1,9 +1,14 @@
 // Makes known what every built-in operator is lowered to.
 #pragma once
 
+#include <sr/plan/lower/attention.hpp>
+#include <sr/plan/lower/convolution.hpp>
 #include <sr/plan/lower/copies.hpp>
+#include <sr/plan/lower/epilogues.hpp>
+#include <sr/plan/lower/gather.hpp>
 #include <sr/plan/lower/iterator_table.hpp>
 #include <sr/plan/lower/pointwise.hpp>
+#include <sr/plan/lower/pooling.hpp>
 #include <sr/plan/lower/products.hpp>
 #include <sr/plan/lower/rows.hpp>
 #include <sr/plan/lower_table.hpp>
@@ -16,6 +21,11 @@ inline const bool builtin_lowerings_known = [] {
   lower::add_copies(tables.kernels);
   lower::add_products(tables.kernels);
   lower::add_rows(tables.kernels);
+  lower::add_convolutions(tables.kernels);
+  lower::add_pooling(tables.kernels);
+  lower::add_epilogues(tables.kernels);
+  lower::add_attention(tables.kernels);
+  lower::add_gather(tables.kernels);
   tables.iterators = iterator_table();
   return true;
 }();

@@ -26,6 +26,9 @@ struct ProductStep final : Payload {
   c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
   std::shared_ptr<const AlignedFloats> packed;  // then `b` means nothing
 
+  // How many results there are.
+  std::size_t results() const { return shape.m * shape.n * batches.size(); }
+
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ProductStep&>(payload);
     kernels::Product product = self.shape;
@@ -196,6 +199,35 @@ inline bool addmm(Lowering& lowering, const TracedNode& node) {
                          lowering.output(node));
 }
 
+// Of a batch of matrices: the dimensions before the last two, and the strides with which another batch is
+// read under those of `under`.
+inline Dims batch_sizes(const Operand& operand) {
+  return Dims(operand.sizes.begin(), operand.sizes.end() - 2);
+}
+inline Dims batch_strides(Operand operand, const Operand& under) {
+  operand.sizes.resize(operand.rank() - 2);
+  operand.strides.resize(operand.sizes.size());
+  return broadcast_strides(operand, batch_sizes(under));
+}
+
+// visit(offsets) for each batch in order: one offset for each of the strides. There is at least one.
+template <std::size_t kCount, class Visit>
+void each_batch(const Dims& sizes, const std::array<Dims, kCount>& strides, const Visit& visit) {
+  std::vector<std::int64_t> index(sizes.size(), 0);
+  std::array<std::int64_t, kCount> at{};
+  while (true) {
+    visit(at);
+    std::size_t d = sizes.size();
+    for (; d-- > 0;) {
+      for (std::size_t i = 0; i < kCount; ++i) at[i] += strides[i][d];
+      if (++index[d] < sizes[d]) break;
+      for (std::size_t i = 0; i < kCount; ++i) at[i] -= strides[i][d] * sizes[d];
+      index[d] = 0;
+    }
+    if (d == static_cast<std::size_t>(-1)) return;
+  }
+}
+
 // Both sides have batches, which broadcast.
 inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Operand& out) {
   if (lowering.exact() || !all_float({&a, &b, &out}) || out.rank() < 2) return false;
@@ -215,30 +247,11 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   matrices.out_row = out.stride(-2);
   matrices.b_k = b.stride(-2);
   matrices.b_n = b.stride(-1);
-  const std::size_t rank = out.rank() - 2;
-  Dims batch(out.sizes.begin(), out.sizes.begin() + static_cast<std::ptrdiff_t>(rank));
-  const auto strides_of = [&](Operand operand) {
-    operand.sizes.resize(operand.rank() - 2);
-    operand.strides.resize(operand.sizes.size());
-    return broadcast_strides(operand, batch);
-  };
-  const Dims of_a = strides_of(a), of_b = strides_of(b), of_out = strides_of(out);
   c10::SmallVector<ProductStep::Batch, 1> batches;
-  Dims index(rank, 0);
-  for (std::int64_t left = static_cast<std::int64_t>(out.count()) / (matrices.m * matrices.n); left > 0;
-       --left) {
-    ProductStep::Batch one{0, 0, 0};
-    for (std::size_t d = 0; d < rank; ++d) {
-      one.a += index[d] * of_a[d];
-      one.b += index[d] * of_b[d];
-      one.out += index[d] * of_out[d];
-    }
-    batches.push_back(one);
-    for (std::size_t d = rank; d-- > 0;) {
-      if (++index[d] < batch[d]) break;
-      index[d] = 0;
-    }
-  }
+  each_batch<3>(batch_sizes(out), {batch_strides(a, out), batch_strides(b, out), batch_strides(out, out)},
+                [&](const std::array<std::int64_t, 3>& at) {
+                  batches.push_back({at[0], at[1], at[2]});
+                });
   if (!emit_dots(lowering, matrices, batches))
     emit_product(lowering, matrices, std::nullopt, std::move(batches));
   return true;
@@ -260,27 +273,8 @@ inline bool matmul(Lowering& lowering, const TracedNode& node) {
   return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
-// relu of a product that nobody else reads is done by the product.
-inline bool relu(Lowering& lowering, const TracedNode& node) {
-  const auto in = lowering.input(node, 0);
-  const Operand out = lowering.output(node);
-  Draft* const draft = in ? lowering.sole_maker<ProductStep>(*in, 1) : nullptr;
-  if (draft == nullptr || in->sizes != out.sizes || in->strides != out.strides || !out.is_float())
-    return plain<lanes::Relu>(lowering, node);
-  auto& product = const_cast<ProductStep&>(static_cast<const ProductStep&>(*draft->step.payload));
-  const Address made = lowering.address(*in);
-  const std::size_t count = product.shape.m * product.shape.n * product.batches.size();
-  if (product.out.base != made.base || product.out.offset != made.offset || count != in->count())
-    return plain<lanes::Relu>(lowering, node);
-  product.shape.low = 0;
-  product.out = lowering.address(out);
-  lowering.redirect(*draft, out);
-  return true;
-}
-
 inline void add_products(LowerTable& table) {
-  table.insert({{"aten::relu", &relu},
-                {"aten::linear", &linear},
+  table.insert({{"aten::linear", &linear},
                 {"aten::mm", &mm},
                 {"aten::addmm", &addmm},
                 {"aten::bmm", &bmm},

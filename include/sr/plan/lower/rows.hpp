@@ -1,8 +1,7 @@
-// What works on rows in fp32: sums, means, softmax and layer norm over the last dimensions, and embedding.
+// What works on rows in fp32: sums, means, softmax and layer norm over the last dimensions.
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,29 +34,6 @@ struct RowsStep final : Payload {
     } else {
       self.norm(rows, self.has_gamma ? self.gamma.in<const float>(context.bases) : nullptr,
                 self.has_beta ? self.beta.in<const float>(context.bases) : nullptr, self.number);
-    }
-  }
-};
-
-struct EmbeddingStep final : Payload {
-  Address weight, indices, out;
-  std::size_t count = 0, row_bytes = 0;
-  std::int64_t rows = 0, weight_row_bytes = 0, index_stride = 0;
-  bool wide = true;  // 64-bit indices
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const EmbeddingStep&>(payload);
-    const std::byte* weight = self.weight.in(context.bases);
-    const std::byte* indices = self.indices.in(context.bases);
-    std::byte* out = self.out.in(context.bases);
-    for (std::size_t i = 0; i < self.count; ++i, out += self.row_bytes) {
-      const auto at = static_cast<std::int64_t>(i) * self.index_stride;
-      const std::int64_t row = self.wide ? reinterpret_cast<const std::int64_t*>(indices)[at]
-                                         : reinterpret_cast<const std::int32_t*>(indices)[at];
-      if (static_cast<std::uint64_t>(row) >= static_cast<std::uint64_t>(self.rows)) {
-        throw PlanFailed("An index of an embedding is out of range.", /*keep=*/true);
-      }
-      std::memcpy(out, weight + row * self.weight_row_bytes, self.row_bytes);
     }
   }
 };
@@ -170,30 +146,6 @@ inline bool layer_norm(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-// embedding(weight, indices, ...): any dtype.
-inline bool embedding(Lowering& lowering, const TracedNode& node) {
-  const auto weight = lowering.input(node, 0), indices = lowering.input(node, 1);
-  const Operand out = lowering.output(node);
-  if (!weight || !indices || weight->rank() != 2 || weight->dtype != out.dtype || !out.is_contiguous())
-    return false;
-  if (indices->dtype != c10::kLong && indices->dtype != c10::kInt) return false;
-  if (weight->size(1) > 1 && weight->stride(1) != 1) return false;
-  const Operand flat = lowering.contiguous(*indices);
-  if (!flat.is_contiguous()) return false;
-  EmbeddingStep step;
-  step.weight = lowering.address(*weight);
-  step.indices = lowering.address(flat);
-  step.out = lowering.address(out);
-  step.count = flat.count();
-  step.row_bytes = static_cast<std::size_t>(weight->size(1)) * c10::elementSize(out.dtype);
-  step.rows = weight->size(0);
-  step.weight_row_bytes = weight->stride(0) * static_cast<std::int64_t>(c10::elementSize(out.dtype));
-  step.index_stride = 1;
-  step.wide = indices->dtype == c10::kLong;
-  lowering.emit(std::move(step), {weight->storage, flat.storage}, {out.storage});
-  return true;
-}
-
 inline void add_rows(LowerTable& table) {
   table.insert({{"aten::sum.dim_IntList", &sum_dims},
                 {"aten::sum", &sum_all},
@@ -202,8 +154,7 @@ inline void add_rows(LowerTable& table) {
                 {"aten::softmax.int", &softmax<&kernels::Table::softmax_rows>},
                 {"aten::_softmax", &softmax<&kernels::Table::softmax_rows>},
                 {"aten::log_softmax.int", &softmax<&kernels::Table::log_softmax_rows>},
-                {"aten::layer_norm", &layer_norm},
-                {"aten::embedding", &embedding}});
+                {"aten::layer_norm", &layer_norm}});
 }
 
 }  // namespace lower

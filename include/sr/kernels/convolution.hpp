@@ -1,0 +1,131 @@
+// Convolution of one image with few or many channels, without unfolding it: tiles of the result are sums over
+// taps (input channel, row and column of the kernel), each a run of the padded image at an offset of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+// Channels of the result at a time, so that with two registers of positions the sums fit the register file.
+#if defined(SR_KERNEL_AVX512)
+inline constexpr std::size_t kTileChannels = 8;
+#elif defined(SR_KERNEL_AVX2)
+inline constexpr std::size_t kTileChannels = 6;
+#else
+inline constexpr std::size_t kTileChannels = 4;
+#endif
+
+// One row of a phase: every `step`-th element of a row of the image, with zeros where that has none.
+SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrdiff_t step,
+                              std::ptrdiff_t width, std::ptrdiff_t count, float* to) {
+  std::ptrdiff_t i = 0;
+  for (; i < count && first < 0; ++i, first += step) to[i] = 0.0f;
+  const std::ptrdiff_t inside = first < width ? (width - first + step - 1) / step : 0;
+  const std::ptrdiff_t end = i + inside < count ? i + inside : count;
+  if (step == 1) {
+    over_row(
+        static_cast<std::size_t>(end - i), [&](std::size_t j, auto part) __attribute__((always_inline)) {
+          part.store(part.load(from + first + j), to + i + j);
+        });
+    i = end;
+  } else {
+    for (; i < end; ++i, first += step) to[i] = from[first];
+  }
+  for (; i < count; ++i) to[i] = 0.0f;
+}
+
+[[gnu::flatten]] inline void pad_image(const PaddedImage& image) {
+  float* to = image.to;
+  for (std::size_t c = 0; c < image.channels; ++c) {
+    const float* const channel = image.from + static_cast<std::ptrdiff_t>(c) * image.channel_stride;
+    for (std::ptrdiff_t phase_y = 0; phase_y < image.step_y; ++phase_y) {
+      for (std::ptrdiff_t phase_x = 0; phase_x < image.step_x; ++phase_x) {
+        for (std::ptrdiff_t row = 0; row < image.rows; ++row, to += image.pitch) {
+          const std::ptrdiff_t y = row * image.step_y + phase_y - image.pad_y;
+          const std::ptrdiff_t width = y < 0 || y >= image.height ? 0 : image.width;
+          pad_row(channel + (width == 0 ? 0 : y * image.row_stride), phase_x - image.pad_x, image.step_x,
+                  width, image.pitch, to);
+        }
+      }
+    }
+  }
+}
+
+// kChannels channels at kStrips strips.
+template <std::size_t kChannels, std::size_t kStrips>
+[[gnu::flatten, gnu::noinline]] void convolution_tile(const Convolution& shape, const float* weight,
+                                                      const float* bias, const Strip* strips, float* out) {
+  Vec sums[kChannels][kStrips];
+  unrolled<kChannels>([&](auto c) {
+    const Vec start(bias == nullptr ? 0.0f : bias[c]);
+    unrolled<kStrips>([&](auto s) { sums[c][s] = start; });
+  });
+  const float* in[kStrips];
+  unrolled<kStrips>([&](auto s) { in[s] = shape.in + strips[s].in; });
+  for (std::size_t tap = 0; tap < shape.taps; ++tap, weight += kChannels) {
+    Vec columns[kStrips];
+    const std::ptrdiff_t offset = shape.offsets[tap];
+    unrolled<kStrips>([&](auto s) { columns[s] = Vec::load(in[s] + offset); });
+    unrolled<kChannels>([&](auto c) {
+      const Vec left(weight[c]);
+      unrolled<kStrips>([&](auto s) { sums[c][s] = fma(left, columns[s], sums[c][s]); });
+    });
+  }
+  unrolled<kChannels>([&](auto c) {
+    float* const channel = out + static_cast<std::ptrdiff_t>(c) * shape.out_channel;
+    unrolled<kStrips>([&](auto s) {
+      const Vec total = first_max(Vec(shape.low), sums[c][s]);  // NaN passes
+      if (shape.strip_width == kWidth) {
+        total.store(channel + strips[s].out);
+      } else {
+        total.store(channel + strips[s].out, shape.strip_width);
+      }
+    });
+  });
+}
+
+template <std::size_t kChannels>
+SR_KERNEL_INLINE void convolve_channels(const Convolution& shape, const float* weight, const float* bias,
+                                        float* out) {
+  constexpr std::size_t kAtOnce = kChannels <= 2 ? 4 : 2;  // to bridge what a multiply-add takes
+  std::size_t s = 0;
+  for (; s + kAtOnce <= shape.strips; s += kAtOnce) {
+    convolution_tile<kChannels, kAtOnce>(shape, weight, bias, shape.at + s, out);
+  }
+  for (; s < shape.strips; ++s) convolution_tile<kChannels, 1>(shape, weight, bias, shape.at + s, out);
+}
+
+inline void convolve(const Convolution& shape) {
+  const float* weight = shape.weight;
+  const float* bias = shape.bias;
+  float* out = shape.out;
+  std::size_t channels = shape.channels;
+  for (; channels >= kTileChannels; channels -= kTileChannels) {
+    convolve_channels<kTileChannels>(shape, weight, bias, out);
+    weight += kTileChannels * shape.taps;
+    if (bias != nullptr) bias += kTileChannels;
+    out += static_cast<std::ptrdiff_t>(kTileChannels) * shape.out_channel;
+  }
+  unrolled<kTileChannels - 1>([&](auto c) {
+    if (channels == c + 1) convolve_channels<c + 1>(shape, weight, bias, out);
+  });
+}
+
+// Tile after tile, in each the weights of a tap side by side.
+inline void pack_taps(std::size_t channels, std::size_t taps, const float* weight, float* packed) {
+  for (std::size_t first = 0; first < channels; first += kTileChannels) {
+    const std::size_t count = channels - first < kTileChannels ? channels - first : kTileChannels;
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      for (std::size_t c = 0; c < count; ++c) *packed++ = weight[(first + c) * taps + tap];
+    }
+  }
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

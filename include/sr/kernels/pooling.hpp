@@ -1,0 +1,149 @@
+// Maxima and means over windows of planes: first down the columns of a window, then along its rows.
+#pragma once
+
+#include <cstddef>
+
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+struct PoolMax {
+  static constexpr float kNothing = -kInfinity;
+  SR_KERNEL_INLINE static Vec join(Vec so_far, Vec next) { return maximum(next, so_far); }
+};
+struct PoolSum {
+  static constexpr float kNothing = 0.0f;
+  SR_KERNEL_INLINE static Vec join(Vec so_far, Vec next) { return so_far + next; }
+};
+
+// The rows of one window joined, with what joins nothing on both sides, by phase: element x of the padded
+// row is at columns[x % step_x][x / step_x].
+template <class Join>
+SR_KERNEL_INLINE void join_rows(const Pooling& pool, const float* plane, std::ptrdiff_t first, float* joined,
+                                float* columns) {
+  const auto width = static_cast<std::size_t>(pool.width);
+  float* const inside = joined + pool.pad_x;
+  bool any = false;
+  for (std::ptrdiff_t i = 0; i < pool.kernel_y; ++i) {
+    const std::ptrdiff_t y = first + i * pool.dilation_y;
+    if (y < 0 || y >= pool.height) continue;
+    const float* const row = plane + y * pool.width;
+    over_row(
+        width, [&](std::size_t x, auto part) __attribute__((always_inline)) {
+          const Vec next = part.load(row + x);
+          part.store(any ? Join::join(part.load(inside + x), next) : next, inside + x);
+        });
+    any = true;
+  }
+  if (!any) {
+    for (std::size_t x = 0; x < width; ++x) inside[x] = Join::kNothing;
+  }
+  if (pool.step_x == 1) return;
+  for (std::ptrdiff_t phase = 0; phase < pool.step_x; ++phase) {
+    float* const to = columns + phase * pool.phase_width;
+    const float* const from = joined + phase;
+    if (pool.step_x == 2) {  // written out for the compiler to shuffle
+      for (std::ptrdiff_t x = 0; x < pool.phase_width; ++x) to[x] = from[2 * x];
+    } else {
+      for (std::ptrdiff_t x = 0; x < pool.phase_width; ++x) to[x] = from[x * pool.step_x];
+    }
+  }
+}
+
+// Windows of two columns that do not overlap, without padding at the sides: by registers alone. `first` and
+// `second` load the elements that results are made of, `last` stores them.
+template <class Join, class First, class Second, class Last, class Finish>
+SR_KERNEL_INLINE void pool_pairs(const Pooling& pool, const float* plane, std::ptrdiff_t y, std::ptrdiff_t x,
+                                 First first, Second second, Last last, Finish finish, float* out) {
+  Vec low(Join::kNothing), high(Join::kNothing);
+  for (std::ptrdiff_t i = 0; i < pool.kernel_y; ++i) {
+    const std::ptrdiff_t row = y * pool.step_y - pool.pad_y + i * pool.dilation_y;
+    if (row < 0 || row >= pool.height) continue;
+    const float* const from = plane + row * pool.width + 2 * x;
+    low = Join::join(low, first.load(from));
+    high = Join::join(high, second.load(from + kWidth));
+  }
+  const Vec result = Join::join(every_second<0>(low, high), every_second<1>(low, high));
+  last.store(finish(result, static_cast<std::size_t>(x), y), out + x);
+}
+
+struct NoPart {
+  SR_KERNEL_INLINE Vec load(const float*) const { return Vec(0.0f); }
+};
+
+template <class Join, class Finish>
+[[gnu::flatten]] void pool_planes_by_pairs(const Pooling& pool, Finish finish) {
+  constexpr auto width = static_cast<std::ptrdiff_t>(kWidth);
+  const float* plane = pool.in;
+  float* out = pool.out;
+  for (std::size_t p = 0; p < pool.planes; ++p, plane += pool.height * pool.width) {
+    for (std::ptrdiff_t y = 0; y < pool.out_height; ++y, out += pool.out_width) {
+      std::ptrdiff_t x = 0;
+      for (; x + width <= pool.out_width; x += width)
+        pool_pairs<Join>(pool, plane, y, x, Full{}, Full{}, Full{}, finish, out);
+      const auto left = static_cast<std::size_t>(pool.out_width - x);
+      if (left == 0) continue;
+      if (2 * left > kWidth) {
+        pool_pairs<Join>(pool, plane, y, x, Full{}, Part{2 * left - kWidth}, Part{left}, finish, out);
+      } else if (2 * left == kWidth) {
+        pool_pairs<Join>(pool, plane, y, x, Full{}, NoPart{}, Part{left}, finish, out);
+      } else {
+        pool_pairs<Join>(pool, plane, y, x, Part{2 * left}, NoPart{}, Part{left}, finish, out);
+      }
+    }
+  }
+}
+
+template <class Join, class Finish>
+[[gnu::flatten]] void pool_planes_by_rows(const Pooling& pool, Finish finish) {
+  float* const joined = pool.scratch;
+  const std::ptrdiff_t padded = pool.phase_width * pool.step_x;
+  float* const columns = pool.step_x == 1 ? joined : joined + padded;
+  for (std::ptrdiff_t x = 0; x < padded; ++x) joined[x] = Join::kNothing;
+  float* out = pool.out;
+  for (std::size_t p = 0; p < pool.planes; ++p) {
+    const float* const plane = pool.in + static_cast<std::ptrdiff_t>(p) * pool.height * pool.width;
+    for (std::ptrdiff_t y = 0; y < pool.out_height; ++y, out += pool.out_width) {
+      join_rows<Join>(pool, plane, y * pool.step_y - pool.pad_y, joined, columns);
+      over_row(
+          static_cast<std::size_t>(pool.out_width), [&](std::size_t x,
+                                                        auto part) __attribute__((always_inline)) {
+            Vec result(Join::kNothing);
+            for (std::ptrdiff_t i = 0; i < pool.kernel_x; ++i) {
+              const std::ptrdiff_t at = i * pool.dilation_x;
+              const float* const from = columns + at % pool.step_x * pool.phase_width + at / pool.step_x;
+              const Vec next = part.load(from + x);
+              result = i == 0 ? next : Join::join(result, next);
+            }
+            part.store(finish(result, x, y), out + x);
+          });
+    }
+  }
+}
+
+template <class Join, class Finish>
+SR_KERNEL_INLINE void pool_planes(const Pooling& pool, Finish finish) {
+  const bool pairs = pool.kernel_x == 2 && pool.step_x == 2 && pool.dilation_x == 1 && pool.pad_x == 0 &&
+                     2 * pool.out_width <= pool.width;
+  if (pairs) return pool_planes_by_pairs<Join>(pool, finish);
+  pool_planes_by_rows<Join>(pool, finish);
+}
+
+inline void max_pool(const Pooling& pool) {
+  pool_planes<PoolMax>(pool, [](Vec result, std::size_t, std::ptrdiff_t) { return result; });
+}
+
+// `divisors` are out_height rows of out_width: how many elements of a window count.
+inline void mean_pool(const Pooling& pool, const float* divisors) {
+  pool_planes<PoolSum>(
+      pool, [&](Vec result, std::size_t x, std::ptrdiff_t y) __attribute__((always_inline)) {
+        const float* const row = divisors + y * pool.out_width + static_cast<std::ptrdiff_t>(x);
+        const std::size_t left = static_cast<std::size_t>(pool.out_width) - x;
+        return result / (left < kWidth ? Vec::load(row, left, Vec(1.0f)) : Vec::load(row));
+      });
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

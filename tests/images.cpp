@@ -1,0 +1,131 @@
+// Convolution and pooling in a replay: windows of every kind over images of every size, against LibTorch.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+using namespace sr::test;
+
+namespace {
+
+OracleOptions close() {
+  OracleOptions options;
+  options.rtol = 1e-5;
+  options.atol = 1e-4;
+  options.rounds = 1;
+  return options;
+}
+
+std::vector<InputSet> thrice(const std::vector<at::Tensor>& inputs) {
+  std::vector<InputSet> runs;
+  for (const at::Tensor& input : inputs) {
+    for (int i = 0; i < 3; ++i) runs.push_back({input});
+  }
+  return runs;
+}
+
+// Steps of the plan for `input`: kernels, then all others.
+std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module, const at::Tensor& input) {
+  sr::StaticRuntime<> runtime{sr::StaticModule(module)};
+  for (int run = 0; run < 3; ++run) runtime(input);
+  const sr::Report report = runtime.report();
+  REQUIRE(report.plans.size() == 1);
+  return {report.plans[0].kernels, report.plans[0].calls + report.plans[0].interpreted};
+}
+
+struct Windows {
+  std::vector<std::int64_t> weight;
+  std::string arguments;  // stride, padding, dilation, groups
+  std::vector<at::Tensor> images;
+};
+
+}  // namespace
+
+TEST_CASE("images: convolutions are kernels, whatever their window", "[replay][ops]") {
+  const std::vector<Windows> all = {
+      {{16, 1, 3, 3}, "[1, 1], [1, 1]", {sample({1, 1, 28, 28}), sample({2, 1, 5, 3}), sample({1, 1, 1, 1})}},
+      {{32, 16, 3, 3}, "[1, 1], [1, 1]", {sample({3, 16, 14, 14}), sample({1, 16, 7, 7})}},
+      {{7, 3, 3, 3}, "[1, 1]", {sample({2, 3, 20, 40}), sample({1, 3, 3, 3}), sample({1, 3, 18, 19})}},
+      {{5, 3, 3, 3}, "[2, 2], [1, 1]", {sample({2, 3, 7, 9}), sample({1, 3, 32, 64}), sample({1, 3, 2, 2})}},
+      {{9, 4, 1, 1}, "[1, 1]", {sample({2, 4, 5, 6}), sample({1, 4, 1, 1}), sample({1, 4, 3, 50})}},
+      {{9, 4, 1, 1}, "[2, 2]", {sample({2, 4, 5, 6}), sample({1, 4, 40, 40})}},
+      {{6, 1, 3, 3}, "[1, 1], [1, 1], [1, 1], 6", {sample({2, 6, 9, 9}), sample({1, 6, 30, 17})}},
+      {{6, 2, 3, 5}, "[1, 2], [1, 2], [1, 1], 2", {sample({2, 4, 9, 9}), sample({1, 4, 3, 40})}},
+      {{4, 2, 3, 3}, "[1, 1], [2, 2], [2, 2]", {sample({1, 2, 9, 9}), sample({2, 2, 6, 33})}},
+      {{4, 2, 5, 3}, "[2, 3], [4, 0], [1, 2]", {sample({1, 2, 9, 11}), sample({1, 2, 1, 60})}},
+      {{3, 2, 2, 2}, "[3, 3]", {sample({1, 2, 10, 11}), sample({0, 2, 10, 11})}},
+      {{17, 8, 3, 3}, "[1, 1], [1, 1]", {sample({8, 12, 12}), sample({8, 4, 100})}},
+  };
+  for (const Windows& windows : all) {
+    CAPTURE(windows.weight, windows.arguments);
+    for (const char* const bias : {"self.b", "None"}) {
+      for (const char* const result : {"y", "torch.relu(y)", "torch.sigmoid(y) + 1"}) {
+        const torch::jit::Module module =
+            script("def forward(self, x):\n    y = torch.conv2d(x, self.w, " + std::string(bias) + ", " +
+                       windows.arguments + ")\n    return " + result + "\n",
+                   {{"w", sample(windows.weight)}, {"b", sample({windows.weight[0]})}});
+        check_model(module, thrice(windows.images), close());
+        if (windows.images[0].numel() == 0) continue;
+        CHECK(steps_of(module, windows.images[0]) ==
+              std::pair<std::size_t, std::size_t>(result == std::string("torch.sigmoid(y) + 1") ? 2 : 1, 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("images: convolutions of one dimension, and of images in other layouts", "[replay][ops]") {
+  const at::Tensor image = sample({2, 4, 12, 20});
+  const torch::jit::Module plane =
+      script("def forward(self, x):\n    return torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n",
+             {{"w", sample({5, 4, 3, 3})}, {"b", sample({5})}});
+  check_model(plane,
+              thrice({image, image.transpose(2, 3), image.slice(3, 2, 18), image.slice(2, 1, 9, 2),
+                      image.slice(3, 0, 20, 2), sample({4, 12, 20}).expand({3, 4, 12, 20}),
+                      image.contiguous(at::MemoryFormat::ChannelsLast)}),
+              close());
+  for (const char* const arguments : {"[1], [1]", "[2], [0], [2]", "[1], [0], [1], 2"}) {
+    CAPTURE(arguments);
+    const std::int64_t groups = arguments[std::string(arguments).size() - 1] == '2' ? 2 : 1;
+    const torch::jit::Module line = script(
+        "def forward(self, x):\n    return torch.conv1d(x, self.w, self.b, " + std::string(arguments) + ")\n",
+        {{"w", sample({6, 4 / groups, 3})}, {"b", sample({6})}});
+    check_model(line, thrice({sample({3, 4, 50}), sample({4, 9}), sample({1, 4, 200})}), close());
+  }
+  // Weights of the call are not packed.
+  check_script("def forward(self, x, w):\n    return torch.conv2d(x, w)\n",
+               {{image, sample({3, 4, 3, 3})}, {image, sample({3, 4, 3, 3})}, {image, sample({3, 4, 3, 3})}},
+               close());
+}
+
+TEST_CASE("images: pooling is a kernel, whatever its window", "[replay][ops]") {
+  at::Tensor special = sample({2, 3, 9, 40});
+  special[0][1][4][7] = std::numeric_limits<float>::quiet_NaN();
+  special[1].fill_(-std::numeric_limits<float>::infinity());
+  const std::vector<at::Tensor> images{sample({1, 16, 28, 28}), sample({2, 3, 9, 40}), special,
+                                       sample({3, 7, 8}), sample({2, 3, 8, 6}).transpose(0, 1)};
+  for (const char* const call :
+       {"torch.max_pool2d(x, [2, 2])", "torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])",
+        "torch.max_pool2d(x, [3, 3], [1, 1], [1, 1])",
+        "torch.max_pool2d(x, [3, 2], [3, 3], [1, 1], [1, 1], True)",
+        "torch.max_pool2d(x, [2, 3], [2, 1], [0, 1], [3, 2])", "torch.max_pool2d(x, [1, 1], [4, 4])",
+        "torch.avg_pool2d(x, [2, 2])", "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1])",
+        "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False)",
+        "torch.avg_pool2d(x, [3, 2], [1, 3], [1, 0], True)",
+        "torch.avg_pool2d(x, [2, 2], [2, 2], [1, 1], False, True, 3)", "torch.adaptive_avg_pool2d(x, [1, 1])",
+        "torch.max_pool2d(x, [3, 3], [2, 2], [1, 1]) * 2"}) {
+    CAPTURE(call);
+    const torch::jit::Module module = script("def forward(self, x):\n    return " + std::string(call) + "\n");
+    check_model(module, thrice(images), close());
+    CHECK(steps_of(module, images[0]).second == 0);
+  }
+  check_script(
+      "def forward(self, x):\n    return torch.adaptive_avg_pool2d(x, [2, 4]), torch.max_pool1d(x[0], "
+      "[3], [2], [1]), torch.avg_pool1d(x[0], [3], [2], [1], True, False)\n",
+      thrice({sample({2, 3, 8, 12}), sample({1, 5, 4, 4}), sample({1, 2, 7, 9})}), close());
+}
