@@ -1,0 +1,83 @@
+"""Writes what each runtime reads of a model, once: TorchScript, an ONNX file, and a package of AOTInductor."""
+
+import hashlib
+import logging
+import pathlib
+import warnings
+from typing import Callable
+
+import torch
+
+from models import MODELS
+
+# Freezing packs weights for oneDNN, whose calls cost more than small products: which is faster depends on the model.
+PACKAGES = {'frozen': {'freezing': True}, 'plain': {'freezing': False}}
+
+
+class Identity(torch.nn.Module):
+    """What a call costs beside a model: as many inputs, one of them returned."""
+
+    def forward(self, *inputs):
+        return inputs[0].clone()
+
+
+def digest(module: torch.nn.Module, script: torch.jit.ScriptModule, inputs) -> str:
+    """Of everything that a file made from the model depends on, except what the versions of the peers change."""
+    content = hashlib.sha256()
+    for text in (script.inlined_graph, module, PACKAGES, torch.__version__, torch.backends.cpu.get_cpu_capability()):
+        content.update(str(text).encode())
+    for tensor in (*module.state_dict().values(), *inputs):
+        content.update(f'{tensor.dtype}{tuple(tensor.shape)}'.encode() + tensor.contiguous().numpy().tobytes())
+    return content.hexdigest()[:16]
+
+
+def make(path: pathlib.Path, write: Callable[[pathlib.Path], object]) -> pathlib.Path:
+    """Writes under another name first: what was interrupted is not found later."""
+    if not path.exists():
+        part = path.with_name(f'part-{path.name}')
+        write(part)
+        part.rename(path)
+    return path
+
+
+def write_onnx(module: torch.nn.Module, inputs, path: pathlib.Path):
+    torch.onnx.export(module, inputs, str(path), dynamo=True, external_data=False, verbose=False)
+
+
+def write_package(module: torch.nn.Module, inputs, configuration: dict, path: pathlib.Path):
+    exported = torch.export.export(module, inputs)
+    with torch.no_grad():
+        torch._inductor.aoti_compile_and_package(exported, package_path=str(path), inductor_configs=configuration)
+
+
+class Files:
+    """One model's files, below `root`; those of peers are made when asked for, since making one may fail."""
+
+    def __init__(self, root: pathlib.Path, name: str):
+        warnings.filterwarnings('ignore')
+        logging.getLogger('torch.onnx').setLevel(logging.ERROR)
+        self.root = root
+        self.module, self.inputs = MODELS[name].make()
+        with torch.inference_mode():
+            self.expected = self.module(*self.inputs)
+        script = torch.jit.script(self.module)
+        self.folder = root / f'{name}-{digest(self.module, script, self.inputs)}'
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.script = make(self.folder / 'model.pt', lambda path: torch.jit.freeze(script).save(str(path)))
+        self.saved_inputs = make(self.folder / 'inputs.pt', lambda path: torch.save(list(self.inputs), path))
+        self.saved_call = make(self.folder / 'call.pt',
+                               lambda path: torch.save([*self.inputs, self.expected.clone()], path))
+
+    def onnx(self) -> pathlib.Path:
+        return make(self.folder / 'model.onnx', lambda path: write_onnx(self.module, self.inputs, path))
+
+    def package(self, kind: str) -> pathlib.Path:
+        return make(self.folder / f'{kind}.pt2',
+                    lambda path: write_package(self.module, self.inputs, PACKAGES[kind], path))
+
+    def floor_inputs(self) -> tuple[torch.Tensor, ...]:
+        return tuple(torch.zeros(1) for _ in self.inputs)
+
+    def floor_onnx(self) -> pathlib.Path:
+        path = self.root / f'identity-{len(self.inputs)}.onnx'
+        return make(path, lambda part: write_onnx(Identity(), self.floor_inputs(), part))

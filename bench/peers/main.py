@@ -1,0 +1,117 @@
+"""sr against the compiled runtimes on the same frozen weights, one thread each: a table, on demand a CSV and a plot."""
+
+import argparse
+import collections
+import concurrent.futures
+import multiprocessing
+import os
+import pathlib
+import re
+import statistics
+import sys
+import time
+
+import torch
+
+import models
+import report
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def say(text):
+    print(f'peers: {text}', file=sys.stderr, flush=True)
+
+
+def measure(name: str, args: argparse.Namespace) -> report.Measured:
+    """All peers on one model, some rounds of each in turns, then again; the medians of the passes."""
+    import programs  # here, so that --help and --list need no peers
+    import rivals
+    from files import Files
+
+    torch.set_num_threads(1)
+    files = Files(args.data, name)
+    calls, reasons = rivals.make_calls(files)
+    peers, flat = list(calls), [call for pair in calls.values() for call in pair]
+    slice_seconds, passes = args.slice_ms * 1e-3, collections.defaultdict(list)
+
+    def add(peers, time_them):
+        try:
+            times, why = time_them()
+        except (programs.ProgramError, ValueError) as error:
+            times, why = {}, {peer: str(error) for peer in peers}
+        reasons.update(why)
+        for peer, microseconds in times.items():
+            passes[peer].append(microseconds)
+
+    def time_sr():
+        programs.check_sr(args.tool, files)
+        return programs.time_sr(args.tool, files, args.rounds * slice_seconds)
+
+    for _ in range(args.passes):
+        add(('sr', 'sr into', 'upstream'), time_sr)
+        add(('AOTInductor', 'interpreter'),
+            lambda: programs.time_runner(args.runner, files, args.rounds, slice_seconds))
+        times = rivals.time_in_rounds(flat, args.rounds, slice_seconds)
+        for i, peer in enumerate(peers):
+            passes[peer].append(times[2 * i])
+            passes['floor', peer].append(times[2 * i + 1])
+    medians = {peer: statistics.median(times) for peer, times in passes.items() if peer not in reasons}
+    return report.Measured(name, {peer: medians[peer] for peer in report.PEERS if peer in medians},
+                           {peer: medians['floor', peer] for peer in peers}, reasons)
+
+
+def measure_apart(name: str, args: argparse.Namespace) -> report.Measured:
+    """In a process of its own: a peer that crashes takes one row of the table with it, not the table."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool:
+        try:
+            return pool.submit(measure, name, args).result()
+        except Exception as error:
+            return report.Measured(name, {}, {}, {'any peer': f'{type(error).__name__}: {error}'})
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='./dev bench --peers', description=__doc__)
+    parser.add_argument('--filter', default='', help='only models whose name this regular expression finds')
+    parser.add_argument('--passes', type=int, default=3, help='how often all peers take their turn (default 3)')
+    parser.add_argument('--rounds', type=int, default=101, help='interleaved rounds in a pass (default 101)')
+    # Shorter than a turn of the scheduler: most slices are whole even on a busy machine, so the median is of such.
+    parser.add_argument('--slice-ms', type=float, default=1, help='how long a peer is timed in a round (default 1)')
+    parser.add_argument('--csv', type=pathlib.Path, help='write all figures to this file')
+    parser.add_argument('--plot', type=pathlib.Path, help='draw the ratios into this file (.svg, .png, .pdf)')
+    parser.add_argument('--list', action='store_true', help="instead: print the models' names")
+    parser.add_argument('--tool', type=pathlib.Path, default=ROOT / 'build' / 'sr', help='default build/sr')
+    parser.add_argument('--runner', type=pathlib.Path, default=ROOT / 'build' / 'bench' / 'bench_peers',
+                        help='default build/bench/bench_peers')
+    parser.add_argument('--data', type=pathlib.Path, default=ROOT / '.data' / 'peers',
+                        help='where the files made from the models are kept (default .data/peers)')
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    names = [name for name in models.MODELS if re.search(args.filter, name)]
+    if not names:
+        sys.exit(f"peers: no model's name is found by '{args.filter}'; --list prints them")
+    if args.list:
+        print('\n'.join(names))
+        return
+    for program in (args.tool, args.runner):
+        if not program.exists():
+            sys.exit(f'peers: there is no {program}; ./dev bench --peers builds it')
+    args.data.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault('TORCHINDUCTOR_CACHE_DIR', str(args.data.resolve() / 'inductor'))
+    measured = []
+    for name in names:
+        start = time.monotonic()
+        measured.append(measure_apart(name, args))
+        say(f'{name}, {time.monotonic() - start:.0f} s')
+    report.print_table(measured)
+    if args.csv:
+        report.write_csv(measured, args.csv)
+    if args.plot:
+        report.plot(measured, args.plot)
+
+
+if __name__ == '__main__':
+    main()

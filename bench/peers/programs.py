@@ -1,0 +1,72 @@
+"""The peers timed by programs: sr and upstream by build/sr bench, AOTInductor and the interpreter by runner.cpp."""
+
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+
+import torch
+
+from files import PACKAGES, Files
+from rivals import check
+
+
+class ProgramError(Exception):
+    pass
+
+
+def run(*command) -> str:
+    command = [str(c) for c in command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProgramError(f'the program does not run: {error}') from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip() or 'nothing'
+        raise ProgramError(f'{pathlib.Path(command[0]).name} ended with {done.returncode} and said: {said}')
+    return done.stdout
+
+
+def check_sr(tool: pathlib.Path, files: Files):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / 'out.pt'
+        # The third call is the first that is replayed.
+        run(tool, 'run', files.script, '--inputs', files.saved_inputs, '--output', file, '--repeat', 4)
+        check(torch.load(file)[0], files.expected)
+
+
+def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str, float], dict[str, str]]:
+    """Microseconds of sr with new results, sr with the caller's, and upstream, and why there are none."""
+    with tempfile.NamedTemporaryFile(suffix='.json') as file:
+        run(tool, 'bench', files.script, '--inputs', files.saved_inputs, '--against', 'upstream', '--outputs',
+            'fresh,bound', '--threads', 1, '--seconds', seconds, '--json', file.name)
+        results = json.loads(pathlib.Path(file.name).read_text())['results']
+    names = {('sr', 'fresh'): 'sr', ('sr', 'bound'): 'sr into', ('upstream', 'fresh'): 'upstream'}
+    times, reasons = {}, {}
+    for result in results:
+        name = names[result['runner'], result['outputs']]
+        if result['agrees']:
+            times[name] = result['median_ns'] / 1e3
+        else:
+            reasons[name] = f"its output differs from the interpreter's by {result['max_abs_diff']:.1e}"
+    return times, reasons
+
+
+def time_runner(runner: pathlib.Path, files: Files, rounds: int,
+                seconds: float) -> tuple[dict[str, float], dict[str, str]]:
+    """Microseconds of AOTInductor, the faster of its packages, and of the interpreter, and why there are none."""
+    packages, times, reasons = [], {}, {}
+    for kind in PACKAGES:
+        try:
+            packages.append(files.package(kind))
+        except Exception as error:  # the others are timed all the same
+            reasons['AOTInductor'] = f'{type(error).__name__}: {error}'
+    for line in run(runner, rounds, seconds * 1e3, files.saved_call, files.script, *packages).splitlines():
+        file, _, said = line.partition('\t')
+        name = 'interpreter' if pathlib.Path(file) == files.script else 'AOTInductor'
+        try:
+            times[name] = min(float(said) / 1e3, times.get(name, math.inf))
+        except ValueError:
+            reasons[name] = said
+    return times, {name: why for name, why in reasons.items() if name not in times}
