@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import pathlib
+import re
 import warnings
 from typing import Callable
 
@@ -24,7 +25,9 @@ class Identity(torch.nn.Module):
 def digest(module: torch.nn.Module, script: torch.jit.ScriptModule, inputs) -> str:
     """Of everything that a file made from the model depends on, except what the versions of the peers change."""
     content = hashlib.sha256()
-    for text in (script.inlined_graph, module, PACKAGES, torch.__version__, torch.backends.cpu.get_cpu_capability()):
+    # Without places in the source, and without the numbers that types get from what was compiled before them.
+    graph = re.sub(r' *#.*|___torch_mangle_\d+\.?', '', str(script.inlined_graph))
+    for text in (graph, module, PACKAGES, torch.__version__, torch.backends.cpu.get_cpu_capability()):
         content.update(str(text).encode())
     for tensor in (*module.state_dict().values(), *inputs):
         content.update(f'{tensor.dtype}{tuple(tensor.shape)}'.encode() + tensor.contiguous().numpy().tobytes())
