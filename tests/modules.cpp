@@ -234,6 +234,23 @@ TEST_CASE("outputs live on when the runtime and the module are gone", "[modules]
   }
 }
 
+TEST_CASE("a returned weight is that weight, whichever others are equal to it", "[modules][traps]") {
+  for (const std::int64_t size : {0, 3}) {
+    for (const char* const result : {"self.a", "self.b"}) {
+      CAPTURE(size, result);
+      const torch::jit::Module module =
+          script("def forward(self, x):\n    return x * (torch.abs(self.a) + torch.abs(self.b)), " +
+                     std::string(result) + "\n",
+                 {{"a", at::ones({size})}, {"b", at::ones({size})}});
+      StaticRuntime<> runtime{StaticModule(module)};
+      for (int run = 0; run < 4; ++run) {
+        const at::Tensor returned = runtime(at::ones({size})).toTupleRef().elements()[1].toTensor();
+        CHECK(returned.is_alias_of(module.attr(result + 5).toTensor()));
+      }
+    }
+  }
+}
+
 TEST_CASE("a module is called from four threads", "[modules]") {
   const StaticModule module(
       script("def forward(self, x, n: int):\n    y = x * 2\n    for i in range(n):\n        y = "

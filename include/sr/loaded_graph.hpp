@@ -23,6 +23,7 @@
 #include <sr/passes/pipeline.hpp>
 #include <sr/private_self.hpp>
 #include <sr/returned.hpp>
+#include <sr/returned_constants.hpp>
 #include <sr/unknown_branches.hpp>
 
 namespace sr {
@@ -84,6 +85,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::AttributeValues value_of(graph, module._ivalue());
   const detail::Returned returned(graph, value_of);
   std::unordered_set<const void*> known = returned.identities();
+  const detail::ReturnedConstants constants(graph, value_of);
   const detail::DistinctResults distinct(graph, returned);
   detail::UnknownBranches branches(graph);
   const detail::KeptWrites writes(graph, branches);
@@ -98,6 +100,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   passes::run_pipeline(loaded.graph);
   branches.remove(*loaded.graph);
   distinct.remove(*loaded.graph);
+  constants.restore(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
@@ -113,6 +116,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   const detail::AttributeValues value_of(*loaded.graph, c10::IValue());
   const detail::Returned returned(*loaded.graph, value_of);
   loaded.known = returned.identities();
+  const detail::ReturnedConstants constants(*loaded.graph, value_of);
   const detail::DistinctResults distinct(*loaded.graph, returned);
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
@@ -130,6 +134,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   passes::run_pipeline(loaded.graph);
   branches.remove(*loaded.graph);
   distinct.remove(*loaded.graph);
+  constants.restore(*loaded.graph);
   return loaded;
 }
 

@@ -56,6 +56,8 @@ class Generator {
   void product();  // statements_products.cpp
   void weighted_product();
   void embedding();
+  void image();  // statements_images.cpp
+  void attention();
   void joining();  // statements_containers.cpp
   void pieces();
   void container();

@@ -66,6 +66,7 @@ enum class Feature {
   products,
   constant_weights,
   embedding,
+  images,
   joining,
   containers,
   in_place,

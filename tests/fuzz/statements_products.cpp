@@ -120,6 +120,18 @@ void Generator::embedding() {
   case_.mark(Feature::embedding);
   Dim rows{index->bound, index->bound};
   Shape shape = index->shape;
+  if (index->shape.size() == 1 && random_.chance(30)) {  // slices along any dimension
+    const auto x = any_tensor(1);
+    if (!x) return;
+    const std::size_t dim = random_.below(x->shape.size());
+    if (std::min(x->shape[dim].a, x->shape[dim].b) < index->bound) return;
+    Shape slices = x->shape;
+    slices[dim] = shape[0];
+    if (numel(slices) <= 800)
+      define("torch.index_select(" + x->name + ", " + axis(*x, dim) + ", " + index->name + ")", x->dtype,
+             slices, x->stable, x->magnitude);
+    return;
+  }
   const auto table = pick([&](const Variable& v) {
     return v.kind == Kind::tensor && v.shape.size() == 2 && is_floating(v.dtype) &&
            std::min(v.shape[0].a, v.shape[0].b) >= index->bound;

@@ -1,0 +1,108 @@
+// Convolution, pooling and attention.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "fuzz/generator.hpp"
+
+namespace sr::fuzz {
+
+namespace {
+
+// A window that moves along one dimension.
+struct Window {
+  std::int64_t kernel = 1, step = 1, pad = 0, dilation = 1;
+
+  std::int64_t results(std::int64_t size) const {
+    const std::int64_t reach = (kernel - 1) * dilation + 1;
+    return size + 2 * pad < reach ? 0 : (size + 2 * pad - reach) / step + 1;
+  }
+};
+using Windows = std::array<Window, 2>;
+
+std::string list_of(const Windows& windows, std::int64_t Window::*member) {
+  return "[" + std::to_string(windows[0].*member) + ", " + std::to_string(windows[1].*member) + "]";
+}
+
+}  // namespace
+
+void Generator::image() {
+  const auto x = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && (v.dtype == Dtype::f32 || v.dtype == Dtype::f64) && known(v.shape) &&
+           (v.shape.size() == 3 || v.shape.size() == 4) && room(v.magnitude + 1.5);
+  });
+  if (!x) return;
+  const std::size_t rank = x->shape.size();
+  Windows windows;
+  Shape shape = x->shape;
+  for (std::size_t d = 0; d < 2; ++d) {
+    Window& window = windows[d];
+    window.kernel = random_.between(1, 3);
+    window.step = random_.between(1, random_.chance(60) ? 1 : 3);
+    window.pad = random_.between(0, window.kernel / 2);
+    window.dilation = random_.chance(15) ? 2 : 1;
+    Dim& size = shape[rank - 2 + d];
+    size = {window.results(size.a), window.results(size.b)};
+    if (size.a <= 0 || size.b <= 0) return;
+  }
+  case_.mark(Feature::images);
+  const std::string moves = list_of(windows, &Window::step) + ", " + list_of(windows, &Window::pad);
+  const Dim channels = x->shape[rank - 3];
+  if (x->dtype == Dtype::f32 && channels.a == channels.b && channels.a > 0 && random_.chance(60)) {
+    const Dim out = feature_dim();
+    if (out.a == 0) return;
+    const bool grouped = random_.chance(20);  // each channel by itself
+    shape[rank - 3] = grouped ? channels : out;
+    if (numel(shape) > 800) return;
+    case_.mark(Feature::constant_weights);
+    const Dim inner = grouped ? Dim{1, 1} : channels;
+    const Dim rows{windows[0].kernel, windows[0].kernel}, columns{windows[1].kernel, windows[1].kernel};
+    const std::string weight = attribute({shape[rank - 3], inner, rows, columns});
+    const std::string bias = random_.chance(60) ? attribute({shape[rank - 3]}) : "None";
+    define("torch.conv2d(" + x->name + ", " + weight + ", " + bias + ", " + moves + ", " +
+               list_of(windows, &Window::dilation) + ", " + std::to_string(grouped ? channels.a : 1) + ")",
+           Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
+    return;
+  }
+  if (numel(shape) > 800) return;
+  const bool dilated = windows[0].dilation * windows[1].dilation != 1;
+  if (dilated || random_.chance(50)) {
+    define("torch.max_pool2d(" + x->name + ", " + list_of(windows, &Window::kernel) + ", " + moves + ", " +
+               list_of(windows, &Window::dilation) + ")",
+           x->dtype, shape, x->stable, x->magnitude);
+  } else {
+    define("torch.avg_pool2d(" + x->name + ", " + list_of(windows, &Window::kernel) + ", " + moves +
+               (random_.chance(50) ? ", False, False)" : ")"),
+           x->dtype, shape, false, x->magnitude);
+  }
+}
+
+void Generator::attention() {
+  const auto query = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 3 && v.magnitude < 1.5;
+  });
+  if (!query) return;
+  const auto other = [&] {
+    const auto found = pick([&](const Variable& v) {
+      return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape == query->shape && v.magnitude < 3;
+    });
+    return found ? *found : *query;
+  };
+  const Variable key = other(), value = other();
+  if (key.magnitude > 1.5) return;
+  case_.mark(Feature::products);
+  const std::size_t rank = query->shape.size();
+  std::string mask = random_.chance(25) ? ", is_causal=True" : "";
+  if (mask.empty() && random_.chance(30)) {
+    const Shape scores{query->shape[rank - 2], query->shape[rank - 2]};
+    const auto found = pick([&](const Variable& v) {
+      return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape == scores && v.magnitude < 1.5;
+    });
+    if (found) mask = ", attn_mask=" + found->name;
+  }
+  define("torch.scaled_dot_product_attention(" + query->name + ", " + key.name + ", " + value.name + mask +
+             (random_.chance(30) ? ", scale=0.5)" : ")"),
+         Dtype::f32, query->shape, false, value.magnitude + 0.3);
+}
+
+}  // namespace sr::fuzz
