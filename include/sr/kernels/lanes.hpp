@@ -273,8 +273,8 @@ struct GeluErf : InexactUnary {
 struct GeluTanh : InexactUnary {
   template <class V>
   static V apply(V x) {
-    const V inner = V(0.79788456f) * (x + V(0.044715f) * (x * x * x));
-    return V(0.5f) * x * (V(1) + tanh(inner));
+    // (1 + tanh(y)) / 2 is 1 / (1 + exp(-2y)).
+    return logistic(x * fma(x * x, V(0.0713548163f), V(1.59576912f)), x);
   }
 };
 struct Elu : Binary {
