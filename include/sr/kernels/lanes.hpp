@@ -260,7 +260,7 @@ struct Erf : InexactUnary {
 struct Silu : InexactUnary {
   template <class V>
   static V apply(V x) {
-    return x / (V(1) + exp(-x));
+    return logistic(x, x);
   }
 };
 struct GeluErf : InexactUnary {
