@@ -1,0 +1,130 @@
+// Every lane's function in double precision, the largest error of the results, and the exceptions.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include <sr/kernels/lanes.hpp>
+
+#include "exhaustive/row.hpp"
+
+namespace sr::exhaustive {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// Of two zeros the second, as in ATen.
+inline double larger(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? double{kNaN} : a > b ? a : b;
+}
+inline double smaller(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? double{kNaN} : a < b ? a : b;
+}
+inline double sign(double x) {
+  return std::isnan(x) ? x : static_cast<double>(x > 0) - static_cast<double>(x < 0);
+}
+// In ATen x * beta is a float, and so is its exponential, which may overflow: from there on the truth is
+// exact.
+inline double softplus(double x, double beta, double threshold) {
+  const auto scaled = static_cast<float>(x * beta);
+  if (scaled > threshold) return x;
+  const double power = std::exp(double{scaled});
+  return (std::isinf(static_cast<float>(power)) ? double{kInfinity} : std::log1p(power)) / beta;
+}
+
+// 0.5 is a result that is correctly rounded. hardswish, cube and rsqrt are above 1 as they have ATen's
+// roundings, of which there are two or three; gelu_tanh and softplus are above 2 as an argument is
+// rounded on the way, of the quotient and of the logarithm.
+inline constexpr std::array kRows = [] {
+  using namespace kernels::lanes;
+  using std::numbers::inv_sqrtpi;
+  using std::numbers::sqrt2;
+  return std::array{
+      row<Add>("add", 0.5, [](double x, double y) { return x + y; }),
+      row<Sub>("sub", 0.5, [](double x, double y) { return x - y; }),
+      row<ReverseSub>("reverse_sub", 0.5, [](double x, double y) { return y - x; }),
+      row<Mul>("mul", 0.5, [](double x, double y) { return x * y; }),
+      row<Div>("div", 0.5, [](double x, double y) { return x / y; }),
+      // Fused, or the product rounded first: what ATen does depends on the instruction set and the position.
+      row_with_two<AddScaled>(
+          "add_scaled", 0.5, [](double x, double y, double alpha) { return x + y * alpha; },
+          [](float x, float y, float alpha) { return x + static_cast<float>(double{y} * alpha); }),
+      row_with_two<SubScaled>(
+          "sub_scaled", 0.5, [](double x, double y, double alpha) { return x - y * alpha; },
+          [](float x, float y, float alpha) { return x - static_cast<float>(double{y} * alpha); }),
+      row<AddRelu>("add_relu", 0.5, [](double x, double y) { return larger(0, x + y); }),
+      row<Maximum>("maximum", 0, [](double x, double y) { return larger(x, y); }),
+      row<Minimum>("minimum", 0, [](double x, double y) { return smaller(x, y); }),
+      row<ClampMin>("clamp_min", 0, [](double x, double low) { return larger(low, x); }),
+      row<ClampMax>("clamp_max", 0, [](double x, double high) { return smaller(high, x); }),
+      row<Clamp>("clamp", 0, [](double x, double low, double high) { return smaller(high, larger(low, x)); }),
+      row<Relu>("relu", 0, [](double x) { return larger(0, x); }),
+      row<LeakyRelu>("leaky_relu", 0.5, [](double x, double slope) { return x > 0 ? x : x * slope; }),
+      row<Threshold>("threshold", 0, [](double x, double low, double value) { return x <= low ? value : x; }),
+      row<Hardsigmoid>("hardsigmoid", 1, [](double x) { return smaller(6, larger(0, x + 3)) / 6; }),
+      row<Hardswish>("hardswish", 2, [](double x) { return x * smaller(6, larger(0, x + 3)) / 6; }),
+      row<Neg>("neg", 0, [](double x) { return -x; }),
+      row<Abs>("abs", 0, [](double x) { return std::fabs(x); }),
+      row<Sign>("sign", 0, [](double x) { return sign(x); }),
+      row<Square>("square", 0.5, [](double x) { return x * x; }),
+      row<Cube>("cube", 1.5, [](double x) { return x * x * x; }),
+      row<Sqrt>("sqrt", 0.5, [](double x) { return std::sqrt(x); }),
+      row<Rsqrt>("rsqrt", 1.5, [](double x) { return 1 / std::sqrt(x); }),
+      row<Reciprocal>("reciprocal", 0.5, [](double x) { return 1 / x; }),
+      row<Floor>("floor", 0, [](double x) { return std::floor(x); }),
+      row<Ceil>("ceil", 0, [](double x) { return std::ceil(x); }),
+      row<Round>("round", 0, [](double x) { return std::nearbyint(x); }),
+      row<Trunc>("trunc", 0, [](double x) { return std::trunc(x); }),
+      row<Exp>("exp", 1, [](double x) { return std::exp(x); }),
+      row<Expm1>("expm1", 1.5, [](double x) { return std::expm1(x); }),
+      row<Log>("log", 1, [](double x) { return std::log(x); }),
+      row<Log1p>("log1p", 1.5, [](double x) { return std::log1p(x); }),
+      row<SignedLog1p>("signed_log1p", 1.5, [](double x) { return sign(x) * std::log1p(std::fabs(x)); }),
+      row<Tanh>("tanh", 2, [](double x) { return std::tanh(x); }),
+      row<Sigmoid>("sigmoid", 2, [](double x) { return 1 / (1 + std::exp(-x)); }),
+      row<Erf>("erf", 2, [](double x) { return std::erf(x); }),
+      row<Silu>("silu", 2, [](double x) { return x / (1 + std::exp(-x)); }),
+      // By erfc and by exp, which in double precision do not cancel.
+      row<GeluErf>(
+          "gelu", 2, [](double x) { return x * 0.5 * std::erfc(x * -sqrt2 / 2); }, Unit::negative_input),
+      row<GeluTanh>(
+          "gelu_tanh", 2.1,
+          [](double x) {
+            const double inner = sqrt2 * inv_sqrtpi * (x + 0.044715 * (x * x * x));
+            return x / (1 + std::exp(-2 * inner));
+          },
+          Unit::negative_input),
+      row<Elu>("elu", 2, [](double x, double alpha) { return x >= 0 ? x : std::expm1(x) * alpha; }),
+      row<Softplus>(
+          "softplus", 3, [](double x, double beta, double threshold) { return softplus(x, beta, threshold); },
+          Unit::step_over_beta),
+  };
+}();
+
+inline constexpr std::array kExceptions = [] {
+  using namespace kernels::lanes;
+  const char* product = "the product of -inf and 0";
+  return std::array{
+      exception<Sign>(kNaN, kNaN, 0, "the difference of (0 < x) and (x < 0)"),
+      exception<Hardswish>(0x1.555556p125f, std::numeric_limits<float>::max(), kInfinity, "6 * x overflows"),
+      exception<Hardswish>(-kInfinity, -kInfinity, kNaN, product),
+      exception<Silu>(-kInfinity, -kInfinity, kNaN, product),
+      exception<GeluErf>(-kInfinity, -kInfinity, kNaN, product),
+      exception<GeluTanh>(-kInfinity, -kInfinity, kNaN, product),
+  };
+}();
+
+static_assert(
+    [] {
+      for (std::size_t lane = 0; lane < kernels::BuiltinLanes::size; ++lane) {
+        std::size_t rows = 0;
+        for (const Row& row : kRows) rows += row.lane == lane ? 1 : 0;
+        if (rows != 1) return false;
+      }
+      return true;
+    }(),
+    "every lane that is built in has one row");
+
+}  // namespace sr::exhaustive

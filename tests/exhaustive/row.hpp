@@ -1,0 +1,106 @@
+// What is stated of a lane: the function it stands for and how far from it the results may be.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/table.hpp>
+
+namespace sr::exhaustive {
+
+using In = std::array<const float*, kernels::kMaxOperands>;
+
+// The magnitude below which the unit of the error does not shrink with the result.
+enum class Unit {
+  result,          // none
+  negative_input,  // of x < 0 itself, an absolute error: the formula takes 1 away from what is close to 1
+  step_over_beta,  // the smallest normal number over the second operand, by which denormal results are
+                   // divided
+};
+
+inline const char* text_of(Unit unit) {
+  switch (unit) {
+    case Unit::negative_input:
+      return "of the input where it is negative";
+    case Unit::step_over_beta:
+      return "of 2^-126 / beta where that is larger";
+    default:
+      return "of the result";
+  }
+}
+
+inline float scale_of(Unit unit, const In& in, std::size_t i) {
+  switch (unit) {
+    case Unit::negative_input:
+      return in[0][i] < 0 ? -in[0][i] : 0;
+    case Unit::step_over_beta:
+      return std::fabs(0x1p-126f / in[1][i]);
+    default:
+      return 0;
+  }
+}
+
+// A function of one lane's operands, for `count` places.
+template <class T>
+using Block = void (*)(std::size_t count, const In& in, T* out);
+
+struct Row {
+  std::size_t lane = 0, operands = 0;
+  bool exact = false;  // ATen's bits, so the same with every instruction set
+  const char* name = "";
+  double ulps = 0;
+  Unit unit = Unit::result;
+  Block<double> truth = nullptr;
+  Block<float> also_right = nullptr;  // another result that is as good, or null
+};
+
+template <class T, class Lane, class Function>
+void apply(std::size_t count, const In& in, T* out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (Lane::operands == 1) {
+      out[i] = Function{}(in[0][i]);
+    } else if constexpr (Lane::operands == 2) {
+      out[i] = Function{}(in[0][i], in[1][i]);
+    } else {
+      out[i] = Function{}(in[0][i], in[1][i], in[2][i]);
+    }
+  }
+}
+
+template <class Lane, class Truth>
+constexpr Row row(const char* name, double ulps, Truth, Unit unit = Unit::result) {
+  return {.lane = kernels::BuiltinLanes::index_of<Lane>(),
+          .operands = Lane::operands,
+          .exact = Lane::exact,
+          .name = name,
+          .ulps = ulps,
+          .unit = unit,
+          .truth = apply<double, Lane, Truth>};
+}
+template <class Lane, class Truth, class AlsoRight>
+constexpr Row row_with_two(const char* name, double ulps, Truth truth, AlsoRight) {
+  Row result = row<Lane>(name, ulps, truth);
+  result.also_right = apply<float, Lane, AlsoRight>;
+  return result;
+}
+
+// Inputs from `first` to `last`, or NaN, where the result is another than the function's: a special value
+// that ATen's kernel gives, too.
+struct Exception {
+  std::size_t lane = 0;
+  float first = 0, last = 0;
+  float result = 0;
+  const char* reason = "";
+
+  bool covers(float x) const { return std::isnan(first) ? std::isnan(x) : first <= x && x <= last; }
+};
+
+template <class Lane>
+constexpr Exception exception(float first, float last, float result, const char* reason) {
+  return {kernels::BuiltinLanes::index_of<Lane>(), first, last, result, reason};
+}
+
+}  // namespace sr::exhaustive

@@ -1,0 +1,34 @@
+// How far a result is from the truth, in units in the last place.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace sr::exhaustive {
+
+// What a special value that differs counts as: more than any bound.
+inline constexpr double kWrong = std::numeric_limits<double>::infinity();
+
+// 1 / (the distance of neighbours in the binade of a finite float). Denormal numbers and zero: 2^149.
+inline double inverse_ulp(float of) {
+  const std::uint64_t field = (std::bit_cast<std::uint32_t>(of) >> 23) & 0xff;
+  const std::uint64_t exponent = field == 0 ? 1 : field;
+  return std::bit_cast<double>((std::uint64_t{1023 + 150} - exponent) << 52);
+}
+
+// |got - truth| in ulps of the float nearest to the truth, so 0.5 is what rounding itself may cost; results
+// that are denormal or zero count in steps of 2^-149. NaN and infinity have to come out where that float is
+// one, and only there; a zero needs the sign of the truth. `scale`: a magnitude below which the unit does not
+// shrink.
+inline double ulps_between(float got, double truth, float scale) {
+  const auto rounded = static_cast<float>(truth);
+  if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) == std::isnan(got) ? 0 : kWrong;
+  if (std::isinf(rounded) || std::isinf(got)) return rounded == got ? 0 : kWrong;
+  if (got == 0 && std::signbit(got) != std::signbit(truth)) return kWrong;
+  const float magnitude = std::fabs(rounded);
+  return std::fabs(double{got} - truth) * inverse_ulp(magnitude < scale ? scale : magnitude);
+}
+
+}  // namespace sr::exhaustive
