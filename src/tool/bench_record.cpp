@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include <ATen/Version.h>
 
 #include "bench_entry.hpp"
+#include "cpu_model.hpp"
 #include "statistics.hpp"
 
 namespace sr::tool {
@@ -43,14 +43,6 @@ Json nodes_json(const IndividualMetrics& metrics) {
           {"total_ns", 1e6 * metrics.total_time},
           {"nodes", nodes},
           {"kinds", kinds}};
-}
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
-  }
-  return "unknown";
 }
 
 }  // namespace

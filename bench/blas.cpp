@@ -1,0 +1,46 @@
+#include "blas.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
+// No header declares it. The BLAS is by columns: what is there by rows is the transposed matrix to it.
+extern "C" void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k,
+                       const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
+                       const float* beta, float* c, const int* ldc);
+
+namespace sr::bench::blas {
+
+void sgemm(bool transposed, int m, int n, int k, const float* a, const float* b, float* out) {
+  const float one = 1, zero = 0;
+  sgemm_(transposed ? "T" : "N", "N", &n, &m, &k, &one, b, transposed ? &k : &n, a, &k, &zero, out, &n);
+}
+
+bool has_brgemm() {
+  static const bool has = [] {
+    const float a[16] = {}, b[16] = {};
+    float out[1];
+    try {
+      brgemm(1, 1, 16, a, b, out);
+      return true;
+    } catch (const c10::Error&) {
+      return false;
+    }
+  }();
+  return has;
+}
+
+void brgemm(int m, int n, int k, const float* a, const float* b, float* out) {
+  at::native::cpublas::brgemm(m, n, k, k, n, n, /*add_C=*/false, a, b, out, /*is_vnni=*/false);
+}
+
+void use_one_thread() {
+  at::set_num_threads(1);
+}
+
+std::string libtorch_version() {
+  return TORCH_VERSION;
+}
+
+}  // namespace sr::bench::blas

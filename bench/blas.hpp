@@ -1,0 +1,19 @@
+// The matrix products that LibTorch exports, behind an interface without LibTorch's headers.
+#pragma once
+
+#include <string>
+
+namespace sr::bench::blas {
+
+// out[m, n] = a[m, k] * b, all dense and by rows. b is [n, k] where it is `transposed`, as the weights of
+// nn.Linear are, else [k, n].
+void sgemm(bool transposed, int m, int n, int k, const float* a, const float* b, float* out);
+
+// at::native::cpublas::brgemm, with b [k, n]. Whether CPU and LibTorch have it shows when it is called.
+bool has_brgemm();
+void brgemm(int m, int n, int k, const float* a, const float* b, float* out);
+
+void use_one_thread();
+std::string libtorch_version();
+
+}  // namespace sr::bench::blas

@@ -1,0 +1,100 @@
+// The table of bench_roofline: what a kernel has to do, how fast the machine could, how long it takes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "rounds.hpp"
+
+namespace sr::bench {
+
+struct RooflineOptions {
+  std::string filter, csv, markdown;
+  int rounds = 30;
+  double slice_ms = 0.5;
+};
+
+// What a call does, as its formula is written. A fused multiply-add is two operations; any other arithmetic,
+// comparison or selection is one. Divisions and roots have units of their own, so they count apart. Bytes are
+// those of the operands, each once. CPUs that add on other units than they multiply can be faster than a
+// count in multiply-adds allows.
+struct Work {
+  double operations = 0, divisions = 0, roots = 0;
+  double read = 0, written = 0;
+
+  double bytes() const { return read + written; }
+};
+
+// Bytes a nanosecond, that is GB/s, of memory of which so many bytes fit.
+struct Bandwidth {
+  std::string level;
+  double capacity = 0;
+  double load = 0, store = 0;
+  double copy = 0;  // what is read and what is written together
+};
+
+inline constexpr double kExpOperations = 24;  // of an exponential, as math.hpp writes it
+
+// Per nanosecond.
+struct Peaks {
+  double operations = 0, divisions = 0, roots = 0;
+  std::array<Bandwidth, 4> levels;  // L1, L2, L3, memory
+};
+Peaks measure_peaks(const RooflineOptions& options);
+
+// The least time that the peaks allow, and which one says so.
+struct Bound {
+  double ns = 0;
+  std::string by;
+};
+Bound bound_of(const Work& work, const Peaks& peaks);
+
+// The same by a function of LibTorch.
+struct Reference {
+  std::string name;
+  Many many;
+};
+
+struct Case {
+  std::string kernel, size;
+  double elements = 0;  // of the result; for what reduces, of the operand
+  Work work;
+  Many many;
+  std::vector<Reference> references;
+  std::function<void()> check;  // throws std::runtime_error if a result is wrong
+};
+
+// `names`: of some lanes only.
+std::vector<Case> lane_cases(std::size_t n, const std::vector<std::string>& names = {});
+std::vector<Case> row_cases();
+std::vector<Case> copy_cases();
+std::vector<Case> dot_cases();
+Case product_case(std::size_t m, std::size_t n, std::size_t k);
+
+struct Measured {
+  std::string kernel, size;
+  double elements = 0, ns = 0;
+  Work work;
+  Bound bound;
+  struct Rival {
+    std::string name;
+    double ns = 0, ratio = 0;  // its time over the kernel's: median of the rounds
+  };
+  std::vector<Rival> references;
+
+  double share() const { return bound.ns / ns; }
+  // The fastest of the references; null where there is none.
+  const Rival* best() const;
+};
+
+void write_terminal(std::ostream& out, const Peaks& peaks, const std::vector<Measured>& all);
+void write_markdown(std::ostream& out, const Peaks& peaks, const std::vector<Measured>& all,
+                    const RooflineOptions& options);
+void write_csv(std::ostream& out, const std::vector<Measured>& all);
+
+}  // namespace sr::bench

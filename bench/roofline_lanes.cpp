@@ -1,0 +1,118 @@
+// Pointwise kernels, by what each costs.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "operands.hpp"
+#include "roofline.hpp"
+
+namespace sr::bench {
+namespace {
+
+// Of an element, as lanes.hpp and math.hpp write it for a CPU with fused multiply-adds.
+struct LaneCost {
+  const char* name;
+  const kernels::LaneLoops* loops;
+  double operations, divisions = 0, roots = 0;
+  unsigned scalars = 0;  // bit i: operand i is one float, as it is in most models
+};
+
+template <class Lane>
+LaneCost cost(const char* name, double operations, double divisions = 0, double roots = 0,
+              unsigned scalars = 0) {
+  return {name, &kernels::loops<Lane>(), operations, divisions, roots, scalars};
+}
+
+constexpr double kExp = kExpOperations, kExpm1 = 32, kLog = 41, kLog1p = 47, kTanh = 34, kSigmoid = 28,
+                 kErf = 53;
+constexpr unsigned kSecond = 0b10, kThird = 0b100, kBoth = kSecond | kThird;
+
+const auto& lanes_by_cost() {
+  using namespace kernels::lanes;
+  static const std::array all{
+      cost<Add>("add", 1),
+      cost<Sub>("sub", 1),
+      cost<ReverseSub>("rsub", 1),
+      cost<Mul>("mul", 1),
+      cost<Div>("div", 0, 1),
+      cost<AddScaled>("add_scaled", 2, 0, 0, kThird),
+      cost<SubScaled>("sub_scaled", 2, 0, 0, kThird),
+      cost<AddRelu>("add_relu", 2),
+      cost<Maximum>("maximum", 3),
+      cost<Minimum>("minimum", 3),
+      cost<ClampMin>("clamp_min", 2, 0, 0, kSecond),
+      cost<ClampMax>("clamp_max", 2, 0, 0, kSecond),
+      cost<Clamp>("clamp", 4, 0, 0, kBoth),
+      cost<Relu>("relu", 1),
+      cost<LeakyRelu>("leaky_relu", 3, 0, 0, kSecond),
+      cost<Threshold>("threshold", 2, 0, 0, kBoth),
+      cost<Hardsigmoid>("hardsigmoid", 3, 1),
+      cost<Hardswish>("hardswish", 4, 1),
+      cost<Neg>("neg", 1),
+      cost<Abs>("abs", 1),
+      cost<Sign>("sign", 5),
+      cost<Square>("square", 1),
+      cost<Cube>("cube", 2),
+      cost<Sqrt>("sqrt", 0, 0, 1),
+      cost<Rsqrt>("rsqrt", 0, 1, 1),
+      cost<Reciprocal>("reciprocal", 0, 1),
+      cost<Floor>("floor", 1),
+      cost<Ceil>("ceil", 1),
+      cost<Round>("round", 1),
+      cost<Trunc>("trunc", 1),
+      cost<Exp>("exp", kExp),
+      cost<Expm1>("expm1", kExpm1),
+      cost<Log>("log", kLog),
+      cost<Log1p>("log1p", kLog1p),
+      cost<SignedLog1p>("signed_log1p", kLog1p + 7),
+      cost<Tanh>("tanh", kTanh, 1),
+      cost<Sigmoid>("sigmoid", kSigmoid, 1),
+      cost<Erf>("erf", kErf),
+      cost<Silu>("silu", kExp + 2, 1),
+      cost<GeluErf>("gelu", kErf + 4),
+      cost<GeluTanh>("gelu_tanh", kTanh + 8, 1),
+      cost<Elu>("elu", kExpm1 + 3, 0, 0, kSecond),
+      cost<Softplus>("softplus", kExp + kLog1p + 3, 1, 0, kBoth),
+  };
+  static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(all)>> == kernels::BuiltinLanes::size,
+                "every built-in lane has a row");
+  return all;
+}
+
+Case lane_case(const LaneCost& lane, std::size_t n) {
+  const std::size_t operands = lane.loops->operands;
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < operands; ++i) sizes.push_back((lane.scalars >> i) & 1 ? 1 : n);
+  Case row{lane.name, std::to_string(n), static_cast<double>(n), {}, {}, {}, {}};
+  for (const std::size_t size : sizes) row.work.read += static_cast<double>(size * sizeof(float));
+  const double count = row.elements;
+  row.work.operations = count * lane.operations;
+  row.work.divisions = count * lane.divisions;
+  row.work.roots = count * lane.roots;
+  row.work.written = count * sizeof(float);
+  sizes.push_back(n);
+  const auto memory = std::make_shared<Operands>(sizes, 0.1f, 1.0f);
+  row.many = [memory, operands, n, loop = lane.loops->by_scalars[lane.scalars]](std::int64_t times) {
+    const float* in[kernels::kMaxOperands] = {};
+    for (std::size_t i = 0; i < operands; ++i) in[i] = (*memory)[i];
+    for (std::int64_t i = 0; i < times; ++i) loop(n, (*memory)[operands], in);
+  };
+  return row;
+}
+
+}  // namespace
+
+std::vector<Case> lane_cases(std::size_t n, const std::vector<std::string>& names) {
+  std::vector<Case> cases;
+  for (const LaneCost& lane : lanes_by_cost()) {
+    if (names.empty() || std::ranges::find(names, lane.name) != names.end())
+      cases.push_back(lane_case(lane, n));
+  }
+  return cases;
+}
+
+}  // namespace sr::bench

@@ -1,0 +1,112 @@
+// Products with packed right-hand sides, against LibTorch's.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "blas.hpp"
+#include "operands.hpp"
+#include "roofline.hpp"
+
+namespace sr::bench {
+namespace {
+
+// What all of the rivals share; each has its right-hand side as it likes it best.
+struct Matrices {
+  enum { a, by_rows, transposed, packed, out };
+
+  std::size_t m, n, k;
+  Operands memory;
+
+  Matrices(std::size_t rows, std::size_t columns, std::size_t inner)
+      : m(rows),
+        n(columns),
+        k(inner),
+        memory({m * k, k * n, n * k, kernels::kernels().table.packed_floats(n, k), m * n}, -1.0f, 1.0f) {
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t l = 0; l < k; ++l) memory[transposed][j * k + l] = memory[by_rows][l * n + j];
+    }
+    kernels::kernels().table.pack(n, k, memory[by_rows], static_cast<std::ptrdiff_t>(n), 1, memory[packed]);
+  }
+
+  kernels::Product product() {
+    kernels::Product product{.m = m, .n = n, .k = k, .a = memory[a], .a_row = static_cast<std::ptrdiff_t>(k)};
+    product.b = memory[packed];
+    product.out = memory[out];
+    product.out_row = static_cast<std::ptrdiff_t>(n);
+    return product;
+  }
+};
+
+// Every element against its sum in double. However a sum of k products is ordered, it is off by no more than
+// k * epsilon of the sum of their magnitudes.
+void check(Matrices& x, const std::string& name, const Many& many) {
+  for (std::size_t i = 0; i < x.m * x.n; ++i) x.memory[Matrices::out][i] = std::nanf("");
+  many(1);
+  const double epsilon = std::numeric_limits<float>::epsilon();
+  for (std::size_t i = 0; i < x.m; ++i) {
+    for (std::size_t j = 0; j < x.n; ++j) {
+      double sum = 0, magnitudes = 0;
+      for (std::size_t l = 0; l < x.k; ++l) {
+        const double product =
+            double{x.memory[Matrices::a][i * x.k + l]} * double{x.memory[Matrices::transposed][j * x.k + l]};
+        sum += product;
+        magnitudes += std::fabs(product);
+      }
+      const double got = x.memory[Matrices::out][i * x.n + j];
+      if (std::fabs(got - sum) <= static_cast<double>(x.k) * epsilon * magnitudes) continue;
+      throw std::runtime_error("The product of " + name + " for M, N, K = " + std::to_string(x.m) + ", " +
+                               std::to_string(x.n) + ", " + std::to_string(x.k) + " is " +
+                               std::to_string(got) + " in row " + std::to_string(i) + ", column " +
+                               std::to_string(j) + ", where it should be " + std::to_string(sum) + ".");
+    }
+  }
+}
+
+std::vector<Reference> references(const std::shared_ptr<Matrices>& x) {
+  const int m = static_cast<int>(x->m), n = static_cast<int>(x->n), k = static_cast<int>(x->k);
+  std::vector<Reference> all;
+  for (const bool transposed : {true, false}) {
+    const float* b = x->memory[transposed ? Matrices::transposed : Matrices::by_rows];
+    all.push_back({transposed ? "sgemm_ [N, K]" : "sgemm_ [K, N]", [=](std::int64_t times) {
+                     for (std::int64_t i = 0; i < times; ++i)
+                       blas::sgemm(transposed, m, n, k, x->memory[Matrices::a], b, x->memory[Matrices::out]);
+                   }});
+  }
+  if (!blas::has_brgemm()) return all;
+  all.push_back({"brgemm", [=](std::int64_t times) {
+                   for (std::int64_t i = 0; i < times; ++i)
+                     blas::brgemm(m, n, k, x->memory[Matrices::a], x->memory[Matrices::by_rows],
+                                  x->memory[Matrices::out]);
+                 }});
+  return all;
+}
+
+}  // namespace
+
+Case product_case(std::size_t m, std::size_t n, std::size_t k) {
+  const auto x = std::make_shared<Matrices>(m, n, k);
+  const auto floats = static_cast<double>(sizeof(float));
+  Case row{"packed product",
+           std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
+           static_cast<double>(m * n),
+           {},
+           {},
+           references(x),
+           {}};
+  row.work.operations = 2 * static_cast<double>(m * n * k);
+  row.work.read = floats * static_cast<double>(m * k + n * k);
+  row.work.written = floats * static_cast<double>(m * n);
+  row.many = [x, product = x->product()](std::int64_t times) {
+    for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.packed_product(product);
+  };
+  row.check = [x, many = row.many, others = row.references] {
+    check(*x, "sr", many);
+    for (const Reference& other : others) check(*x, other.name, other.many);
+  };
+  return row;
+}
+
+}  // namespace sr::bench
