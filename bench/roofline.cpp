@@ -59,6 +59,7 @@ std::vector<std::function<std::vector<Case>()>> groups() {
 int run(const RooflineOptions& options) {
   blas::use_one_thread();
   const std::regex filter(options.filter);
+  stay_on_fastest_processor();
   const Peaks peaks = measure_peaks(options);
   std::vector<Measured> all;
   for (const auto& make : groups()) {

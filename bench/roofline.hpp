@@ -45,6 +45,8 @@ struct Peaks {
   double operations = 0, divisions = 0, roots = 0;
   std::array<Bandwidth, 4> levels;  // L1, L2, L3, memory
 };
+// So that peaks and kernels are of the same one.
+void stay_on_fastest_processor();
 Peaks measure_peaks(const RooflineOptions& options);
 
 // The least time that the peaks allow, and which one says so.

@@ -125,7 +125,8 @@ void write_markdown(std::ostream& out, const Peaks& peaks, const std::vector<Mea
                     const RooflineOptions& options) {
   out << "# Kernels against the machine: " << tool::cpu_model() << ", " << kernels::kernels().table.name
       << ", LibTorch " << blas::libtorch_version() << "\n\n"
-      << "Written by `./dev bench --roofline`: everything in one process and one thread, kernels by medians "
+      << "Written by `./dev bench --roofline`: everything in one process and one thread on one processor, "
+         "kernels by medians "
          "of "
       << options.rounds << " interleaved rounds of " << number(options.slice_ms, 2)
       << " ms, peaks by their fastest round. The bound is the longest of the times that arithmetic (a fused "
