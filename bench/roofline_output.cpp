@@ -1,6 +1,6 @@
 // The table on a terminal, as a page and for programs.
 #include <algorithm>
-#include <iterator>
+#include <cstdlib>
 
 #include <sr/kernels/kernels.hpp>
 
@@ -123,15 +123,17 @@ void write_terminal(std::ostream& out, const Peaks& peaks, const std::vector<Mea
 
 void write_markdown(std::ostream& out, const Peaks& peaks, const std::vector<Measured>& all,
                     const RooflineOptions& options) {
+  double load[1] = {};
+  getloadavg(load, 1);
   out << "# Kernels against the machine: " << tool::cpu_model() << ", " << kernels::kernels().table.name
       << ", LibTorch " << blas::libtorch_version() << "\n\n"
-      << "Written by `./dev bench --roofline`: everything in one process and one thread on one processor, "
-         "kernels by medians "
-         "of "
-      << options.rounds << " interleaved rounds of " << number(options.slice_ms, 2)
-      << " ms, peaks by their fastest round. The bound is the longest of the times that arithmetic (a fused "
-         "multiply-add counts two), divisions, roots, loads, stores and copies take at their peaks, with as "
-         "much of the operands in each cache as it holds.\n";
+      << "Written by `./dev bench --roofline` (" << options.rounds << " interleaved rounds of "
+      << number(options.slice_ms, 2) << " ms, one thread, load average of the machine at the end "
+      << number(load[0], 1) << "): kernels by the median of their rounds, peaks by the fastest. "
+      << "The bound is the longest of the times that arithmetic (a fused multiply-add counts two), "
+         "divisions, "
+         "roots, loads, stores and copies take at their peaks, with as much of the operands in each cache as "
+         "it holds.\n";
   write_pipes(out, peaks_section(peaks));
   for (const Section& section : sections(all)) write_pipes(out, section);
   out << '\n' << summary(all) << '\n';
