@@ -103,6 +103,17 @@ TEST_CASE("images: convolutions of one dimension, and of images in other layouts
                close());
 }
 
+TEST_CASE("images: the rank of a convolution's result is asked of the result", "[traps]") {
+  const std::vector<InputSet> runs{
+      {sample({3, 5, 7})}, {sample({2, 3, 5, 7})}, {sample({4, 3, 9})}, {sample({5})}};
+  for (const char* const result : {"y.dim()", "y, y.dim()", "len(y.size()) + y.dim()"}) {
+    check_model(script("def forward(self, x):\n    y = torch.conv2d(x, self.w)\n    return " +
+                           std::string(result) + "\n",
+                       {{"w", sample({2, 3, 1, 1})}}),
+                runs, close());
+  }
+}
+
 TEST_CASE("images: pooling is a kernel, whatever its window", "[replay][ops]") {
   at::Tensor special = sample({2, 3, 9, 40});
   special[0][1][4][7] = std::numeric_limits<float>::quiet_NaN();

@@ -15,6 +15,7 @@
 
 #include <sr/attribute_values.hpp>
 #include <sr/computed_results.hpp>
+#include <sr/convolution_dims.hpp>
 #include <sr/distinct_results.hpp>
 #include <sr/error.hpp>
 #include <sr/kept_writes.hpp>
@@ -89,6 +90,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::DistinctResults distinct(graph, returned);
   detail::UnknownBranches branches(graph);
   const detail::KeptWrites writes(graph, branches);
+  const detail::ConvolutionDims convolutions(graph, branches);
   const detail::LoopGuards loops(graph, value_of, branches);
   const detail::ComputedResults computed(graph, value_of, returned, branches);
   const detail::NeutralNumbers neutral(graph, value_of, returned);
@@ -129,6 +131,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   }
   detail::UnknownBranches branches(*loaded.graph);
   const detail::KeptWrites writes(*loaded.graph, branches);
+  const detail::ConvolutionDims convolutions(*loaded.graph, branches);
   const detail::LoopGuards loops(*loaded.graph, value_of, branches);
   const detail::ComputedResults computed(*loaded.graph, value_of, returned, branches);
   passes::run_pipeline(loaded.graph);
