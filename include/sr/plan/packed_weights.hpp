@@ -1,7 +1,6 @@
 // Weights in the order the matrix kernels read them, packed once for a module and shared by its plans.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,14 +27,14 @@ struct WeightMatrix {
   const float* data = nullptr;
   std::size_t n = 0, k = 0;
   std::ptrdiff_t b_k = 0, b_n = 0;
-  friend auto operator<=>(const WeightMatrix&, const WeightMatrix&) = default;
+  auto key() const { return std::tie(data, n, k, b_k, b_n); }
 };
 
 // Of a convolution: groups x channels x taps, contiguous. Packed group by group.
 struct WeightTaps {
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
-  friend auto operator<=>(const WeightTaps&, const WeightTaps&) = default;
+  auto key() const { return std::tie(data, groups, channels, taps); }
 };
 
 inline std::shared_ptr<const AlignedFloats> pack(const WeightMatrix& weight) {
@@ -55,22 +54,28 @@ inline std::shared_ptr<const AlignedFloats> pack(const WeightTaps& weight) {
   return packed;
 }
 
+template <class Weight>
+struct ByKey {
+  bool operator()(const Weight& a, const Weight& b) const { return a.key() < b.key(); }
+};
+
 // Thread-safe. Addresses identify weights, which the module keeps alive and nobody writes.
 class PackedWeights {
  public:
   template <class Weight>  // WeightMatrix or WeightTaps
   std::shared_ptr<const AlignedFloats> find_or_pack(const Weight& weight) {
     const std::scoped_lock lock(mutex_);
-    auto& entry = std::get<std::map<Weight, std::shared_ptr<const AlignedFloats>>>(packed_)[weight];
+    auto& entry = std::get<Packed<Weight>>(packed_)[weight];
     if (entry == nullptr) entry = pack(weight);
     return entry;
   }
 
  private:
+  template <class Weight>
+  using Packed = std::map<Weight, std::shared_ptr<const AlignedFloats>, ByKey<Weight>>;
+
   std::mutex mutex_;
-  std::tuple<std::map<WeightMatrix, std::shared_ptr<const AlignedFloats>>,
-             std::map<WeightTaps, std::shared_ptr<const AlignedFloats>>>
-      packed_;
+  std::tuple<Packed<WeightMatrix>, Packed<WeightTaps>> packed_;
 };
 
 }  // namespace sr::plan
