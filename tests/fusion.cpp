@@ -27,14 +27,6 @@ std::vector<InputSet> vectors(const std::int64_t (&lengths)[8]) {
   return runs;
 }
 
-OracleOptions close() {
-  OracleOptions options;
-  options.rtol = 1e-5;
-  options.atol = 1e-5;
-  options.rounds = 1;
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("fusion: chains of every kind of operand", "[replay][ops]") {
@@ -55,7 +47,7 @@ TEST_CASE("fusion: chains of every kind of operand", "[replay][ops]") {
   for (const std::string& body : bodies) {
     CAPTURE(body);
     for (const auto& lengths : kLengths)
-      check_script("def forward(self, x, y):\n    " + body + "\n", vectors(lengths), close());
+      check_script("def forward(self, x, y):\n    " + body + "\n", vectors(lengths), close(1e-5));
   }
 }
 
@@ -74,14 +66,14 @@ TEST_CASE("fusion: chains over matrices, broadcast, transposed and joined", "[re
         "a = x * t\n    b = (a + row) * (a - column)\n    return b.t(), a",
         "a = torch.tanh(x + t)\n    return torch.stack([a, a * row, torch.abs(a) * 2], 1)"}) {
     CAPTURE(body);
-    check_script("def forward(self, x, row, column, t):\n    " + std::string(body) + "\n", runs, close());
+    check_script("def forward(self, x, row, column, t):\n    " + std::string(body) + "\n", runs, close(1e-5));
   }
 }
 
 TEST_CASE("fusion: relu of a product is done by the product", "[replay][ops]") {
   const auto kernels_of = [](const std::string& body) {
     const std::string source = "def forward(self, x, y):\n    " + body + "\n";
-    check_script(source, {{sample({5, 8}), sample({8, 40})}, {sample({1, 8}), sample({8, 3})}}, close());
+    check_script(source, {{sample({5, 8}), sample({8, 40})}, {sample({1, 8}), sample({8, 3})}}, close(1e-5));
     sr::StaticRuntime<> runtime{sr::StaticModule(script(source))};
     for (int run = 0; run < 3; ++run) runtime(sample({5, 8}), sample({8, 40}));
     REQUIRE(runtime.report().plans.size() == 1);

@@ -14,14 +14,6 @@ using namespace sr::test;
 
 namespace {
 
-OracleOptions close() {
-  OracleOptions options;
-  options.rtol = 1e-5;
-  options.atol = 1e-4;
-  options.rounds = 1;
-  return options;
-}
-
 std::vector<InputSet> thrice(const std::vector<at::Tensor>& inputs) {
   std::vector<InputSet> runs;
   for (const at::Tensor& input : inputs) {

@@ -21,6 +21,15 @@ struct OracleOptions {
   std::string expected_path = {};  // "out", "native" or "fallback" for the nodes of that key; empty: out
 };
 
+// For sets that come several times by themselves, and results that differ in the last places.
+inline OracleOptions close(double atol = 1e-4) {
+  OracleOptions options;
+  options.rtol = 1e-5;
+  options.atol = atol;
+  options.rounds = 1;
+  return options;
+}
+
 // Runs the sets in turn, `rounds` times. Fails the current test case with the first difference for each
 // configuration.
 void check_model(const torch::jit::Module& module, const std::vector<InputSet>& runs,
