@@ -13,19 +13,11 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
-#include <sr/attribute_values.hpp>
-#include <sr/computed_results.hpp>
-#include <sr/convolution_dims.hpp>
-#include <sr/distinct_results.hpp>
 #include <sr/error.hpp>
-#include <sr/kept_writes.hpp>
-#include <sr/loop_guards.hpp>
+#include <sr/guards.hpp>
 #include <sr/neutral_numbers.hpp>
 #include <sr/passes/pipeline.hpp>
 #include <sr/private_self.hpp>
-#include <sr/returned.hpp>
-#include <sr/returned_constants.hpp>
-#include <sr/unknown_branches.hpp>
 
 namespace sr {
 
@@ -83,26 +75,15 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
   torch::jit::Graph& graph = detail::inlined(copy, method);
-  const detail::AttributeValues value_of(graph, module._ivalue());
-  const detail::Returned returned(graph, value_of);
-  std::unordered_set<const void*> known = returned.identities();
-  const detail::ReturnedConstants constants(graph, value_of);
-  const detail::DistinctResults distinct(graph, returned);
-  detail::UnknownBranches branches(graph);
-  const detail::KeptWrites writes(graph, branches);
-  const detail::ConvolutionDims convolutions(graph, branches);
-  const detail::LoopGuards loops(graph, value_of, branches);
-  const detail::ComputedResults computed(graph, value_of, returned, branches);
-  const detail::NeutralNumbers neutral(graph, value_of, returned);
+  const detail::Guards guards(graph, module._ivalue());
+  const detail::NeutralNumbers neutral(graph, guards.value_of(), guards.returned());
   const torch::jit::Module frozen = detail::freeze(copy);
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
-                     std::move(known)};
+                     guards.known()};
   neutral.show(*loaded.graph);
   passes::run_pipeline(loaded.graph);
-  branches.remove(*loaded.graph);
-  distinct.remove(*loaded.graph);
-  constants.restore(*loaded.graph);
+  guards.remove(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
@@ -115,11 +96,6 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
   torch::jit::Inline(*loaded.graph);
-  const detail::AttributeValues value_of(*loaded.graph, c10::IValue());
-  const detail::Returned returned(*loaded.graph, value_of);
-  loaded.known = returned.identities();
-  const detail::ReturnedConstants constants(*loaded.graph, value_of);
-  const detail::DistinctResults distinct(*loaded.graph, returned);
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
       throw UnsupportedOp("The graph reads attributes of its module input '" +
@@ -129,15 +105,10 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
     loaded.graph->eraseInput(0);
     loaded.schema = detail::without_self(loaded.schema);
   }
-  detail::UnknownBranches branches(*loaded.graph);
-  const detail::KeptWrites writes(*loaded.graph, branches);
-  const detail::ConvolutionDims convolutions(*loaded.graph, branches);
-  const detail::LoopGuards loops(*loaded.graph, value_of, branches);
-  const detail::ComputedResults computed(*loaded.graph, value_of, returned, branches);
+  const detail::Guards guards(*loaded.graph, c10::IValue());
+  loaded.known = guards.known();
   passes::run_pipeline(loaded.graph);
-  branches.remove(*loaded.graph);
-  distinct.remove(*loaded.graph);
-  constants.restore(*loaded.graph);
+  guards.remove(*loaded.graph);
   return loaded;
 }
 
