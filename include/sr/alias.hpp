@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -85,9 +84,7 @@ class AliasAnalysis {
       return lose_inputs(
           node, std::string("read by ") + kind.toQualString() + ", which says nothing about aliases");
     }
-    const auto handle = schema != nullptr && !kind.is_prim()
-                            ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
-                            : std::optional<c10::OperatorHandle>();
+    const auto handle = detail::dispatched(*node);
     if (!handle) return visit_interpreter_op(node, schema);
     pass_through(node, [&](std::size_t i) { return detail::may_return_input(*schema, *handle, i); });
   }

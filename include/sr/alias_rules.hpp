@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 namespace sr {
 
@@ -50,6 +52,14 @@ void each_written(const c10::FunctionSchema& schema, std::size_t count, const Vi
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
     if (alias != nullptr && alias->isWrite()) visit(i);
   }
+}
+
+// The operator that the node calls through the dispatcher; none: it is the language's own, for numbers and
+// containers, or control flow.
+inline std::optional<c10::OperatorHandle> dispatched(const torch::jit::Node& node) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr || node.kind().is_prim()) return std::nullopt;
+  return c10::Dispatcher::singleton().findSchema(schema->operator_name());
 }
 
 // A composite op is a Python-like function of other ops: without an annotation it may still return its input

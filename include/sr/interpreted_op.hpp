@@ -13,6 +13,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <sr/alias_rules.hpp>
 #include <sr/memory/borrowed.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/processed_node.hpp>
@@ -111,9 +112,7 @@ namespace detail {
 // only add a copy.
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
-  if (schema == nullptr || node.kind().is_prim() || schema->is_vararg() || schema->is_varret())
-    return std::nullopt;
-  if (!c10::Dispatcher::singleton().findSchema(schema->operator_name())) return std::nullopt;
+  if (!dispatched(node) || schema->is_vararg() || schema->is_varret()) return std::nullopt;
   const auto is_tensor = [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::TensorType;
   };

@@ -1,9 +1,10 @@
 // The object whose attributes a graph reads at run time, where freezing has left it some.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/alias_rules.hpp>
 
 namespace sr {
 
@@ -20,10 +21,7 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
     }
     // Outside of the dispatcher are the operations on containers.
     const c10::FunctionSchema* schema = node->maybeSchema();
-    if (schema != nullptr && schema->is_mutable() &&
-        c10::Dispatcher::singleton().findSchema(schema->operator_name())) {
-      return true;
-    }
+    if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
     for (const torch::jit::Block* inner : node->blocks()) {
       if (may_write_tensors(inner)) return true;
     }

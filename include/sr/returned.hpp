@@ -53,9 +53,9 @@ class Returned {
     for (const torch::jit::Node* node : block->nodes()) {
       const c10::FunctionSchema* schema = node->maybeSchema();
       const torch::jit::Operator* op = node->maybeOperator();
-      const bool keeps = schema != nullptr && schema->is_mutable() &&
-                         (!c10::Dispatcher::singleton().findSchema(schema->operator_name()) ||
-                          node->kind() == c10::aten::set_ || node->kind() == c10::aten::set_data);
+      const bool keeps =
+          schema != nullptr && schema->is_mutable() &&
+          (!dispatched(*node) || node->kind() == c10::aten::set_ || node->kind() == c10::aten::set_data);
       if (keeps || node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::fork ||
           (op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE)) {
         add_inputs(node);
@@ -71,15 +71,12 @@ class Returned {
     for (const torch::jit::Block* block : node->blocks()) {
       for (const torch::jit::Value* output : block->outputs()) add(output);
     }
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    const auto handle = schema != nullptr && !node->kind().is_prim()
-                            ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
-                            : std::optional<c10::OperatorHandle>();
+    const auto handle = dispatched(*node);
     if (!handle) return add_inputs(node);
-    if (c10::Dispatcher::singleton().findSchema({schema->name(), "out"}))
+    if (c10::Dispatcher::singleton().findSchema({node->schema().name(), "out"}))
       return;  // linear: made, if composite
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
-      if (may_return_input(*schema, *handle, i)) add(node->input(i));
+      if (may_return_input(node->schema(), *handle, i)) add(node->input(i));
     }
   }
 

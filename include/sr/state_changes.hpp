@@ -5,7 +5,6 @@
 #include <string>
 #include <unordered_set>
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/alias_rules.hpp>
@@ -79,13 +78,10 @@ class StateChanges {
   }
 
   void trace_inputs(const torch::jit::Node* node, const torch::jit::Node* writer) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    const auto handle = schema != nullptr && !node->kind().is_prim()
-                            ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
-                            : std::optional<c10::OperatorHandle>();
+    const auto handle = detail::dispatched(*node);
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       if (!follow_(node->input(i)->type())) continue;
-      if (!handle || detail::may_return_input(*schema, *handle, i)) trace(node->input(i), writer);
+      if (!handle || detail::may_return_input(node->schema(), *handle, i)) trace(node->input(i), writer);
     }
   }
 

@@ -5,12 +5,11 @@
 #include <string_view>
 #include <unordered_set>
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
-#include <sr/alias.hpp>
+#include <sr/alias_rules.hpp>
 #include <sr/processed_node.hpp>
 
 namespace sr::plan {
@@ -94,9 +93,7 @@ inline OperatorFacts facts_of(const ProcessedNode& processed) {
   const c10::Symbol kind = node.kind();
   facts.has_effect = detail::has_effect(kind);
   const c10::FunctionSchema* schema = node.maybeSchema();
-  const auto handle = schema != nullptr && !kind.is_prim()
-                          ? c10::Dispatcher::singleton().findSchema(schema->operator_name())
-                          : std::optional<c10::OperatorHandle>();
+  const auto handle = sr::detail::dispatched(node);
   facts.builtin = !handle && (kind.is_prim() || kind.is_aten());
   facts.foreign = kind == c10::prim::fork || kind == c10::aten::wait || kind == c10::prim::CallMethod ||
                   kind == c10::prim::CallFunction ||
