@@ -9,6 +9,7 @@
 #include <torch/script.h>
 
 #include <sr/report.hpp>
+#include <sr/state_changes.hpp>
 #include <sr/static_module.hpp>
 
 #include "support/catch.hpp"
@@ -56,6 +57,19 @@ void check(const std::string& ir, const std::vector<Expected>& expectations) {
       CHECK(value.why_not.find(expected.why_not) != std::string::npos);
     }
   }
+}
+
+std::shared_ptr<torch::jit::Graph> parsed(const std::string& ir) {
+  auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(ir, graph.get());
+  return graph;
+}
+
+// Begins with a fork of `body` on its own first argument.
+void fork_first(torch::jit::Graph& graph, const std::shared_ptr<torch::jit::Graph>& body) {
+  torch::jit::Node* fork = graph.create(c10::prim::fork, {graph.inputs()[0]});
+  fork->g_(c10::attr::Subgraph, body);
+  graph.prependNode(fork);
 }
 
 }  // namespace
@@ -176,4 +190,15 @@ graph(%x : Tensor):
     CHECK(second.at(name).first == value.first);
     CHECK(second.at(name).last == value.last);
   }
+}
+
+TEST_CASE("a forked body that changes what it is given changes state, also after a fork of its own",
+          "[analysis]") {
+  const auto reads = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu(%y)\n  return (%z)");
+  const auto writes = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu_(%y)\n  return (%z)");
+  const auto outer = parsed("graph(%x : Tensor):\n  return (%x)");
+  fork_first(*outer, writes);
+  CHECK(sr::StateChanges(*outer).changed_by() == "aten::relu_");
+  fork_first(*writes, reads);
+  CHECK(sr::StateChanges(*outer).changed_by() == "aten::relu_");
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -33,9 +34,9 @@ class StateChanges {
       }
       for (const torch::jit::Block* inner : node->blocks()) visit(inner);
       if (node->hasAttribute(c10::attr::Subgraph)) {
-        in_subgraph_ = true;
+        const bool outer = std::exchange(in_subgraph_, true);
         visit(node->g(c10::attr::Subgraph)->block());
-        in_subgraph_ = false;
+        in_subgraph_ = outer;
       }
     }
   }
