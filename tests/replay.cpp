@@ -352,6 +352,22 @@ TEST_CASE("calls that can not be replayed say why", "[replay]") {
         std::string::npos);
 }
 
+TEST_CASE("a model that changes state says from the start that none of its calls are replayed", "[replay]") {
+  const StaticModule module(
+      script("def forward(self, x):\n    self.w.add_(1)\n    return x * self.w\n", {{"w", sample({3})}}));
+  StaticRuntime<> runtime{module};
+  const auto refused = [&] {
+    const Report report = runtime.report();
+    return report.refusals.size() == 1 && says(report, "changes an attribute or a constant (aten::add_)");
+  };
+  CHECK(refused());
+  for (int run = 0; run < 4; ++run) runtime(sample({3}));
+  CHECK(runtime.replayed_calls() == 0);
+  CHECK(refused());
+  runtime.trim();
+  CHECK(refused());
+}
+
 TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
   const at::Tensor weight = sample({3});
   const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");

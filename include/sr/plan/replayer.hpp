@@ -36,6 +36,11 @@ class Replayer {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
+    // Also for signatures that never get there: another's calls may, in between.
+    if (enabled_ && !content.state_changed_by.empty()) {
+      why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by + ").";
+      enabled_ = false;
+    }
   }
 
   bool enabled() const { return enabled_; }
@@ -151,6 +156,7 @@ class Replayer {
       line.memory.no_reuse = memory::no_reuse_bytes(plan.requests);
     }
     report.refusals = refusals_;
+    if (!why_never_.empty()) report.refusals.push_back(why_never_);
     report.replay_arena_bytes = capacity_;
   }
 
@@ -381,6 +387,7 @@ class Replayer {
 
   const ModuleContent* content_;
   bool enabled_ = false;
+  std::string why_never_;  // the model has no call that may be replayed
   std::size_t check_every_ = 0;
   bool hopeless_ = false;  // every signature so far was refused
   std::vector<std::unique_ptr<Entry>> entries_;
