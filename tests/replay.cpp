@@ -368,6 +368,15 @@ TEST_CASE("a model that changes state says from the start that none of its calls
   CHECK(refused());
 }
 
+TEST_CASE("a signature that is refused again and again refuses no other", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(
+      script("def forward(self, x, flag: bool):\n    if flag:\n        x.add_(1)\n    return x * 2\n"))};
+  const at::Tensor x = sample({4, 3});
+  for (int time = 0; time < 5; ++time) runtime.reserve({x, true});
+  for (int run = 0; run < 3; ++run) CHECK(at::equal(runtime(x, false).toTensor(), x * 2));
+  CHECK(runtime.replayed_calls() == 1);
+}
+
 TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
   const at::Tensor weight = sample({3});
   const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");

@@ -294,7 +294,7 @@ class Replayer {
   }
 
   void refuse(std::uint64_t hash, const std::string& why) {
-    refused_.push_back(hash);
+    if (std::ranges::find(refused_, hash) == refused_.end()) refused_.push_back(hash);
     if (refused_.size() > kMostRefused) refused_.erase(refused_.begin());
     if (std::ranges::find(refusals_, why) == refusals_.end()) refusals_.push_back(why);
     if (refusals_.size() > kMostRefused) refusals_.erase(refusals_.begin());
