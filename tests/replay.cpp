@@ -377,6 +377,16 @@ TEST_CASE("a signature that is refused again and again refuses no other", "[repl
   CHECK(runtime.replayed_calls() == 1);
 }
 
+TEST_CASE("only calls that a plan answered are counted", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(script(kSmall))};
+  const at::Tensor x = sample({4, 3}), y = sample({3});
+  for (int run = 0; run < 3; ++run) runtime(x, y);
+  CHECK(runtime.replayed_calls() == 1);
+  runtime.run_into({x, y}, {x});  // over an argument: replayed, then copied
+  CHECK(runtime.replayed_calls() == 2);
+  CHECK(runtime.report().plans[0].replays == 2);
+}
+
 TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
   const at::Tensor weight = sample({3});
   const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");

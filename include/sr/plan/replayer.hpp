@@ -92,7 +92,10 @@ class Replayer {
   template <class Replay>
   bool attempt(Plan& plan, const Replay& replay) {
     try {
-      return replay();
+      if (!replay()) return false;
+      ++plan.replays;
+      ++replayed_;
+      return true;
     } catch (const PlanFailed& failure) {
       if (!failure.keep_plan) give_up(plan, failure.why);
       return false;
@@ -186,13 +189,12 @@ class Replayer {
     std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
     last_ = kNone;
     for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->next = i;
-    --replayed_;
     refuse(hash, why);
   }
 
   void execute(Plan& plan, Context& context, std::span<const c10::IValue> args) {
     poison_in_debug_builds();
-    if (check_every_ != 0 && plan.replays % check_every_ == 0 && !plan.draws_random_numbers) {
+    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0 && !plan.draws_random_numbers) {
       run_checked(plan, context, args);
     } else {
       run_steps(plan, context);
@@ -216,10 +218,8 @@ class Replayer {
 
   Plan* use(std::size_t i) {
     last_ = i;
-    ++replayed_;
     Plan& plan = *entries_[i]->plan;
     plan.last_used = ++clock_;
-    ++plan.replays;
     if constexpr (kShared) {
       if (plan.bound_to != generation_) bind_shared(plan);
     }
