@@ -44,6 +44,10 @@ TORCH_LIBRARY(sr_replay, library) {
               [](const at::Tensor& self, const at::Tensor& other, const at::Scalar& by) {
                 return self + other * by;
               });
+  library.def("part(Dict(str, Tensor) parts, str name) -> Tensor",
+              [](const c10::Dict<std::string, at::Tensor>& parts, const std::string& name) {
+                return parts.at(name).clone();
+              });
 }
 struct Doubled {
   static constexpr auto lane = [](auto x) { return x * 3.0F; };
@@ -385,6 +389,27 @@ TEST_CASE("only calls that a plan answered are counted", "[replay]") {
   runtime.run_into({x, y}, {x});  // over an argument: replayed, then copied
   CHECK(runtime.replayed_calls() == 2);
   CHECK(runtime.report().plans[0].replays == 2);
+}
+
+TEST_CASE("a foreign op reads a dictionary as it is when the op runs", "[replay][traps]") {
+  StaticRuntime<> runtime{StaticModule(graph(R"IR(
+graph(%x : Tensor):
+  %two : int = prim::Constant[value=2]()
+  %name : str = prim::Constant[value="a"]()
+  %a : Tensor = aten::mul(%x, %two)
+  %parts : Dict(str, Tensor) = prim::DictConstruct(%name, %a)
+  %before : Tensor = sr_replay::part(%parts, %name)
+  %b : Tensor = aten::neg(%x)
+  aten::_set_item(%parts, %name, %b)
+  %after : Tensor = sr_replay::part(%parts, %name)
+  return (%before, %after))IR"))};
+  for (int run = 0; run < 4; ++run) {
+    const at::Tensor x = sample({3});
+    const auto results = runtime(x).toTuple();
+    CHECK(at::equal(results->elements()[0].toTensor(), x * 2));
+    CHECK(at::equal(results->elements()[1].toTensor(), -x));
+  }
+  CHECK(runtime.replayed_calls() == 2);
 }
 
 TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {

@@ -225,8 +225,24 @@ class Recorder {
 
   // --- the record ---
 
+  // The value with containers of its own, as later nodes may change those it has.
   static c10::IValue snapshot(const c10::IValue& value) {
-    return value.isList() ? c10::IValue(value.toList().copy()) : value;
+    if (value.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(snapshot(element));
+      return sr::detail::tuple_of(value.type(), std::move(elements));
+    }
+    if (value.isList()) {
+      c10::impl::GenericList list = value.toList().copy();
+      for (std::size_t i = 0; i < list.size(); ++i) list.set(i, snapshot(list.get(i)));
+      return list;
+    }
+    if (value.isGenericDict()) {
+      const c10::impl::GenericDict dict = value.toGenericDict().copy();
+      for (const auto& entry : dict) entry.setValue(snapshot(entry.value()));
+      return dict;
+    }
+    return value;
   }
 
   void note_inputs(const ProcessedNode& node, TracedNode& traced) {
