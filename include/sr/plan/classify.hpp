@@ -52,6 +52,15 @@ inline bool compares_elements(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
+// Of the language's own, those that make numbers or strings of elements.
+inline bool reads_elements(c10::Symbol kind) {
+  static const Kinds known = kinds(
+      {"aten::Int", "aten::Float", "aten::Bool", "aten::Complex", "aten::ScalarImplicit", "aten::IntImplicit",
+       "aten::FloatImplicit", "aten::ComplexImplicit", "prim::tolist", "aten::tolist", "aten::item",
+       "aten::str", "aten::format", "prim::unsqueeze_scalar", "aten::is_nonzero", "aten::equal"});
+  return known.count(kind) != 0;
+}
+
 // Views whose second tensor is asked for its sizes or dtype only.
 inline bool shapes_like_second(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::expand_as", "aten::view_as", "aten::reshape_as", "aten::type_as",
