@@ -1,5 +1,4 @@
-// From a record to a plan: lowers every node, joins pointwise runs, lays memory out, and notes how results
-// are put together.
+// From a record to a plan: lowers every node, joins pointwise runs, and says what memory that takes.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 #include <sr/plan/lower_table.hpp>
 #include <sr/plan/lowering.hpp>
 #include <sr/plan/plan.hpp>
-#include <sr/plan/recorder.hpp>
+#include <sr/plan/result_maker.hpp>
 #include <sr/registry.hpp>
 #include <sr/static_module.hpp>
 
@@ -42,21 +41,17 @@ class PlanMaker {
     }
     for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) lower(i);
     if (trace_.draws_random_numbers && may_fail_) {
-      refuse("Random numbers are drawn, and sizes that data decide about could end a replay half way.");
+      plan_->refusal =
+          "Random numbers are drawn, and sizes that data decide about could end a replay half way.";
     }
-    note_results();
+    ResultMaker(trace_, lowering_, *plan_).make();
     if (!plan_->refusal.empty()) return std::move(plan_);
-    plan_->results.finish();
     measure_leaves();
     finish_steps();
     return std::move(plan_);
   }
 
  private:
-  void refuse(const std::string& why) {
-    if (plan_->refusal.empty()) plan_->refusal = why;
-  }
-
   void lower(std::uint32_t i) {
     const TracedNode& node = trace_.nodes[i];
     lowering_.begin(i);
@@ -113,138 +108,6 @@ class PlanMaker {
     return known != table.end() && known->second(lowering_, node);
   }
 
-  // --- results ---
-
-  void note_results() {
-    plan_->results.roots = static_cast<std::uint32_t>(trace_.results.size());
-    is_result_.resize(lowering_.storages().size(), false);
-    for (std::size_t i = 0; i < trace_.results.size(); ++i)
-      note(trace_.results[i], trace_.dynamic_results[i]);
-  }
-
-  void note(const c10::IValue& value, ValueId dynamic = kNone) {
-    Results& results = plan_->results;
-    const auto self = static_cast<std::uint32_t>(results.nodes.size());
-    ResultNode node;
-    const bool container = value.isList() || value.isTuple() || value.isGenericDict();
-    if (container) {
-      const void* identity = value.internalToPointer();
-      const auto known_dynamic = trace_.dynamic_containers.find(identity);
-      if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
-      if (trace_.callers.count(identity) != 0) return refuse("A container of the caller is returned.");
-      if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
-        node.literal = value;
-        results.returns_constants = true;
-        results.nodes.push_back(std::move(node));
-        return;
-      }
-      const auto [known, first] = containers_.try_emplace(identity, self);
-      if (!first) {
-        node.kind = ResultNode::Kind::again;
-        node.index = known->second;
-        results.nodes.push_back(std::move(node));
-        return;
-      }
-    }
-    if (dynamic != kNone) {
-      node.kind = ResultNode::Kind::dynamic;
-      node.index = dynamic;
-      results.nodes.push_back(std::move(node));
-    } else if (value.isTensor() && value.toTensor().defined()) {
-      node.kind = ResultNode::Kind::tensor;
-      node.index = note_tensor(value.toTensor());
-      results.nodes.push_back(std::move(node));
-    } else if (value.isTuple()) {
-      node.kind = ResultNode::Kind::tuple;
-      node.type = value.type();
-      const auto& elements = value.toTupleRef().elements();
-      node.children = static_cast<std::uint32_t>(elements.size());
-      results.nodes.push_back(std::move(node));
-      for (const c10::IValue& element : elements) note(element);
-    } else if (value.isList()) {
-      node.kind = ResultNode::Kind::list;
-      node.type = value.toList().elementType();
-      const auto elements = value.toListRef();
-      node.children = static_cast<std::uint32_t>(elements.size());
-      results.nodes.push_back(std::move(node));
-      for (const c10::IValue& element : elements) note(element);
-    } else if (value.isGenericDict()) {
-      const auto dict = value.toGenericDict();
-      node.kind = ResultNode::Kind::dict;
-      node.type = dict.keyType();
-      node.value_type = dict.valueType();
-      node.children = static_cast<std::uint32_t>(dict.size());
-      results.nodes.push_back(std::move(node));
-      for (const auto& entry : dict) {
-        note(entry.key());
-        note(entry.value());
-      }
-    } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
-               value.isString() || value.isDevice() || value.isComplexDouble()) {
-      node.literal = value;
-      results.nodes.push_back(std::move(node));
-    } else {
-      refuse("A result of type " + value.type()->repr_str() + " is returned.");
-    }
-  }
-
-  std::uint32_t note_tensor(const at::Tensor& tensor) {
-    Results& results = plan_->results;
-    const TensorId id = trace_.id_of(tensor);
-    const auto [known, first] =
-        result_tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
-    if (!first) return known->second;
-    const Operand operand = lowering_.operand(tensor);
-    const TracedStorage& storage = lowering_.storages()[operand.storage];
-    ResultTensor result;
-    result.dtype = operand.dtype;
-    result.sizes = operand.sizes;
-    result.strides = operand.strides;
-    result.offset = operand.offset;
-    switch (storage.home) {
-      case Home::input:
-        result.from = storage.leaf;
-        result.kind = tensor.is_same(lowering_.tensor_of(operand.storage)) ? ResultTensor::From::argument
-                                                                           : ResultTensor::From::view;
-        break;
-      case Home::weight:
-        result.kind = ResultTensor::From::constant;
-        result.constant = tensor;
-        results.returns_constants = true;
-        break;
-      case Home::opaque:
-        result.kind = ResultTensor::From::opaque;
-        result.from = operand.storage;
-        result.is_whole = tensor.is_same(lowering_.tensor_of(operand.storage));
-        break;
-      case Home::literal:
-      case Home::produced:
-        result.kind = ResultTensor::From::fresh;
-        result.from = fresh_storage_of(operand.storage, storage);
-        break;
-    }
-    results.tensors.push_back(std::move(result));
-    return known->second;
-  }
-
-  std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
-    Results& results = plan_->results;
-    const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
-    if (first) {
-      FreshStorage fresh{id, storage.bytes, nullptr};
-      if (storage.home == Home::literal) {
-        // Steps go on reading the literal itself.
-        fresh.storage = static_cast<StorageId>(lowering_.storages().size());
-        fresh.copy_of = lowering_.constant_base(id);
-        lowering_.temporary({0});
-      }
-      is_result_.resize(lowering_.storages().size(), false);
-      is_result_[fresh.storage] = true;
-      results.fresh.push_back(fresh);
-    }
-    return known->second;
-  }
-
   void measure_leaves() {
     for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
       const at::Tensor& tensor = trace_.tensor(leaf);
@@ -256,6 +119,8 @@ class PlanMaker {
 
   void finish_steps() {
     std::vector<Draft>& drafts = lowering_.drafts();
+    is_result_.assign(lowering_.storages().size(), false);
+    for (const FreshStorage& fresh : plan_->results.fresh) is_result_[fresh.storage] = true;
     const std::vector<bool> kept = find_kept(drafts);
     Fusion fusion(lowering_, kept);
     for (const Group& group : lowering_.groups()) fusion.finish(group);
@@ -316,12 +181,6 @@ class PlanMaker {
       }
     }
     for (const auto& [storage, tensor] : lowering_.literals()) bind_constant(storage);
-    for (const FreshStorage& fresh : plan_->results.fresh) {
-      if (fresh.copy_of == nullptr) continue;
-      for (const auto& [storage, index] : fresh_) {
-        if (&plan_->results.fresh[index] == &fresh) plan_->constants.push_back(lowering_.tensor_of(storage));
-      }
-    }
   }
 
   void bind_constant(StorageId storage) {
@@ -360,10 +219,7 @@ class PlanMaker {
   Frame* blocks_;
   Lowering lowering_;
   std::unique_ptr<Plan> plan_;
-  std::vector<bool> is_result_;
-  std::unordered_map<const void*, std::uint32_t> containers_;
-  std::unordered_map<TensorId, std::uint32_t> result_tensors_;
-  std::unordered_map<StorageId, std::uint32_t> fresh_;
+  std::vector<bool> is_result_;  // by storage
   bool may_fail_ = false;
 };
 

@@ -1,24 +1,24 @@
-// Plans of one runtime: which call has one, which call is recorded, and how a plan is run.
+// Which calls of a runtime are recorded, which are replayed, and how a plan is run.
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
 #include <sr/identity.hpp>
 #include <sr/machine.hpp>
-#include <sr/memory/arena.hpp>
+#include <sr/memory/no_reuse.hpp>
 #include <sr/plan/check.hpp>
 #include <sr/plan/plan_maker.hpp>
+#include <sr/plan/plan_table.hpp>
+#include <sr/plan/recorder.hpp>
+#include <sr/plan/refusals.hpp>
 #include <sr/plan/sightings.hpp>
 #include <sr/report.hpp>
 
@@ -28,10 +28,6 @@ namespace sr::plan {
 template <memory::Planner Planner>
 class Replayer {
  public:
-  using Slab = typename memory::SlabOf<Planner>::type;
-  static constexpr bool kShared =
-      std::is_same_v<Slab, memory::HeapSlab>;  // one slab serves all plans in turn
-
   explicit Replayer(const ModuleContent& content) : content_(&content) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
@@ -47,23 +43,19 @@ class Replayer {
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
-  Plan* find(std::span<const c10::IValue> args) {
-    if (last_ >= entries_.size()) return search(args);
-    const std::size_t expected = entries_[last_]->next;
-    return match(expected, args) ? use(expected) : search(args);
-  }
+  Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
 
   // Whether this call, for which there is no plan, is to be recorded.
   bool should_record(std::span<const c10::IValue> args) {
-    if (hopeless_) return false;
+    if (plans_.size() == 0 && refusals_.signatures() >= kHopelessAfter) return false;
     SignatureWords words;
     if (!describe_call(args, words)) return false;
     const std::uint64_t hash = hash_of(words);
-    if (std::ranges::find(refused_, hash) != refused_.end()) return false;
+    if (refusals_.contains(hash)) return false;
     // A full table gives a place away only to a signature that has come back often, more so each time: calls
     // that go round more signatures than there are places would make a plan each.
     const std::uint32_t wanted =
-        entries_.size() < content_->options.max_plans ? 2U : 2U << std::min(evictions_, 16U);
+        plans_.size() < content_->options.max_plans ? 2U : 2U << std::min(plans_.evictions(), 16U);
     return sightings_.count(hash) >= wanted;
   }
 
@@ -80,9 +72,9 @@ class Replayer {
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
-      add(std::move(plan));
+      plans_.add(std::move(plan), content_->options.max_plans);
     } else {
-      refuse(hash_of(words), plan->refusal);
+      refusals_.add(hash_of(words), plan->refusal);
     }
     return fresh_copies(result);
   }
@@ -126,26 +118,19 @@ class Replayer {
   }
 
   void trim() {
-    entries_.clear();
-    last_ = kNone;
-    bytes_ = at::DataPtr();
-    capacity_ = 0;
+    plans_ = PlanTable<Planner>();
     sightings_ = Sightings();
-    refused_.clear();
-    hopeless_ = false;
-    evictions_ = 0;
-    refusals_.clear();
+    refusals_ = Refusals();
   }
 
   // Of planners that bring their own; for tests.
   template <class Visit>
   void each_slab(const Visit& visit) const {
-    for (const auto& entry : entries_) visit(entry->slab);
+    plans_.each_slab(visit);
   }
 
   void report(Report& report) const {
-    for (const auto& entry : entries_) {
-      const Plan& plan = *entry->plan;
+    plans_.each_plan([&](const Plan& plan) {
       PlanReport& line = report.plans.emplace_back();
       line.arguments = text_of(plan.signature);
       line.kernels = plan.kernels;
@@ -157,21 +142,15 @@ class Replayer {
       line.memory.layout = plan.layout;
       line.memory.lower_bound = memory::lower_bound(plan.requests);
       line.memory.no_reuse = memory::no_reuse_bytes(plan.requests);
-    }
-    report.refusals = refusals_;
+    });
+    report.refusals = refusals_.reasons();
     if (!why_never_.empty()) report.refusals.push_back(why_never_);
-    report.replay_arena_bytes = capacity_;
+    report.replay_arena_bytes = plans_.shared_bytes();
   }
 
  private:
-  static constexpr std::size_t kMostRefused = 64;
-  static constexpr std::size_t kHopelessAfter = 4;
-
-  struct Entry {
-    std::unique_ptr<Plan> plan;
-    Slab slab;             // unless one is shared
-    std::size_t next = 0;  // the plan of the call that followed last time; before that, this one
-  };
+  static constexpr bool kShared = PlanTable<Planner>::kShared;
+  static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
   // Releases what a replay holds of its call, also when an operator throws.
   struct Finish {
@@ -186,56 +165,17 @@ class Replayer {
 
   void give_up(const Plan& plan, const std::string& why) {
     const std::uint64_t hash = hash_of(plan.signature);
-    std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
-    last_ = kNone;
-    for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->next = i;
-    refuse(hash, why);
+    plans_.remove(plan);
+    refusals_.add(hash, why);
   }
 
   void execute(Plan& plan, Context& context, std::span<const c10::IValue> args) {
-    poison_in_debug_builds();
+    if constexpr (kCheckPlans && kShared) plans_.poison();
     if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0 && !plan.draws_random_numbers) {
       run_checked(plan, context, args);
     } else {
       run_steps(plan, context);
     }
-  }
-
-  bool match(std::size_t i, std::span<const c10::IValue> args) {
-    Plan& plan = *entries_[i]->plan;
-    return matches(args, plan.signature, plan.bases.data());
-  }
-
-  // After a call that nobody expected.
-  Plan* search(std::span<const c10::IValue> args) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!match(i, args)) continue;
-      if (last_ < entries_.size()) entries_[last_]->next = i;
-      return use(i);
-    }
-    return nullptr;
-  }
-
-  Plan* use(std::size_t i) {
-    last_ = i;
-    Plan& plan = *entries_[i]->plan;
-    plan.last_used = ++clock_;
-    if constexpr (kShared) {
-      if (plan.bound_to != generation_) bind_shared(plan);
-    }
-    return &plan;
-  }
-
-  void bind_shared(Plan& plan) {
-    if (plan.layout.total > capacity_) {
-      bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
-      capacity_ = plan.layout.total;
-      ++generation_;
-    }
-    auto* const start = static_cast<std::byte*>(bytes_.get());
-    for (std::size_t i = 0; i < plan.placed.size(); ++i)
-      plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
-    plan.bound_to = generation_;
   }
 
   // With a refusal when there can be none.
@@ -269,40 +209,13 @@ class Replayer {
     }
   }
 
-  void add(std::unique_ptr<Plan> plan) {
-    auto entry = std::make_unique<Entry>();
-    plan->last_used = ++clock_;
-    if constexpr (kShared) bind_shared(*plan);
-    if constexpr (!kShared) {
-      entry->slab.commit(plan->requests, plan->layout);
-      for (std::size_t i = 0; i < plan->placed.size(); ++i) {
-        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab.address(i);
+  void run_steps(Plan& plan, Context& context) {
+    if constexpr (kShared) {
+      if (plan.calls + plan.interpreted == 0) {  // kernels of ours look at no guards
+        for (const Step& step : plan.steps) step.run(*step.payload, context);
+        return;
       }
     }
-    entry->plan = std::move(plan);
-    if (entries_.size() >= content_->options.max_plans) {
-      const auto oldest = std::ranges::min_element(
-          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
-      ++evictions_;
-      entry->next = static_cast<std::size_t>(oldest - entries_.begin());
-      *oldest = std::move(entry);
-      last_ = kNone;
-    } else {
-      entry->next = entries_.size();
-      entries_.push_back(std::move(entry));
-    }
-  }
-
-  void refuse(std::uint64_t hash, const std::string& why) {
-    if (std::ranges::find(refused_, hash) == refused_.end()) refused_.push_back(hash);
-    if (refused_.size() > kMostRefused) refused_.erase(refused_.begin());
-    if (std::ranges::find(refusals_, why) == refusals_.end()) refusals_.push_back(why);
-    if (refusals_.size() > kMostRefused) refusals_.erase(refusals_.begin());
-    hopeless_ = entries_.empty() && refused_.size() >= kHopelessAfter;
-  }
-
-  void run_steps(Plan& plan, Context& context) {
-    if (plan.calls + plan.interpreted == 0) return run_kernels(plan, context);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     std::size_t step = 0;
@@ -317,13 +230,6 @@ class Replayer {
       throw;
     }
     end_hooks();
-  }
-
-  // Whoever reads what no step of this call has written reads NaN.
-  void poison_in_debug_builds() {
-    if constexpr (kCheckPlans && kShared) {
-      if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
-    }
   }
 
   void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
@@ -345,18 +251,9 @@ class Replayer {
     }
   }
 
-  void run_kernels(Plan& plan, Context& context) {
-    if constexpr (kShared) {
-      for (const Step& step : plan.steps) step.run(*step.payload, context);
-    } else {
-      for (std::size_t step = 0; step < plan.steps.size(); ++step) run_step(plan, step, context);
-      end_hooks();
-    }
-  }
-
   void run_step(Plan& plan, std::size_t step, Context& context) {
     if constexpr (!kShared) {
-      Slab& slab = entries_[last_]->slab;
+      auto& slab = plans_.slab();
       if (step == 0) {
         if constexpr (requires { slab.begin_run(); }) slab.begin_run();
       }
@@ -368,7 +265,7 @@ class Replayer {
 
   void end_hooks() {
     if constexpr (!kShared) {
-      if constexpr (requires { entries_[last_]->slab.end_run(); }) entries_[last_]->slab.end_run();
+      if constexpr (requires { plans_.slab().end_run(); }) plans_.slab().end_run();
     }
   }
 
@@ -389,18 +286,10 @@ class Replayer {
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
   std::size_t check_every_ = 0;
-  bool hopeless_ = false;  // every signature so far was refused
-  std::vector<std::unique_ptr<Entry>> entries_;
-  std::size_t last_ = kNone;
-  std::uint64_t clock_ = 0;
   std::uint64_t replayed_ = 0;
-  std::uint32_t evictions_ = 0;
+  PlanTable<Planner> plans_;
   Sightings sightings_;
-  std::vector<std::uint64_t> refused_;
-  std::vector<std::string> refusals_;
-  at::DataPtr bytes_;  // of the arena all plans share
-  std::size_t capacity_ = 0;
-  std::uint64_t generation_ = 1;
+  Refusals refusals_;
 };
 
 }  // namespace sr::plan

@@ -1,0 +1,145 @@
+// The plans of one runtime and the memory they run on: found by the arguments of a call, the one used least
+// lately given up for another.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <sr/memory/arena.hpp>
+#include <sr/memory/planner.hpp>
+#include <sr/plan/plan.hpp>
+#include <sr/plan/signature.hpp>
+#include <sr/plan/trace.hpp>
+
+namespace sr::plan {
+
+template <memory::Planner Planner>
+class PlanTable {
+ public:
+  using Slab = typename memory::SlabOf<Planner>::type;
+  static constexpr bool kShared =
+      std::is_same_v<Slab, memory::HeapSlab>;  // one slab serves all plans in turn
+
+  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
+  Plan* find(std::span<const c10::IValue> args) {
+    if (last_ >= entries_.size()) return search(args);
+    const std::size_t expected = entries_[last_]->next;
+    return match(expected, args) ? use(expected) : search(args);
+  }
+
+  // Beyond `most` plans another one goes. Throws what the allocator throws.
+  void add(std::unique_ptr<Plan> plan, std::size_t most) {
+    auto entry = std::make_unique<Entry>();
+    plan->last_used = ++clock_;
+    if constexpr (kShared) bind_shared(*plan);
+    if constexpr (!kShared) {
+      entry->slab.commit(plan->requests, plan->layout);
+      for (std::size_t i = 0; i < plan->placed.size(); ++i) {
+        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab.address(i);
+      }
+    }
+    entry->plan = std::move(plan);
+    if (entries_.size() >= most) {
+      const auto oldest = std::ranges::min_element(
+          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
+      ++evictions_;
+      entry->next = static_cast<std::size_t>(oldest - entries_.begin());
+      *oldest = std::move(entry);
+      last_ = kNone;
+    } else {
+      entry->next = entries_.size();
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  void remove(const Plan& plan) {
+    std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
+    last_ = kNone;
+    for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->next = i;
+  }
+
+  std::size_t size() const { return entries_.size(); }
+  std::uint32_t evictions() const { return evictions_; }
+  std::size_t shared_bytes() const { return capacity_; }
+
+  // Of the plan found last.
+  Slab& slab() { return entries_[last_]->slab; }
+
+  // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
+  void poison() {
+    if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
+  }
+
+  template <class Visit>
+  void each_plan(const Visit& visit) const {
+    for (const auto& entry : entries_) visit(*entry->plan);
+  }
+  template <class Visit>
+  void each_slab(const Visit& visit) const {
+    for (const auto& entry : entries_) visit(entry->slab);
+  }
+
+ private:
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    Slab slab;             // unless one is shared
+    std::size_t next = 0;  // the plan of the call that followed last time; before that, this one
+  };
+
+  bool match(std::size_t i, std::span<const c10::IValue> args) {
+    Plan& plan = *entries_[i]->plan;
+    return matches(args, plan.signature, plan.bases.data());
+  }
+
+  // After a call that nobody expected.
+  Plan* search(std::span<const c10::IValue> args) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!match(i, args)) continue;
+      if (last_ < entries_.size()) entries_[last_]->next = i;
+      return use(i);
+    }
+    return nullptr;
+  }
+
+  Plan* use(std::size_t i) {
+    last_ = i;
+    Plan& plan = *entries_[i]->plan;
+    plan.last_used = ++clock_;
+    if constexpr (kShared) {
+      if (plan.bound_to != generation_) bind_shared(plan);
+    }
+    return &plan;
+  }
+
+  void bind_shared(Plan& plan) {
+    if (plan.layout.total > capacity_) {
+      bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
+      capacity_ = plan.layout.total;
+      ++generation_;
+    }
+    auto* const start = static_cast<std::byte*>(bytes_.get());
+    for (std::size_t i = 0; i < plan.placed.size(); ++i)
+      plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
+    plan.bound_to = generation_;
+  }
+
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::size_t last_ = kNone;  // entry of the last call that had a plan
+  std::uint64_t clock_ = 0;
+  std::uint32_t evictions_ = 0;
+  at::DataPtr bytes_;  // of the arena all plans share
+  std::size_t capacity_ = 0;
+  std::uint64_t generation_ = 1;
+};
+
+}  // namespace sr::plan
