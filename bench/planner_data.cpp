@@ -1,5 +1,4 @@
 // Planners on lifetimes from files: those of our own models (bench/plans) or of a public collection.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "csv.hpp"
 #include "output.hpp"
+#include "program.hpp"
 #include "rounds.hpp"
 
 namespace sr::bench {
@@ -77,16 +77,9 @@ void compare_planners(const std::string& directory, memory::Bytes alignment) {
 int main(int argc, char** argv) {
   std::string traces;
   sr::memory::Bytes alignment = sr::memory::kAlignment;
-  CLI::App app("Memory planners on lifetimes from files");
+  CLI::App app("Memory planners on lifetimes from files", "bench_planner_data");
   app.add_option("--traces", traces, "Directory of files with the columns id,lower,upper,size")->required();
   app.add_option("--alignment", alignment, "Of every tensor; collections count bytes: 1")
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 4096}));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    sr::bench::compare_planners(traces, alignment);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << "bench_planner_data: " << error.what() << '\n';
-    return 1;
-  }
+  return sr::bench::run_program(app, argc, argv, [&] { sr::bench::compare_planners(traces, alignment); });
 }

@@ -2,14 +2,13 @@
 // thread.
 #include "roofline.hpp"
 
-#include <CLI/CLI.hpp>
-#include <exception>
 #include <iostream>
 #include <regex>
 #include <stdexcept>
 
 #include "blas.hpp"
 #include "output.hpp"
+#include "program.hpp"
 
 namespace sr::bench {
 namespace {
@@ -56,7 +55,7 @@ std::vector<std::function<std::vector<Case>()>> groups() {
   return all;
 }
 
-int run(const RooflineOptions& options) {
+void run(const RooflineOptions& options) {
   blas::use_one_thread();
   const std::regex filter(options.filter);
   stay_on_fastest_processor();
@@ -73,7 +72,6 @@ int run(const RooflineOptions& options) {
   if (!options.csv.empty()) write_file(options.csv, [&](std::ostream& out) { write_csv(out, all); });
   if (!options.markdown.empty())
     write_file(options.markdown, [&](std::ostream& out) { write_markdown(out, peaks, all, options); });
-  return 0;
 }
 
 }  // namespace
@@ -81,18 +79,11 @@ int run(const RooflineOptions& options) {
 
 int main(int argc, char** argv) {
   sr::bench::RooflineOptions options;
-  CLI::App app("Every kernel against the measured peaks of this machine, products also against LibTorch's");
+  CLI::App app("Every kernel against the measured peaks of this machine, products also against LibTorch's",
+               "bench_roofline");
   app.add_option("--filter", options.filter, "Rows of which this regular expression finds kernel and size");
-  app.add_option("--rounds", options.rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
-  app.add_option("--slice-ms", options.slice_ms, "How long a kernel is timed in a round")
-      ->check(CLI::Range(0.01, 1e4));
+  sr::bench::add_timing(app, options, "a kernel");
   app.add_option("--csv", options.csv, "Write the rows to this file");
   app.add_option("--markdown", options.markdown, "Write the tables as a page to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return sr::bench::run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_roofline: " << error.what() << '\n';
-    return 1;
-  }
+  return sr::bench::run_program(app, argc, argv, [&] { sr::bench::run(options); });
 }

@@ -2,8 +2,6 @@
 // the time over k is the step, what is left at k = 0 is the call.
 #include "steps.hpp"
 
-#include <CLI/CLI.hpp>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -15,6 +13,7 @@
 #include <torch/csrc/jit/runtime/static/impl.h>
 
 #include "output.hpp"
+#include "program.hpp"
 #include "rounds.hpp"
 
 namespace sr::bench {
@@ -119,20 +118,14 @@ void time_steps(const StepsOptions& options) {
 int main(int argc, char** argv) {
   sr::bench::StepsOptions options;
   bool steps = true, plans = true;
-  CLI::App app("What a call costs besides arithmetic: steps, plan look-ups, plans that are made");
-  app.add_option("--rounds", options.rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
-  app.add_option("--slice-ms", options.slice_ms, "How long a program is timed in a round")
-      ->check(CLI::Range(0.01, 1e4));
+  CLI::App app("What a call costs besides arithmetic: steps, plan look-ups, plans that are made",
+               "bench_steps");
+  sr::bench::add_timing(app, options, "a program");
   app.add_flag("--steps,!--no-steps", steps, "Time steps");
   app.add_flag("--plans,!--no-plans", plans, "Time look-ups and plans");
-  CLI11_PARSE(app, argc, argv);
-  at::set_num_threads(1);
-  try {
+  return sr::bench::run_program(app, argc, argv, [&] {
+    at::set_num_threads(1);
     if (steps) sr::bench::time_steps(options);
     if (plans) sr::bench::time_plans(options);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << "bench_steps: " << error.what() << '\n';
-    return 1;
-  }
+  });
 }

@@ -1,9 +1,7 @@
 // All rivals on all models: medians in one table, outputs compared first.
 #include "suite.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -15,6 +13,7 @@
 
 #include "models.hpp"
 #include "output.hpp"
+#include "program.hpp"
 #include "rivals.hpp"
 #include "rounds.hpp"
 
@@ -101,15 +100,15 @@ void write_json(std::ostream& out, const std::vector<Measured>& all, const Suite
   out << nlohmann::ordered_json{{"context", context}, {"results", results}}.dump(1) << '\n';
 }
 
-int run(const SuiteOptions& options) {
+void run(const SuiteOptions& options) {
   const std::vector<Model> chosen = models(options.filter);
   if (chosen.empty()) throw std::runtime_error("No model's name is found by '" + options.filter + "'.");
   if (options.list) {
     for (const Model& model : chosen) std::cout << model.name << '\n';
-    return 0;
+    return;
   }
-  if (!options.record.empty()) return record_plans(chosen, options.record), 0;
-  if (options.threads > 1) return run_threads(chosen, options), 0;
+  if (!options.record.empty()) return record_plans(chosen, options.record);
+  if (options.threads > 1) return run_threads(chosen, options);
   std::vector<Measured> all;
   for (const Model& model : chosen) {
     std::cerr << model.name << '\n';
@@ -119,7 +118,6 @@ int run(const SuiteOptions& options) {
   if (!options.csv.empty()) write_file(options.csv, [&](std::ostream& out) { write_csv(out, all); });
   if (!options.json.empty())
     write_file(options.json, [&](std::ostream& out) { write_json(out, all, options); });
-  return 0;
 }
 
 }  // namespace
@@ -127,23 +125,17 @@ int run(const SuiteOptions& options) {
 
 int main(int argc, char** argv) {
   sr::bench::SuiteOptions options;
-  CLI::App app("sr against the other ways to run a model, in one process and in turns");
+  CLI::App app("sr against the other ways to run a model, in one process and in turns", "bench_suite");
   app.add_option("--filter", options.filter, "Models whose name this regular expression finds");
-  app.add_option("--rounds", options.rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
-  app.add_option("--slice-ms", options.slice_ms, "How long a rival is timed in a round")
-      ->check(CLI::Range(0.01, 1e4));
+  sr::bench::add_timing(app, options, "a rival");
   app.add_option("--csv", options.csv, "Write medians and ratios to this file");
   app.add_option("--json", options.json, "Write every round to this file");
   app.add_option("--threads", options.threads, "Instead: calls a second of so many threads against one")
       ->check(CLI::Range(1, 1024));
   app.add_option("--record", options.record, "Instead: write the models' lifetimes to this directory");
   app.add_flag("--list", options.list, "Instead: print the models' names");
-  CLI11_PARSE(app, argc, argv);
-  at::set_num_threads(1);
-  try {
-    return sr::bench::run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_suite: " << error.what() << '\n';
-    return 1;
-  }
+  return sr::bench::run_program(app, argc, argv, [&] {
+    at::set_num_threads(1);
+    sr::bench::run(options);
+  });
 }
