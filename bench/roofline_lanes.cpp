@@ -13,7 +13,7 @@
 namespace sr::bench {
 namespace {
 
-// Of an element, as lanes.hpp and math.hpp write it for a CPU with fused multiply-adds.
+// Of an element. What depends on numbers alone is done once for all elements and counts nothing.
 struct LaneCost {
   const char* name;
   const kernels::LaneLoops* loops;
@@ -27,8 +27,30 @@ LaneCost cost(const char* name, double operations, double divisions = 0, double 
   return {name, &kernels::loops<Lane>(), operations, divisions, roots, scalars};
 }
 
-constexpr double kExp = kExpOperations, kExpm1 = 32, kLog = 41, kLog1p = 47, kTanh = 34, kSigmoid = 28,
-                 kErf = 53;
+// Function by function as math.hpp writes them, for AVX-512, where `scale` is an instruction: each operator
+// on registers of floats or integers counts one, so does each comparison, selection, conversion, minimum,
+// maximum, abs and change of sign; fma counts two, copysign three (two masks, one or), bits read as another
+// type none.
+constexpr double kFma = 2, kCopysign = 3;
+constexpr double polynomial(int coefficients) {
+  return (coefficients - 1) * kFma;
+}
+constexpr double kReduceByLog2 = 3 * kFma + 1;
+constexpr double kExpm1NearZero = polynomial(6) + 1 + kFma;
+constexpr double kPowerOf2 = 3;  // the bits of one: converted, added to, shifted
+constexpr double kExp = 2 + kReduceByLog2 + kExpm1NearZero + 2;
+constexpr double kExpm1Inside = kReduceByLog2 + kExpm1NearZero + kPowerOf2 + 1 + kFma + 1;
+constexpr double kExpm1 = 2 + 3 + kExpm1Inside;
+constexpr double kLogOfParts = polynomial(8) + 3 + kFma + kFma + 1 + kFma;
+constexpr double kPartsOf = 5, kLogDomain = 3 * 2;
+constexpr double kLog = 3 + kPartsOf + 3 + kLogOfParts + kLogDomain;
+constexpr double kLog1p = 1 + kPartsOf + 2 + (1 + kFma + 2) + kLogOfParts + 1 + kLogDomain + 3;
+// These two divide as well.
+constexpr double kTanh = 3 + kReduceByLog2 + kExpm1NearZero + kPowerOf2 + kFma + 1 +
+                         (1 + (1 + kFma) + 1 + (1 + kFma)) + 2 + 2 + kCopysign;
+constexpr double kLogistic = 3 + kReduceByLog2 + 2 + 2 + 3 + kExpm1NearZero + kFma + 1 + 1;
+constexpr double kErf = 2 + polynomial(9) + kFma + 1 + kExpm1Inside + 4 + kCopysign;
+static_assert(kExp == kExpOperations);
 constexpr unsigned kSecond = 0b10, kThird = 0b100, kBoth = kSecond | kThird;
 
 const auto& lanes_by_cost() {
@@ -70,11 +92,11 @@ const auto& lanes_by_cost() {
       cost<Log1p>("log1p", kLog1p),
       cost<SignedLog1p>("signed_log1p", kLog1p + 7),
       cost<Tanh>("tanh", kTanh, 1),
-      cost<Sigmoid>("sigmoid", kSigmoid, 1),
+      cost<Sigmoid>("sigmoid", kLogistic, 1),
       cost<Erf>("erf", kErf),
-      cost<Silu>("silu", kExp + 2, 1),
+      cost<Silu>("silu", kLogistic, 1),
       cost<GeluErf>("gelu", kErf + 4),
-      cost<GeluTanh>("gelu_tanh", kTanh + 8, 1),
+      cost<GeluTanh>("gelu_tanh", 2 + kFma + kLogistic, 1),
       cost<Elu>("elu", kExpm1 + 3, 0, 0, kSecond),
       cost<Softplus>("softplus", kExp + kLog1p + 3, 1, 0, kBoth),
   };
