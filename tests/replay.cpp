@@ -412,6 +412,18 @@ graph(%x : Tensor):
   CHECK(runtime.replayed_calls() == 2);
 }
 
+TEST_CASE("arguments that share memory by chance are no reason against their signature", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(script(kSmall))};
+  const at::Tensor x = sample({4, 3}), y = sample({4, 3});
+  runtime.reserve({x, x});
+  CHECK(plans(runtime) == 0);
+  CHECK(says(runtime.report(), "share memory"));
+  for (int run = 0; run < 4; ++run) CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
+  CHECK(runtime.replayed_calls() == 2);
+  CHECK(at::equal(runtime(x, x).toTensor(), small(x, x)));
+  CHECK(runtime.replayed_calls() == 3);
+}
+
 TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
   const at::Tensor weight = sample({3});
   const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");

@@ -9,6 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include <sr/config.hpp>
+#include <sr/error.hpp>
+#include <sr/machine.hpp>
+#include <sr/memory/no_reuse.hpp>
+#include <sr/memory/planner.hpp>
 #include <sr/memory/validate.hpp>
 #include <sr/plan/bound_node.hpp>
 #include <sr/plan/fusion.hpp>
@@ -222,5 +227,34 @@ class PlanMaker {
   std::vector<bool> is_result_;  // by storage
   bool may_fail_ = false;
 };
+
+// With memory laid out; with a refusal when there can be none.
+template <memory::Planner Planner>
+std::unique_ptr<Plan> make_plan(const ModuleContent& content, const Trace& trace) {
+  auto refused = std::make_unique<Plan>();
+  refused->refusal = trace.refusal;
+  if (!refused->refusal.empty()) return refused;
+  try {
+    std::shared_ptr<Machine<Planner, NoObserver>> machine;
+    if (trace.has_blocks()) machine = std::make_shared<Machine<Planner, NoObserver>>(content);
+    std::unique_ptr<Plan> plan =
+        PlanMaker(content, trace, machine != nullptr ? &machine->frame : nullptr).make();
+    plan->machine = std::move(machine);
+    plan->results.recycles = content.options.manage_output_tensors;
+    if (!plan->refusal.empty()) return plan;
+    plan->layout = content.options.optimize_memory ? Planner::plan(plan->requests)
+                                                   : memory::NoReuse::plan(plan->requests);
+    if constexpr (kCheckPlans) {
+      if (const auto fault = memory::validate(plan->requests, plan->layout)) {
+        throw PlanError("The planner '" + std::string(Planner::name) +
+                        "' returned a wrong layout: " + *fault);
+      }
+    }
+    return plan;
+  } catch (const std::exception& error) {
+    refused->refusal = std::string("The plan could not be made: ") + error.what();
+    return refused;
+  }
+}
 
 }  // namespace sr::plan

@@ -13,8 +13,10 @@ class Refusals {
  public:
   void add(std::uint64_t signature, const std::string& why) {
     add_once(signature, signatures_);
-    add_once(why, reasons_);
+    add(why);
   }
+  // Of one call.
+  void add(const std::string& why) { add_once(why, reasons_); }
 
   bool contains(std::uint64_t signature) const {
     return std::ranges::find(signatures_, signature) != signatures_.end();

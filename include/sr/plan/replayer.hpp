@@ -13,7 +13,7 @@
 
 #include <sr/identity.hpp>
 #include <sr/machine.hpp>
-#include <sr/memory/no_reuse.hpp>
+#include <sr/memory/lower_bound.hpp>
 #include <sr/plan/check.hpp>
 #include <sr/plan/plan_maker.hpp>
 #include <sr/plan/plan_table.hpp>
@@ -68,11 +68,13 @@ class Replayer {
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
-    std::unique_ptr<Plan> plan = make_plan(trace);
+    std::unique_ptr<Plan> plan = make_plan<Planner>(*content_, trace);
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
       plans_.add(std::move(plan), content_->options.max_plans);
+    } else if (trace.refuses_call && ++refused_calls_ < kMostRefusedCalls) {
+      refusals_.add(plan->refusal);
     } else {
       refusals_.add(hash_of(words), plan->refusal);
     }
@@ -121,6 +123,7 @@ class Replayer {
     plans_ = PlanTable<Planner>();
     sightings_ = Sightings();
     refusals_ = Refusals();
+    refused_calls_ = 0;
   }
 
   // Of planners that bring their own; for tests.
@@ -152,6 +155,9 @@ class Replayer {
   static constexpr bool kShared = PlanTable<Planner>::kShared;
   static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
+  // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
+  static constexpr std::uint32_t kMostRefusedCalls = 8;
+
   // Releases what a replay holds of its call, also when an operator throws.
   struct Finish {
     Plan& plan;
@@ -175,37 +181,6 @@ class Replayer {
       run_checked(plan, context, args);
     } else {
       run_steps(plan, context);
-    }
-  }
-
-  // With a refusal when there can be none.
-  std::unique_ptr<Plan> make_plan(const Trace& trace) {
-    auto refused = std::make_unique<Plan>();
-    refused->refusal = trace.refusal;
-    if (!refused->refusal.empty()) return refused;
-    try {
-      std::shared_ptr<Machine<Planner, NoObserver>> machine;
-      if (trace.has_blocks()) machine = std::make_shared<Machine<Planner, NoObserver>>(*content_);
-      std::unique_ptr<Plan> plan =
-          PlanMaker(*content_, trace, machine != nullptr ? &machine->frame : nullptr).make();
-      plan->machine = std::move(machine);
-      plan->results.recycles = content_->options.manage_output_tensors;
-      if (plan->refusal.empty()) lay_out(*plan);
-      return plan;
-    } catch (const std::exception& error) {
-      refused->refusal = std::string("The plan could not be made: ") + error.what();
-      return refused;
-    }
-  }
-
-  void lay_out(Plan& plan) {
-    plan.layout = content_->options.optimize_memory ? Planner::plan(plan.requests)
-                                                    : memory::NoReuse::plan(plan.requests);
-    if constexpr (kCheckPlans) {
-      if (const auto fault = memory::validate(plan.requests, plan.layout)) {
-        throw PlanError("The planner '" + std::string(Planner::name) +
-                        "' returned a wrong layout: " + *fault);
-      }
     }
   }
 
@@ -290,6 +265,7 @@ class Replayer {
   PlanTable<Planner> plans_;
   Sightings sightings_;
   Refusals refusals_;
+  std::uint32_t refused_calls_ = 0;
 };
 
 }  // namespace sr::plan
