@@ -412,6 +412,27 @@ graph(%x : Tensor):
   CHECK(runtime.replayed_calls() == 2);
 }
 
+TEST_CASE("a view of a weight is a new tensor in each replay", "[replay][traps]") {
+  StaticRuntime<> runtime{
+      StaticModule(script("def forward(self, x):\n    turned = self.w.t()\n    return x + 1, turned, "
+                          "self.w.expand_as(x), self.w, torch.dist(x[0].t(), turned)\n",
+                          {{"w", sample({2, 3})}}))};
+  const at::Tensor x = sample({4, 2, 3});
+  const at::Tensor w = runtime(x).toTupleRef().elements()[3].toTensor();
+  for (int run = 0; run < 4; ++run) {
+    const auto results = runtime(x).toTuple();
+    const at::Tensor turned = results->elements()[1].toTensor(), expanded = results->elements()[2].toTensor();
+    CHECK(at::equal(turned, w.t()));
+    CHECK(at::equal(expanded, w.expand({4, 2, 3})));
+    CHECK(turned.is_alias_of(w));
+    CHECK(at::equal(results->elements()[4].toTensor(), at::dist(x[0].t(), w.t())));
+    CHECK(results->elements()[3].toTensor().is_same(w));
+    turned.t_();  // what the caller does to the view is not the next call's matter
+    expanded.transpose_(0, 1);
+  }
+  CHECK(runtime.replayed_calls() == 3);
+}
+
 TEST_CASE("arguments that share memory by chance are no reason against their signature", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({4, 3});

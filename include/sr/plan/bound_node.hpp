@@ -54,7 +54,11 @@ class Wrappers {
   at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
     const Operand operand = lowering_->operand(tensor);
     touched.push_back(operand.storage);
-    if (lowering_->is_constant(operand)) return tensor;
+    if (lowering_->is_constant(operand)) {
+      // Views the node got while recording may be results, too, whose metadata the caller may change.
+      const Trace& trace = lowering_->trace();
+      return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
+    }
     at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, operand.sizes, operand.strides);
     bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
     return wrapper;

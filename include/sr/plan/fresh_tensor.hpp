@@ -42,6 +42,13 @@ inline at::Tensor tensor_on(c10::Storage storage, at::ScalarType dtype, at::IntA
   return tensor;
 }
 
+// Another tensor with the same bytes and metadata: who changes those of one does not change the other's.
+inline at::Tensor same_view(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return at::Tensor::wrap_tensor_impl(
+      impl->shallow_copy_and_detach(impl->version_counter(), /*allow_tensor_metadata_change=*/true));
+}
+
 // Elements from the first to one past the last.
 inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   std::int64_t extent = 1;

@@ -68,7 +68,8 @@ class Record {
     sr::detail::add_identities(value, trace.callers);
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (storage_of(tensor) != kNone) refuse_call("Two arguments of the recorded call share memory.");
-      add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}));
+      add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
+                 /*given=*/true);
     });
   }
 
@@ -79,7 +80,8 @@ class Record {
       if (known != kNone && trace.storages[known].home == Home::input)
         refuse_call("An argument of the recorded call shares memory with a weight.");
       if (is_known(tensor)) return;
-      add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}));
+      add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}),
+                 /*given=*/true);
     });
   }
 
@@ -92,9 +94,9 @@ class Record {
     return id;
   }
 
-  TensorId add_tensor(const at::Tensor& tensor, StorageId storage) {
+  TensorId add_tensor(const at::Tensor& tensor, StorageId storage, bool given = false) {
     const auto id = static_cast<TensorId>(trace.tensors.size());
-    trace.tensors.push_back({tensor, storage});
+    trace.tensors.push_back({tensor, storage, given});
     trace.ids.emplace(tensor.unsafeGetTensorImpl(), id);
     return id;
   }

@@ -116,8 +116,10 @@ class ResultMaker {
                                                                            : ResultTensor::From::view;
         break;
       case Home::weight:
-        result.kind = ResultTensor::From::constant;
-        result.constant = tensor;
+        // The caller, who gets the tensor that was recorded, may change the metadata of a view.
+        result.kind =
+            trace_.tensors[id].given ? ResultTensor::From::constant : ResultTensor::From::constant_view;
+        result.constant = trace_.tensors[id].given ? tensor : same_view(tensor);
         results.returns_constants = true;
         break;
       case Home::opaque:

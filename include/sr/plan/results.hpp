@@ -28,11 +28,12 @@ struct FreshStorage {
 
 struct ResultTensor {
   enum class From : std::uint8_t {
-    fresh,     // on a fresh storage, index `from`
-    argument,  // the argument itself: leaf `from`
-    view,      // of argument `from`
-    constant,  // of the module
-    opaque     // of an interpreted node: a tensor on its storage
+    fresh,          // on a fresh storage, index `from`
+    argument,       // the argument itself: leaf `from`
+    view,           // of argument `from`
+    constant,       // of the module
+    constant_view,  // of such a constant
+    opaque          // of an interpreted node: a tensor on its storage
   };
   From kind = From::fresh;
   std::uint32_t from = 0;
@@ -249,6 +250,8 @@ class Results {
       }
       case ResultTensor::From::constant:
         return wanted.constant;
+      case ResultTensor::From::constant_view:
+        return same_view(wanted.constant);
       case ResultTensor::From::opaque: {
         const at::Tensor& made = (*context.tensors)[wanted.from];
         if (wanted.is_whole) return made;

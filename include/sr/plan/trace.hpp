@@ -42,6 +42,7 @@ struct TracedStorage {
 struct TracedTensor {
   at::Tensor recorded;  // keeps the metadata and the identity; its bytes count for nothing once lowered
   StorageId storage = kNone;
+  bool given = false;  // by the caller or the module; others, also views of these, a node has made
 };
 
 enum class Role : std::uint8_t {
