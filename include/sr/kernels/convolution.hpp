@@ -4,22 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include <sr/kernels/product_tiles.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
-
-// Channels of the result at a time, so that with two registers of positions the sums fit the register file.
-#if defined(SR_KERNEL_AVX512)
-inline constexpr std::size_t kTileChannels = 8;
-#elif defined(SR_KERNEL_AVX2)
-inline constexpr std::size_t kTileChannels = 6;
-#else
-inline constexpr std::size_t kTileChannels = 4;
-#endif
 
 // One row of a phase: every `step`-th element of a row of the image, with zeros where that has none.
 SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrdiff_t step,
@@ -44,12 +35,12 @@ SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrd
   float* to = image.to;
   for (std::size_t c = 0; c < image.channels; ++c) {
     const float* const channel = image.from + static_cast<std::ptrdiff_t>(c) * image.channel_stride;
-    for (std::ptrdiff_t phase_y = 0; phase_y < image.step_y; ++phase_y) {
-      for (std::ptrdiff_t phase_x = 0; phase_x < image.step_x; ++phase_x) {
+    for (std::ptrdiff_t phase_y = 0; phase_y < image.y.step; ++phase_y) {
+      for (std::ptrdiff_t phase_x = 0; phase_x < image.x.step; ++phase_x) {
         for (std::ptrdiff_t row = 0; row < image.rows; ++row, to += image.pitch) {
-          const std::ptrdiff_t y = row * image.step_y + phase_y - image.pad_y;
-          const std::ptrdiff_t width = y < 0 || y >= image.height ? 0 : image.width;
-          pad_row(channel + (width == 0 ? 0 : y * image.row_stride), phase_x - image.pad_x, image.step_x,
+          const std::ptrdiff_t y = row * image.y.step + phase_y - image.y.pad;
+          const std::ptrdiff_t width = y < 0 || y >= image.y.in ? 0 : image.x.in;
+          pad_row(channel + (width == 0 ? 0 : y * image.row_stride), phase_x - image.x.pad, image.x.step,
                   width, image.pitch, to);
         }
       }
@@ -102,29 +93,21 @@ SR_KERNEL_INLINE void convolve_channels(const Convolution& shape, const float* w
 }
 
 inline void convolve(const Convolution& shape) {
-  const float* weight = shape.weight;
-  const float* bias = shape.bias;
-  float* out = shape.out;
-  std::size_t channels = shape.channels;
-  for (; channels >= kTileChannels; channels -= kTileChannels) {
-    convolve_channels<kTileChannels>(shape, weight, bias, out);
-    weight += kTileChannels * shape.taps;
-    if (bias != nullptr) bias += kTileChannels;
-    out += static_cast<std::ptrdiff_t>(kTileChannels) * shape.out_channel;
-  }
-  unrolled<kTileChannels - 1>([&](auto c) {
-    if (channels == c + 1) convolve_channels<c + 1>(shape, weight, bias, out);
-  });
+  by_row_tiles(
+      shape.channels, [&](std::size_t first, auto count) __attribute__((always_inline)) {
+        convolve_channels<count>(shape, shape.weight + first * shape.taps,
+                                 shape.bias == nullptr ? nullptr : shape.bias + first,
+                                 shape.out + static_cast<std::ptrdiff_t>(first) * shape.out_channel);
+      });
 }
 
 // Tile after tile, in each the weights of a tap side by side.
 inline void pack_taps(std::size_t channels, std::size_t taps, const float* weight, float* packed) {
-  for (std::size_t first = 0; first < channels; first += kTileChannels) {
-    const std::size_t count = channels - first < kTileChannels ? channels - first : kTileChannels;
+  by_row_tiles(channels, [&](std::size_t first, std::size_t count) {
     for (std::size_t tap = 0; tap < taps; ++tap) {
       for (std::size_t c = 0; c < count; ++c) *packed++ = weight[(first + c) * taps + tap];
     }
-  }
+  });
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -78,7 +78,8 @@ template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
   });
 }
 
-// As many sums as there are registers for, less those for a row of b and an element of a.
+// Rows of the result at a time: as many sums, two registers wide, as there are registers for, less those for
+// a row of b and an element of a.
 #if defined(SR_KERNEL_AVX512)
 inline constexpr std::size_t kTileRows = 8;
 #elif defined(SR_KERNEL_AVX2)
@@ -87,21 +88,26 @@ inline constexpr std::size_t kTileRows = 6;
 inline constexpr std::size_t kTileRows = 4;
 #endif
 
+// body(first, Index<count>) for one tile of rows after the other.
+template <class Body>
+SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
+  std::size_t first = 0;
+  for (; first + kTileRows <= rows; first += kTileRows) body(first, Index<kTileRows>{});
+  unrolled<kTileRows - 1>([&](auto r) {
+    if (rows - first == r + 1) body(first, Index<r + 1>{});
+  });
+}
+
 // All rows of the result in the columns of one panel, which begin at bias and out.
 template <std::size_t kVecs, class Right, class Last>
 SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, const float* bias, float* out,
                                     Right right, Last last) {
-  const float* a = product.a;
-  std::size_t rows = product.m;
-  for (; rows >= kTileRows; rows -= kTileRows) {
-    product_tile<kTileRows, kVecs>(panel, a, product.a_row, bias, out, product.out_row, right, last);
-    a += static_cast<std::ptrdiff_t>(kTileRows) * product.a_row;
-    out += static_cast<std::ptrdiff_t>(kTileRows) * product.out_row;
-  }
-  unrolled<kTileRows - 1>([&](auto r) {
-    if (rows == r + 1)
-      product_tile<r + 1, kVecs>(panel, a, product.a_row, bias, out, product.out_row, right, last);
-  });
+  by_row_tiles(
+      product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
+        const auto row = static_cast<std::ptrdiff_t>(first);
+        product_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
+                                   out + row * product.out_row, product.out_row, right, last);
+      });
 }
 
 // result[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.

@@ -77,14 +77,19 @@ struct Dots {
   std::ptrdiff_t out_stride = 0;
 };
 
+// One dimension of an image, and of the windows that move along it.
+struct Axis {
+  std::ptrdiff_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
+};
+
 // An image with zeros around it, taken apart by phases: element (y, x) of the padded image is element
-// (y / step_y, x / step_x) of phase (y % step_y, x % step_x). A kernel that moves by a step then reads runs.
-// Elements of a row of the image are contiguous; `to` holds channels x step_y x step_x phases of rows x
+// (y / y.step, x / x.step) of phase (y % y.step, x % x.step). A kernel that moves by a step then reads runs.
+// Elements of a row of the image are contiguous; `to` holds channels x y.step x x.step phases of rows x
 // pitch.
 struct PaddedImage {
   std::size_t channels = 0;
-  std::ptrdiff_t height = 0, width = 0, channel_stride = 0, row_stride = 0;
-  std::ptrdiff_t pad_y = 0, pad_x = 0, step_y = 1, step_x = 1, rows = 0, pitch = 0;
+  Axis y, x;
+  std::ptrdiff_t channel_stride = 0, row_stride = 0, rows = 0, pitch = 0;
   const float* from = nullptr;
   float* to = nullptr;
 };
@@ -108,16 +113,15 @@ struct Convolution {
   std::ptrdiff_t out_channel = 0;
 };
 
-// Windows on contiguous planes of height x width; the results are planes of out_height x out_width. A phase
-// of a row has phase_width elements: step_x of them hold the row with its padding and the last window.
+// Windows on contiguous planes of y.in x x.in; the results are planes of y.out x x.out. A phase of a row has
+// phase_width elements: x.step of them hold the row with its padding and the last window.
 struct Pooling {
   std::size_t planes = 0;
-  std::ptrdiff_t height = 0, width = 0, out_height = 0, out_width = 0;
-  std::ptrdiff_t kernel_y = 1, kernel_x = 1, step_y = 1, step_x = 1, pad_y = 0, pad_x = 0;
-  std::ptrdiff_t dilation_y = 1, dilation_x = 1, phase_width = 0;
+  Axis y, x;
+  std::ptrdiff_t phase_width = 0;
   const float* in = nullptr;
   float* out = nullptr;
-  float* scratch = nullptr;  // 2 x step_x x phase_width
+  float* scratch = nullptr;  // 2 x x.step x phase_width
 };
 
 // Copies `count` runs of elements. Dimensions are outermost first; sizes[rank - 1] is the innermost. Elements
@@ -155,7 +159,7 @@ struct Table {
   void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
   void (*convolve)(const Convolution& shape) = nullptr;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
-  // Sums divided by `divisors`, out_height x out_width of them.
+  // Sums divided by `divisors`, y.out x x.out of them.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 
   // Chains of lanes over n elements, `block` (a power of two) at a time; n is not less. The last block

@@ -98,7 +98,11 @@ class Lowering {
   const float* constant_data(const Operand& operand) const {
     return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
   }
-  PackedWeights& packed() { return packed_; }
+  // A constant as kernels read it. That of a module is packed once for all its plans.
+  template <class Weight>
+  std::shared_ptr<const AlignedFloats> packed(const Operand& operand, const Weight& weight) {
+    return of_module(operand) ? packed_.find_or_pack(weight) : pack(weight);
+  }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
   // Whether the tensor's bytes are a part of a tensor that is joined later.
@@ -176,6 +180,8 @@ class Lowering {
 
   // The same elements in rows that are contiguous, or in one piece: copied when they are not already.
   Operand contiguous(Operand operand);
+  // Copies it when the elements of a row do not follow each other. False: they still do not.
+  bool make_rows(Operand& operand);
 
   const Trace& trace() const { return trace_; }
   std::vector<Draft>& drafts() { return drafts_; }

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
-
 #include <sr/plan/lower/products.hpp>
 #include <sr/plan/lowering.hpp>
 
@@ -104,10 +102,9 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (out.count() == 0) return true;
   const std::int64_t rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
   const double work = static_cast<double>(out.count()) * static_cast<double>(keys);
-  if (keys == 0 || width == 0 || (work > kMostForOneThread && at::get_num_threads() != 1)) return false;
-  if (query->stride(-1) != 1 && width != 1) query = lowering.contiguous(*query);
-  if ((query->stride(-1) != 1 && width != 1) || (out.stride(-1) != 1 && out.size(-1) != 1)) return false;
-  if (batch_sizes(*query) != batch_sizes(out)) return false;
+  if (keys == 0 || width == 0 || is_for_threads(work)) return false;
+  if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
+  if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 
   constexpr std::int64_t kMostRows = 64, kMostScores = 16384;  // 64 KiB of them
   AttentionStep step;

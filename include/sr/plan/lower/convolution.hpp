@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <sr/plan/lower/products.hpp>
+#include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -61,41 +62,14 @@ struct ConvolutionStep final : Payload {
 
 namespace lower {
 
-// One dimension of an image and what moves along it.
-struct Axis {
-  std::int64_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
-
-  std::int64_t reach() const { return (kernel - 1) * dilation; }
-  // Elements of a phase that results need.
-  std::int64_t phase() const { return out + reach() / step; }
-};
-
-// Where the element lies that tap (c, y, x) multiplies for the first result, in the padded image.
-inline std::vector<std::int32_t> padded_offsets(std::int64_t channels, const Axis& y, const Axis& x) {
+// at(channel, row, column) for every tap.
+template <class At>
+std::vector<std::int32_t> offsets_of_taps(std::int64_t channels, const Axis& y, const Axis& x, const At& at) {
   std::vector<std::int32_t> offsets;
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t i = 0; i < y.kernel; ++i) {
-      for (std::int64_t j = 0; j < x.kernel; ++j) {
-        const std::int64_t row = i * y.dilation, column = j * x.dilation;
-        const std::int64_t phase = (c * y.step + row % y.step) * x.step + column % x.step;
-        offsets.push_back(
-            static_cast<std::int32_t>((phase * y.phase() + row / y.step) * x.phase() + column / x.step));
-      }
-    }
-  }
-  return offsets;
-}
-
-// The same in the image itself.
-inline std::vector<std::int32_t> plain_offsets(std::int64_t channels, const Axis& y, const Axis& x,
-                                               std::int64_t channel_stride, std::int64_t row_stride) {
-  std::vector<std::int32_t> offsets;
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t i = 0; i < y.kernel; ++i) {
-      for (std::int64_t j = 0; j < x.kernel; ++j) {
-        offsets.push_back(
-            static_cast<std::int32_t>(c * channel_stride + i * y.dilation * row_stride + j * x.dilation));
-      }
+      for (std::int64_t j = 0; j < x.kernel; ++j)
+        offsets.push_back(static_cast<std::int32_t>(at(c, i * y.dilation, j * x.dilation)));
     }
   }
   return offsets;
@@ -119,13 +93,6 @@ inline void cut_strips(ConvolutionStep& step, std::int64_t rows, std::int64_t co
   step.shape.strips = step.strips.size();
 }
 
-// Numbers for the last `rank` of y and x: one for all of them, or one each.
-inline void read_axes(const c10::IValue& list, std::size_t rank, std::int64_t Axis::*member,
-                      std::array<Axis, 2>& axes) {
-  const auto values = list.toIntVector();
-  for (std::size_t d = 0; d < rank; ++d) axes[2 - rank + d].*member = values[values.size() == 1 ? 0 : d];
-}
-
 // The arguments of convolutions of one and two dimensions.
 struct ConvolutionArguments {
   const c10::IValue &stride, &padding, &dilation;
@@ -140,90 +107,105 @@ struct ConvolutionArguments {
   }
 };
 
-// A tensor without its dimension of rows as one of a single row.
-inline void add_row_dimension(Operand& operand) {
-  operand.sizes.insert(operand.sizes.end() - 1, 1);
-  operand.strides.insert(operand.strides.end() - 1, operand.strides.back() * operand.sizes.back());
+// What is convolved, as images of two dimensions.
+struct Convolved {
+  Operand in, weight, out;
+  std::optional<Operand> bias;
+  Axis y, x;
+  std::int64_t groups = 1;
+
+  std::int64_t group_in() const { return weight.size(1); }
+  std::int64_t group_out() const { return weight.size(0) / groups; }
+  std::int64_t taps() const { return group_in() * y.kernel * x.kernel; }
+  double work() const { return static_cast<double>(out.count()) * static_cast<double>(taps()); }
+};
+
+inline std::optional<Convolved> read_convolution(const Lowering& lowering, const TracedNode& node,
+                                                 const ConvolutionArguments& arguments) {
+  const auto in = lowering.input(node, 0), weight = lowering.input(node, 1);
+  if (lowering.exact() || !in || !weight) return std::nullopt;
+  Convolved all{*in, *weight, lowering.output(node), lowering.input(node, 2), {}, {}, arguments.groups};
+  if (!all_float({&all.in, &all.weight, &all.out})) return std::nullopt;
+  if (all.bias && (!all.bias->is_float() || !all.bias->is_contiguous())) return std::nullopt;
+  if (!lowering.is_constant(all.weight) || !all.weight.is_contiguous()) return std::nullopt;
+  const std::size_t rank = weight->rank() - 2;  // of the image
+  if (rank < 1 || rank > 2 || in->rank() < rank + 1) return std::nullopt;
+  if (rank == 1) {
+    for (Operand* operand : {&all.in, &all.weight, &all.out}) add_row_dimension(*operand);
+  }
+  const auto [y, x] = arguments.axes(rank);
+  all.y = y, all.x = x;
+  all.y.in = all.in.size(-2), all.x.in = all.in.size(-1);
+  all.y.out = all.out.size(-2), all.x.out = all.out.size(-1);
+  all.y.kernel = all.weight.size(-2), all.x.kernel = all.weight.size(-1);
+  return all;
+}
+
+// How the kernel walks over one group of an image: on a padded copy, which has the number of elements that is
+// returned, or on the image itself: 0. Nothing: it is too large for offsets of 32 bits.
+inline std::optional<std::int64_t> shape_walk(const Convolved& all, ConvolutionStep& step) {
+  const Axis &y = all.y, &x = all.x;
+  const std::int64_t row = all.in.stride(-2), channel = all.in.stride(-3), channels = all.group_in();
+  const bool moves_by_one = y.step == 1 && x.step == 1 && y.pad == 0 && x.pad == 0;
+  const std::int64_t run = row == x.out ? x.out * y.out : x.out;
+  step.pads = !moves_by_one || run < static_cast<std::int64_t>(kernels::kernels().table.width);
+  const std::int64_t elements = step.pads ? channels * y.step * x.step * phase(y) * phase(x)
+                                          : (channels - 1) * channel + y.in * row + x.in;
+  if (std::max(elements, static_cast<std::int64_t>(all.out.count())) >=
+      std::numeric_limits<std::int32_t>::max()) {
+    return std::nullopt;
+  }
+  const std::int64_t pitch = step.pads ? phase(x) : row;
+  cut_strips(step, y.out, x.out, pitch);
+  step.offsets = offsets_of_taps(channels, y, x, [&](std::int64_t c, std::int64_t i, std::int64_t j) {
+    if (!step.pads) return c * channel + i * row + j;
+    const std::int64_t of_phase = (c * y.step + i % y.step) * x.step + j % x.step;
+    return (of_phase * phase(y) + i / y.step) * pitch + j / x.step;
+  });
+  if (!step.pads) return 0;
+  step.padding = {.channels = static_cast<std::size_t>(channels),
+                  .y = y,
+                  .x = x,
+                  .channel_stride = channel,
+                  .row_stride = row,
+                  .rows = phase(y),
+                  .pitch = pitch};
+  return elements;
 }
 
 inline bool convolve(Lowering& lowering, const TracedNode& node, const ConvolutionArguments& arguments) {
-  auto in = lowering.input(node, 0), weight = lowering.input(node, 1);
-  Operand out = lowering.output(node);
-  const auto bias = lowering.input(node, 2);
-  if (lowering.exact() || !in || !weight || !all_float({&*in, &*weight, &out})) return false;
-  if (bias && (!bias->is_float() || !bias->is_contiguous())) return false;
-  if (!lowering.is_constant(*weight) || !weight->is_contiguous() || !out.is_contiguous()) return false;
-  const std::size_t rank = weight->rank() - 2;  // of the image
-  if (rank < 1 || rank > 2 || in->rank() < rank + 1) return false;
-  if (out.count() == 0) return true;
-  auto [y, x] = arguments.axes(rank);
-  const std::size_t groups = static_cast<std::size_t>(arguments.groups);
+  auto read = read_convolution(lowering, node, arguments);
+  if (!read || !read->out.is_contiguous()) return false;
+  Convolved& all = *read;
+  if (all.out.count() == 0) return true;
+  if (all.taps() == 0 || is_for_threads(all.work()) || !lowering.make_rows(all.in)) return false;
   ConvolutionStep step;
-  if (rank == 1) {
-    for (Operand* operand : {&*in, &*weight, &out}) add_row_dimension(*operand);
-  }
-  const std::int64_t group_in = weight->size(1), group_out = weight->size(0) / arguments.groups;
-  y.in = in->size(-2), x.in = in->size(-1);
-  y.out = out.size(-2), x.out = out.size(-1);
-  y.kernel = weight->size(-2), x.kernel = weight->size(-1);
-  const std::int64_t taps = group_in * y.kernel * x.kernel;
-  const double work = static_cast<double>(out.count()) * static_cast<double>(taps);
-  if (work > kMostForOneThread && at::get_num_threads() != 1) return false;
-  if (taps == 0) return false;
-  if (in->stride(-1) != 1 && x.in != 1) in = lowering.contiguous(*in);
-  if (in->stride(-1) != 1 && x.in != 1) return false;
-
-  const bool moves_by_one = y.step == 1 && x.step == 1 && y.pad == 0 && x.pad == 0;
-  const std::int64_t row = in->stride(-2), channel = in->stride(-3);
-  const std::int64_t run = row == x.out ? x.out * y.out : x.out;
-  const auto width = static_cast<std::int64_t>(kernels::kernels().table.width);
-  step.pads = !moves_by_one || run < width;
-  // Offsets are 32 bits wide.
-  const std::int64_t reach = step.pads ? group_in * y.step * x.step * y.phase() * x.phase()
-                                       : (group_in - 1) * channel + y.in * row + x.in;
-  if (std::max(reach, static_cast<std::int64_t>(out.count())) >= std::numeric_limits<std::int32_t>::max())
-    return false;
-  if (step.pads) {
-    step.offsets = padded_offsets(group_in, y, x);
-    cut_strips(step, y.out, x.out, x.phase());
-  } else {
-    step.offsets = plain_offsets(group_in, y, x, channel, row);
-    cut_strips(step, y.out, x.out, row);
-  }
-  step.shape.channels = static_cast<std::size_t>(group_out);
-  step.shape.taps = static_cast<std::size_t>(taps);
-  step.shape.out_channel = y.out * x.out;
-  step.images = in->rank() == 4 ? static_cast<std::size_t>(in->size(0)) : 1;
-  step.groups = groups;
-  step.in_image = in->rank() == 4 ? in->stride(0) : 0;
-  step.in_group = group_in * channel;
-  step.out_group = group_out * step.shape.out_channel;
-  step.out_image = arguments.groups * step.out_group;
-  const WeightTaps taps_of{lowering.constant_data(*weight), groups, step.shape.channels, step.shape.taps};
-  step.weight = lowering.of_module(*weight) ? lowering.packed().find_or_pack(taps_of) : pack(taps_of);
-  step.in = lowering.address(*in);
-  step.out = lowering.address(out);
-  std::vector<StorageId> reads{in->storage}, writes{out.storage};
-  if (bias) {
-    step.bias = lowering.address(*bias);
+  const auto padded = shape_walk(all, step);
+  if (!padded) return false;
+  step.shape.channels = static_cast<std::size_t>(all.group_out());
+  step.shape.taps = static_cast<std::size_t>(all.taps());
+  step.shape.out_channel = all.y.out * all.x.out;
+  step.images = all.in.rank() == 4 ? static_cast<std::size_t>(all.in.size(0)) : 1;
+  step.groups = static_cast<std::size_t>(all.groups);
+  step.in_image = all.in.rank() == 4 ? all.in.stride(0) : 0;
+  step.in_group = all.group_in() * all.in.stride(-3);
+  step.out_group = all.group_out() * step.shape.out_channel;
+  step.out_image = all.groups * step.out_group;
+  step.weight = lowering.packed(all.weight, WeightTaps{lowering.constant_data(all.weight), step.groups,
+                                                       step.shape.channels, step.shape.taps});
+  step.in = lowering.address(all.in);
+  step.out = lowering.address(all.out);
+  std::vector<StorageId> reads{all.in.storage}, writes{all.out.storage};
+  if (all.bias) {
+    step.bias = lowering.address(*all.bias);
     step.has_bias = true;
-    reads.push_back(bias->storage);
+    reads.push_back(all.bias->storage);
   }
-  if (step.pads) {
-    step.padding = {.channels = static_cast<std::size_t>(group_in),
-                    .height = y.in,
-                    .width = x.in,
-                    .channel_stride = channel,
-                    .row_stride = row,
-                    .pad_y = y.pad,
-                    .pad_x = x.pad,
-                    .step_y = y.step,
-                    .step_x = x.step,
-                    .rows = y.phase(),
-                    .pitch = x.phase()};
-    const Operand padded = lowering.temporary({reach + width});  // a whole register is read at the last strip
-    step.padded = lowering.address(padded);
-    writes.push_back(padded.storage);
+  if (step.pads) {  // a whole register is read at the last strip
+    const auto width = static_cast<std::int64_t>(kernels::kernels().table.width);
+    const Operand copy = lowering.temporary({*padded + width});
+    step.padded = lowering.address(copy);
+    writes.push_back(copy.storage);
   }
   lowering.emit(std::move(step), std::move(reads), std::move(writes));
   return true;

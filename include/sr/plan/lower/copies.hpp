@@ -136,4 +136,10 @@ inline Operand Lowering::contiguous(Operand operand) {
   return packed;
 }
 
+inline bool Lowering::make_rows(Operand& operand) {
+  const auto has_rows = [&] { return operand.stride(-1) == 1 || operand.size(-1) == 1; };
+  if (!has_rows()) operand = contiguous(operand);
+  return has_rows();
+}
+
 }  // namespace sr::plan

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/plan/lower/convolution.hpp>
+#include <sr/plan/lower/products.hpp>
+#include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -34,10 +35,26 @@ struct PoolStep final : Payload {
 
 namespace lower {
 
-// divisor(y, x) of each result for means; none for maxima.
-template <class Divisor>
-bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
-          const Divisor* divisor) {
+// How many elements ATen divides by: those of the window inside the padded image, or inside the image.
+struct WindowDivisor {
+  bool with_padding = true;
+  std::optional<double> given;
+
+  float operator()(const Axis& y, std::int64_t i, const Axis& x, std::int64_t j) const {
+    if (given) return static_cast<float>(*given);
+    return std::max(static_cast<float>(elements(y, i) * elements(x, j)), 1.0F);
+  }
+  std::int64_t elements(const Axis& axis, std::int64_t at) const {
+    const std::int64_t begin = at * axis.step - axis.pad;
+    const std::int64_t end = std::min(begin + axis.kernel, axis.in + axis.pad);
+    if (with_padding) return end - begin;
+    return std::min(end, axis.in) - std::max<std::int64_t>(begin, 0);
+  }
+};
+
+// `divisor` is of means; null: maxima.
+inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
+                 const WindowDivisor* divisor) {
   auto in = lowering.input(node, 0);
   Operand out = lowering.output(node);
   if (lowering.exact() || !in || !all_float({&*in, &out}) || !out.is_contiguous()) return false;
@@ -51,21 +68,11 @@ bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, 
   auto& [y, x] = axes;
   y.in = in->size(-2), x.in = in->size(-1);
   y.out = out.size(-2), x.out = out.size(-1);
-  const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + x.reach() + 1);
+  const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
   PoolStep step;
   step.shape = {.planes = out.count() / static_cast<std::size_t>(y.out * x.out),
-                .height = y.in,
-                .width = x.in,
-                .out_height = y.out,
-                .out_width = x.out,
-                .kernel_y = y.kernel,
-                .kernel_x = x.kernel,
-                .step_y = y.step,
-                .step_x = x.step,
-                .pad_y = y.pad,
-                .pad_x = x.pad,
-                .dilation_y = y.dilation,
-                .dilation_x = x.dilation,
+                .y = y,
+                .x = x,
                 .phase_width = (row + x.step - 1) / x.step};
   if (divisor != nullptr) {
     for (std::int64_t i = 0; i < y.out; ++i) {
@@ -89,34 +96,13 @@ inline std::array<Axis, 2> pooled_axes(const TracedNode& node, std::size_t rank)
   return axes;
 }
 
-struct NoDivisor {
-  float operator()(const Axis&, std::int64_t, const Axis&, std::int64_t) const { return 1; }
-};
-
 // max_pool1d, max_pool2d(x, kernel, stride, padding, dilation, ceil_mode)
 template <std::size_t kRank>
 bool max_pool(Lowering& lowering, const TracedNode& node) {
   auto axes = pooled_axes(node, kRank);
   read_axes(node.inputs[4], kRank, &Axis::dilation, axes);
-  return pool<NoDivisor>(lowering, node, axes, kRank == 2, nullptr);
+  return pool(lowering, node, axes, kRank == 2, nullptr);
 }
-
-// How many elements ATen divides by: those of the window inside the padded image, or inside the image.
-struct WindowDivisor {
-  bool with_padding = true;
-  std::optional<double> given;
-
-  float operator()(const Axis& y, std::int64_t i, const Axis& x, std::int64_t j) const {
-    if (given) return static_cast<float>(*given);
-    return std::max(static_cast<float>(elements(y, i) * elements(x, j)), 1.0F);
-  }
-  std::int64_t elements(const Axis& axis, std::int64_t at) const {
-    const std::int64_t begin = at * axis.step - axis.pad;
-    const std::int64_t end = std::min(begin + axis.kernel, axis.in + axis.pad);
-    if (with_padding) return end - begin;
-    return std::min(end, axis.in) - std::max<std::int64_t>(begin, 0);
-  }
-};
 
 // avg_pool2d(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
 inline bool avg_pool2d(Lowering& lowering, const TracedNode& node) {

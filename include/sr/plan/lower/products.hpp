@@ -64,6 +64,9 @@ namespace lower {
 
 // Beyond it LibTorch's threads win over one of ours.
 inline constexpr double kMostForOneThread = 3.2e7;
+inline bool is_for_threads(double work) {
+  return work > kMostForOneThread && at::get_num_threads() != 1;
+}
 // Without packed panels its blocking wins earlier.
 inline constexpr double kMostUnpacked = 2.0e6;
 
@@ -77,7 +80,7 @@ inline bool worth_it(const Lowering& lowering, const Matrices& matrices) {
   const double work =
       static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
   if (!lowering.is_constant(matrices.b)) return work <= kMostUnpacked;
-  return work <= kMostForOneThread || at::get_num_threads() == 1;
+  return !is_for_threads(work);
 }
 
 inline bool all_float(std::initializer_list<const Operand*> operands) {
@@ -105,7 +108,7 @@ inline void emit_product(Lowering& lowering, const Matrices& matrices, const std
   if (lowering.is_constant(matrices.b) && step.batches.size() == 1) {
     const WeightMatrix weight{lowering.constant_data(matrices.b) + step.batches[0].b, step.shape.n,
                               step.shape.k, matrices.b_k, matrices.b_n};
-    step.packed = lowering.of_module(matrices.b) ? lowering.packed().find_or_pack(weight) : pack(weight);
+    step.packed = lowering.packed(matrices.b, weight);
     step.batches[0].b = 0;
     step.multiply = table.packed_product;
   }
@@ -235,14 +238,13 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (matrices.k == 0 || out.size(-2) != matrices.m || out.size(-1) != matrices.n) return false;
   if (out.count() == 0) return true;
   if (out.stride(-1) != 1 && matrices.n != 1) return false;
-  if (a.stride(-1) != 1 && matrices.k != 1) a = lowering.contiguous(a);
-  if (a.stride(-1) != 1 && matrices.k != 1) return false;
-  matrices.a = a;
   matrices.b = b;
   if (static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k) >
       kMostUnpacked) {
     return false;
   }
+  if (!lowering.make_rows(a)) return false;
+  matrices.a = a;
   matrices.a_row = a.stride(-2);
   matrices.out_row = out.stride(-2);
   matrices.b_k = b.stride(-2);
