@@ -96,13 +96,34 @@ SR_KERNEL_INLINE void copy_transposed(const CopyDimension& outer, const CopyDime
   }
 }
 
+// `count` times the element at `from`.
+template <std::size_t kBytes>
+SR_KERNEL_INLINE void repeat_element(const char* from, std::size_t count, char* to) {
+  if constexpr (kBytes == sizeof(float)) {
+    std::int32_t element;  // not a float: it may be an integer that looks like a NaN
+    std::memcpy(&element, from, sizeof(element));
+    const Vec value = from_bits(Ints(element));
+    over_row(
+        count, [&](std::size_t i, auto part)
+                   __attribute__((always_inline)) { part.store(value, reinterpret_cast<float*>(to) + i); });
+  } else {
+    struct Element {
+      char bytes[kBytes];
+    } element;
+    std::memcpy(&element, from, kBytes);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, &element, kBytes);
+  }
+}
+
 template <std::size_t kBytes>
 [[gnu::flatten]] inline void copy_plane(const CopyDimension& outer, const CopyDimension& inner,
                                         const char* in, char* out) {
   constexpr std::int64_t kStep = kBytes;
   constexpr std::int64_t kFew = 4;  // of either size: there is nothing to gain by blocks
   if constexpr (kBytes == sizeof(float)) {
-    if (outer.in == 1 && inner.out == 1 && inner.in != 1 && outer.size >= kFew && inner.size >= kFew) {
+    const bool repeats = inner.in == 0 && inner.size > std::int64_t{2 * kWidth};
+    if (outer.in == 1 && inner.out == 1 && inner.in != 1 && !repeats && outer.size >= kFew &&
+        inner.size >= kFew) {
       return copy_transposed(outer, inner, reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
     }
   }
@@ -114,11 +135,7 @@ template <std::size_t kBytes>
     const char* from = in + i * outer.in * kStep;
     char* to = out + i * outer.out * kStep;
     if (inner.in == 0 && inner.out == 1) {
-      struct Element {
-        char bytes[kBytes];
-      } element;
-      std::memcpy(&element, from, kBytes);
-      for (std::int64_t j = 0; j < inner.size; ++j) std::memcpy(to + j * kStep, &element, kBytes);
+      repeat_element<kBytes>(from, static_cast<std::size_t>(inner.size), to);
     } else {
       for (std::int64_t j = 0; j < inner.size; ++j) {
         std::memcpy(to + j * inner.out * kStep, from + j * inner.in * kStep, kBytes);
