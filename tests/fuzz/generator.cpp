@@ -119,6 +119,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::weighted_product, 7, false},
                                     {&Generator::embedding, 3, false},
                                     {&Generator::image, 4, false},
+                                    {&Generator::batch_norm, 2, false},
                                     {&Generator::attention, 2, false},
                                     {&Generator::joining, 7, false},
                                     {&Generator::pieces, 6, false},

@@ -57,6 +57,7 @@ class Generator {
   void weighted_product();
   void embedding();
   void image();  // statements_images.cpp
+  void batch_norm();
   void attention();
   void joining();  // statements_containers.cpp
   void pieces();

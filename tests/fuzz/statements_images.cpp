@@ -1,4 +1,4 @@
-// Convolution, pooling and attention.
+// Convolution, pooling, batch norm and attention.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -75,6 +75,23 @@ void Generator::image() {
                (random_.chance(50) ? ", False, False)" : ")"),
            x->dtype, shape, false, x->magnitude);
   }
+}
+
+void Generator::batch_norm() {
+  const auto x = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 2 && v.shape[1].known() &&
+           v.shape[1].a == v.shape[1].b && v.shape[1].a > 0 && room(v.magnitude + 1);
+  });
+  if (!x) return;
+  case_.mark(Feature::images);
+  case_.mark(Feature::constant_weights);
+  const Shape channels{x->shape[1]};
+  const bool scales = random_.chance(70);
+  const std::string gamma = scales ? attribute(channels) : "None";
+  const std::string beta = scales && random_.chance(80) ? attribute(channels) : "None";
+  define("torch.batch_norm(" + x->name + ", " + gamma + ", " + beta + ", " + attribute(channels) +
+             ", torch.abs(" + attribute(channels) + ") + 0.5, False, 0.1, 1e-5, True)",
+         Dtype::f32, x->shape, false, std::max(1.0, x->magnitude) + 0.5);
 }
 
 void Generator::attention() {

@@ -15,7 +15,6 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/options.hpp>
 #include <sr/plan/operand.hpp>
-#include <sr/plan/packed_weights.hpp>
 #include <sr/plan/placement.hpp>
 #include <sr/plan/step.hpp>
 #include <sr/plan/trace.hpp>
@@ -54,9 +53,8 @@ struct Group {
 
 class Lowering {
  public:
-  Lowering(const Trace& trace, PackedWeights& packed, Numerics numerics)
+  Lowering(const Trace& trace, Numerics numerics)
       : trace_(trace),
-        packed_(packed),
         exact_(numerics == Numerics::exact),
         readers_(readers_of(trace)),
         placements_(PlacementSearch(trace, readers_).find()) {
@@ -97,11 +95,6 @@ class Lowering {
   }
   const float* constant_data(const Operand& operand) const {
     return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
-  }
-  // A constant as kernels read it. That of a module is packed once for all its plans.
-  template <class Weight>
-  std::shared_ptr<const AlignedFloats> packed(const Operand& operand, const Weight& weight) {
-    return of_module(operand) ? packed_.find_or_pack(weight) : pack(weight);
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
@@ -249,7 +242,6 @@ class Lowering {
   }
 
   const Trace& trace_;
-  PackedWeights& packed_;
   bool exact_;
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   Placements placements_;

@@ -1,12 +1,15 @@
 // Weights in the order the matrix kernels read them, packed once for a module and shared by its plans.
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <tuple>
+#include <vector>
 
 #include <sr/kernels/kernels.hpp>
 
@@ -22,30 +25,73 @@ struct AlignedFloats {
   float* data;
 };
 
+// What each column of a matrix, or channel of a convolution, is multiplied with before it is packed: the
+// factor of a normalisation that follows.
+struct ChannelScale {
+  const float* variance = nullptr;  // null: with nothing
+  const float* gamma = nullptr;     // null: ones
+  float epsilon = 0;
+
+  float operator()(std::size_t c) const {
+    const float factor = 1 / std::sqrt(variance[c] + epsilon);
+    return gamma == nullptr ? factor : factor * gamma[c];
+  }
+};
+
 // A matrix b[l][j], k rows and n columns, with any distances between elements.
 struct WeightMatrix {
   const float* data = nullptr;
   std::size_t n = 0, k = 0;
   std::ptrdiff_t b_k = 0, b_n = 0;
-  auto key() const { return std::tie(data, n, k, b_k, b_n); }
+  ChannelScale scale = {};
+  bool of_module = false;  // all that is pointed to; else it is packed for one plan
+
+  auto key() const { return std::tie(data, n, k, b_k, b_n, scale.variance, scale.gamma, scale.epsilon); }
 };
 
 // Of a convolution: groups x channels x taps, contiguous. Packed group by group.
 struct WeightTaps {
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
-  auto key() const { return std::tie(data, groups, channels, taps); }
+  ChannelScale scale = {};
+  bool of_module = false;
+
+  auto key() const {
+    return std::tie(data, groups, channels, taps, scale.variance, scale.gamma, scale.epsilon);
+  }
 };
 
-inline std::shared_ptr<const AlignedFloats> pack(const WeightMatrix& weight) {
+inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
+  std::vector<float> scaled;
+  if (weight.scale.variance != nullptr) {
+    scaled.resize(weight.n * weight.k);
+    for (std::size_t j = 0; j < weight.n; ++j) {
+      const float factor = weight.scale(j);
+      const float* const column = weight.data + static_cast<std::ptrdiff_t>(j) * weight.b_n;
+      for (std::size_t l = 0; l < weight.k; ++l)
+        scaled[j * weight.k + l] = column[static_cast<std::ptrdiff_t>(l) * weight.b_k] * factor;
+    }
+    weight.data = scaled.data();
+    weight.b_k = 1;
+    weight.b_n = static_cast<std::ptrdiff_t>(weight.k);
+  }
   const kernels::Table& table = kernels::kernels().table;
   auto packed = std::make_shared<AlignedFloats>(table.packed_floats(weight.n, weight.k));
   table.pack(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
   return packed;
 }
 
-inline std::shared_ptr<const AlignedFloats> pack(const WeightTaps& weight) {
+inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
   const std::size_t count = weight.channels * weight.taps;
+  std::vector<float> scaled;
+  if (weight.scale.variance != nullptr) {
+    scaled.assign(weight.data, weight.data + weight.groups * count);
+    for (std::size_t c = 0; c < weight.groups * weight.channels; ++c) {
+      const float factor = weight.scale(c);
+      for (std::size_t tap = 0; tap < weight.taps; ++tap) scaled[c * weight.taps + tap] *= factor;
+    }
+    weight.data = scaled.data();
+  }
   auto packed = std::make_shared<AlignedFloats>(weight.groups * count);
   for (std::size_t g = 0; g < weight.groups; ++g) {
     kernels::kernels().table.pack_taps(weight.channels, weight.taps, weight.data + g * count,
@@ -64,6 +110,7 @@ class PackedWeights {
  public:
   template <class Weight>  // WeightMatrix or WeightTaps
   std::shared_ptr<const AlignedFloats> find_or_pack(const Weight& weight) {
+    if (!weight.of_module) return pack(weight);
     const std::scoped_lock lock(mutex_);
     auto& entry = std::get<Packed<Weight>>(packed_)[weight];
     if (entry == nullptr) entry = pack(weight);

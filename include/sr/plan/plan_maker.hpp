@@ -30,10 +30,7 @@ class PlanMaker {
  public:
   // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
   PlanMaker(const ModuleContent& content, const Trace& trace, Frame* blocks)
-      : content_(content),
-        trace_(trace),
-        blocks_(blocks),
-        lowering_(trace, content.packed, content.options.numerics) {}
+      : content_(content), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
 
   // Everything but the layout of memory and the signature. The record must not be a refused one.
   std::unique_ptr<Plan> make() {
@@ -143,6 +140,7 @@ class PlanMaker {
     bind_constants(drafts);
     request_memory(drafts);
     plan_->payloads = std::move(lowering_.payloads());
+    for (const auto& payload : plan_->payloads) payload->pack_weights(content_.packed);
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());
   }

@@ -31,8 +31,12 @@ struct Context {
   std::vector<at::Tensor>* tensors = nullptr;  // what interpreted nodes returned, by storage
 };
 
+class PackedWeights;
+
 struct Payload {
   virtual ~Payload() = default;
+  // Once all nodes are lowered: until then a later one may change what this one multiplies with.
+  virtual void pack_weights(PackedWeights&) {}
 };
 
 struct Step {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sr/plan/lower/attention.hpp>
+#include <sr/plan/lower/batch_norm.hpp>
 #include <sr/plan/lower/convolution.hpp>
 #include <sr/plan/lower/copies.hpp>
 #include <sr/plan/lower/epilogues.hpp>
@@ -24,6 +25,7 @@ inline const bool builtin_lowerings_known = [] {
   lower::add_convolutions(tables.kernels);
   lower::add_pooling(tables.kernels);
   lower::add_epilogues(tables.kernels);
+  lower::add_batch_norm(tables.kernels);
   lower::add_attention(tables.kernels);
   lower::add_gather(tables.kernels);
   tables.iterators = iterator_table();

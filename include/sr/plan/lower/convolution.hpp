@@ -12,6 +12,7 @@
 #include <sr/plan/lower/products.hpp>
 #include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
+#include <sr/plan/packed_weights.hpp>
 
 namespace sr::plan {
 
@@ -20,7 +21,8 @@ struct ConvolutionStep final : Payload {
   kernels::PaddedImage padding;
   std::vector<std::int32_t> offsets;
   std::vector<kernels::Strip> strips;
-  std::shared_ptr<const AlignedFloats> weight;
+  WeightTaps weight;
+  std::shared_ptr<const AlignedFloats> packed;
   bool pads = false, has_bias = false;
   Address in, padded, bias, out;
   std::size_t images = 0, groups = 0;
@@ -30,6 +32,8 @@ struct ConvolutionStep final : Payload {
   std::size_t results() const {
     return images * groups * shape.channels * static_cast<std::size_t>(shape.out_channel);
   }
+
+  void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
@@ -51,7 +55,7 @@ struct ConvolutionStep final : Payload {
           table.pad_image(padding);
           shape.in = padding.to;
         }
-        shape.weight = self.weight->data + g * shape.channels * shape.taps;
+        shape.weight = self.packed->data + g * shape.channels * shape.taps;
         shape.bias = bias == nullptr ? nullptr : bias + g * shape.channels;
         shape.out = out + group * self.out_group;
         table.convolve(shape);
@@ -191,8 +195,11 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   step.in_group = all.group_in() * all.in.stride(-3);
   step.out_group = all.group_out() * step.shape.out_channel;
   step.out_image = all.groups * step.out_group;
-  step.weight = lowering.packed(all.weight, WeightTaps{lowering.constant_data(all.weight), step.groups,
-                                                       step.shape.channels, step.shape.taps});
+  step.weight = {.data = lowering.constant_data(all.weight),
+                 .groups = step.groups,
+                 .channels = step.shape.channels,
+                 .taps = step.shape.taps,
+                 .of_module = lowering.of_module(all.weight)};
   step.in = lowering.address(all.in);
   step.out = lowering.address(all.out);
   std::vector<StorageId> reads{all.in.storage}, writes{all.out.storage};

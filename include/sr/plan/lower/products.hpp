@@ -12,6 +12,7 @@
 #include <sr/plan/lower/copies.hpp>
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lowering.hpp>
+#include <sr/plan/packed_weights.hpp>
 
 namespace sr::plan {
 
@@ -24,10 +25,15 @@ struct ProductStep final : Payload {
   Address a, b, bias, out;
   bool has_bias = false;
   c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
-  std::shared_ptr<const AlignedFloats> packed;  // then `b` means nothing
+  WeightMatrix weight;                          // without data: b is read as it is
+  std::shared_ptr<const AlignedFloats> packed;  // `weight`; then `b` means nothing
 
   // How many results there are.
   std::size_t results() const { return shape.m * shape.n * batches.size(); }
+
+  void pack_weights(PackedWeights& shared) override {
+    if (weight.data != nullptr) packed = shared.find_or_pack(weight);
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ProductStep&>(payload);
@@ -106,9 +112,12 @@ inline void emit_product(Lowering& lowering, const Matrices& matrices, const std
   step.batches = std::move(batches);
   std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
   if (lowering.is_constant(matrices.b) && step.batches.size() == 1) {
-    const WeightMatrix weight{lowering.constant_data(matrices.b) + step.batches[0].b, step.shape.n,
-                              step.shape.k, matrices.b_k, matrices.b_n};
-    step.packed = lowering.packed(matrices.b, weight);
+    step.weight = {.data = lowering.constant_data(matrices.b) + step.batches[0].b,
+                   .n = step.shape.n,
+                   .k = step.shape.k,
+                   .b_k = matrices.b_k,
+                   .b_n = matrices.b_n,
+                   .of_module = lowering.of_module(matrices.b)};
     step.batches[0].b = 0;
     step.multiply = table.packed_product;
   }
