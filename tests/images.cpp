@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -176,6 +178,46 @@ TEST_CASE("images: batch norm by itself is a multiply-add", "[replay][ops]") {
           "self.v, False, 0.1, 0.0, True)\n",
           {{"w", sample({2, 3, 1, 1})}, {"m", at::zeros({2})}, {"v", at::tensor({0.0F, 1e30F})}}),
       thrice({sample({1, 3, 4, 4}), at::zeros({1, 3, 4, 4})}), close());
+}
+
+TEST_CASE("images: large convolutions and products are the same on any number of threads", "[replay][ops]") {
+  struct Threads {
+    int before = at::get_num_threads();
+    ~Threads() { at::set_num_threads(before); }
+  } const restore;
+  struct Case {
+    std::string call;
+    std::vector<std::int64_t> weight, input;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"torch.linear(x, self.w, self.b)", {1030, 300}, {130, 300}},  // by columns, which end in few
+           {"torch.linear(x, self.w, self.b)", {1024, 300}, {131, 300}},
+           {"torch.linear(x, self.w, self.b)", {70, 600}, {1001, 600}},  // by rows
+           {"torch.linear(x, self.w, self.b)", {4, 1000}, {10001, 1000}},
+           {"torch.linear(x, self.w, self.b)", {1, 2000}, {20003, 2000}},
+           {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
+           {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
+           {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
+           {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
+            {64, 1, 3, 3},
+            {2, 64, 100, 90}},
+           {"torch.conv1d(x, self.w, self.b)", {64, 64, 5}, {1, 64, 1000}}}) {
+    CAPTURE(one.call, one.weight, one.input);
+    const torch::jit::Module module = script("def forward(self, x):\n    return " + one.call + "\n",
+                                             {{"w", sample(one.weight)}, {"b", sample({one.weight[0]})}});
+    const at::Tensor input = sample(one.input);
+    std::vector<at::Tensor> results;
+    for (const int threads : {1, 2, 3, 7}) {
+      at::set_num_threads(threads);
+      sr::StaticRuntime<> runtime{sr::StaticModule(module)};
+      for (int run = 0; run < 4; ++run) results.push_back(runtime(input).toTensor().clone());
+      REQUIRE(runtime.report().plans.size() == 1);
+      CHECK(runtime.report().plans[0].kernels == 1);
+      CHECK(at::equal(results.back(), results[3]));
+    }
+    CHECK(at::allclose(results.back(), results.front(), 1e-4, 1e-3));  // the first is LibTorch's
+  }
 }
 
 TEST_CASE("images: the rank of a convolution's result is asked of the result", "[traps]") {

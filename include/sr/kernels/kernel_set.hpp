@@ -30,6 +30,7 @@ template <class... Lanes>
 consteval Kernels make_kernels(lanes::List<Lanes...>) {
   return {{.name = kIsaName,
            .width = kWidth,
+           .tile = kTileRows,
            .sum_rows = sum_rows,
            .max_rows = max_rows,
            .softmax_rows = softmax_rows,

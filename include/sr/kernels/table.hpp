@@ -135,6 +135,9 @@ struct StridedCopy {
 struct Table {
   const char* name = "";  // of the instruction set: "baseline", "avx2", "avx512"
   std::size_t width = 0;  // floats of a register
+  // Rows of a product, or channels of a convolution, that are computed together. Those from a multiple of it
+  // on are the same to the last bit when they are computed by themselves.
+  std::size_t tile = 0;
 
   // out[r] = sum of row r; divided by `divisor` (1: sum, columns: mean). Cascade or multi-accumulator
   // summation.

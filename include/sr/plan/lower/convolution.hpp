@@ -9,62 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <sr/plan/convolution_step.hpp>
 #include <sr/plan/lower/products.hpp>
 #include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
-#include <sr/plan/packed_weights.hpp>
 
-namespace sr::plan {
-
-struct ConvolutionStep final : Payload {
-  kernels::Convolution shape;  // of one group of one image
-  kernels::PaddedImage padding;
-  std::vector<std::int32_t> offsets;
-  std::vector<kernels::Strip> strips;
-  WeightTaps weight;
-  std::shared_ptr<const AlignedFloats> packed;
-  bool pads = false, has_bias = false;
-  Address in, padded, bias, out;
-  std::size_t images = 0, groups = 0;
-  std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
-
-  // How many results there are.
-  std::size_t results() const {
-    return images * groups * shape.channels * static_cast<std::size_t>(shape.out_channel);
-  }
-
-  void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ConvolutionStep&>(payload);
-    kernels::Convolution shape = self.shape;
-    kernels::PaddedImage padding = self.padding;
-    shape.offsets = self.offsets.data();
-    shape.at = self.strips.data();
-    const kernels::Table& table = kernels::kernels().table;
-    const auto* in = self.in.in<const float>(context.bases);
-    auto* out = self.out.in<float>(context.bases);
-    const float* bias = self.has_bias ? self.bias.in<const float>(context.bases) : nullptr;
-    if (self.pads) padding.to = self.padded.in<float>(context.bases);
-    for (std::size_t image = 0; image < self.images; ++image, in += self.in_image, out += self.out_image) {
-      for (std::size_t g = 0; g < self.groups; ++g) {
-        const auto group = static_cast<std::int64_t>(g);
-        shape.in = in + group * self.in_group;
-        if (self.pads) {
-          padding.from = shape.in;
-          table.pad_image(padding);
-          shape.in = padding.to;
-        }
-        shape.weight = self.packed->data + g * shape.channels * shape.taps;
-        shape.bias = bias == nullptr ? nullptr : bias + g * shape.channels;
-        shape.out = out + group * self.out_group;
-        table.convolve(shape);
-      }
-    }
-  }
-};
-
-namespace lower {
+namespace sr::plan::lower {
 
 // at(channel, row, column) for every tap.
 template <class At>
@@ -182,7 +132,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   if (!read || !read->out.is_contiguous()) return false;
   Convolved& all = *read;
   if (all.out.count() == 0) return true;
-  if (all.taps() == 0 || is_for_threads(all.work()) || !lowering.make_rows(all.in)) return false;
+  if (all.taps() == 0 || is_too_much_for_one(all.work()) || !lowering.make_rows(all.in)) return false;
   ConvolutionStep step;
   const auto padded = shape_walk(all, step);
   if (!padded) return false;
@@ -200,6 +150,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
                  .channels = step.shape.channels,
                  .taps = step.shape.taps,
                  .of_module = lowering.of_module(all.weight)};
+  if (is_for_threads(all.work())) step.cut(static_cast<std::size_t>(at::get_num_threads()));
   step.in = lowering.address(all.in);
   step.out = lowering.address(all.out);
   std::vector<StorageId> reads{all.in.storage}, writes{all.out.storage};
@@ -210,7 +161,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   }
   if (step.pads) {  // a whole register is read at the last strip
     const auto width = static_cast<std::int64_t>(kernels::kernels().table.width);
-    const Operand copy = lowering.temporary({*padded + width});
+    step.padded_share = *padded + width;
+    const Operand copy = lowering.temporary({step.padded_share * step.copies()});
     step.padded = lowering.address(copy);
     writes.push_back(copy.storage);
   }
@@ -237,5 +189,4 @@ inline void add_convolutions(LowerTable& table) {
                 {"aten::_convolution", &convolution_either_way}});
 }
 
-}  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::plan::lower

@@ -1,8 +1,8 @@
 // Matrix products in fp32: packed panels where the right side is a constant.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,65 +12,20 @@
 #include <sr/plan/lower/copies.hpp>
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lowering.hpp>
-#include <sr/plan/packed_weights.hpp>
+#include <sr/plan/product_step.hpp>
 
-namespace sr::plan {
+namespace sr::plan::lower {
 
-struct ProductStep final : Payload {
-  struct Batch {
-    std::int64_t a, b, out;  // elements from the addresses below
-  };
-  kernels::Product shape;
-  void (*multiply)(const kernels::Product& product) = nullptr;
-  Address a, b, bias, out;
-  bool has_bias = false;
-  c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
-  WeightMatrix weight;                          // without data: b is read as it is
-  std::shared_ptr<const AlignedFloats> packed;  // `weight`; then `b` means nothing
-
-  // How many results there are.
-  std::size_t results() const { return shape.m * shape.n * batches.size(); }
-
-  void pack_weights(PackedWeights& shared) override {
-    if (weight.data != nullptr) packed = shared.find_or_pack(weight);
-  }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ProductStep&>(payload);
-    kernels::Product product = self.shape;
-    const auto* a = self.a.in<const float>(context.bases);
-    const auto* b = self.packed != nullptr ? self.packed->data : self.b.in<const float>(context.bases);
-    auto* out = self.out.in<float>(context.bases);
-    if (self.has_bias) product.bias = self.bias.in<const float>(context.bases);
-    for (const Batch& batch : self.batches) {
-      product.a = a + batch.a;
-      product.b = b + batch.b;
-      product.out = out + batch.out;
-      self.multiply(product);
-    }
-  }
-};
-
-struct DotsStep final : Payload {
-  kernels::Dots shape;
-  void (*multiply)(const kernels::Dots& dots) = nullptr;
-  Address a, b, out;
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const DotsStep&>(payload);
-    kernels::Dots dots = self.shape;
-    dots.a = self.a.in<const float>(context.bases);
-    dots.b = self.b.in<const float>(context.bases);
-    dots.out = self.out.in<float>(context.bases);
-    self.multiply(dots);
-  }
-};
-
-namespace lower {
-
-// Beyond it LibTorch's threads win over one of ours.
-inline constexpr double kMostForOneThread = 3.2e7;
+// What takes one thread longer than 80 microseconds is shared: two threads then take half of that. Starting
+// them costs two, but where the processor is busy with something else, one may be waited for for
+// milliseconds.
 inline bool is_for_threads(double work) {
+  constexpr double kLeastShared = 4.0e6;
+  return work > kLeastShared && at::get_num_threads() != 1;
+}
+// From here on LibTorch's threads win, also where two of ours convolve.
+inline bool is_too_much_for_one(double work) {
+  constexpr double kMostForOneThread = 3.2e7;
   return work > kMostForOneThread && at::get_num_threads() != 1;
 }
 // Without packed panels its blocking wins earlier.
@@ -82,11 +37,8 @@ struct Matrices {
   std::int64_t a_row = 0, out_row = 0, b_k = 0, b_n = 0;
 };
 
-inline bool worth_it(const Lowering& lowering, const Matrices& matrices) {
-  const double work =
-      static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
-  if (!lowering.is_constant(matrices.b)) return work <= kMostUnpacked;
-  return !is_for_threads(work);
+inline double work_of(const Matrices& matrices) {
+  return static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
 }
 
 inline bool all_float(std::initializer_list<const Operand*> operands) {
@@ -120,6 +72,7 @@ inline void emit_product(Lowering& lowering, const Matrices& matrices, const std
                    .of_module = lowering.of_module(matrices.b)};
     step.batches[0].b = 0;
     step.multiply = table.packed_product;
+    if (is_for_threads(work_of(matrices))) step.cut();
   }
   if (bias) {
     step.bias = lowering.address(*bias);
@@ -168,7 +121,7 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
                bias->size(-1) != n || (n > 1 && bias->stride(-1) != 1))) {
     return false;
   }
-  if (!worth_it(lowering, matrices)) return false;
+  if (!lowering.is_constant(matrices.b) && work_of(matrices) > kMostUnpacked) return false;
   if (out.count() == 0) return true;
   const auto out_rows = n == static_cast<std::int64_t>(out.count()) ? std::pair(std::int64_t{1}, n)
                         : out.size(-1) == n                         ? as_rows(out)
@@ -248,10 +201,7 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (out.count() == 0) return true;
   if (out.stride(-1) != 1 && matrices.n != 1) return false;
   matrices.b = b;
-  if (static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k) >
-      kMostUnpacked) {
-    return false;
-  }
+  if (work_of(matrices) > kMostUnpacked) return false;
   if (!lowering.make_rows(a)) return false;
   matrices.a = a;
   matrices.a_row = a.stride(-2);
@@ -292,5 +242,4 @@ inline void add_products(LowerTable& table) {
                 {"aten::matmul", &matmul}});
 }
 
-}  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::plan::lower

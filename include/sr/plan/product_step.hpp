@@ -1,0 +1,116 @@
+// Steps that multiply matrices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <c10/util/SmallVector.h>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/plan/packed_weights.hpp>
+#include <sr/plan/shares.hpp>
+#include <sr/plan/step.hpp>
+
+namespace sr::plan {
+
+struct ProductStep final : Payload {
+  struct Batch {
+    std::int64_t a, b, out;  // elements from the addresses below
+  };
+  kernels::Product shape;
+  void (*multiply)(const kernels::Product& product) = nullptr;
+  Address a, b, bias, out;
+  bool has_bias = false;
+  c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
+  WeightMatrix weight;                          // without data: b is read as it is
+  std::shared_ptr<const AlignedFloats> packed;  // `weight`; then `b` means nothing
+  Shares shares;                                // of a packed product, by what `cut` says
+  std::int64_t part = 0;                        // rows or columns of one
+  bool by_columns = false;
+
+  // How many results there are.
+  std::size_t results() const { return shape.m * shape.n * batches.size(); }
+
+  void pack_weights(PackedWeights& shared) override {
+    if (weight.data != nullptr) packed = shared.find_or_pack(weight);
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ProductStep&>(payload);
+    kernels::Product product = self.shape;
+    const auto* a = self.a.in<const float>(context.bases);
+    const auto* b = self.packed != nullptr ? self.packed->data : self.b.in<const float>(context.bases);
+    auto* out = self.out.in<float>(context.bases);
+    if (self.has_bias) product.bias = self.bias.in<const float>(context.bases);
+    for (const Batch& batch : self.batches) {
+      product.a = a + batch.a;
+      product.b = b + batch.b;
+      product.out = out + batch.out;
+      if (self.part == 0) {
+        self.multiply(product);
+      } else {
+        self.shares.each(
+            [&](std::int64_t first, std::int64_t end) { self.multiply_part(product, first, end); });
+      }
+    }
+  }
+
+  // Makes parts of what is too much for one thread. None of them is other than in the whole: columns are cut
+  // where panels begin, the last part has what is left and so never the few columns that are not packed as
+  // panels; rows are cut where tiles begin, or sums of four.
+  void cut() {
+    const kernels::Table& table = kernels::kernels().table;
+    const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
+    const auto rows = static_cast<std::int64_t>(shape.m), columns = static_cast<std::int64_t>(shape.n);
+    const std::int64_t tile = columns == 1 ? 4 : static_cast<std::int64_t>(table.tile);
+    const std::int64_t panels = columns / panel, tiles = (rows + tile - 1) / tile;
+    by_columns = panels >= kLeastParts || panels >= tiles;
+    part = by_columns ? panel : tile;
+    const std::int64_t count = by_columns ? panels : tiles;
+    if (count < 2) {
+      part = 0;
+    } else {
+      shares = Shares(count);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
+
+  void multiply_part(kernels::Product product, std::int64_t first, std::int64_t end) const {
+    const bool is_last = end == shares.count();
+    first *= part;
+    const auto size = [&](std::size_t all) {
+      return (is_last ? all : static_cast<std::size_t>(end * part)) - static_cast<std::size_t>(first);
+    };
+    if (by_columns) {
+      product.n = size(shape.n);
+      product.b += first * static_cast<std::int64_t>(shape.k);
+      if (product.bias != nullptr) product.bias += first;
+      product.out += first;
+    } else {
+      product.m = size(shape.m);
+      product.a += first * product.a_row;
+      product.out += first * product.out_row;
+    }
+    multiply(product);
+  }
+};
+
+struct DotsStep final : Payload {
+  kernels::Dots shape;
+  void (*multiply)(const kernels::Dots& dots) = nullptr;
+  Address a, b, out;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const DotsStep&>(payload);
+    kernels::Dots dots = self.shape;
+    dots.a = self.a.in<const float>(context.bases);
+    dots.b = self.b.in<const float>(context.bases);
+    dots.out = self.out.in<float>(context.bases);
+    self.multiply(dots);
+  }
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,46 @@
+// Work that LibTorch's threads share. at::parallel_for is serial in files that are not compiled for OpenMP,
+// as those of our users need not be, so it is the loop of an iterator that LibTorch runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <ATen/TensorIterator.h>
+#include <ATen/ops/empty.h>
+
+namespace sr::plan {
+
+class Shares {
+ public:
+  Shares() = default;  // there is nothing to share
+  // Of `count` > 0 parts.
+  explicit Shares(std::int64_t count)
+      : count_(count),
+        parts_(at::empty({count}, at::kByte)),
+        iterator_(std::make_unique<at::TensorIterator>(at::TensorIteratorConfig()
+                                                           .add_output(parts_)
+                                                           .resize_outputs(false)
+                                                           .check_all_same_dtype(false)
+                                                           .build())) {}
+
+  std::int64_t count() const { return count_; }
+
+  // body(first, end) for ranges of parts, at once on as many threads as LibTorch gives the caller.
+  template <class Body>
+  void each(const Body& body) const {
+    const auto* const begin = static_cast<const char*>(parts_.const_data_ptr());
+    iterator_->for_each(
+        [&](char** data, const std::int64_t*, std::int64_t size) {
+          const std::int64_t first = data[0] - begin;
+          body(first, first + size);
+        },
+        /*grain_size=*/1);
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  at::Tensor parts_;
+  std::unique_ptr<at::TensorIterator> iterator_;  // which its loop does not change
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,187 @@
+// Kernels of images, and those on parts of a product or convolution, against plain loops, with the kernels of
+// every instruction set that this CPU has.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+#include "support/kernel_sets.hpp"
+
+using namespace sr::kernels;
+using sr::test::kernel_sets;
+
+namespace {
+
+std::vector<float> numbers(std::size_t count) {
+  static std::mt19937 bits(11);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(bits);
+  return values;
+}
+
+std::size_t size_of(std::ptrdiff_t count) {
+  return static_cast<std::size_t>(count);
+}
+
+Axis axis(std::ptrdiff_t in, std::ptrdiff_t kernel, std::ptrdiff_t step, std::ptrdiff_t pad,
+          std::ptrdiff_t dilation) {
+  const std::ptrdiff_t reach = (kernel - 1) * dilation + 1;
+  return {in, kernel, step, pad, dilation, in + 2 * pad < reach ? 0 : (in + 2 * pad - reach) / step + 1};
+}
+
+// visit(y, x) for each element of the window at (i, j) that is inside the image.
+template <class Visit>
+void each_in_window(const Pooling& pool, std::ptrdiff_t i, std::ptrdiff_t j, const Visit& visit) {
+  for (std::ptrdiff_t a = 0; a < pool.y.kernel; ++a) {
+    for (std::ptrdiff_t b = 0; b < pool.x.kernel; ++b) {
+      const std::ptrdiff_t y = i * pool.y.step - pool.y.pad + a * pool.y.dilation;
+      const std::ptrdiff_t x = j * pool.x.step - pool.x.pad + b * pool.x.dilation;
+      if (y >= 0 && y < pool.y.in && x >= 0 && x < pool.x.in) visit(y, x);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernels: pooling of windows of every kind", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::ptrdiff_t width : {0, 1, 2, 7, 8, 9, 16, 17, 33, 40}) {
+      for (const auto [kernel, step, pad, dilation] : std::vector<std::array<std::ptrdiff_t, 4>>{
+               {1, 1, 0, 1}, {2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 1}, {2, 3, 1, 1}, {2, 2, 0, 3}}) {
+        Pooling pool;
+        pool.planes = 2;
+        pool.y = axis(5, kernel, step, pad, dilation);
+        pool.x = axis(width, kernel, step, pad, dilation);
+        if (pool.y.out <= 0 || pool.x.out <= 0) continue;
+        const std::ptrdiff_t row =
+            std::max(pad + width, (pool.x.out - 1) * step + (kernel - 1) * dilation + 1);
+        pool.phase_width = (row + step - 1) / step;
+        std::vector<float> in = numbers(size_of(2 * 5 * width)),
+                           scratch(size_of(2 * step * pool.phase_width));
+        if (width > 3) in[size_of(width) + 3] = std::numeric_limits<float>::quiet_NaN();
+        const std::vector<float> divisors = numbers(size_of(pool.y.out * pool.x.out));
+        std::vector<float> maxima(2 * divisors.size()), means(2 * divisors.size());
+        pool.in = in.data();
+        pool.scratch = scratch.data();
+        pool.out = maxima.data();
+        set->table.max_pool(pool);
+        pool.out = means.data();
+        set->table.mean_pool(pool, divisors.data());
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < maxima.size(); ++r) {
+          const auto at = static_cast<std::ptrdiff_t>(r % divisors.size());
+          const float* plane = in.data() + static_cast<std::ptrdiff_t>(r / divisors.size()) * 5 * width;
+          float most = -std::numeric_limits<float>::infinity();
+          double sum = 0;
+          each_in_window(pool, at / pool.x.out, at % pool.x.out, [&](std::ptrdiff_t y, std::ptrdiff_t x) {
+            const float value = plane[y * width + x];
+            most = std::isnan(most) || most > value ? most : value;
+            sum += value;
+          });
+          const double mean = sum / divisors[r % divisors.size()];
+          wrong += !(maxima[r] == most || (std::isnan(maxima[r]) && std::isnan(most)));
+          wrong += !(std::fabs(means[r] - mean) <= 1e-5 * (std::fabs(mean) + 1) ||
+                     (std::isnan(means[r]) && std::isnan(mean)));
+        }
+        CAPTURE(set->table.name, width, kernel, step, pad, dilation);
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: convolution of tiles of channels, whole and by themselves", "[kernels]") {
+  constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = 0; channels <= 2 * table.tile + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.width - 1, table.width, 5 * table.width}) {
+        const std::size_t pitch = count + kTaps - 1, taps = kInputs * kTaps;
+        std::vector<float> in = numbers(kInputs * pitch + table.width), weight = numbers(channels * taps),
+                           bias = numbers(channels), packed(channels * taps), out(channels * count);
+        if (count > 2) in[2] = std::numeric_limits<float>::quiet_NaN();
+        std::vector<std::int32_t> offsets;
+        for (std::size_t t = 0; t < taps; ++t)
+          offsets.push_back(static_cast<std::int32_t>(t / kTaps * pitch + t % kTaps));
+        std::vector<Strip> strips;
+        const std::size_t strip = std::min(count, table.width);
+        for (std::size_t first = 0; first < count; first += strip)
+          strips.push_back({static_cast<std::int32_t>(first), static_cast<std::int32_t>(first)});
+        table.pack_taps(channels, taps, weight.data(), packed.data());
+        Convolution shape{.channels = channels,
+                          .taps = taps,
+                          .strips = strips.size(),
+                          .strip_width = strip,
+                          .at = strips.data(),
+                          .offsets = offsets.data(),
+                          .weight = packed.data(),
+                          .bias = bias.data(),
+                          .low = 0,
+                          .in = in.data(),
+                          .out = out.data(),
+                          .out_channel = static_cast<std::ptrdiff_t>(count)};
+        table.convolve(shape);
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < out.size(); ++r) {
+          double sum = bias[r / count];
+          for (std::size_t t = 0; t < taps; ++t)
+            sum += double{weight[r / count * taps + t]} * in[size_of(offsets[t]) + r % count];
+          wrong += std::isnan(sum) ? !std::isnan(out[r]) : !(std::fabs(out[r] - std::max(sum, 0.0)) <= 1e-5);
+        }
+        CAPTURE(table.name, channels, count);
+        CHECK(wrong == 0);
+        std::vector<float> parts(out.size(), -1);
+        for (std::size_t first = 0; first < channels; first += table.tile) {
+          Convolution part = shape;
+          part.channels = std::min(table.tile, channels - first);
+          part.weight += first * taps;
+          part.bias += first;
+          part.out = parts.data() + first * count;
+          table.convolve(part);
+        }
+        CHECK(std::equal(out.begin(), out.end(), parts.begin(),
+                         [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: rows of a packed product by themselves are those of the whole", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (const std::size_t n :
+         {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{5}, 5 * table.width}) {
+      const std::size_t m = 3 * table.tile + 3, k = 37, part = n == 1 ? 4 : table.tile;
+      const std::vector<float> a = numbers(m * k), b = numbers(n * k);
+      std::vector<float> whole(m * n), parts(m * n), memory(table.packed_floats(n, k) + 16);
+      float* packed = memory.data();
+      while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
+      table.pack(n, k, b.data(), 1, static_cast<std::ptrdiff_t>(k), packed);
+      Product product{.m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a.data(),
+                      .a_row = static_cast<std::ptrdiff_t>(k),
+                      .b = packed,
+                      .out = whole.data(),
+                      .out_row = static_cast<std::ptrdiff_t>(n)};
+      table.packed_product(product);
+      for (std::size_t first = 0; first < m; first += part) {
+        product.m = std::min(part, m - first);
+        product.a = a.data() + first * k;
+        product.out = parts.data() + first * n;
+        table.packed_product(product);
+      }
+      CAPTURE(table.name, n);
+      CHECK(whole == parts);
+    }
+  }
+}
