@@ -180,6 +180,31 @@ TEST_CASE("images: batch norm by itself is a multiply-add", "[replay][ops]") {
       thrice({sample({1, 3, 4, 4}), at::zeros({1, 3, 4, 4})}), close());
 }
 
+TEST_CASE("images: channels may lie last", "[replay][ops]") {
+  const auto last = [](const at::Tensor& image) { return image.contiguous(at::MemoryFormat::ChannelsLast); };
+  at::Tensor special = sample({2, 4, 9, 10});
+  special[0][1][4][7] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<at::Tensor> small{last(special), last(sample({1, 4, 1, 1})), last(sample({3, 4, 8, 1})),
+                                      last(sample({1, 4, 1, 30})), last(sample({1, 4, 6, 6}))};
+  const at::Tensor large = last(sample({1, 4, 100, 120}));  // LibTorch's own kernel
+  for (const auto& [call, kernels] : std::vector<std::pair<std::string, std::size_t>>{
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", 3},
+           {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1]))", 4},
+           {"torch.conv2d(x, self.d, None, [2, 2], [1, 1], [1, 1], 4)", 3},
+           {"torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])", 3},
+           {"torch.avg_pool2d(x, [3, 3], [1, 1], [1, 1])", 3},
+           {"torch.adaptive_avg_pool2d(x, [1, 1])", 2}}) {
+    CAPTURE(call);
+    const torch::jit::Module module =
+        script("def forward(self, x):\n    return " + call + "\n",
+               {{"w", sample({6, 4, 3, 3})}, {"d", sample({4, 1, 3, 3})}, {"b", sample({6})}});
+    check_model(module, thrice(small), close());
+    check_model(module, thrice({large}), close());
+    CHECK(steps_of(module, small[0]) == std::pair<std::size_t, std::size_t>(kernels, 0));
+    if (call.find("relu") == call.npos) CHECK(steps_of(module, large).first == 0);
+  }
+}
+
 TEST_CASE("images: large convolutions and products are the same on any number of threads", "[replay][ops]") {
   struct Threads {
     int before = at::get_num_threads();

@@ -173,6 +173,10 @@ class Lowering {
 
   // The same elements in rows that are contiguous, or in one piece: copied when they are not already.
   Operand contiguous(Operand operand);
+  // Where a step writes that makes contiguous results only: it, or a temporary to be copied from.
+  Operand made_contiguous(const Operand& out) {
+    return out.is_contiguous() ? out : temporary(out.sizes, out.dtype);
+  }
   // Copies it when the elements of a row do not follow each other. False: they still do not.
   bool make_rows(Operand& operand);
 

@@ -129,10 +129,14 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, ConvolutionS
 
 inline bool convolve(Lowering& lowering, const TracedNode& node, const ConvolutionArguments& arguments) {
   auto read = read_convolution(lowering, node, arguments);
-  if (!read || !read->out.is_contiguous()) return false;
+  if (!read) return false;
   Convolved& all = *read;
+  // Without a window it is a product, to which channels that lie last are welcome.
+  const std::size_t most = all.y.kernel * all.x.kernel == 1 ? 16384 : 32768;
+  if (!all.out.is_contiguous() && all.in.count() + all.out.count() > most) return false;
   if (all.out.count() == 0) return true;
   if (all.taps() == 0 || is_too_much_for_one(all.work()) || !lowering.make_rows(all.in)) return false;
+  const Operand out = lowering.made_contiguous(all.out);
   ConvolutionStep step;
   const auto padded = shape_walk(all, step);
   if (!padded) return false;
@@ -152,8 +156,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
                  .of_module = lowering.of_module(all.weight)};
   if (is_for_threads(all.work())) step.cut(static_cast<std::size_t>(at::get_num_threads()));
   step.in = lowering.address(all.in);
-  step.out = lowering.address(all.out);
-  std::vector<StorageId> reads{all.in.storage}, writes{all.out.storage};
+  step.out = lowering.address(out);
+  std::vector<StorageId> reads{all.in.storage}, writes{out.storage};
   if (all.bias) {
     step.bias = lowering.address(*all.bias);
     step.has_bias = true;
@@ -167,7 +171,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
     writes.push_back(copy.storage);
   }
   lowering.emit(std::move(step), std::move(reads), std::move(writes));
-  return true;
+  return out == all.out || emit_copies(lowering, {{out, all.out}});
 }
 
 // conv1d, conv2d(input, weight, bias, stride, padding, dilation, groups)

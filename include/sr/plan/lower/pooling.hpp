@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sr/plan/lower/products.hpp>
+#include <sr/plan/lower/rows.hpp>
 #include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
 
@@ -52,15 +53,22 @@ struct WindowDivisor {
   }
 };
 
+// Images in another order, channels last, are copied into ours and back. LibTorch's kernels work on registers
+// of channels and win from some elements on.
+inline constexpr std::size_t kMostMoved = 4096;
+
 // `divisor` is of means; null: maxima.
 inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
                  const WindowDivisor* divisor) {
   auto in = lowering.input(node, 0);
-  Operand out = lowering.output(node);
-  if (lowering.exact() || !in || !all_float({&*in, &out}) || !out.is_contiguous()) return false;
-  if (out.count() == 0) return true;
+  const Operand wanted = lowering.output(node);
+  if (lowering.exact() || !in || !all_float({&*in, &wanted})) return false;
+  if (!wanted.is_contiguous() && in->count() + wanted.count() > kMostMoved) return false;
+  if (wanted.count() == 0) return true;
   in = lowering.contiguous(*in);
   if (!in->is_contiguous()) return false;
+  const Operand made = lowering.made_contiguous(wanted);
+  Operand out = made;
   if (!has_rows) {
     add_row_dimension(*in);
     add_row_dimension(out);
@@ -84,7 +92,7 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   const Operand scratch = lowering.temporary({2 * x.step * step.shape.phase_width});
   step.scratch = lowering.address(scratch);
   lowering.emit(std::move(step), {in->storage}, {out.storage, scratch.storage});
-  return true;
+  return made == wanted || emit_copies(lowering, {{made, wanted}});
 }
 
 // Arguments 1 to 3 are the window, its step (the window where empty) and the padding.
@@ -117,11 +125,24 @@ inline bool avg_pool1d(Lowering& lowering, const TracedNode& node) {
   return pool(lowering, node, pooled_axes(node, 1), false, &divisor);
 }
 
+// The mean of each plane.
+inline bool mean_of_planes(Lowering& lowering, Operand in, const Operand& out) {
+  constexpr std::size_t kMostMovedIn = 32768;
+  RowsStep step;
+  if (!in.is_contiguous() && in.count() > kMostMovedIn) return false;
+  if (out.count() == 0 || !shape_rows(lowering, in, 2, out, 1, step)) return false;
+  step.sum = kernels::kernels().table.sum_rows;
+  step.number = static_cast<float>(step.shape.columns);
+  lowering.emit(std::move(step), {in.storage}, {out.storage});
+  return true;
+}
+
 // adaptive_avg_pool2d(x, output_size) where the sizes divide the image's.
 inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || in->rank() < 3) return false;
+  if (out.size(-1) == 1 && out.size(-2) == 1) return mean_of_planes(lowering, *in, out);
   std::array<Axis, 2> axes;
   for (const std::int64_t d : {-2, -1}) {
     if (out.size(d) == 0 || in->size(d) == 0 || in->size(d) % out.size(d) != 0) return false;
