@@ -25,11 +25,21 @@ struct RowCost {
   bool reduces = false, affine = false;
 };
 
+void reduce(kernels::Reduce kind, const kernels::Rows& rows) {
+  kernels::kernels().table.reduce[static_cast<std::size_t>(kind)]({.outer = rows.rows,
+                                                                   .count = rows.columns,
+                                                                   .in_outer = rows.in_stride,
+                                                                   .in_row = 1,
+                                                                   .out_outer = rows.out_stride,
+                                                                   .in = rows.in,
+                                                                   .out = rows.out});
+}
+
 const std::vector<RowCost>& rows_by_cost() {
   using kernels::Rows;
   static const std::vector<RowCost> all{
-      {"sum", [](const Rows& rows, const float*) { kernels::kernels().table.sum_rows(rows, 1); }, 1, 0, true},
-      {"max", [](const Rows& rows, const float*) { kernels::kernels().table.max_rows(rows); }, 3, 0, true},
+      {"sum", [](const Rows& rows, const float*) { reduce(kernels::Reduce::sum, rows); }, 1, 0, true},
+      {"max", [](const Rows& rows, const float*) { reduce(kernels::Reduce::max, rows); }, 3, 0, true},
       {"softmax", [](const Rows& rows, const float*) { kernels::kernels().table.softmax_rows(rows); },
        kExpOperations + 3, 1},
       {"log_softmax", [](const Rows& rows, const float*) { kernels::kernels().table.log_softmax_rows(rows); },

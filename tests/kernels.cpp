@@ -8,66 +8,25 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <random>
 #include <string>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
 
 #include "support/catch.hpp"
+#include "support/guarded.hpp"
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
+using sr::test::Guarded;
 using sr::test::kernel_sets;
 
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-// Memory of which any part may be asked for that ends at a page without access.
-class Guarded {
- public:
-  static constexpr unsigned char kCanary = 0xCB;
-  static constexpr std::size_t kWatched = 256;  // bytes in front
-
-  explicit Guarded(std::size_t bytes) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    bytes_ = (bytes + page - 1) / page * page + page;
-    begin_ = static_cast<unsigned char*>(
-        mmap(nullptr, bytes_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (begin_ == MAP_FAILED) throw std::bad_alloc();
-    mapped_ = bytes_ + page;
-    mprotect(begin_ + bytes_, page, PROT_NONE);
-    std::memset(begin_, kCanary, bytes_);
-  }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  ~Guarded() { munmap(begin_, mapped_); }
-
-  template <class T = float>
-  T* last(std::size_t count) {
-    return reinterpret_cast<T*>(begin_ + bytes_) - count;
-  }
-  // Whether what is in front of the last `count` elements has stayed as it was.
-  template <class T = float>
-  bool intact_before(std::size_t count) {
-    const unsigned char* to = begin_ + bytes_ - count * sizeof(T);
-    for (const unsigned char* at = to - kWatched; at != to; ++at) {
-      if (*at != kCanary) return false;
-    }
-    return true;
-  }
-  void reset() { std::memset(begin_, kCanary, bytes_); }
-
- private:
-  unsigned char* begin_;
-  std::size_t bytes_ = 0, mapped_ = 0;
-};
 
 std::mt19937& random_bits() {
   static std::mt19937 engine(20240229);
@@ -224,6 +183,28 @@ TEST_CASE("kernels: lanes that are IEEE arithmetic are right to the bit", "[kern
   exact<Threshold>("threshold", [](float x, float y, float z) { return x <= y ? z : x; });
   exact<Hardsigmoid>("hardsigmoid", [](float x, float, float) { return hard(x) / 6; });
   exact<Hardswish>("hardswish", [](float x, float, float) { return x * hard(x) / 6; });
+  exact<Equal>("equal", [](float x, float y, float) { return x == y ? 1.0f : 0.0f; });
+  exact<NotEqual>("not equal", [](float x, float y, float) { return x != y ? 1.0f : 0.0f; });
+  exact<Less>("less", [](float x, float y, float) { return x < y ? 1.0f : 0.0f; });
+  exact<LessEqual>("less or equal", [](float x, float y, float) { return x <= y ? 1.0f : 0.0f; });
+  exact<Greater>("greater", [](float x, float y, float) { return x > y ? 1.0f : 0.0f; });
+  exact<GreaterEqual>("greater or equal", [](float x, float y, float) { return x >= y ? 1.0f : 0.0f; });
+  exact<And>("and", [](float x, float y, float) { return x != 0 && y != 0 ? 1.0f : 0.0f; });
+  exact<Or>("or", [](float x, float y, float) { return x != 0 || y != 0 ? 1.0f : 0.0f; });
+  exact<Xor>("xor", [](float x, float y, float) { return (x != 0) != (y != 0) ? 1.0f : 0.0f; });
+  exact<Not>("not", [](float x, float, float) { return x == 0 ? 1.0f : 0.0f; });
+  exact<IsNan>("is nan", [](float x, float, float) { return std::isnan(x) ? 1.0f : 0.0f; });
+  exact<Where>("where", [](float x, float y, float z) { return x != 0 ? y : z; });
+  exact<MaskedFill>("masked fill", [](float x, float y, float z) { return y != 0 ? z : x; });
+  exact<Same>("same", [](float x, float, float) { return x; });
+  exact<RoundToBfloat16>("round to bfloat16", [](float x, float, float) {
+    const auto all = std::bit_cast<std::uint32_t>(x);
+    std::uint32_t upper = all >> 16;
+    const std::uint32_t rest = all & 0xffff;
+    if (rest > 0x8000 || (rest == 0x8000 && (upper & 1) != 0)) ++upper;
+    return std::isnan(x) ? x : std::bit_cast<float>(upper << 16);
+  });
+  exact<InverseSquare>("inverse square", [](float x, float, float) { return 1 / (x * x); });
   exact<Neg>("neg", [](float x, float, float) { return -x; });
   exact<Abs>("abs", [](float x, float, float) { return std::fabs(x); });
   exact<Sign>("sign", [](float x, float, float) { return x > 0 ? 1.0f : x < 0 ? -1.0f : 0.0f; });
@@ -272,6 +253,24 @@ TEST_CASE("kernels: activations of elementary functions are within their bounds"
   };
   scaled(AddScaled{}, "add scaled", 1);
   scaled(SubScaled{}, "sub scaled", -1);
+  check_lane<AddProduct>(
+      "add product", [](std::size_t o) { return o == 0 ? any_value() : uniform(-4, 4); },
+      [&](const std::array<float, 3>& x, float got, double& want) {
+        want = double{x[0]} + double{x[1]} * x[2];
+        return close(got, want, of_sum(want, x), 1);
+      });
+  check_lane<AddQuotient>(
+      "add quotient", [](std::size_t o) { return o == 0 ? any_value() : uniform(1, 4); },
+      [&](const std::array<float, 3>& x, float got, double& want) {
+        want = double{x[0]} + double{x[1]} / x[2];
+        return close(got, want, std::fabs(x[0]) + std::fabs(x[1]), 1);
+      });
+  check_lane<Lerp>(
+      "lerp", [](std::size_t) { return uniform(-2, 3); },
+      [&](const std::array<float, 3>& x, float got, double& want) {
+        want = x[0] + double{x[2]} * (double{x[1]} - x[0]);
+        return close(got, want, (1 + std::fabs(x[2])) * (std::fabs(x[0]) + std::fabs(x[1])), 2);
+      });
   within<SignedLog1p>(1.5, "signed_log1p", [](double x, double, double) {
     return ((x > 0) - (x < 0)) * std::log1p(std::fabs(x));
   });
@@ -482,40 +481,6 @@ std::vector<std::size_t> row_lengths() {
 }
 
 }  // namespace
-
-TEST_CASE("kernels: sums, means and maxima of rows", "[kernels]") {
-  for (const Kernels* set : kernel_sets()) {
-    for (const std::size_t n : row_lengths()) {
-      CAPTURE(set->table.name, n);
-      for (const float divisor : {1.0f, 3.0f}) {
-        check_rows(
-            n, 1, [&](const Rows& rows) { set->table.sum_rows(rows, divisor); },
-            [&](const std::vector<float>& row, const float* out) {
-              return near(*out, total(row) / divisor,
-                          1e-6 * total(row, [](double x) { return std::fabs(x); }));
-            });
-      }
-      if (n == 0) continue;
-      check_rows(
-          n, 1, [&](const Rows& rows) { set->table.max_rows(rows); },
-          [](const std::vector<float>& row, const float* out) {
-            return *out == *std::max_element(row.begin(), row.end());
-          });
-      // A NaN at any place.
-      for (std::size_t at = 0; at < n && n <= 70; ++at) {
-        std::vector<float> row(n, -kInf);
-        row[at] = kNaN;
-        float out = 0;
-        set->table.max_rows({1, n, row.data(), 0, &out, 0});
-        CHECK(std::isnan(out));
-      }
-    }
-    const std::vector<float> tenths(1000000, 0.1f);
-    float out = 0;
-    set->table.sum_rows({1, tenths.size(), tenths.data(), 0, &out, 0}, 1);
-    CHECK(out == Approx(1000000 * double{0.1f}).epsilon(3e-7));
-  }
-}
 
 TEST_CASE("kernels: softmax and log_softmax of rows", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 
@@ -24,6 +26,24 @@ inline double smaller(double a, double b) {
 }
 inline double sign(double x) {
   return std::isnan(x) ? x : static_cast<double>(x > 0) - static_cast<double>(x < 0);
+}
+// In ATen the difference of the ends and the weight that is left are floats.
+inline double lerp(double begin, double end, double weight) {
+  const float difference = static_cast<float>(end) - static_cast<float>(begin);
+  if (std::fabs(weight) < 0.5) return begin + weight * difference;
+  return end + double{static_cast<float>(weight) - 1} * difference;
+}
+inline float rounded_lerp(float begin, float end, float weight) {
+  const float difference = end - begin;
+  if (std::fabs(weight) < 0.5f) return begin + static_cast<float>(double{weight} * difference);
+  return end + static_cast<float>(double{weight - 1} * difference);
+}
+// The halves of a float are its neighbours in bfloat16.
+inline double to_bfloat16(double x) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+  const std::uint32_t below = bits & 0xffff, even = bits >> 16 & 1;
+  const std::uint32_t upper = (bits >> 16) + (below + even > 0x8000 ? 1 : 0);
+  return std::isnan(x) ? x : double{std::bit_cast<float>(upper << 16)};
 }
 // In ATen x * beta is a float, and so is its exponential, which may overflow: from there on the truth is
 // exact.
@@ -65,11 +85,39 @@ inline constexpr std::array kRows = [] {
       row<Threshold>("threshold", 0, [](double x, double low, double value) { return x <= low ? value : x; }),
       row<Hardsigmoid>("hardsigmoid", 1, [](double x) { return smaller(6, larger(0, x + 3)) / 6; }),
       row<Hardswish>("hardswish", 2, [](double x) { return x * smaller(6, larger(0, x + 3)) / 6; }),
+      row<Equal>("equal", 0, [](double x, double y) { return x == y ? 1.0 : 0.0; }),
+      row<NotEqual>("not_equal", 0, [](double x, double y) { return x != y ? 1.0 : 0.0; }),
+      row<Less>("less", 0, [](double x, double y) { return x < y ? 1.0 : 0.0; }),
+      row<LessEqual>("less_equal", 0, [](double x, double y) { return x <= y ? 1.0 : 0.0; }),
+      row<Greater>("greater", 0, [](double x, double y) { return x > y ? 1.0 : 0.0; }),
+      row<GreaterEqual>("greater_equal", 0, [](double x, double y) { return x >= y ? 1.0 : 0.0; }),
+      row<And>("and", 0, [](double x, double y) { return x != 0 && y != 0 ? 1.0 : 0.0; }),
+      row<Or>("or", 0, [](double x, double y) { return x != 0 || y != 0 ? 1.0 : 0.0; }),
+      row<Xor>("xor", 0, [](double x, double y) { return (x != 0) != (y != 0) ? 1.0 : 0.0; }),
+      row<Not>("not", 0, [](double x) { return x == 0 ? 1.0 : 0.0; }),
+      row<IsNan>("is_nan", 0, [](double x) { return std::isnan(x) ? 1.0 : 0.0; }),
+      row<Where>("where", 0, [](double x, double y, double z) { return x != 0 ? y : z; }),
+      row<MaskedFill>("masked_fill", 0, [](double x, double y, double z) { return y != 0 ? z : x; }),
+      // As add_scaled.
+      row_with_two<AddProduct>(
+          "add_product", 0.5, [](double x, double y, double z) { return x + y * z; },
+          [](float x, float y, float z) { return x + static_cast<float>(double{y} * z); }),
+      row<AddQuotient>("add_quotient", 0.5,
+                       [](double x, double y, double z) {
+                         return x + double{static_cast<float>(y) / static_cast<float>(z)};
+                       }),
+      row_with_two<Lerp>(
+          "lerp", 0.5, [](double x, double y, double z) { return lerp(x, y, z); },
+          [](float x, float y, float z) { return rounded_lerp(x, y, z); }),
+      row<Same>("same", 0, [](double x) { return x; }),
+      row<RoundToBfloat16>("round_to_bfloat16", 0, [](double x) { return to_bfloat16(x); }),
       row<Neg>("neg", 0, [](double x) { return -x; }),
       row<Abs>("abs", 0, [](double x) { return std::fabs(x); }),
       row<Sign>("sign", 0, [](double x) { return sign(x); }),
       row<Square>("square", 0.5, [](double x) { return x * x; }),
       row<Cube>("cube", 1.5, [](double x) { return x * x * x; }),
+      row<InverseSquare>("inverse_square", 0.5,
+                         [](double x) { return 1 / double{static_cast<float>(x * x)}; }),
       row<Sqrt>("sqrt", 0.5, [](double x) { return std::sqrt(x); }),
       row<Rsqrt>("rsqrt", 1.5, [](double x) { return 1 / std::sqrt(x); }),
       row<Reciprocal>("reciprocal", 0.5, [](double x) { return 1 / x; }),

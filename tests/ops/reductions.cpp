@@ -53,6 +53,55 @@ std::vector<InputSet> rows_of_three() {
           {sample({2, 3}), w, b}};
 }
 
+// Shapes and layouts beyond the small ones: registers and their ends, dimensions apart, channels last.
+std::vector<InputSet> layouts() {
+  return {{sample({3, 5, 7})},
+          {sample({3, 20, 17})},
+          {sample({3, 5, 7}).transpose(0, 2)},
+          {sample({4, 33, 6}).transpose(1, 2)},
+          {channels_last({2, 3, 9, 5}).select(0, 1)},
+          {sample({6, 1, 70})},
+          {sample({5, 7}).expand({3, 5, 7})},
+          {stepped(sample({3, 5, 8}))},
+          {sample({2, 0, 3})},
+          {at::full({3, 5, 7}, NAN)},
+          {sample({2, 300, 33})},
+          {sample({3, 5, 7})}};
+}
+
+// What is replayed, whether or not there is an out variant of it.
+const char* const kReplayed[] = {
+    "torch.sum(x, [0])",
+    "torch.sum(x, [1], keepdim=True)",
+    "torch.sum(x, [0, 1])",
+    "torch.sum(x, [0, 2])",
+    "torch.sum(x, [0, 2], keepdim=True)",
+    "torch.sum(x, [1, 2])",
+    "torch.mean(x, [1])",
+    "torch.mean(x, [0, 2])",
+    "torch.mean(x)",
+    "torch.amax(x, [1])",
+    "torch.amin(x, [0, 2], keepdim=True)",
+    "torch.amin(x, [-1])",
+    "torch.max(x)",
+    "torch.min(x)",
+    "torch.max(x, 1)",
+    "torch.min(x, 2, keepdim=True)",
+    "torch.max(x, 0)",
+    "torch.argmax(x, 1)",
+    "torch.argmin(x, 2)",
+    "torch.argmax(x)",
+    "torch.norm(x, 2, 1)",
+    "torch.norm(x, 1, [0, 2])",
+    "torch.norm(x)",
+    "torch.norm(x, 2, [0, 1], keepdim=True)",
+    "x / torch.norm(x, 2, 1, keepdim=True).clamp_min(1e-12).expand_as(x)",
+    "torch.softmax(x, 1)",
+    "torch.softmax(x, 0)",
+    "torch.log_softmax(x, 1)",
+    "torch.sum(x * 2, [1]) + torch.sum(x.transpose(0, 2), [1]).t()",
+};
+
 }  // namespace
 
 std::vector<OpRow> reduction_rows() {
@@ -89,6 +138,17 @@ TEST_CASE("reductions and normalisations equal the interpreter's", "[oracle][ops
   for (const OpRow& row : reduction_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
+    }
+  }
+}
+
+TEST_CASE("reductions over any dimensions are replayed", "[oracle][replay]") {
+  OracleOptions options{.rtol = 1e-5, .atol = 1e-5};
+  options.rounds = 3;
+  for (const std::string expression : kReplayed) {
+    DYNAMIC_SECTION(expression) {
+      at::manual_seed(5);
+      check_script("def forward(self, x):\n    return " + expression + "\n", layouts(), options);
     }
   }
 }

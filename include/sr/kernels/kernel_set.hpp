@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <sr/kernels/chains.hpp>
+#include <sr/kernels/columns.hpp>
+#include <sr/kernels/conversions.hpp>
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/kernels.hpp>
@@ -14,6 +17,7 @@
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/reductions.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/kernels/wide.hpp>
 
 namespace sr::kernels {
 
@@ -26,15 +30,17 @@ consteval LaneLoops make_linked_loops() {
   return loops;
 }
 
-template <class... Lanes>
-consteval Kernels make_kernels(lanes::List<Lanes...>) {
+template <class... Lanes, class... OfDoubles, class... OfIntegers>
+consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>, lanes::List<OfIntegers...>) {
   return {{.name = kIsaName,
            .width = kWidth,
            .tile = kTileRows,
-           .sum_rows = sum_rows,
-           .max_rows = max_rows,
+           .reduce = kReductions,
+           .extreme = extreme,
            .softmax_rows = softmax_rows,
            .log_softmax_rows = log_softmax_rows,
+           .softmax_columns = softmax_columns,
+           .log_softmax_columns = log_softmax_columns,
            .layer_norm_rows = layer_norm_rows,
            .packed_floats = packed_floats,
            .pack = pack,
@@ -50,11 +56,14 @@ consteval Kernels make_kernels(lanes::List<Lanes...>) {
            .link = link,
            .link_to = link_to,
            .run_chain = run_chain,
-           .copy = copy},
-          {make_linked_loops<Lanes>()...}};
+           .copy = copy,
+           .convert = kConversions},
+          {make_linked_loops<Lanes>()...},
+          {make_wide_loops<OfDoubles, Wide<double>>()...},
+          {make_wide_loops<OfIntegers, Wide<std::int64_t>>()...}};
 }
 
-inline constexpr Kernels kOwnKernels = make_kernels(BuiltinLanes{});
+inline constexpr Kernels kOwnKernels = make_kernels(BuiltinLanes{}, lanes::OfDoubles{}, lanes::OfIntegers{});
 
 template <class Lane>
 inline constexpr LaneLoops kOwnLoops = make_loops<Lane>();

@@ -74,13 +74,16 @@ struct AddRelu : Binary {
   }
 };
 
+// Which of two zeros ATen takes depends on the position.
 struct Maximum : Binary {
+  static constexpr bool exact = false;
   template <class V>
   static V apply(V x, V y) {
     return maximum(x, y);
   }
 };
 struct Minimum : Binary {
+  static constexpr bool exact = false;
   template <class V>
   static V apply(V x, V y) {
     return minimum(x, y);
@@ -136,6 +139,127 @@ struct Hardswish : Unary {
   }
 };
 
+// Truth is 1 and falsehood 0; what is given as truth is anything but 0.
+struct Equal : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x == y, V(1), V(0));
+  }
+};
+struct NotEqual : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x != y, V(1), V(0));
+  }
+};
+struct Less : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x < y, V(1), V(0));
+  }
+};
+struct LessEqual : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x <= y, V(1), V(0));
+  }
+};
+struct Greater : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x > y, V(1), V(0));
+  }
+};
+struct GreaterEqual : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x >= y, V(1), V(0));
+  }
+};
+struct And : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select((x != V(0)) & (y != V(0)), V(1), V(0));
+  }
+};
+struct Or : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select((x != V(0)) | (y != V(0)), V(1), V(0));
+  }
+};
+struct Xor : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return select(x != V(0), select(y != V(0), V(0), V(1)), select(y != V(0), V(1), V(0)));
+  }
+};
+struct Not : Unary {
+  template <class V>
+  static V apply(V x) {
+    return select(x == V(0), V(1), V(0));
+  }
+};
+struct IsNan : Unary {
+  template <class V>
+  static V apply(V x) {
+    return select(is_nan(x), V(1), V(0));
+  }
+};
+struct Where : Ternary {
+  template <class V>
+  static V apply(V condition, V yes, V no) {
+    return select(condition != V(0), yes, no);
+  }
+};
+struct MaskedFill : Ternary {
+  template <class V>
+  static V apply(V x, V mask, V value) {
+    return select(mask != V(0), value, x);
+  }
+};
+// What ATen fuses here depends on the instruction set.
+struct AddProduct : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V z) {
+    return fma(y, z, x);
+  }
+};
+struct AddQuotient : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V z) {
+    return x + y / z;
+  }
+};
+// From the end that is nearer, so that a weight of 1 gives `end` itself.
+struct Lerp : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V begin, V end, V weight) {
+    const auto near_begin = abs(weight) < V(0.5f);
+    return fma(select(near_begin, weight, weight - V(1)), end - begin, select(near_begin, begin, end));
+  }
+};
+
+struct Same : Unary {
+  template <class V>
+  static V apply(V x) {
+    return x;
+  }
+};
+// To the nearest bfloat16, of two the even one.
+struct RoundToBfloat16 : Unary {
+  template <class V>
+  static V apply(V x) {
+    const auto all = bits(x);
+    using Whole = decltype(bits(x));
+    const auto rounded =
+        from_bits((all + Whole(0x7fff) + ((all >> 16) & Whole(1))) & Whole(static_cast<int>(0xffff0000)));
+    return select(is_nan(x), x, rounded);
+  }
+};
 struct Neg : Unary {
   template <class V>
   static V apply(V x) {
@@ -164,6 +288,12 @@ struct Cube : Unary {
   template <class V>
   static V apply(V x) {
     return x * x * x;
+  }
+};
+struct InverseSquare : Unary {
+  template <class V>
+  static V apply(V x) {
+    return V(1) / (x * x);
   }
 };
 struct Sqrt : InexactUnary {
@@ -319,9 +449,21 @@ struct List {
 
 // Those that are compiled once for every instruction set.
 using Builtin = List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, Maximum, Minimum,
-                     ClampMin, ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Neg, Abs,
-                     Sign, Square, Cube, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log,
+                     ClampMin, ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal,
+                     NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where,
+                     MaskedFill, AddProduct, AddQuotient, Lerp, Same, RoundToBfloat16, Neg, Abs, Sign, Square,
+                     Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log,
                      Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+
+// Those of them that are compiled for doubles, too, and for 64-bit integers.
+using OfDoubles =
+    List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax, Clamp,
+         Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less, LessEqual, Greater,
+         GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct, AddQuotient, Lerp, Same, Neg,
+         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc>;
+using OfIntegers = List<Add, Sub, ReverseSub, Mul, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax,
+                        Clamp, Relu, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor,
+                        Not, Where, MaskedFill, Same, Neg, Abs, Sign, Square, Cube>;
 
 }  // namespace sr::kernels::lanes
 

@@ -42,40 +42,36 @@ SR_KERNEL_INLINE void each_row(const Rows& rows, Body body) {
   }
 }
 
-[[gnu::flatten]] inline void sum_rows(const Rows& rows, float divisor) {
-  each_row(rows, [&](const float* in, float* out, std::size_t n) {
-    *out = sum_row(in, n, [](Vec x) { return x; }) / divisor;
-  });
-}
-
-// Four registers of partial maxima. `combine` may be one that NaN gets lost in.
-template <class Combine>
-SR_KERNEL_INLINE Vec row_max(const float* x, std::size_t n, Combine combine) {
+// The largest map(x), in a register. Four registers of partial maxima; `combine` may be one that NaN gets
+// lost in.
+template <class Map, class Combine>
+SR_KERNEL_INLINE Vec row_max(const float* x, std::size_t n, Map map, Combine combine) {
   Vec first(-kInfinity), second = first, third = first, fourth = first;
   std::size_t i = 0;
   for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
-    first = combine(first, Vec::load(x + i));
-    second = combine(second, Vec::load(x + i + kWidth));
-    third = combine(third, Vec::load(x + i + 2 * kWidth));
-    fourth = combine(fourth, Vec::load(x + i + 3 * kWidth));
+    first = combine(first, map(Vec::load(x + i)));
+    second = combine(second, map(Vec::load(x + i + kWidth)));
+    third = combine(third, map(Vec::load(x + i + 2 * kWidth)));
+    fourth = combine(fourth, map(Vec::load(x + i + 3 * kWidth)));
   }
-  over_row(n - i, [&](std::size_t at, auto part) {
-    first = combine(first, part.load(x + i + at, Vec(-kInfinity)));
-  });
+  for (; i + kWidth <= n; i += kWidth) first = combine(first, map(Vec::load(x + i)));
+  if (i < n)
+    second = combine(second, select(first_lanes(n - i), map(Vec::load(x + i, n - i)), Vec(-kInfinity)));
   return combine(combine(first, second), combine(third, fourth));
 }
 
-[[gnu::flatten]] inline void max_rows(const Rows& rows) {
-  each_row(rows, [](const float* in, float* out, std::size_t n) {
-    const Vec largest = row_max(in, n, [](Vec a, Vec b) { return maximum(a, b); });
-    const float nan = sum(select(is_nan(largest), largest, Vec(0.0f)));
-    *out = nan != nan ? nan : max(largest);
-  });
+// NaN if there is one.
+template <class Map>
+SR_KERNEL_INLINE float largest_of_row(const float* x, std::size_t n, Map map) {
+  const Vec largest = row_max(x, n, map, [](Vec a, Vec b) { return maximum(a, b); });
+  const float nan = sum(select(is_nan(largest), largest, Vec(0.0f)));
+  return nan != nan ? nan : max(largest);
 }
 
 // Where there is a NaN it is of no matter what comes out: all of the row will be NaN.
 SR_KERNEL_INLINE float row_max(const float* x, std::size_t n) {
-  return max(row_max(x, n, [](Vec a, Vec b) { return first_max(a, b); }));
+  return max(row_max(
+      x, n, [](Vec value) { return value; }, [](Vec a, Vec b) { return first_max(a, b); }));
 }
 
 template <class Part>

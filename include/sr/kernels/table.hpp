@@ -39,6 +39,34 @@ struct LaneLoops {
   const Links* links = nullptr;  // of the table's instruction set; null: it can not be linked
 };
 
+// A lane on elements of 8 bytes, doubles or integers; else as LaneLoop.
+using WideLoop = void (*)(std::size_t n, void* out, const void* const* in);
+
+struct WideLoops {
+  std::array<WideLoop, std::size_t{1} << kMaxOperands> by_scalars{};
+};
+
+// n elements of one type as those of another, converted as C++ does it; null: there is none. The arrays do
+// not overlap.
+using Convert = void (*)(std::size_t n, const void* in, void* out);
+enum class Element { float32, boolean, uint8, int8, int16, int32, int64, bfloat16, float64 };
+inline constexpr std::size_t kElements = 9;
+using Conversions = std::array<std::array<Convert, kElements>, kElements>;  // from, to
+
+// Results of `outer` groups of `count` rows of `inner` contiguous elements: one for each group and element,
+// over the rows. Strides are in elements. Where inner is 1, the elements of a group must be contiguous.
+struct Columns {
+  std::size_t outer = 1, count = 0, inner = 1;
+  std::ptrdiff_t in_outer = 0, in_row = 0;
+  std::ptrdiff_t out_outer = 0, out_row = 0;  // out_row: only where there is a result for each row
+  const float* in = nullptr;
+  float* out = nullptr;
+  float divisor = 1;  // of sums; then the square root, where it is asked for
+  bool root = false;
+};
+enum class Reduce { sum, max, min, squares, magnitudes };  // the last two: sums of x * x and of |x|
+inline constexpr std::size_t kReduces = 5;
+
 // A matrix of which each row is contiguous. Strides are in elements.
 struct Rows {
   std::size_t rows = 0, columns = 0;
@@ -139,12 +167,15 @@ struct Table {
   // on are the same to the last bit when they are computed by themselves.
   std::size_t tile = 0;
 
-  // out[r] = sum of row r; divided by `divisor` (1: sum, columns: mean). Cascade or multi-accumulator
-  // summation.
-  void (*sum_rows)(const Rows& rows, float divisor) = nullptr;
-  void (*max_rows)(const Rows& rows) = nullptr;  // NaN if there is one; columns > 0
+  // By Reduce. Sums are of blocks of rows or of registers, added up; extrema are NaN if there is one.
+  std::array<void (*)(const Columns& columns), kReduces> reduce{};
+  // The first of the largest (or smallest) elements, or the first NaN: its row and, unless null, itself to
+  // `out`. Both are laid out by out_outer. count > 0.
+  void (*extreme)(const Columns& columns, bool smallest, std::int64_t* index) = nullptr;
   void (*softmax_rows)(const Rows& rows) = nullptr;
   void (*log_softmax_rows)(const Rows& rows) = nullptr;
+  void (*softmax_columns)(const Columns& columns) = nullptr;
+  void (*log_softmax_columns)(const Columns& columns) = nullptr;
   // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.
   void (*layer_norm_rows)(const Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
 
@@ -173,6 +204,7 @@ struct Table {
   void (*run_chain)(const ChainLink* first, std::size_t n) = nullptr;
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
+  Conversions convert{};
 };
 
 }  // namespace sr::kernels

@@ -30,7 +30,8 @@ using Uint32s [[gnu::vector_size(kWidth * 4)]] = std::uint32_t;
 
 // GCC fuses a * b + c by default. A product that has passed through here stays one, whatever the user's
 // flags.
-SR_KERNEL_INLINE Floats unfused(Floats product) {
+template <class Lanes>
+SR_KERNEL_INLINE Lanes unfused(Lanes product) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(SR_KERNEL_AVX512)
   asm("" : "+v"(product));
 #elif defined(__GNUC__) && !defined(__clang__) && defined(__FMA__)
@@ -65,6 +66,7 @@ struct Ints {
 };
 
 struct Vec {
+  using Element = float;
   static constexpr std::size_t width = kWidth;
 
   Floats lanes;

@@ -18,7 +18,7 @@ namespace sr::plan {
 // Elements of a tile at most: a few tiles must stay in 32 KiB.
 inline constexpr std::size_t kTile = 1024;
 
-// How an operand that is not in iteration order moves between memory and scratch.
+// How an operand that is not in iteration order moves between memory and scratch, in its own type.
 struct TileCopy {
   kernels::StridedCopy box;                   // of one whole tile
   c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
@@ -29,7 +29,7 @@ struct FusedStep final : Payload {
   std::vector<TileOp> ops;
   std::vector<Segment> segments;  // of them; point into `ops`
   std::vector<TileCopy> copies;
-  std::vector<float> numbers;  // literal operands point in here
+  std::vector<double> numbers;  // literal operands point in here: each is of the type computed with
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
   std::size_t chain_block = 1;  // elements, as kernels::Table::block
@@ -55,7 +55,8 @@ struct FusedStep final : Payload {
     chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
   }
 
-  std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, bool scatters) {
+  // Elements are `width` bytes.
+  std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width, bool scatters) {
     TileCopy& made = copies.emplace_back();
     made.strides = strides;
     made.scatters = scatters;
@@ -68,7 +69,7 @@ struct FusedStep final : Payload {
       (scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
       (scatters ? made.box.out_strides : made.box.in_strides)[at] = strides[d];
     }
-    made.box.width = sizeof(float);
+    made.box.width = width;
     return static_cast<std::int32_t>(copies.size() - 1);
   }
 
@@ -102,6 +103,14 @@ struct FusedStep final : Payload {
   void run_tile(std::byte* const* bases, std::size_t first, std::size_t n, const Index& index) const {
     for (const Segment& segment : segments) {
       const TileOp& op = ops[segment.begin];
+      if (op.convert != nullptr) {
+        op.convert(n, op.in[0].at(bases, first), op.out.at(bases, first));
+        continue;
+      }
+      if (op.wide != nullptr) {
+        run_wide(op, bases, first, n);
+        continue;
+      }
       if (op.loop == nullptr) {
         run_copy(op, bases, first, n, index);
         continue;
@@ -129,6 +138,12 @@ struct FusedStep final : Payload {
     op.loop(n - from, op.out.in(bases, first) + from, in);
   }
 
+  static void run_wide(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n) {
+    const void* in[kernels::kMaxOperands];
+    for (std::uint32_t i = 0; i < op.operands; ++i) in[i] = op.in[i].at(bases, first);
+    op.wide(n, op.out.at(bases, first), in);
+  }
+
   void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
     for (const LinkAddress& address : segment.addresses) *address.to = address.operand.in(bases, first);
     run_links(segment.chain.data(), n);
@@ -137,11 +152,11 @@ struct FusedStep final : Payload {
   void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,
                 const Index& index) const {
     const TileCopy& shape = copies[static_cast<std::size_t>(op.copy)];
-    float* in = op.in[0].in(bases, first);
-    float* out = op.out.in(bases, first);
+    std::byte* in = op.in[0].at(bases, first);
+    std::byte* out = op.out.at(bases, first);
     std::int64_t offset = 0;
     for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
-    (shape.scatters ? out : in) += offset;
+    (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(shape.box.width);
     const auto indices = static_cast<std::int64_t>(n / inner);
     if (indices == chunk) return copy(shape.box, in, out);
     kernels::StridedCopy last = shape.box;

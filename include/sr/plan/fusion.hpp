@@ -1,8 +1,10 @@
-// Makes one step of each group of pointwise operations: what lies in iteration order is read and written
-// where it is, what does not goes through scratch, and values nobody else reads never leave it.
+// Makes one step of each group of pointwise operations: what is of the type computed with and lies in
+// iteration order is read and written where it is, the rest goes through scratch, and values nobody else
+// reads never leave it.
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -23,7 +25,7 @@ class Fusion {
   Fusion(Lowering& lowering, const std::vector<bool>& is_kept) : lowering_(lowering), is_kept_(is_kept) {}
 
   // What all groups need at once, known when the last one is finished.
-  std::size_t scratch_floats() const { return most_slots_ * kTile; }
+  std::size_t scratch_floats() const { return most_bytes_ / sizeof(float); }
 
   void finish(const Group& group) {
     group_ = &group;
@@ -33,6 +35,7 @@ class Fusion {
     slot_of_.clear();
     free_slots_.clear();
     slots_ = 0;
+    slot_bytes_ = kTile * widest_element();
     std::size_t numbers = 0;
     for (const PointwiseOp& op : group.ops) {
       numbers += static_cast<std::size_t>(
@@ -41,7 +44,7 @@ class Fusion {
     step_->numbers.reserve(numbers);  // operands point into it
     for (const PointwiseOp& op : group.ops) add(op);
     step_->link();
-    most_slots_ = std::max(most_slots_, slots_);
+    most_bytes_ = std::max(most_bytes_, slots_ * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
     draft.step.run = &FusedStep::run;
     draft.step.payload = step_.get();
@@ -97,8 +100,8 @@ class Fusion {
 
   // Small constants that repeat are written out once, while the plan is made.
   bool is_spread(const Operand& operand) const {
-    return lowering_.is_constant(operand) && operand.count() != 1 && step_->count <= kExpandAtMost &&
-           operand.sizes != group_->sizes;
+    return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
+           step_->count <= kExpandAtMost && operand.sizes != group_->sizes;
   }
 
   Dims iteration_strides(const Operand& operand) const {
@@ -134,9 +137,24 @@ class Fusion {
   }
 
   // What one pass over the iteration space reads or makes.
-  using Key = std::tuple<StorageId, std::int64_t, Dims>;
+  using Key = std::tuple<StorageId, c10::ScalarType, std::int64_t, Dims>;
   Key key(const Operand& operand) const {
-    return {operand.storage, operand.offset, iteration_strides(operand)};
+    return {operand.storage, operand.dtype, operand.offset, iteration_strides(operand)};
+  }
+
+  // Of the type that the group computes in.
+  bool is_native(const Operand& operand) const { return operand.dtype == group_->type; }
+
+  // Bytes of an element in scratch, which also holds what is on its way from or to memory.
+  std::size_t widest_element() const {
+    std::size_t widest = c10::elementSize(group_->type);
+    for (const PointwiseOp& op : group_->ops) {
+      widest = std::max(widest, c10::elementSize(op.out.dtype));
+      for (const PointwiseInput& input : op.inputs) {
+        if (input.operand) widest = std::max(widest, c10::elementSize(input.operand->dtype));
+      }
+    }
+    return widest;
   }
 
   std::uint32_t take_slot() {
@@ -147,12 +165,13 @@ class Fusion {
   }
 
   TileOperand in_slot(std::uint32_t slot) const {
-    return {{lowering_.scratch(), static_cast<std::int64_t>(slot * kTile * sizeof(float))}, 0};
+    return {{lowering_.scratch(), static_cast<std::int64_t>(slot * slot_bytes_)}, 0};
   }
 
   // --- operations ---
 
   void add(const PointwiseOp& op) {
+    if (add_as_conversion(op)) return;
     TileOp tile;
     tile.operands = static_cast<std::uint32_t>(op.inputs.size());
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -160,13 +179,16 @@ class Fusion {
       tile.in[i] = read(op.inputs[i], is_scalar);
       tile.scalars |= static_cast<std::uint32_t>(is_scalar) << i;
     }
-    tile.loop = op.lane->by_scalars[tile.scalars];
-    tile.links = op.lane->links;
+    if (op.compute.lane != nullptr) {
+      tile.loop = op.compute.lane->by_scalars[tile.scalars];
+      tile.links = op.compute.lane->links;
+    } else {
+      tile.wide = op.compute.wide->by_scalars[tile.scalars];
+    }
     for (const PointwiseInput& input : op.inputs) release(input);
-    const Dims strides = iteration_strides(op.out);
     const bool kept = is_kept_[op.out.storage];
-    if (kept && in_order(strides)) {
-      tile.out = {lowering_.address(op.out), sizeof(float)};
+    if (kept && is_native(op.out) && in_order(iteration_strides(op.out))) {
+      tile.out = in_memory(op.out);
       step_->ops.push_back(tile);
       return;
     }
@@ -174,25 +196,96 @@ class Fusion {
     tile.out = in_slot(slot);
     step_->ops.push_back(tile);
     const Key result = key(op.out);
-    if (kept) {
-      TileOp scatter;
-      scatter.operands = 1;
-      scatter.in[0] = tile.out;
-      scatter.out = {lowering_.address(op.out), 0};
-      scatter.copy = step_->add_copy(strides, /*scatters=*/true);
-      step_->ops.push_back(scatter);
-    }
-    if (reads_left_[result] == 0) {
-      free_slots_.push_back(slot);
-    } else {
+    const bool is_read = reads_left_[result] != 0;
+    if (is_read && op.out.dtype == c10::kBFloat16) round(tile.out);
+    if (kept) keep(op.out, tile.out);
+    if (is_read) {
       slot_of_[result] = slot;
+    } else {
+      free_slots_.push_back(slot);
     }
+  }
+
+  // From one array in memory to another, without a tile between them.
+  bool add_as_conversion(const PointwiseOp& op) {
+    using kernels::lanes::Same;
+    const bool is_same = op.compute.lane != nullptr
+                             ? op.compute.lane == &kernels::loops<Same>()
+                             : op.compute.wide == kernels::loops_of_doubles<Same>() ||
+                                   op.compute.wide == kernels::loops_of_integers<Same>();
+    if (!is_same || !op.inputs[0].operand) return false;
+    const Operand& in = *op.inputs[0].operand;
+    const bool is_direct = is_native(in) != is_native(op.out) && !slot_of_.contains(key(in)) &&
+                           is_kept_[op.out.storage] && reads_left_[key(op.out)] == 0 && !is_spread(in) &&
+                           in_order(iteration_strides(in)) && in_order(iteration_strides(op.out));
+    if (!is_direct) return false;
+    push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
+    release(op.inputs[0]);
+    return true;
+  }
+
+  TileOperand in_memory(const Operand& operand) const {
+    return {lowering_.address(operand), static_cast<std::int64_t>(c10::elementSize(operand.dtype))};
+  }
+
+  void push_conversion(c10::ScalarType from, c10::ScalarType to, const TileOperand& in,
+                       const TileOperand& out) {
+    TileOp tile;
+    tile.operands = 1;
+    tile.convert = kernels::kernels().table.convert[static_cast<std::size_t>(*element_of(from))]
+                                                   [static_cast<std::size_t>(*element_of(to))];
+    tile.in[0] = in;
+    tile.out = out;
+    step_->ops.push_back(tile);
+  }
+
+  void push_copy(const Operand& operand, const TileOperand& in, const TileOperand& out, bool scatters) {
+    TileOp tile;
+    tile.operands = 1;
+    tile.in[0] = in;
+    tile.out = out;
+    tile.copy = step_->add_copy(iteration_strides(operand), c10::elementSize(operand.dtype), scatters);
+    step_->ops.push_back(tile);
+  }
+
+  // What is read again is what a reader of the memory would see.
+  void round(const TileOperand& values) {
+    const kernels::LaneLoops& lane = kernels::loops<kernels::lanes::RoundToBfloat16>();
+    TileOp tile;
+    tile.operands = 1;
+    tile.loop = lane.by_scalars[0];
+    tile.links = lane.links;
+    tile.in[0] = tile.out = values;
+    step_->ops.push_back(tile);
+  }
+
+  // From scratch to the operand's memory.
+  void keep(const Operand& out, TileOperand from) {
+    const bool is_direct = in_order(iteration_strides(out));
+    if (is_native(out)) return push_copy(out, from, {lowering_.address(out), 0}, /*scatters=*/true);
+    if (is_direct) return push_conversion(group_->type, out.dtype, from, in_memory(out));
+    const std::uint32_t converted = take_slot();
+    push_conversion(group_->type, out.dtype, from, in_slot(converted));
+    push_copy(out, in_slot(converted), {lowering_.address(out), 0}, /*scatters=*/true);
+    free_slots_.push_back(converted);
+  }
+
+  // The number's bytes as the lanes read them, at the beginning of a double.
+  double as_computed(double number) const {
+    if (group_->type == c10::kFloat) return leading_bytes(static_cast<float>(number));
+    return group_->type == c10::kDouble ? number : leading_bytes(static_cast<std::int64_t>(number));
+  }
+  template <class T>
+  static double leading_bytes(T value) {
+    double result = 0;
+    std::memcpy(&result, &value, sizeof(value));
+    return result;
   }
 
   TileOperand read(const PointwiseInput& input, bool& is_scalar) {
     if (!input.operand) {
       is_scalar = true;
-      step_->numbers.push_back(input.number);
+      step_->numbers.push_back(as_computed(input.number));
       return {{lowering_.absolute(),
                static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&step_->numbers.back()))},
               0};
@@ -201,21 +294,27 @@ class Fusion {
     const Key wanted = key(operand);
     const auto slot = slot_of_.find(wanted);
     if (slot != slot_of_.end()) return in_slot(slot->second);
-    if (is_spread(operand)) return {lowering_.address(spread(operand)), sizeof(float)};
+    if (is_spread(operand)) return in_memory(spread(operand));
     const Dims strides = iteration_strides(operand);
-    if (step_->count > 1 && std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; })) {
+    const bool repeats = std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
+    if (step_->count > 1 && is_native(operand) && repeats) {
       is_scalar = true;
       return {lowering_.address(operand), 0};
     }
-    if (in_order(strides)) return {lowering_.address(operand), sizeof(float)};
+    const bool is_direct = in_order(strides);
+    if (is_direct && is_native(operand)) return in_memory(operand);
     const std::uint32_t loaded = take_slot();
-    TileOp gather;
-    gather.operands = 1;
-    gather.in[0] = {lowering_.address(operand), 0};
-    gather.out = in_slot(loaded);
-    gather.copy = step_->add_copy(strides, /*scatters=*/false);
-    step_->ops.push_back(gather);
     slot_of_[wanted] = loaded;
+    if (is_direct) {
+      push_conversion(operand.dtype, group_->type, in_memory(operand), in_slot(loaded));
+      return in_slot(loaded);
+    }
+    const std::uint32_t gathered = is_native(operand) ? loaded : take_slot();
+    push_copy(operand, {lowering_.address(operand), 0}, in_slot(gathered), /*scatters=*/false);
+    if (!is_native(operand)) {
+      push_conversion(operand.dtype, group_->type, in_slot(gathered), in_slot(loaded));
+      free_slots_.push_back(gathered);
+    }
     return in_slot(loaded);
   }
 
@@ -232,9 +331,9 @@ class Fusion {
   // The constant as the iteration goes over it.
   Operand spread(const Operand& operand) {
     const Dims strides = broadcast_strides(operand, group_->sizes);
-    at::Tensor all = at::empty({static_cast<std::int64_t>(step_->count)}, at::kFloat);
+    at::Tensor all = at::empty({static_cast<std::int64_t>(step_->count)}, operand.dtype);
     kernels::StridedCopy shape;
-    shape.width = sizeof(float);
+    shape.width = c10::elementSize(operand.dtype);
     auto left = static_cast<std::int64_t>(step_->count);
     for (const std::size_t d : order_) {
       left /= group_->sizes[d];
@@ -242,13 +341,13 @@ class Fusion {
       shape.in_strides[shape.rank] = strides[d];
       shape.out_strides[shape.rank++] = left;
     }
-    step_->copy(shape, lowering_.constant_data(operand), all.mutable_data_ptr<float>());
+    step_->copy(shape, lowering_.constant_bytes(operand), all.mutable_data_ptr());
     return lowering_.literal({static_cast<std::int64_t>(step_->count)}, std::move(all));
   }
 
   Lowering& lowering_;
   const std::vector<bool>& is_kept_;
-  std::size_t most_slots_ = 0;
+  std::size_t most_bytes_ = 0;
 
   const Group* group_ = nullptr;
   std::unique_ptr<FusedStep> step_;
@@ -256,7 +355,7 @@ class Fusion {
   std::vector<std::vector<std::size_t>> merged_;  // dimensions of the iteration space
   std::map<Key, std::uint32_t> reads_left_, slot_of_;
   std::vector<std::uint32_t> free_slots_;
-  std::size_t slots_ = 0;
+  std::size_t slots_ = 0, slot_bytes_ = 0;
 };
 
 }  // namespace sr::plan

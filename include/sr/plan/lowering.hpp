@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/options.hpp>
@@ -28,26 +29,38 @@ struct Draft {
   std::uint32_t group = kNone;  // of pointwise operations; its step is made when all are known
 };
 
-// One pointwise operation: `lane` on operands that broadcast to the result, or numbers.
 struct PointwiseInput {
   std::optional<Operand> operand;
-  float number = 0;  // without an operand
+  double number = 0;  // without an operand
 
-  PointwiseInput(Operand tensor) : operand(std::move(tensor)) {}       // NOLINT(google-explicit-constructor)
-  PointwiseInput(double value) : number(static_cast<float>(value)) {}  // NOLINT(google-explicit-constructor)
+  PointwiseInput(Operand tensor) : operand(std::move(tensor)) {}  // NOLINT(google-explicit-constructor)
+  PointwiseInput(double value) : number(value) {}                 // NOLINT(google-explicit-constructor)
 };
 
+// A lane and the type that it computes in: floats, doubles or 64-bit integers.
+struct Compute {
+  const kernels::LaneLoops* lane = nullptr;  // on floats
+  const kernels::WideLoops* wide = nullptr;  // on the others
+  c10::ScalarType type = c10::kFloat;
+
+  Compute(const kernels::LaneLoops& on_floats) : lane(&on_floats) {}  // NOLINT(google-explicit-constructor)
+  Compute(const kernels::WideLoops& loops, c10::ScalarType dtype) : wide(&loops), type(dtype) {}
+};
+
+// One pointwise operation on operands that broadcast to the result, or numbers. What is of another type than
+// it computes in is converted.
 struct PointwiseOp {
-  const kernels::LaneLoops* lane = nullptr;
+  Compute compute;
   c10::SmallVector<PointwiseInput, 3> inputs;
   Operand out;
   std::uint32_t node = 0;
 };
 
-// Operations that share one iteration space and become one step.
+// Operations that share one iteration space and one type, and become one step.
 struct Group {
   std::size_t position = 0;  // of its draft
   Dims sizes;
+  c10::ScalarType type = c10::kFloat;
   std::vector<PointwiseOp> ops;
 };
 
@@ -96,6 +109,9 @@ class Lowering {
   const float* constant_data(const Operand& operand) const {
     return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
   }
+  const void* constant_bytes(const Operand& operand) const {
+    return static_cast<const std::byte*>(constant_base(operand.storage)) + operand.byte_offset();
+  }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
   // Whether the tensor's bytes are a part of a tensor that is joined later.
@@ -141,15 +157,18 @@ class Lowering {
     drafts_.push_back({{&P::run, payload, node_}, std::move(reads), std::move(writes), kNone});
   }
 
-  // Joins the last group it fits into, or opens one.
-  void pointwise(const kernels::LaneLoops& lane, c10::SmallVector<PointwiseInput, 3> inputs, Operand out) {
-    PointwiseOp op{&lane, std::move(inputs), std::move(out), node_};
+  // Joins the last group it fits into, or opens one. Operands are of types that element_of knows.
+  void pointwise(const Compute& compute, c10::SmallVector<PointwiseInput, 3> inputs, Operand out) {
+    for (PointwiseInput& input : inputs) {
+      if (input.operand) input.operand = constant_as(compute.type, *input.operand);
+    }
+    PointwiseOp op{compute, std::move(inputs), std::move(out), node_};
     for (std::size_t g = groups_.size(); g-- > 0 && g + kGroupsLookedAt >= groups_.size();) {
       if (may_join(op, groups_[g], static_cast<std::uint32_t>(g)))
         return join(static_cast<std::uint32_t>(g), std::move(op));
     }
     const auto g = static_cast<std::uint32_t>(groups_.size());
-    groups_.push_back({drafts_.size(), op.out.sizes, {}});
+    groups_.push_back({drafts_.size(), op.out.sizes, compute.type, {}});
     drafts_.push_back({{nullptr, nullptr, node_}, {}, {}, g});
     join(g, std::move(op));
   }
@@ -213,10 +232,20 @@ class Lowering {
 
  private:
   static constexpr std::size_t kGroupsLookedAt = 4;
+  static constexpr std::size_t kConvertAtMost = std::size_t{1} << 14;  // elements of a constant
   static constexpr std::size_t kMostOps = 64;
 
+  // A small constant of another type is converted while the plan is made.
+  Operand constant_as(c10::ScalarType type, const Operand& operand) {
+    if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
+    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
+                                           operand.strides, operand.dtype);
+    return literal(operand.sizes, given.to(type).contiguous());
+  }
+
   bool may_join(const PointwiseOp& op, const Group& group, std::uint32_t g) const {
-    if (group.sizes != op.out.sizes || group.ops.size() >= kMostOps) return false;
+    if (group.sizes != op.out.sizes || group.type != op.compute.type || group.ops.size() >= kMostOps)
+      return false;
     for (const PointwiseInput& input : op.inputs) {
       if (!input.operand) continue;
       const std::uint32_t made = made_at_[input.operand->storage];

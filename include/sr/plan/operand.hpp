@@ -2,15 +2,43 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/ArrayRef.h>
 #include <c10/util/SmallVector.h>
 
+#include <sr/kernels/table.hpp>
 #include <sr/plan/trace.hpp>
 
 namespace sr::plan {
+
+// How the kernels call a type that they convert; none: they do not.
+inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kFloat:
+      return kernels::Element::float32;
+    case c10::kBool:
+      return kernels::Element::boolean;
+    case c10::kByte:
+      return kernels::Element::uint8;
+    case c10::kChar:
+      return kernels::Element::int8;
+    case c10::kShort:
+      return kernels::Element::int16;
+    case c10::kInt:
+      return kernels::Element::int32;
+    case c10::kLong:
+      return kernels::Element::int64;
+    case c10::kBFloat16:
+      return kernels::Element::bfloat16;
+    case c10::kDouble:
+      return kernels::Element::float64;
+    default:
+      return std::nullopt;
+  }
+}
 
 using Dims = c10::SmallVector<std::int64_t, 4>;
 

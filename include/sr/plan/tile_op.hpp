@@ -12,11 +12,13 @@ namespace sr::plan {
 
 struct TileOperand {
   Address address;
-  std::int64_t advance =
-      0;  // bytes an element: 4 when it lies along the iteration, 0 for scratch and scalars
+  std::int64_t advance = 0;  // bytes an element when it lies along the iteration; 0 for scratch and scalars
 
+  std::byte* at(std::byte* const* bases, std::size_t first) const {
+    return address.in(bases) + static_cast<std::int64_t>(first) * advance;
+  }
   float* in(std::byte* const* bases, std::size_t first) const {
-    return reinterpret_cast<float*>(address.in(bases) + static_cast<std::int64_t>(first) * advance);
+    return reinterpret_cast<float*>(at(bases, first));
   }
   friend bool operator==(const TileOperand& a, const TileOperand& b) {
     return a.address.base == b.address.base && a.address.offset == b.address.offset && a.advance == b.advance;
@@ -24,7 +26,9 @@ struct TileOperand {
 };
 
 struct TileOp {
-  kernels::LaneLoop loop = nullptr;         // null: a copy
+  kernels::LaneLoop loop = nullptr;  // on floats; at most one of three is not null, else it is a copy
+  kernels::WideLoop wide = nullptr;  // on doubles or integers
+  kernels::Convert convert = nullptr;
   const kernels::Links* links = nullptr;    // of the lane; null: it can not be part of a chain
   std::uint32_t operands = 0, scalars = 0;  // scalars: bit i = operand i is one float
   std::int32_t copy = -1;                   // its index

@@ -3,6 +3,7 @@
 
 #include <sr/plan/lower/attention.hpp>
 #include <sr/plan/lower/batch_norm.hpp>
+#include <sr/plan/lower/conditions.hpp>
 #include <sr/plan/lower/convolution.hpp>
 #include <sr/plan/lower/copies.hpp>
 #include <sr/plan/lower/epilogues.hpp>
@@ -11,6 +12,7 @@
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lower/pooling.hpp>
 #include <sr/plan/lower/products.hpp>
+#include <sr/plan/lower/reductions.hpp>
 #include <sr/plan/lower/rows.hpp>
 #include <sr/plan/lower_table.hpp>
 
@@ -20,7 +22,9 @@ inline const bool builtin_lowerings_known = [] {
   LowerTables& tables = lower_tables();
   lower::add_pointwise(tables.kernels);
   lower::add_copies(tables.kernels);
+  lower::add_conditions(tables.kernels);
   lower::add_products(tables.kernels);
+  lower::add_reductions(tables.kernels);
   lower::add_rows(tables.kernels);
   lower::add_convolutions(tables.kernels);
   lower::add_pooling(tables.kernels);

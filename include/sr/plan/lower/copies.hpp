@@ -120,7 +120,6 @@ inline void add_copies(LowerTable& table) {
                 {"aten::contiguous", &copy},
                 {"aten::reshape", &copy},
                 {"aten::flatten.using_ints", &copy},
-                {"aten::to.dtype", &copy},
                 {"aten::cat", &join<false>},
                 {"aten::stack", &join<true>},
                 {"prim::VarConcat", &join<false>},

@@ -1,8 +1,11 @@
-// Pointwise operations on fp32 tensors and numbers: lanes of a fused step.
+// Arithmetic and functions of elements: lanes of a fused step, on floats, and where they are a few
+// instructions on doubles and 64-bit integers.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -18,38 +21,92 @@ namespace lower {
 namespace lanes = kernels::lanes;
 using Inputs = c10::SmallVector<PointwiseInput, 3>;
 
-// A number argument as the kernels of ATen take it.
-inline std::optional<float> number(const c10::IValue& value) {
-  if (value.isDouble()) return static_cast<float>(value.toDouble());
-  if (value.isInt()) return static_cast<float>(value.toInt());
-  if (value.isBool()) return value.toBool() ? 1.0F : 0.0F;
+inline std::optional<double> number(const c10::IValue& value) {
+  if (value.isDouble()) return value.toDouble();
+  if (value.isInt()) return static_cast<double>(value.toInt());
+  if (value.isBool()) return value.toBool() ? 1.0 : 0.0;
   return std::nullopt;
 }
 
 inline bool is_one(const c10::IValue& value) {
-  return number(value) == 1.0F;
+  return number(value) == 1.0;
 }
 
-inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, Inputs& inputs) {
+// The type of ours that a result of this type is computed in; LibTorch computes bfloat16 in floats, too.
+inline std::optional<c10::ScalarType> computed_type(c10::ScalarType result) {
+  if (result == c10::kFloat || result == c10::kBFloat16) return c10::kFloat;
+  if (result == c10::kDouble || result == c10::kLong) return result;
+  return std::nullopt;
+}
+
+template <class Lane>
+std::optional<Compute> compute_of(c10::ScalarType type) {
+  if (type == c10::kFloat) return kernels::loops<Lane>();
+  const kernels::WideLoops* const wide =
+      type == c10::kDouble ? kernels::loops_of_doubles<Lane>() : kernels::loops_of_integers<Lane>();
+  if (wide == nullptr) return std::nullopt;
+  return Compute(*wide, type);
+}
+
+// Whether LibTorch converts the operand to `type` before it computes with it.
+inline bool is_readable(const Operand& operand, c10::ScalarType type) {
+  if (type == c10::kLong) return c10::isIntegralType(operand.dtype, /*includeBool=*/true);
+  return element_of(operand.dtype).has_value();
+}
+
+// Argument `i`, a tensor or a number, for a computation in `type`.
+inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, c10::ScalarType type,
+                      Inputs& inputs) {
+  constexpr double kExactIntegers = 0x1p53;  // numbers are kept as doubles
   if (node.inputs[i].isTensor()) {
     const auto operand = lowering.input(node, i);
-    if (!operand || !operand->is_float()) return false;
+    if (!operand || !is_readable(*operand, type)) return false;
     inputs.emplace_back(*operand);
     return true;
   }
   const auto value = number(node.inputs[i]);
   if (!value) return false;
-  inputs.emplace_back(static_cast<double>(*value));
+  if (type == c10::kLong && (node.inputs[i].isDouble() || std::fabs(*value) > kExactIntegers)) return false;
+  inputs.emplace_back(*value);
+  return true;
+}
+
+// For a result of the type that it has.
+inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, Inputs& inputs) {
+  const c10::ScalarType result = lowering.output(node).dtype;
+  const auto type = computed_type(result);
+  if (!type || !add_input(lowering, node, i, *type, inputs)) return false;
+  return result != c10::kBFloat16 || !inputs.back().operand || inputs.back().operand->dtype == result;
+}
+
+template <class Lane, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<Lane, Others> || ...);
+
+// LibTorch's kernels for bfloat16 round but the result. Most of them make a bfloat16 of a number first.
+template <class Lane>
+bool is_exact_in_bfloat16(const Inputs& inputs) {
+  using namespace lanes;  // NOLINT(google-build-using-namespace)
+  if (kIsOneOf<Lane, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct, AddQuotient>)
+    return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].operand && !(i == 1 && kIsOneOf<Lane, Mul, Div>)) return false;
+  }
   return true;
 }
 
 template <class Lane>
-bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
-  const Operand out = lowering.output(node);
-  if (!out.is_float() || (lowering.exact() && !Lane::exact) || out.rank() > kernels::StridedCopy::kMaxRank)
-    return false;
-  if (out.count() != 0) lowering.pointwise(kernels::loops<Lane>(), inputs, out);
+bool emit_to(Lowering& lowering, const Inputs& inputs, const Operand& out) {
+  const auto type = computed_type(out.dtype);
+  const auto compute = type ? compute_of<Lane>(*type) : std::nullopt;
+  if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+  if (out.dtype == c10::kBFloat16 && !is_exact_in_bfloat16<Lane>(inputs)) return false;
+  if (lowering.exact() && !Lane::exact && *type != c10::kLong) return false;
+  if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
   return true;
+}
+template <class Lane>
+bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
+  return emit_to<Lane>(lowering, inputs, lowering.output(node));
 }
 
 // The first arguments of the node are the operands of the lane.
@@ -80,11 +137,53 @@ inline bool clamp(Lowering& lowering, const TracedNode& node) {
   if (!add_input(lowering, node, 0, inputs)) return false;
   const bool has_min = !node.inputs[1].isNone();
   const bool has_max = !node.inputs[2].isNone();
+  // Of two zeros LibTorch takes the one or the other by where they are.
+  if (lowering.exact() && (node.inputs[1].isTensor() || node.inputs[2].isTensor())) return false;
   if (has_min && !add_input(lowering, node, 1, inputs)) return false;
   if (has_max && !add_input(lowering, node, 2, inputs)) return false;
   if (has_min && has_max) return emit<lanes::Clamp>(lowering, node, inputs);
   if (has_min) return emit<lanes::ClampMin>(lowering, node, inputs);
   return has_max && emit<lanes::ClampMax>(lowering, node, inputs);
+}
+
+inline bool relu6(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  if (!add_input(lowering, node, 0, inputs)) return false;
+  inputs.emplace_back(0.0);
+  inputs.emplace_back(6.0);
+  return emit<lanes::Clamp>(lowering, node, inputs);
+}
+
+// The weight is one number, or one for every index of the second dimension.
+inline bool prelu(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  if (!add_input(lowering, node, 0, inputs) || !add_input(lowering, node, 1, inputs)) return false;
+  Operand& weight = *inputs[1].operand;
+  const std::size_t rank = inputs[0].operand->rank();
+  if (weight.rank() == 1 && weight.count() != 1 && rank > 2) {
+    weight.sizes.resize(rank - 1, 1);
+    weight.strides.resize(rank - 1, 1);
+  }
+  return emit<lanes::LeakyRelu>(lowering, node, inputs);
+}
+
+// (x, y, z, value): value * y comes first.
+template <class Lane>
+bool add_scaled_pair(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!add_input(lowering, node, i, inputs)) return false;
+  }
+  const Operand out = lowering.output(node);
+  const bool is_floating = out.is_float() || out.dtype == c10::kDouble;
+  if (!is_floating || lowering.exact() || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+  if (out.count() != 0 && !is_one(node.inputs[3])) {
+    const auto value = number(node.inputs[3]);
+    const Operand scaled = lowering.temporary(out.sizes, out.dtype);
+    if (!value || !emit_to<lanes::Mul>(lowering, {inputs[1], *value}, scaled)) return false;
+    inputs[1] = scaled;
+  }
+  return emit<Lane>(lowering, node, inputs);
 }
 
 inline bool gelu(Lowering& lowering, const TracedNode& node) {
@@ -101,8 +200,11 @@ inline bool power(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   if (!exponent || !add_input(lowering, node, 0, inputs)) return false;
   if (*exponent == 2) return emit<lanes::Square>(lowering, node, inputs);
-  if (*exponent == 0.5F) return emit<lanes::Sqrt>(lowering, node, inputs);
+  if (*exponent == 3) return emit<lanes::Cube>(lowering, node, inputs);
+  if (*exponent == 0.5) return emit<lanes::Sqrt>(lowering, node, inputs);
+  if (*exponent == -0.5) return emit<lanes::Rsqrt>(lowering, node, inputs);
   if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, inputs);
+  if (*exponent == -2) return emit<lanes::InverseSquare>(lowering, node, inputs);
   return false;
 }
 
@@ -124,6 +226,16 @@ inline void add_pointwise(LowerTable& table) {
       {"aten::min.other", &plain<lanes::Minimum>},
       {"aten::leaky_relu", &plain<lanes::LeakyRelu>},
       {"aten::clamp", &clamp},
+      {"aten::clamp.Tensor", &clamp},
+      {"aten::clamp_min.Tensor", &plain<lanes::Maximum>},
+      {"aten::clamp_max.Tensor", &plain<lanes::Minimum>},
+      {"aten::relu6", &relu6},
+      {"aten::prelu", &prelu},
+      {"aten::softplus", &plain<lanes::Softplus>},
+      {"aten::lerp.Scalar", &plain<lanes::Lerp>},
+      {"aten::lerp.Tensor", &plain<lanes::Lerp>},
+      {"aten::addcmul", &add_scaled_pair<lanes::AddProduct>},
+      {"aten::addcdiv", &add_scaled_pair<lanes::AddQuotient>},
       {"aten::hardtanh", &plain<lanes::Clamp>},
       {"aten::clamp_min", &plain<lanes::ClampMin>},
       {"aten::clamp_max", &plain<lanes::ClampMax>},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <sr/plan/lower/products.hpp>
-#include <sr/plan/lower/rows.hpp>
+#include <sr/plan/lower/reductions.hpp>
 #include <sr/plan/lower/windows.hpp>
 #include <sr/plan/lowering.hpp>
 
@@ -126,15 +126,12 @@ inline bool avg_pool1d(Lowering& lowering, const TracedNode& node) {
 }
 
 // The mean of each plane.
-inline bool mean_of_planes(Lowering& lowering, Operand in, const Operand& out) {
-  constexpr std::size_t kMostMovedIn = 32768;
-  RowsStep step;
-  if (!in.is_contiguous() && in.count() > kMostMovedIn) return false;
-  if (out.count() == 0 || !shape_rows(lowering, in, 2, out, 1, step)) return false;
-  step.sum = kernels::kernels().table.sum_rows;
-  step.number = static_cast<float>(step.shape.columns);
-  lowering.emit(std::move(step), {in.storage}, {out.storage});
-  return true;
+inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand& out) {
+  if (out.count() == 0) return false;
+  std::vector<bool> reduced(in.rank(), false);
+  reduced[in.rank() - 1] = reduced[in.rank() - 2] = true;
+  return reduce_operand(lowering, in, reduced, out,
+                        {.divisor = static_cast<float>(in.count() / out.count())});
 }
 
 // adaptive_avg_pool2d(x, output_size) where the sizes divide the image's.

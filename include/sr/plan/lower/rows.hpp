@@ -1,4 +1,4 @@
-// What works on rows in fp32: sums, means, softmax and layer norm over the last dimensions.
+// What works on rows in fp32: softmax and layer norm over the last dimensions; softmax over any other.
 #pragma once
 
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <ATen/WrapDimUtils.h>
 
 #include <sr/plan/lower/products.hpp>
+#include <sr/plan/lower/reductions.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -17,9 +18,8 @@ struct RowsStep final : Payload {
   kernels::Rows shape;
   Address in, out, gamma, beta;
   bool has_gamma = false, has_beta = false;
-  float number = 0;  // divisor or epsilon
+  float number = 0;  // epsilon
   void (*plain)(const kernels::Rows& rows) = nullptr;
-  void (*sum)(const kernels::Rows& rows, float divisor) = nullptr;
   void (*norm)(const kernels::Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
 
   static void run(const Payload& payload, Context& context) {
@@ -29,8 +29,6 @@ struct RowsStep final : Payload {
     rows.out = self.out.in<float>(context.bases);
     if (self.plain != nullptr) {
       self.plain(rows);
-    } else if (self.sum != nullptr) {
-      self.sum(rows, self.number);
     } else {
       self.norm(rows, self.has_gamma ? self.gamma.in<const float>(context.bases) : nullptr,
                 self.has_beta ? self.beta.in<const float>(context.bases) : nullptr, self.number);
@@ -62,61 +60,30 @@ inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, co
   return true;
 }
 
-// The dimensions to reduce, when they are the last ones: how many. An empty or missing list means all.
-inline std::optional<std::size_t> last_dimensions(const c10::IValue& dims, std::size_t rank) {
-  if (dims.isNone() || dims.toIntVector().empty()) return rank;
-  std::vector<bool> reduced(rank, false);
-  for (const std::int64_t dim : dims.toIntVector()) {
-    if (rank == 0) return std::nullopt;
-    reduced[static_cast<std::size_t>(at::maybe_wrap_dim(dim, static_cast<std::int64_t>(rank)))] = true;
-  }
-  std::size_t count = 0;
-  while (count < rank && reduced[rank - 1 - count]) ++count;
-  if (static_cast<std::size_t>(std::ranges::count(reduced, true)) != count) return std::nullopt;
-  return count;
-}
-
-inline bool emit_sum(Lowering& lowering, const TracedNode& node, const c10::IValue& dims, bool mean) {
-  auto in = lowering.input(node, 0);
-  if (!in || in->rank() == 0) return false;
-  const auto reduced = last_dimensions(dims, in->rank());
-  const Operand out = lowering.output(node);
-  RowsStep step;
-  if (!reduced || *reduced == 0 || out.count() == 0) return false;
-  const bool all = *reduced == in->rank();
-  if (!shape_rows(lowering, *in, *reduced, out, 1, step)) return false;
-  if (all) step.shape.rows = 1;
-  step.sum = kernels::kernels().table.sum_rows;
-  step.number = mean ? static_cast<float>(step.shape.columns) : 1.0F;
-  lowering.emit(std::move(step), {in->storage}, {out.storage});
-  return true;
-}
-
-// A dtype argument that is given and another than the input's makes it another operation.
-inline bool sum_dims(Lowering& lowering, const TracedNode& node) {
-  return emit_sum(lowering, node, node.inputs[1], false);
-}
-inline bool sum_all(Lowering& lowering, const TracedNode& node) {
-  return emit_sum(lowering, node, {}, false);
-}
-inline bool mean_dims(Lowering& lowering, const TracedNode& node) {
-  return emit_sum(lowering, node, node.inputs[1], true);
-}
-inline bool mean_all(Lowering& lowering, const TracedNode& node) {
-  return emit_sum(lowering, node, {}, true);
-}
-
-template <auto kernels::Table::*Kernel>
+template <auto kernels::Table::*RowsKernel, auto kernels::Table::*ColumnsKernel>
 bool softmax(Lowering& lowering, const TracedNode& node) {
   auto in = lowering.input(node, 0);
   if (!in || in->rank() == 0) return false;
   const auto rank = static_cast<std::int64_t>(in->rank());
-  if (at::maybe_wrap_dim(node.inputs[1].toInt(), rank) != rank - 1) return false;
+  const std::int64_t dim = at::maybe_wrap_dim(node.inputs[1].toInt(), rank);
   const Operand out = lowering.output(node);
-  RowsStep step;
-  if (out.count() == 0 || !shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
-  step.plain = kernels::kernels().table.*Kernel;
-  lowering.emit(std::move(step), {in->storage}, {out.storage});
+  if (out.count() == 0) return false;
+  if (dim == rank - 1) {
+    RowsStep step;
+    if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
+    step.plain = kernels::kernels().table.*RowsKernel;
+    lowering.emit(std::move(step), {in->storage}, {out.storage});
+    return true;
+  }
+  if (lowering.exact() || !in->is_float() || !out.is_float() || !out.is_contiguous()) return false;
+  const Operand dense = lowering.contiguous(*in);
+  if (!dense.is_contiguous()) return false;
+  ColumnsStep step;
+  step.shape = columns_of(dense, static_cast<std::size_t>(dim));
+  step.reduce = kernels::kernels().table.*ColumnsKernel;
+  step.in = lowering.address(dense);
+  step.out = lowering.address(out);
+  lowering.emit(std::move(step), {dense.storage}, {out.storage});
   return true;
 }
 
@@ -147,13 +114,13 @@ inline bool layer_norm(Lowering& lowering, const TracedNode& node) {
 }
 
 inline void add_rows(LowerTable& table) {
-  table.insert({{"aten::sum.dim_IntList", &sum_dims},
-                {"aten::sum", &sum_all},
-                {"aten::mean.dim", &mean_dims},
-                {"aten::mean", &mean_all},
-                {"aten::softmax.int", &softmax<&kernels::Table::softmax_rows>},
-                {"aten::_softmax", &softmax<&kernels::Table::softmax_rows>},
-                {"aten::log_softmax.int", &softmax<&kernels::Table::log_softmax_rows>},
+  using kernels::Table;
+  constexpr LowerFunction plain = &softmax<&Table::softmax_rows, &Table::softmax_columns>;
+  constexpr LowerFunction logarithmic = &softmax<&Table::log_softmax_rows, &Table::log_softmax_columns>;
+  table.insert({{"aten::softmax.int", plain},
+                {"aten::_softmax", plain},
+                {"aten::log_softmax.int", logarithmic},
+                {"aten::_log_softmax", logarithmic},
                 {"aten::layer_norm", &layer_norm}});
 }
 

@@ -1,0 +1,79 @@
+// Elements of one type as those of another: how tensors of several dtypes take part in what is computed in
+// one.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <sr/kernels/isa.hpp>
+#include <sr/kernels/table.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+// What a byte of a bool and the two bytes of a bfloat16 are kept in; any byte but 0 is true.
+struct BoolByte {
+  std::uint8_t byte;
+};
+struct UpperHalf {
+  std::uint16_t bits;
+};
+
+// To the nearest bfloat16, of two the even one; NaN stays one.
+SR_KERNEL_INLINE std::uint16_t to_upper_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<std::uint16_t>(value != value ? 0x7fc0 : rounded);
+}
+
+template <class To, class From>
+SR_KERNEL_INLINE To converted(From value) {
+  if constexpr (std::is_same_v<From, BoolByte>) {
+    return static_cast<To>(value.byte != 0 ? 1 : 0);
+  } else if constexpr (std::is_same_v<From, UpperHalf>) {
+    return static_cast<To>(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16));
+  } else if constexpr (std::is_same_v<To, BoolByte>) {
+    return {static_cast<std::uint8_t>(value != 0)};
+  } else if constexpr (std::is_same_v<To, UpperHalf>) {
+    return {to_upper_half(static_cast<float>(value))};
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class From, class To>
+[[gnu::flatten]] void convert(std::size_t n, const void* in, void* out) {
+  const auto* from = static_cast<const From*>(in);
+  auto* to = static_cast<To*>(out);
+  for (std::size_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+}
+
+// Into the types that are computed with, and from those into what they may become: what does not fit into a
+// small integer is undefined in C++.
+template <class From>
+consteval std::array<Convert, kElements> conversions_from() {
+  constexpr bool is_computed =
+      std::is_same_v<From, float> || std::is_same_v<From, double> || std::is_same_v<From, std::int64_t>;
+  std::array<Convert, kElements> to{};
+  const auto at = [&](Element element) -> Convert& { return to[static_cast<std::size_t>(element)]; };
+  at(Element::float32) = convert<From, float>;
+  at(Element::float64) = convert<From, double>;
+  at(Element::int64) = convert<From, std::int64_t>;
+  if constexpr (is_computed) {
+    at(Element::boolean) = convert<From, BoolByte>;
+    at(Element::bfloat16) = convert<From, UpperHalf>;
+    at(Element::int32) = convert<From, std::int32_t>;
+  }
+  return to;
+}
+
+// In the order of Element.
+inline constexpr Conversions kConversions{
+    conversions_from<float>(),        conversions_from<BoolByte>(),     conversions_from<std::uint8_t>(),
+    conversions_from<std::int8_t>(),  conversions_from<std::int16_t>(), conversions_from<std::int32_t>(),
+    conversions_from<std::int64_t>(), conversions_from<UpperHalf>(),    conversions_from<double>()};
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

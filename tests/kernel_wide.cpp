@@ -1,0 +1,173 @@
+// Lanes on doubles and on 64-bit integers against the same lanes on one number at a time.
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+#include "support/guarded.hpp"
+#include "support/kernel_sets.hpp"
+
+using namespace sr::kernels;
+using sr::test::Guarded;
+using sr::test::kernel_sets;
+
+namespace {
+
+// What the lanes ask of a register, for one number. Integers wrap around.
+template <class T>
+struct One {
+  T value;
+
+  One(T number) : value(number) {}  // NOLINT(google-explicit-constructor): as the registers' own
+
+  template <class Function>
+  static One combined(One a, One b, Function function) {
+    if constexpr (std::is_same_v<T, double>) {
+      return function(a.value, b.value);
+    } else {
+      return static_cast<T>(
+          function(static_cast<std::uint64_t>(a.value), static_cast<std::uint64_t>(b.value)));
+    }
+  }
+  friend One operator+(One a, One b) {
+    return combined(a, b, [](auto x, auto y) { return x + y; });
+  }
+  friend One operator-(One a, One b) {
+    return combined(a, b, [](auto x, auto y) { return x - y; });
+  }
+  friend One operator*(One a, One b) {
+    return combined(a, b, [](auto x, auto y) { return x * y; });
+  }
+  friend One operator/(One a, One b) { return a.value / b.value; }
+  friend One operator-(One x) {
+    return combined(x, x, [](auto y, auto) { return -y; });
+  }
+  friend bool operator>(One a, One b) { return a.value > b.value; }
+  friend bool operator>=(One a, One b) { return a.value >= b.value; }
+  friend bool operator<(One a, One b) { return a.value < b.value; }
+  friend bool operator<=(One a, One b) { return a.value <= b.value; }
+  friend bool operator==(One a, One b) { return a.value == b.value; }
+  friend bool operator!=(One a, One b) { return a.value != b.value; }
+  friend One select(bool which, One yes, One no) { return which ? yes : no; }
+  friend bool is_nan(One x) { return x != x; }
+  friend One first_max(One a, One b) { return a > b ? a : b; }
+  friend One first_min(One a, One b) { return a < b ? a : b; }
+  friend One maximum(One a, One b) { return is_nan(a) ? a : first_max(a, b); }
+  friend One minimum(One a, One b) { return is_nan(a) ? a : first_min(a, b); }
+  friend One abs(One x) { return x.value < 0 || std::signbit(static_cast<double>(x.value)) ? -x : x; }
+  friend One sqrt(One x) { return std::sqrt(x.value); }
+  friend One floor(One x) { return std::floor(x.value); }
+  friend One ceil(One x) { return std::ceil(x.value); }
+  friend One trunc(One x) { return std::trunc(x.value); }
+  friend One round_even(One x) { return std::nearbyint(x.value); }
+  friend One fma(One a, One b, One c) { return a * b + c; }
+};
+
+template <class T>
+T any() {
+  static std::mt19937_64 engine(99);
+  if constexpr (std::is_same_v<T, double>) {
+    static constexpr std::array kSpecial{0.0,
+                                         -0.0,
+                                         1.0,
+                                         -2.5,
+                                         0.5,
+                                         std::numeric_limits<double>::infinity(),
+                                         -std::numeric_limits<double>::infinity(),
+                                         std::numeric_limits<double>::quiet_NaN(),
+                                         1e308,
+                                         5e-324};
+    if (engine() % 3 == 0) return kSpecial[engine() % kSpecial.size()];
+    return std::uniform_real_distribution<double>(-9, 9)(engine);
+  } else {
+    static constexpr std::array<T, 7> kSpecial{0, 1, -1, 2, INT64_MAX, INT64_MIN, 4294967296};
+    if (engine() % 3 == 0) return kSpecial[engine() % kSpecial.size()];
+    return engine() % 2 == 0 ? static_cast<T>(engine()) : static_cast<T>(engine() % 9) - 4;
+  }
+}
+
+// Fused or not, of the size of what is added.
+template <class Lane>
+inline constexpr bool kMayBeFused =
+    std::is_same_v<Lane, lanes::AddScaled> || std::is_same_v<Lane, lanes::SubScaled> ||
+    std::is_same_v<Lane, lanes::AddProduct> || std::is_same_v<Lane, lanes::Lerp>;
+
+template <class Lane, class T>
+bool is_right(const std::array<T, kMaxOperands>& in, T got) {
+  const T expected = [&] {
+    if constexpr (Lane::operands == 1)
+      return Lane::apply(One<T>(in[0])).value;
+    else if constexpr (Lane::operands == 2)
+      return Lane::apply(One<T>(in[0]), One<T>(in[1])).value;
+    else
+      return Lane::apply(One<T>(in[0]), One<T>(in[1]), One<T>(in[2])).value;
+  }();
+  if (std::memcmp(&expected, &got, sizeof(T)) == 0) return true;
+  if constexpr (std::is_same_v<T, double>) {
+    if (std::isnan(expected) && std::isnan(got)) return true;
+    double size = 0;
+    for (std::size_t i = 0; i < Lane::operands; ++i) size += std::fabs(in[i]);
+    return kMayBeFused<Lane> && (!std::isfinite(expected) || !(size < 1e100) ||
+                                 std::fabs(expected - got) <= 1e-15 * (1 + size) * (1 + size));
+  }
+  return false;
+}
+
+template <class Lane, class T>
+void check_lane(const WideLoops& loops, const char* set, std::size_t index) {
+  static Guarded memory[kMaxOperands] = {Guarded(1 << 12), Guarded(1 << 12), Guarded(1 << 12)};
+  static Guarded out_memory(1 << 12);
+  std::size_t wrong = 0;
+  for (std::size_t choice = 0; choice < (std::size_t{1} << Lane::operands); ++choice) {
+    for (std::size_t n = 0; n <= 40; ++n) {
+      std::array<const void*, kMaxOperands> in{};
+      for (std::size_t o = 0; o < Lane::operands; ++o) {
+        const std::size_t count = (choice >> o & 1) != 0 ? 1 : n;
+        T* begin = memory[o].template last<T>(count);
+        for (std::size_t i = 0; i < count; ++i) begin[i] = any<T>();
+        in[o] = begin;
+      }
+      out_memory.reset();
+      T* out = out_memory.last<T>(n);
+      loops.by_scalars[choice](n, out, in.data());
+      wrong += !out_memory.intact_before<T>(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        std::array<T, kMaxOperands> x{};
+        for (std::size_t o = 0; o < Lane::operands; ++o)
+          x[o] = static_cast<const T*>(in[o])[(choice >> o & 1) != 0 ? 0 : i];
+        wrong += !is_right<Lane>(x, out[i]);
+      }
+    }
+  }
+  CAPTURE(set, index);
+  CHECK(wrong == 0);
+}
+
+template <class T, class... Lanes>
+void check_all(lanes::List<Lanes...>, const WideLoops* loops, const char* set) {
+  std::size_t index = 0;
+  ((check_lane<Lanes, T>(loops[index], set, index), ++index), ...);
+}
+
+}  // namespace
+
+TEST_CASE("kernels: lanes on doubles and integers", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    check_all<double>(lanes::OfDoubles{}, set->doubles, set->table.name);
+    check_all<std::int64_t>(lanes::OfIntegers{}, set->integers, set->table.name);
+  }
+}
+
+TEST_CASE("kernels: lanes that need tables have none on doubles", "[kernels]") {
+  CHECK(loops_of_doubles<lanes::Exp>() == nullptr);
+  CHECK(loops_of_integers<lanes::Div>() == nullptr);
+  CHECK(loops_of_doubles<lanes::Div>() != nullptr);
+}
