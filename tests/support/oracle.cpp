@@ -228,4 +228,16 @@ void check_op(const std::string& key, const std::string& parameters, const std::
   check_script(head + names + "\n", runs, options);
 }
 
+void check_kernels(const std::string& parameters, const std::string& expression, const InputSet& inputs,
+                   std::size_t kernels) {
+  INFO(expression);
+  StaticRuntime<> runtime{
+      StaticModule(script("def forward(self, " + parameters + "):\n    return " + expression + "\n"))};
+  for (int run = 0; run < 3; ++run) runtime(inputs);
+  const Report report = runtime.report();
+  REQUIRE(report.plans.size() == 1);
+  CHECK(report.plans[0].kernels == kernels);
+  CHECK(report.plans[0].calls + report.plans[0].interpreted == 0);
+}
+
 }  // namespace sr::test

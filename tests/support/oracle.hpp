@@ -43,6 +43,10 @@ void check_script(const std::string& source, const std::vector<InputSet>& runs,
 void check_op(const std::string& key, const std::string& parameters, const std::string& expression,
               const std::vector<InputSet>& runs, OracleOptions options = {}, int results = 1);
 
+// The plan for these inputs is kernels of ours alone, so many.
+void check_kernels(const std::string& parameters, const std::string& expression, const InputSet& inputs,
+                   std::size_t kernels = 1);
+
 // Copies of values whose tensors share storage as the originals do, with the same strides and offsets.
 InputSet copy_inputs(const InputSet& inputs);
 

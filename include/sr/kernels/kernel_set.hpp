@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <sr/kernels/bags.hpp>
 #include <sr/kernels/chains.hpp>
 #include <sr/kernels/columns.hpp>
 #include <sr/kernels/conversions.hpp>
@@ -57,7 +58,8 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .link_to = link_to,
            .run_chain = run_chain,
            .copy = copy,
-           .convert = kConversions},
+           .convert = kConversions,
+           .reduce_bags = reduce_bags},
           {make_linked_loops<Lanes>()...},
           {make_wide_loops<OfDoubles, Wide<double>>()...},
           {make_wide_loops<OfIntegers, Wide<std::int64_t>>()...}};

@@ -152,6 +152,25 @@ struct Pooling {
   float* scratch = nullptr;  // 2 x x.step x phase_width
 };
 
+// Each bag is a run of indices into the rows of a table: out[b] = the sum of those rows, or what else the
+// mode says, over the indices from offsets[b] to the next bag's. Zeros of none. Indices are within the table
+// and offsets do not decrease: nothing checks them.
+enum class BagMode { sum, mean, weighted_sum, max };
+struct Bags {
+  BagMode mode = BagMode::sum;
+  std::size_t bags = 0, columns = 0;
+  const float* table = nullptr;
+  std::ptrdiff_t table_stride = 0;
+  const void* indices = nullptr;
+  const void* offsets = nullptr;
+  bool wide = true;  // both are of 64 bits, else of 32
+  std::int64_t indices_count = 0, offsets_count = 0;
+  std::int64_t padding = -1;       // an index that counts for nothing
+  const float* weights = nullptr;  // by position in `indices`
+  float* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
+};
+
 // Copies `count` runs of elements. Dimensions are outermost first; sizes[rank - 1] is the innermost. Elements
 // are `width` bytes (1, 2, 4, 8 or 16) and strides are in elements; a stride of 0 repeats.
 struct StridedCopy {
@@ -205,6 +224,7 @@ struct Table {
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
   Conversions convert{};
+  void (*reduce_bags)(const Bags& bags) = nullptr;
 };
 
 }  // namespace sr::kernels

@@ -114,6 +114,13 @@ class Lowering {
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
+  // Whether anything reads a result besides the first: often those are for training alone.
+  bool reads_behind_first(const TracedNode& node) const {
+    return std::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](const c10::IValue& output) {
+      return readers_[trace_.tensors[trace_.id_of(output.toTensor())].storage] != 0;
+    });
+  }
+
   // Whether the tensor's bytes are a part of a tensor that is joined later.
   bool is_placed(const at::Tensor& tensor) const {
     return placements_.count(trace_.tensors[trace_.id_of(tensor)].storage) != 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sr/plan/lower/attention.hpp>
+#include <sr/plan/lower/bags.hpp>
 #include <sr/plan/lower/batch_norm.hpp>
 #include <sr/plan/lower/conditions.hpp>
 #include <sr/plan/lower/convolution.hpp>
@@ -32,6 +33,7 @@ inline const bool builtin_lowerings_known = [] {
   lower::add_batch_norm(tables.kernels);
   lower::add_attention(tables.kernels);
   lower::add_gather(tables.kernels);
+  lower::add_bags(tables.kernels);
   tables.iterators = iterator_table();
   return true;
 }();
