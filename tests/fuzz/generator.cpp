@@ -118,6 +118,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::product, 6, false},
                                     {&Generator::weighted_product, 7, false},
                                     {&Generator::embedding, 3, false},
+                                    {&Generator::lookup, 4, false},
                                     {&Generator::image, 4, false},
                                     {&Generator::batch_norm, 2, false},
                                     {&Generator::attention, 2, false},

@@ -56,6 +56,10 @@ class Generator {
   void product();  // statements_products.cpp
   void weighted_product();
   void embedding();
+  void lookup();  // statements_lookups.cpp
+  void gather();
+  void advanced_index();
+  void bags();
   void image();  // statements_images.cpp
   void batch_norm();
   void attention();

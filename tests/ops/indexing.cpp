@@ -1,4 +1,4 @@
-// Bags of rows of a table against the interpreter; and that plans have kernels for them.
+// Look-ups by index tensors, and bags of rows, against the interpreter; and that plans have kernels for them.
 #include <string>
 
 #include <sr/sr.hpp>
@@ -16,6 +16,86 @@ const OracleOptions kBags{.rtol = 1e-5, .atol = 1e-5, .expected_path = "native"}
 
 at::Tensor integers(std::int64_t below, at::IntArrayRef sizes) {
   return at::randint(0, below, sizes, at::kLong);
+}
+
+// Tensor and index for dimension 1, each as ATen's gather takes it.
+std::vector<InputSet> along_dim_1() {
+  const at::Tensor x = sample({4, 6, 5});
+  return {{x, integers(6, {4, 3, 5})},
+          {x, integers(6, {2, 9, 3})},
+          {sample({7, 6}), integers(6, {7, 1})},
+          {sample({7, 6}, at::kDouble), integers(6, {7, 6})},
+          {sample({7, 6}, at::kBool), integers(6, {7, 6})},
+          {sample({7, 6}, at::kBFloat16), integers(6, {7, 6})},
+          {sample({7, 6}, at::kComplexDouble), integers(6, {7, 6})},
+          {x, integers(6, {4, 3, 1}).expand({4, 3, 5})},
+          {x.permute({2, 1, 0}), integers(6, {4, 3, 5}).permute({2, 1, 0})},
+          {channels_last({2, 3, 4, 5}), integers(3, {2, 3, 4, 5})},
+          {stepped(sample({4, 6})), stepped(integers(6, {4, 6}))},
+          {sample({6}).expand({3, 6}), integers(6, {3, 4})},
+          {x, integers(6, {4, 0, 5})},
+          {x, integers(6, {4, 3, 5}).to(at::kInt)},
+          {x, at::full({4, 3, 5}, 6, at::kLong)},   // refused
+          {x, at::full({4, 3, 5}, -1, at::kLong)},  // refused
+          {x, integers(6, {5, 3, 5})},              // refused
+          {x, integers(6, {4, 3, 5})}};
+}
+
+std::vector<InputSet> with_broadcasts() {
+  std::vector<InputSet> runs = along_dim_1();
+  runs.push_back({sample({1, 6, 5}), integers(6, {4, 3, 1})});
+  runs.push_back({sample({3, 6}), integers(6, {1, 2})});
+  return runs;
+}
+
+std::vector<InputSet> choices() {
+  const at::Tensor x = sample({4, 6, 5});
+  std::vector<InputSet> runs;
+  for (const at::Tensor& one : {x, x.permute({2, 1, 0}), x.to(at::kHalf), sample({4, 6}),
+                                channels_last({2, 6, 3, 4}), sample({6}).expand({4, 6}), x}) {
+    runs.push_back({one, integers(6, {3})});
+    runs.push_back({one, integers(6, {7}).to(at::kInt)});
+    runs.push_back({one, stepped(integers(6, {7, 2})).select(1, 1)});
+    runs.push_back({one, integers(6, {})});
+    runs.push_back({one, integers(6, {0})});
+    runs.push_back({one, at::tensor({0, 6}, at::kLong)});
+  }
+  return runs;
+}
+
+// One index tensor, of any shape, among them negative ones and masks.
+std::vector<InputSet> one_index() {
+  const at::Tensor x = sample({6, 6, 5});
+  return {{x, integers(6, {3})},
+          {x, integers(6, {2, 4})},
+          {x, integers(6, {2, 4}) - 6},
+          {x, integers(6, {4, 2}).t()},
+          {x, integers(6, {})},
+          {x, integers(6, {3}).to(at::kInt)},
+          {x, integers(6, {0})},
+          {x.permute({1, 2, 0}).slice(1, 0, 5), integers(5, {3})},
+          {x.to(at::kDouble), integers(6, {3, 1})},
+          {x.to(at::kComplexFloat), integers(6, {3})},
+          {sample({6, 6}, at::kBool), integers(6, {3})},
+          {x, at::tensor({0, 6}, at::kLong)},   // refused
+          {x, at::tensor({0, -7}, at::kLong)},  // refused
+          {x, sample({6}, at::kBool)},          // a mask
+          {x, integers(6, {3})}};
+}
+
+std::vector<InputSet> two_indices() {
+  const at::Tensor x = sample({6, 6, 6, 3});
+  return {{x, integers(6, {3}), integers(6, {3})},
+          {x, integers(6, {2, 1}), integers(6, {4}) - 3},
+          {x, integers(6, {}), integers(6, {4})},
+          {x, integers(6, {4}).to(at::kInt), integers(6, {4}).to(at::kInt)},
+          {x, integers(6, {4}).to(at::kInt), integers(6, {4})},
+          {x.permute({2, 0, 1, 3}), integers(6, {3}), integers(6, {3})},
+          {x.to(at::kLong), integers(6, {2, 3}), integers(6, {3})},
+          {x, at::tensor({0, 6}, at::kLong), integers(6, {2})},  // refused
+          {x, integers(6, {3}), integers(6, {2})},               // refused
+          {x, sample({6}, at::kBool), integers(6, {1})},
+          {x, integers(6, {3}), integers(6, {3})}};
 }
 
 // Table, indices, offsets; the table has ten rows.
@@ -73,6 +153,21 @@ std::string bag_call(const std::string& mode, const std::string& rest) {
 std::vector<OpRow> indexing_rows() {
   const std::string bag = "w, i, o";
   return {
+      {"aten::gather", "x, i", "torch.gather(x, 1, i)", &along_dim_1},
+      {"aten::gather", "x, i", "torch.gather(x, -1, i.clamp(max=1))", &along_dim_1},
+      {"aten::gather", "x, i", "torch.gather(x, 0, i.clamp(max=1))", &along_dim_1},
+      {"aten::take_along_dim", "x, i", "torch.take_along_dim(x, i, 1)", &with_broadcasts},
+      {"aten::take_along_dim", "x, i", "torch.take_along_dim(x, i)", &along_dim_1},
+      {"aten::index_select", "x, i", "torch.index_select(x, 1, i)", &choices},
+      {"aten::index_select", "x, i", "torch.index_select(x, -1, i.clamp(max=2))", &choices},
+      {"aten::index_select", "x, i", "torch.index_select(x, 0, i.clamp(max=1))", &choices},
+      {"aten::index.Tensor", "x, i", "x[i]", &one_index},
+      {"aten::index.Tensor", "x, i", "x[:, i]", &one_index},
+      {"aten::index.Tensor", "x, i", "x[i, None]", &one_index},
+      {"aten::index.Tensor", "x, i, j", "x[i, j]", &two_indices},
+      {"aten::index.Tensor", "x, i, j", "x[:, i, j]", &two_indices},
+      {"aten::index.Tensor", "x, i, j", "x[i, :, j]", &two_indices},
+      {"aten::index.Tensor", "x, i, j", "x[i, j, i]", &two_indices},
       {"aten::embedding_bag", bag, bag_call("0", "None"), &bags, kBags},
       {"aten::embedding_bag", bag, bag_call("1", "None"), &bags, kBags},
       {"aten::embedding_bag", bag, bag_call("2", "None"), &bags, kBags},
@@ -89,7 +184,7 @@ std::vector<OpRow> indexing_rows() {
 
 }  // namespace
 
-TEST_CASE("bags of rows equal the interpreter's", "[oracle][ops]") {
+TEST_CASE("look-ups by index tensors equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : indexing_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
@@ -97,8 +192,16 @@ TEST_CASE("bags of rows equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-TEST_CASE("plans have a kernel for bags", "[ops][replay]") {
-  const at::Tensor i = integers(4, {3});
+TEST_CASE("plans look up by kernels of ours", "[ops][replay]") {
+  const at::Tensor x = sample({4, 6, 5}), i = integers(4, {3}), all = integers(4, {2, 3, 5});
+  check_kernels("x, i", "torch.gather(x, 1, i)", {x, all});
+  check_kernels("x, i", "torch.gather(x, -1, i)", {x.permute({2, 1, 0}), all});
+  check_kernels("x, i", "torch.take_along_dim(x, i, 1)", {x, integers(6, {4, 2, 1})});
+  check_kernels("x, i", "torch.index_select(x, 2, i)", {x, i});
+  check_kernels("x, i", "torch.index_select(x, 1, i)", {x.permute({2, 1, 0}), i});
+  check_kernels("x, i", "x[i]", {x, i});
+  check_kernels("x, i", "x[:, i]", {x, i});
+  check_kernels("x, i", "x[i, :, i]", {x, i});
   const at::Tensor table = sample({10, 4}), offsets = at::tensor({0, 1}, at::kLong);
   check_kernels("w, i, o", bag_call("1", "None"), {table, i, offsets});
   // All four tensors: not ours.

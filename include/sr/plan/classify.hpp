@@ -4,6 +4,7 @@
 
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include <ATen/core/enum_tag.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -59,6 +60,19 @@ inline bool reads_elements(c10::Symbol kind) {
        "aten::FloatImplicit", "aten::ComplexImplicit", "prim::tolist", "aten::tolist", "aten::item",
        "aten::str", "aten::format", "prim::unsqueeze_scalar", "aten::is_nonzero", "aten::equal"});
   return known.count(kind) != 0;
+}
+
+// x[i, j] by integers, whose sizes the result has: masks have as many as they choose.
+inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>& inputs) {
+  if (kind != c10::aten::index || inputs.size() != 2 || !inputs[1].isList()) return false;
+  bool any = false;
+  for (const c10::IValue& index : inputs[1].toListRef()) {
+    if (!index.isTensor() || !index.toTensor().defined()) continue;
+    const at::ScalarType dtype = index.toTensor().scalar_type();
+    if (dtype != at::kLong && dtype != at::kInt) return false;
+    any = true;
+  }
+  return any;
 }
 
 // Views whose second tensor is asked for its sizes or dtype only.

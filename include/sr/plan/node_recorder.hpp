@@ -137,9 +137,11 @@ class NodeRecorder {
     }
     if (!computes) return;
     const auto before = static_cast<StorageId>(record_.trace.storages.size());
-    if (!reads_call && !facts_.data_decides) return add_outputs(Home::literal, before);
+    const bool data_decide =
+        facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
+    if (!reads_call && !data_decide) return add_outputs(Home::literal, before);
     if (is_view() || record_.is_refused()) return;
-    if (facts_.data_decides || !outputs_are_plain()) return add_interpreted();
+    if (data_decide || !outputs_are_plain()) return add_interpreted();
     add_outputs(Home::produced, before);
     add_node();
   }

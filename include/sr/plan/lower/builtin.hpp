@@ -10,6 +10,7 @@
 #include <sr/plan/lower/epilogues.hpp>
 #include <sr/plan/lower/gather.hpp>
 #include <sr/plan/lower/iterator_table.hpp>
+#include <sr/plan/lower/lookups.hpp>
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lower/pooling.hpp>
 #include <sr/plan/lower/products.hpp>
@@ -33,6 +34,7 @@ inline const bool builtin_lowerings_known = [] {
   lower::add_batch_norm(tables.kernels);
   lower::add_attention(tables.kernels);
   lower::add_gather(tables.kernels);
+  lower::add_lookups(tables.kernels);
   lower::add_bags(tables.kernels);
   tables.iterators = iterator_table();
   return true;

@@ -1,6 +1,7 @@
 // Look-ups by index: rows of a table, and slices along any dimension. Any dtype.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include <ATen/WrapDimUtils.h>
 
 #include <sr/plan/lower/copies.hpp>
+#include <sr/plan/lower/lookups.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -97,11 +99,26 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
   return true;
 }
 
+// The same of any layout: the indices' dimensions take the place of `dim`.
+inline bool select_any(Lowering& lowering, const Operand& in, std::int64_t dim, const Operand& indices,
+                       const Operand& out) {
+  if (select(lowering, in, dim, indices, out)) return true;
+  const auto at = static_cast<std::size_t>(dim);
+  Lookup lookup{in, in.strides, {{indices, at, Dims(at, 0)}}};
+  lookup.strides.erase(lookup.strides.begin() + dim);
+  lookup.strides.insert(lookup.strides.begin() + dim, out.rank() + 1 - in.rank(), 0);
+  Dims& strides = lookup.indices[0].strides;
+  strides.append(out.rank() + 1 - in.rank(), 0);
+  std::copy(indices.strides.begin(), indices.strides.end(), strides.begin() + dim);
+  strides.resize(out.rank(), 0);
+  return emit_lookup(lowering, lookup, out);
+}
+
 // embedding(weight, indices, ...)
 inline bool embedding(Lowering& lowering, const TracedNode& node) {
   const auto weight = lowering.input(node, 0), indices = lowering.input(node, 1);
   return weight && indices && weight->rank() == 2 &&
-         select(lowering, *weight, 0, *indices, lowering.output(node));
+         select_any(lowering, *weight, 0, *indices, lowering.output(node));
 }
 
 // index_select(x, dim, index)
@@ -109,7 +126,7 @@ inline bool index_select(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0), indices = lowering.input(node, 2);
   if (!in || !indices || in->rank() == 0) return false;
   const std::int64_t dim = at::maybe_wrap_dim(node.inputs[1].toInt(), static_cast<std::int64_t>(in->rank()));
-  return select(lowering, *in, dim, *indices, lowering.output(node));
+  return select_any(lowering, *in, dim, *indices, lowering.output(node));
 }
 
 inline void add_gather(LowerTable& table) {
