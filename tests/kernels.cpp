@@ -548,6 +548,104 @@ TEST_CASE("kernels: layer normalisation of rows", "[kernels]") {
   }
 }
 
+TEST_CASE("kernels: normalisation of more rows than are worked on at once", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::size_t rows : {1, 3, 4, 5, 8, 11}) {
+      for (const std::size_t n : {1, 7, 16, 33, 64, 300, 1023, 1024}) {
+        CAPTURE(set->table.name, rows, n);
+        std::vector<float> in(rows * n), out(rows * n, kNaN), gamma(n), beta(n);
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = uniform(-5, 5) + static_cast<float>(i / n) * 100;
+        for (std::size_t i = 0; i < n; ++i) gamma[i] = uniform(), beta[i] = uniform();
+        in[n - 1] = kNaN;
+        const auto stride = signed_size(n);
+        set->table.layer_norm_rows({rows, n, in.data(), stride, out.data(), stride}, gamma.data(),
+                                   beta.data(), 1e-3f);
+        CHECK(std::all_of(out.begin(), out.begin() + stride, [](float x) { return std::isnan(x); }));
+        for (std::size_t r = 1; r < rows; ++r) {
+          const std::vector<float> row(in.begin() + signed_size(r) * stride,
+                                       in.begin() + signed_size(r + 1) * stride);
+          const double mean = total(row) / static_cast<double>(n);
+          double variance = 0;
+          for (const float x : row) variance += (x - mean) * (x - mean) / static_cast<double>(n);
+          std::size_t wrong = 0;
+          for (std::size_t i = 0; i < n; ++i) {
+            const double expected = (row[i] - mean) / std::sqrt(variance + 1e-3f) * gamma[i] + beta[i];
+            wrong += !near(out[r * n + i], expected, 1e-3);
+          }
+          CHECK(wrong == 0);
+        }
+        // Of equal elements nothing is left.
+        std::fill(in.begin(), in.end(), 1e6f / 3);
+        set->table.layer_norm_rows({rows, n, in.data(), stride, out.data(), stride}, nullptr, nullptr,
+                                   1e-12f);
+        CHECK(std::all_of(out.begin(), out.end(), [](float x) { return x == 0; }));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: root mean square normalisation of rows", "[kernels]") {
+  static Guarded gamma_memory(1 << 15);
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::size_t n : row_lengths()) {
+      for (const bool scaled : {false, true}) {
+        CAPTURE(set->table.name, n, scaled);
+        float* gamma = scaled ? gamma_memory.last<>(n) : nullptr;
+        for (std::size_t i = 0; i < n && scaled; ++i) gamma[i] = uniform();
+        check_rows(
+            n, n, [&](const Rows& rows) { set->table.rms_norm_rows(rows, gamma, 1e-3f); },
+            [&](const std::vector<float>& row, const float* out) {
+              const double squares = total(row, [](double x) { return x * x; }) / static_cast<double>(n);
+              bool right = true;
+              for (std::size_t i = 0; i < n; ++i) {
+                const double expected = row[i] / std::sqrt(squares + 1e-3f) * (scaled ? gamma[i] : 1);
+                right &= near(out[i], expected, 4e-6);
+              }
+              return right;
+            });
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: normalisation of groups of channels", "[kernels]") {
+  static Guarded in_memory(1 << 16), gamma_memory(1 << 12), out_memory(1 << 16);
+  constexpr std::size_t kImages = 2;
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::size_t groups : {1, 2, 3}) {
+      for (const std::size_t channels : {1, 4, 19}) {
+        for (const std::size_t plane : {1, 2, 9, 32}) {
+          CAPTURE(set->table.name, groups, channels, plane);
+          const std::size_t n = channels * plane, rows = kImages * groups;
+          float* in = in_memory.last<>(rows * n);
+          float* gamma = gamma_memory.last<>(groups * channels);
+          for (std::size_t i = 0; i < rows * n; ++i) in[i] = uniform(-5, 5);
+          for (std::size_t i = 0; i < groups * channels; ++i) gamma[i] = uniform();
+          out_memory.reset();
+          float* out = out_memory.last<>(rows * n);
+          const auto stride = signed_size(n);
+          set->table.group_norm_rows({rows, n, in, stride, out, stride}, groups, channels, gamma, gamma,
+                                     1e-3f);
+          CHECK(out_memory.intact_before<>(rows * n));
+          std::size_t wrong = 0;
+          for (std::size_t r = 0; r < rows; ++r) {
+            const std::vector<float> row(in + r * n, in + (r + 1) * n);
+            const double mean = total(row) / static_cast<double>(n);
+            double variance = 0;
+            for (const float x : row) variance += (x - mean) * (x - mean) / static_cast<double>(n);
+            for (std::size_t i = 0; i < n; ++i) {
+              const double scale = gamma[r % groups * channels + i / plane];
+              const double expected = (row[i] - mean) / std::sqrt(variance + 1e-3f) * scale + scale;
+              wrong += !near(out[r * n + i], expected, n == 1 ? 1e-4 : 1e-5);
+            }
+          }
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
+}
+
 namespace {
 
 // One bag as its mode says, in double precision; a NaN behind the first is no maximum.

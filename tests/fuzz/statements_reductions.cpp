@@ -105,7 +105,7 @@ void Generator::normalisation() {
   const std::size_t rank = x->shape.size();
   const std::size_t dim = random_.chance(60) ? rank - 1 : random_.below(rank);
   case_.mark(Feature::normalisation);
-  switch (random_.below(4)) {
+  switch (random_.below(7)) {
     case 0:
       define("torch.softmax(" + x->name + ", " + axis(*x, dim) + ")", x->dtype, x->shape, false, 0);
       return;
@@ -113,6 +113,41 @@ void Generator::normalisation() {
       define("torch.log_softmax(" + x->name + ", " + axis(*x, dim) + ")", x->dtype, x->shape, false,
              std::max(1.0, x->magnitude));
       return;
+    case 2: {
+      const Dim last = x->shape.back();
+      if (!last.known() || last.a != last.b || last.a < 1) return;
+      std::string weight = ", None";
+      if (random_.chance(60) && x->dtype == Dtype::f32) weight = ", " + attribute({last});
+      define("torch.rms_norm(" + x->name + ", [" + std::to_string(last.a) + "]" + weight +
+                 (random_.chance(50) ? ", 0.01)" : ")"),
+             x->dtype, x->shape, false, 1);
+      return;
+    }
+    case 3:
+    case 4: {
+      if (rank < 2 || !x->shape[1].known() || x->shape[1].a != x->shape[1].b || !known(x->shape)) return;
+      std::int64_t a = 1, b = 1;  // elements of a channel: LibTorch's variance of one is nothing to compare
+      for (std::size_t i = 2; i < rank; ++i) {
+        a *= x->shape[i].a;
+        b *= x->shape[i].b;
+      }
+      const std::int64_t channels = x->shape[1].a;
+      if (channels < 1 || std::min(a, b) < 2) return;
+      std::string weights = ", None, None";
+      if (random_.chance(60) && x->dtype == Dtype::f32)
+        weights = ", " + attribute({x->shape[1]}) + ", " + attribute({x->shape[1]});
+      if (random_.chance(35)) {
+        define("torch.instance_norm(" + x->name + weights + ", None, None, True, 0.1, 0.01, False)", x->dtype,
+               x->shape, false, 1);
+        return;
+      }
+      const std::int64_t groups = channels % 2 == 0 && random_.chance(50) ? 2
+                                  : random_.chance(50)                    ? 1
+                                                                          : channels;
+      define("torch.group_norm(" + x->name + ", " + std::to_string(groups) + weights + ", 0.01)", x->dtype,
+             x->shape, false, 1);
+      return;
+    }
     default: {
       const Dim last = x->shape.back();
       if (!last.known() || last.a != last.b || last.a < 2) return;

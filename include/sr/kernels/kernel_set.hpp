@@ -14,6 +14,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/lanes.hpp>
 #include <sr/kernels/loops.hpp>
+#include <sr/kernels/norms.hpp>
 #include <sr/kernels/pooling.hpp>
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/reductions.hpp>
@@ -43,6 +44,8 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .softmax_columns = softmax_columns,
            .log_softmax_columns = log_softmax_columns,
            .layer_norm_rows = layer_norm_rows,
+           .rms_norm_rows = rms_norm_rows,
+           .group_norm_rows = group_norm_rows,
            .packed_floats = packed_floats,
            .pack = pack,
            .packed_product = packed_product,

@@ -1,4 +1,4 @@
-// Sums, maxima, softmax and layer normalisation of the rows of a matrix. Here `out` may be `in`, row by row.
+// Sums, maxima and softmax of the rows of a matrix. Here `out` may be `in`, row by row.
 #pragma once
 
 #include <cstddef>
@@ -106,40 +106,6 @@ SR_KERNEL_INLINE void softmax_register(const float* in, float* out, Part part) {
     over_row(n,
              [&](std::size_t i, auto part) { part.store(part.load(in + i) - largest - log_scale, out + i); });
   });
-}
-
-template <class Affine>
-SR_KERNEL_INLINE void normalize_row(const float* in, float* out, std::size_t n, float epsilon,
-                                    Affine affine) {
-  if (n == 0) return;
-  const float count = static_cast<float>(n);
-  // As distances from one of them: in a row of equal elements none may be left, which `scale` would make
-  // large.
-  const Vec some(in[0]);
-  const Vec mean(in[0] + sum_row(in, n, [&](Vec x) { return x - some; }) / count);
-  const float squares = sum_row(in, n, [&](Vec x) { return (x - mean) * (x - mean); });
-  const Vec scale = Vec(1.0f) / sqrt(Vec(squares / count + epsilon));
-  over_row(n, [&](std::size_t i, auto part) {
-    part.store(affine((part.load(in + i) - mean) * scale, i, part), out + i);
-  });
-}
-
-[[gnu::flatten]] inline void layer_norm_rows(const Rows& rows, const float* gamma, const float* beta,
-                                             float epsilon) {
-  if (gamma != nullptr && beta != nullptr) {
-    each_row(rows, [&](const float* in, float* out, std::size_t n) {
-      normalize_row(in, out, n, epsilon, [&](Vec x, std::size_t i, auto part) {
-        return fma(x, part.load(gamma + i), part.load(beta + i));
-      });
-    });
-  } else {
-    each_row(rows, [&](const float* in, float* out, std::size_t n) {
-      normalize_row(in, out, n, epsilon, [&](Vec x, std::size_t i, auto part) {
-        if (gamma != nullptr) x = x * part.load(gamma + i);
-        return beta != nullptr ? x + part.load(beta + i) : x;
-      });
-    });
-  }
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -197,6 +197,12 @@ struct Table {
   void (*log_softmax_columns)(const Columns& columns) = nullptr;
   // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.
   void (*layer_norm_rows)(const Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
+  // x / sqrt(mean of squares + epsilon) * gamma; gamma may be null.
+  void (*rms_norm_rows)(const Rows& rows, const float* gamma, float epsilon) = nullptr;
+  // Layer norm with a gamma and a beta for each channel. Rows are the groups of one image after the other, of
+  // `channels` planes each.
+  void (*group_norm_rows)(const Rows& rows, std::size_t groups, std::size_t channels, const float* gamma,
+                          const float* beta, float epsilon) = nullptr;
 
   // Packing of a constant right-hand side b[l][j] (k x n, any strides) into what `packed_product` reads
   // fastest. Addresses of 64-byte aligned storage of packed_floats(n, k) floats.

@@ -11,6 +11,7 @@
 #include <sr/plan/lower/gather.hpp>
 #include <sr/plan/lower/iterator_table.hpp>
 #include <sr/plan/lower/lookups.hpp>
+#include <sr/plan/lower/norms.hpp>
 #include <sr/plan/lower/pointwise.hpp>
 #include <sr/plan/lower/pooling.hpp>
 #include <sr/plan/lower/products.hpp>
@@ -28,6 +29,7 @@ inline const bool builtin_lowerings_known = [] {
   lower::add_products(tables.kernels);
   lower::add_reductions(tables.kernels);
   lower::add_rows(tables.kernels);
+  lower::add_norms(tables.kernels);
   lower::add_convolutions(tables.kernels);
   lower::add_pooling(tables.kernels);
   lower::add_epilogues(tables.kernels);

@@ -1,14 +1,11 @@
-// What works on rows in fp32: softmax and layer norm over the last dimensions; softmax over any other.
+// What works on rows in fp32: softmax over the last dimension, and over any other.
 #pragma once
 
-#include <cmath>
-#include <optional>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <ATen/WrapDimUtils.h>
 
-#include <sr/plan/lower/products.hpp>
 #include <sr/plan/lower/reductions.hpp>
 #include <sr/plan/lowering.hpp>
 
@@ -16,23 +13,15 @@ namespace sr::plan {
 
 struct RowsStep final : Payload {
   kernels::Rows shape;
-  Address in, out, gamma, beta;
-  bool has_gamma = false, has_beta = false;
-  float number = 0;  // epsilon
-  void (*plain)(const kernels::Rows& rows) = nullptr;
-  void (*norm)(const kernels::Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
+  Address in, out;
+  void (*run_rows)(const kernels::Rows& rows) = nullptr;
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const RowsStep&>(payload);
     kernels::Rows rows = self.shape;
     rows.in = self.in.in<const float>(context.bases);
     rows.out = self.out.in<float>(context.bases);
-    if (self.plain != nullptr) {
-      self.plain(rows);
-    } else {
-      self.norm(rows, self.has_gamma ? self.gamma.in<const float>(context.bases) : nullptr,
-                self.has_beta ? self.beta.in<const float>(context.bases) : nullptr, self.number);
-    }
+    self.run_rows(rows);
   }
 };
 
@@ -71,7 +60,7 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   if (dim == rank - 1) {
     RowsStep step;
     if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
-    step.plain = kernels::kernels().table.*RowsKernel;
+    step.run_rows = kernels::kernels().table.*RowsKernel;
     lowering.emit(std::move(step), {in->storage}, {out.storage});
     return true;
   }
@@ -87,32 +76,6 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-// layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable)
-inline bool layer_norm(Lowering& lowering, const TracedNode& node) {
-  auto in = lowering.input(node, 0);
-  const Operand out = lowering.output(node);
-  if (!in || out.count() == 0) return false;
-  const std::size_t row_rank = node.inputs[1].toIntVector().size();
-  RowsStep step;
-  for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
-    const auto scale = lowering.input(node, i);
-    if (!scale) continue;
-    if (!scale->is_float() || !scale->is_contiguous()) return false;
-    (i == 2 ? step.gamma : step.beta) = lowering.address(*scale);
-    (i == 2 ? step.has_gamma : step.has_beta) = true;
-  }
-  const auto columns = static_cast<std::int64_t>(out.count());
-  if (row_rank > in->rank() || !shape_rows(lowering, *in, row_rank, out, columns, step)) return false;
-  step.shape.out_stride = static_cast<std::ptrdiff_t>(step.shape.columns);
-  step.norm = kernels::kernels().table.layer_norm_rows;
-  step.number = static_cast<float>(node.inputs[4].toDouble());
-  std::vector<StorageId> reads{in->storage};
-  if (const auto gamma = lowering.input(node, 2)) reads.push_back(gamma->storage);
-  if (const auto beta = lowering.input(node, 3)) reads.push_back(beta->storage);
-  lowering.emit(std::move(step), std::move(reads), {out.storage});
-  return true;
-}
-
 inline void add_rows(LowerTable& table) {
   using kernels::Table;
   constexpr LowerFunction plain = &softmax<&Table::softmax_rows, &Table::softmax_columns>;
@@ -120,10 +83,8 @@ inline void add_rows(LowerTable& table) {
   table.insert({{"aten::softmax.int", plain},
                 {"aten::_softmax", plain},
                 {"aten::log_softmax.int", logarithmic},
-                {"aten::_log_softmax", logarithmic},
-                {"aten::layer_norm", &layer_norm}});
+                {"aten::_log_softmax", logarithmic}});
 }
 
 }  // namespace lower
-
 }  // namespace sr::plan
