@@ -27,6 +27,8 @@ TORCH_LIBRARY(sr_replay, library) {
               [](const c10::Dict<std::string, at::Tensor>& parts, const std::string& name) {
                 return parts.at(name).clone();
               });
+  library.def("holders(Tensor self) -> int",
+              [](const at::Tensor& self) { return static_cast<std::int64_t>(self.use_count()); });
 }
 struct Doubled {
   static constexpr auto lane = [](auto x) { return x * 3.0F; };
@@ -151,6 +153,20 @@ graph(%x : Tensor):
     CHECK(at::equal(results->elements()[1].toTensor(), -x));
   }
   CHECK(runtime.replayed_calls() == 2);
+}
+
+TEST_CASE("a record that is refused keeps no more values alive than the general path", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(graph(R"IR(
+graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %changed : Tensor = aten::add_(%x, %one, %one)
+  %y : Tensor = aten::mul(%x, %x)
+  %n : int = sr_replay::holders(%y)
+  return (%n))IR"))};
+  const at::Tensor x = sample({3});
+  const std::int64_t holders = runtime(x).toInt();
+  for (int run = 0; run < 3; ++run) CHECK(runtime(x).toInt() == holders);
+  CHECK(says(runtime.report(), "in place"));
 }
 
 TEST_CASE("an index out of range throws as the interpreter does, and the plan stays", "[replay][errors]") {

@@ -30,11 +30,10 @@ class NodeRecorder {
 
   // After it has run.
   void finish() {
-    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      record_.trace.kept.push_back(output(i));
-      record_.dynamic[node_.first_output + i] = kNone;
-    }
-    if (!record_.is_refused()) classify();
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.dynamic[node_.first_output + i] = kNone;
+    if (record_.is_refused()) return;  // and nothing more is kept alive for the record
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
+    classify();
   }
 
  private:
