@@ -88,3 +88,54 @@ TEST_CASE("fusion: relu of a product is done by the product", "[replay][ops]") {
   CHECK(kernels_of("a = torch.cat([torch.mm(x, y), torch.mm(x, y * 2)])\n    return torch.relu(a)") >= 3);
   CHECK(kernels_of("return torch.relu(torch.matmul(x.unsqueeze(0).expand(3, -1, -1), y))") >= 1);
 }
+
+TEST_CASE("fusion: sums, softmax and norms of rows are done by the step that makes the rows",
+          "[replay][ops]") {
+  std::vector<InputSet> runs;
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1, 8}, {5, 8}, {300, 8}, {7, 33}, {3, 1024}, {2, 1500}, {40, 100}}) {
+    for (int i = 0; i < 3; ++i)
+      runs.push_back({sample({2, rows, columns}), sample({columns}), sample({2, rows, columns})});
+  }
+  struct Body {
+    std::string text;
+    std::size_t kernels;
+  };
+  for (const Body& body : std::vector<Body>{
+           {"return torch.softmax(x * 2 + row, -1)", 1},
+           {"return torch.log_softmax(x * y, 2)", 1},
+           {"return torch.sum(x * y, [-1])", 1},
+           {"return torch.mean(x * y - row, [1, 2])", 1},
+           {"return torch.amax(x + y, [-1], keepdim=True), torch.amin(x + y, [2])", 1},
+           {"a = x + y\n    return torch.layer_norm(a, [x.size(2)], row, row), a", 1},
+           {"a = torch.relu(x)\n    return torch.layer_norm(a, [x.size(2)], row, None), torch.sum(a, [1, 2])",
+            1},
+           {"return torch.rms_norm(x + y, [x.size(2)], row, 1e-5)", 1},
+           {"return torch.norm(x - y, 2, -1)", 1},
+           // the rows of a step and what is made of them: another step
+           {"a = x - y\n    return a / torch.sum(a * a, [-1], keepdim=True)", 2},
+           {"a = torch.softmax(x * y, -1)\n    return a * y, torch.sum(a, [0])", 3},
+           // not the last dimension, not in order, read in part, something else that is made later
+           {"return torch.sum(x * y, [1])", 2},
+           {"return torch.sum((x * y).transpose(0, 1), [2])", 2},
+           {"return torch.sum((x * y)[:, :, 1:], [2])", 2},
+           {"b = torch.sum(x, [0, 1])\n    return torch.layer_norm(x + y, [x.size(2)], b, row)", 3},
+           {"a = x + y\n    b = torch.sum(x, [0, 1])\n    return torch.layer_norm(a, [x.size(2)], b, row)",
+            3},
+       }) {
+    CAPTURE(body.text);
+    const std::string source = "def forward(self, x, row, y):\n    " + body.text + "\n";
+    for (std::size_t i = 0; i < runs.size(); i += 12) {
+      check_script(
+          source,
+          std::vector<InputSet>(runs.begin() + static_cast<std::ptrdiff_t>(i),
+                                runs.begin() + static_cast<std::ptrdiff_t>(std::min(i + 12, runs.size()))),
+          close());
+    }
+    sr::StaticRuntime<> runtime{sr::StaticModule(script(source))};
+    for (int run = 0; run < 3; ++run) runtime(sample({2, 5, 16}), sample({16}), sample({2, 5, 16}));
+    REQUIRE(runtime.report().plans.size() == 1);
+    CHECK(runtime.report().plans[0].kernels == body.kernels);
+    CHECK(runtime.report().plans[0].interpreted == 0);
+  }
+}

@@ -10,13 +10,11 @@
 
 #include <sr/kernels/table.hpp>
 #include <sr/plan/chains.hpp>
+#include <sr/plan/row_tail.hpp>
 #include <sr/plan/step.hpp>
 #include <sr/plan/tile_op.hpp>
 
 namespace sr::plan {
-
-// Elements of a tile at most: a few tiles must stay in 32 KiB.
-inline constexpr std::size_t kTile = 1024;
 
 // How an operand that is not in iteration order moves between memory and scratch, in its own type.
 struct TileCopy {
@@ -29,6 +27,7 @@ struct FusedStep final : Payload {
   std::vector<TileOp> ops;
   std::vector<Segment> segments;  // of them; point into `ops`
   std::vector<TileCopy> copies;
+  std::vector<RowTail> tails;   // then a tile is whole rows of each
   std::vector<double> numbers;  // literal operands point in here: each is of the type computed with
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
@@ -120,6 +119,7 @@ struct FusedStep final : Payload {
       if (linked == n) continue;
       for (std::size_t i = segment.begin; i < segment.end; ++i) run_lane(ops[i], bases, first, linked, n);
     }
+    for (const RowTail& tail : tails) tail.run(bases, first, n);
   }
 
   // How many of a tile's elements go through the chain.

@@ -27,7 +27,7 @@ class Fusion {
   // What all groups need at once, known when the last one is finished.
   std::size_t scratch_floats() const { return most_bytes_ / sizeof(float); }
 
-  void finish(const Group& group) {
+  void finish(Group& group) {
     group_ = &group;
     step_ = std::make_unique<FusedStep>();
     order_dimensions();
@@ -43,6 +43,7 @@ class Fusion {
     }
     step_->numbers.reserve(numbers);  // operands point into it
     for (const PointwiseOp& op : group.ops) add(op);
+    for (GroupRows& rows : group.rows) add_tail(rows);
     step_->link();
     most_bytes_ = std::max(most_bytes_, slots_ * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
@@ -89,6 +90,11 @@ class Fusion {
 
   bool merges(const PointwiseOp& op, std::size_t i) const {
     const std::size_t outer = order_[i - 1], inner = order_[i];
+    const bool ends_rows = std::ranges::any_of(group_->rows, [&](const GroupRows& rows) {
+      const std::size_t begin = group_->sizes.size() - rows.row_rank;
+      return outer < begin && begin <= inner;
+    });
+    if (ends_rows) return false;
     const std::int64_t size = group_->sizes[inner];
     if (op.out.strides[outer] != op.out.strides[inner] * size) return false;
     return std::ranges::all_of(op.inputs, [&](const PointwiseInput& input) {
@@ -134,6 +140,7 @@ class Fusion {
         if (input.operand) ++reads_left_[key(*input.operand)];
       }
     }
+    for (const GroupRows& rows : group_->rows) ++reads_left_[key(rows.in)];
   }
 
   // What one pass over the iteration space reads or makes.
@@ -204,6 +211,17 @@ class Fusion {
     } else {
       free_slots_.push_back(slot);
     }
+  }
+
+  // Its kernel is the step's from here on. A result that nobody reads has no memory.
+  void add_tail(GroupRows& rows) {
+    if (!is_kept_[rows.out.storage]) return;
+    const auto slot = slot_of_.find(key(rows.in));
+    step_->tails.push_back({.kernel = std::move(rows.kernel),
+                            .in = slot != slot_of_.end() ? in_slot(slot->second) : in_memory(rows.in),
+                            .out = lowering_.address(rows.out),
+                            .columns = rows.columns(),
+                            .out_columns = rows.out_columns});
   }
 
   // From one array in memory to another, without a tile between them.

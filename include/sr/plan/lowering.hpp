@@ -17,6 +17,7 @@
 #include <sr/options.hpp>
 #include <sr/plan/operand.hpp>
 #include <sr/plan/placement.hpp>
+#include <sr/plan/row_tail.hpp>
 #include <sr/plan/step.hpp>
 #include <sr/plan/trace.hpp>
 
@@ -56,12 +57,27 @@ struct PointwiseOp {
   std::uint32_t node = 0;
 };
 
+// A kernel on the rows of what a group makes: the last `row_rank` dimensions.
+struct GroupRows {
+  std::unique_ptr<RowKernel> kernel;
+  Operand in, out;
+  std::size_t row_rank = 0, out_columns = 0;
+
+  std::size_t columns() const {
+    std::size_t product = 1;
+    for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d)
+      product *= static_cast<std::size_t>(in.sizes[d]);
+    return product;
+  }
+};
+
 // Operations that share one iteration space and one type, and become one step.
 struct Group {
   std::size_t position = 0;  // of its draft
   Dims sizes;
   c10::ScalarType type = c10::kFloat;
   std::vector<PointwiseOp> ops;
+  std::vector<GroupRows> rows;
 };
 
 class Lowering {
@@ -175,9 +191,33 @@ class Lowering {
         return join(static_cast<std::uint32_t>(g), std::move(op));
     }
     const auto g = static_cast<std::uint32_t>(groups_.size());
-    groups_.push_back({drafts_.size(), op.out.sizes, compute.type, {}});
+    groups_.push_back({drafts_.size(), op.out.sizes, compute.type, {}, {}});
     drafts_.push_back({{nullptr, nullptr, node_}, {}, {}, g});
     join(g, std::move(op));
+  }
+
+  // Lets the group that makes `rows.in` do this with its rows, and says whether it can: they must be short
+  // and lie in order, and so must the results; `reads`, what the kernel reads besides, must be there by then.
+  bool behind_group(GroupRows rows, const std::vector<StorageId>& reads) {
+    const std::uint32_t made = made_at_[rows.in.storage];
+    if (made == kNone || drafts_[made].group == kNone || rows.in.rank() < rows.row_rank) return false;
+    Group& group = groups_[drafts_[made].group];
+    const bool lies_in_order = rows.in.sizes == group.sizes && rows.in.is_contiguous() &&
+                               group.ops.front().out.is_contiguous() && rows.out.is_contiguous() &&
+                               rows.in.is_float() && rows.out.is_float() && group.type == c10::kFloat;
+    const bool is_made_here = std::any_of(group.ops.begin(), group.ops.end(),
+                                          [&](const PointwiseOp& op) { return op.out == rows.in; });
+    if (!lies_in_order || !is_made_here) return false;
+    if (rows.columns() > kTile || rows.columns() <= 1) return false;
+    for (const StorageId read : reads) {
+      if (made_at_[read] != kNone && made_at_[read] >= group.position) return false;
+    }
+    Draft& draft = drafts_[group.position];
+    draft.reads.insert(draft.reads.end(), reads.begin(), reads.end());
+    draft.writes.push_back(rows.out.storage);
+    note_writer(rows.out.storage, static_cast<std::uint32_t>(group.position));
+    group.rows.push_back(std::move(rows));
+    return true;
   }
 
   // The step that alone writes the operand's storage, if that is of this kind and but `readers` nodes and

@@ -125,7 +125,7 @@ class PlanMaker {
     for (const FreshStorage& fresh : plan_->results.fresh) is_result_[fresh.storage] = true;
     const std::vector<bool> kept = find_kept(drafts);
     Fusion fusion(lowering_, kept);
-    for (const Group& group : lowering_.groups()) fusion.finish(group);
+    for (Group& group : lowering_.groups()) fusion.finish(group);
     const auto& storages = lowering_.storages();
     is_result_.resize(storages.size(), false);
     plan_->bases.assign(storages.size(), nullptr);

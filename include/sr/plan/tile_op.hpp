@@ -10,6 +10,9 @@
 
 namespace sr::plan {
 
+// Elements of a tile at most: a few tiles must stay in 32 KiB.
+inline constexpr std::size_t kTile = 1024;
+
 struct TileOperand {
   Address address;
   std::int64_t advance = 0;  // bytes an element when it lies along the iteration; 0 for scratch and scalars

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,21 +23,31 @@ struct NormStep final : Payload {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const NormStep&>(payload);
-    const kernels::Table& table = kernels::kernels().table;
     kernels::Rows rows = self.shape;
     rows.in = self.in.in<const float>(context.bases);
     rows.out = self.out.in<float>(context.bases);
-    const float* const gamma = self.has_gamma ? self.gamma.in<const float>(context.bases) : nullptr;
-    const float* const beta = self.has_beta ? self.beta.in<const float>(context.bases) : nullptr;
-    switch (self.kind) {
+    self.run_on(rows, context.bases);
+  }
+  void run_on(const kernels::Rows& rows, std::byte* const* bases) const {
+    const kernels::Table& table = kernels::kernels().table;
+    const float* const scales = has_gamma ? gamma.in<const float>(bases) : nullptr;
+    const float* const shifts = has_beta ? beta.in<const float>(bases) : nullptr;
+    switch (kind) {
       case Kind::layer:
-        return table.layer_norm_rows(rows, gamma, beta, self.epsilon);
+        return table.layer_norm_rows(rows, scales, shifts, epsilon);
       case Kind::root_mean_square:
-        return table.rms_norm_rows(rows, gamma, self.epsilon);
+        return table.rms_norm_rows(rows, scales, epsilon);
       case Kind::group:
-        return table.group_norm_rows(rows, self.groups, self.channels, gamma, beta, self.epsilon);
+        return table.group_norm_rows(rows, groups, channels, scales, shifts, epsilon);
     }
   }
+};
+
+struct NormOfTile final : RowKernel {
+  NormStep step;
+
+  explicit NormOfTile(NormStep norm) : step(std::move(norm)) {}
+  void run(const kernels::Rows& rows, std::byte* const* bases) const override { step.run_on(rows, bases); }
 };
 
 namespace lower {
@@ -50,9 +61,10 @@ inline bool scales_fit(Lowering& lowering, const TracedNode& node, std::size_t s
   return true;
 }
 
-inline void emit_norm(Lowering& lowering, const TracedNode& node, const Operand& in, const Operand& out,
-                      NormStep step, std::size_t scale, std::size_t scales) {
-  std::vector<StorageId> reads{in.storage};
+// Where gamma and beta are; what of them is read.
+inline std::vector<StorageId> read_scales(Lowering& lowering, const TracedNode& node, std::size_t scale,
+                                          std::size_t scales, NormStep& step) {
+  std::vector<StorageId> reads;
   for (std::size_t i = 0; i < scales; ++i) {
     const auto operand = lowering.input(node, scale + i);
     if (!operand) continue;
@@ -60,6 +72,13 @@ inline void emit_norm(Lowering& lowering, const TracedNode& node, const Operand&
     (i == 0 ? step.has_gamma : step.has_beta) = true;
     reads.push_back(operand->storage);
   }
+  return reads;
+}
+
+inline void emit_norm(Lowering& lowering, const TracedNode& node, const Operand& in, const Operand& out,
+                      NormStep step, std::size_t scale, std::size_t scales) {
+  std::vector<StorageId> reads = read_scales(lowering, node, scale, scales, step);
+  reads.push_back(in.storage);
   step.in = lowering.address(in);
   step.out = lowering.address(out);
   lowering.emit(std::move(step), std::move(reads), {out.storage});
@@ -73,6 +92,14 @@ inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep st
   if (!in || out.count() == 0 || row_rank > in->rank() || lowering.reads_behind_first(node) ||
       !scales_fit(lowering, node, 2, scales)) {
     return false;
+  }
+  if (!lowering.exact() && in->sizes == out.sizes) {
+    NormStep norm = step;
+    const std::vector<StorageId> reads = read_scales(lowering, node, 2, scales, norm);
+    GroupRows behind{
+        .kernel = std::make_unique<NormOfTile>(norm), .in = *in, .out = out, .row_rank = row_rank};
+    behind.out_columns = behind.columns();
+    if (lowering.behind_group(std::move(behind), reads)) return true;
   }
   RowsStep rows;
   if (!shape_rows(lowering, *in, row_rank, out, 0, rows)) return false;

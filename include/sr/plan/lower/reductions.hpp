@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -42,6 +43,23 @@ struct ExtremeStep final : Payload {
     columns.in = self.in.in<const float>(context.bases);
     columns.out = self.has_values ? self.values.in<float>(context.bases) : nullptr;
     self.find(columns, self.smallest, self.indices.in<std::int64_t>(context.bases));
+  }
+};
+
+struct ReduceRows final : RowKernel {
+  kernels::Columns shape;
+  void (*reduce)(const kernels::Columns& columns) = nullptr;
+
+  void run(const kernels::Rows& rows, std::byte* const*) const override {
+    kernels::Columns columns = shape;
+    columns.outer = rows.rows;
+    columns.count = rows.columns;
+    columns.in_row = 1;
+    columns.in_outer = rows.in_stride;
+    columns.out_outer = rows.out_stride;
+    columns.in = rows.in;
+    columns.out = rows.out;
+    reduce(columns);
   }
 };
 
@@ -179,11 +197,26 @@ inline std::vector<bool> reduced_dims(const c10::IValue& dims, std::size_t rank)
   return reduced;
 }
 
+// Of the last dimensions, by the step that makes the operand.
+inline bool reduce_behind_group(Lowering& lowering, const Operand& in, const std::vector<bool>& reduced,
+                                const Operand& out, const ReduceHow& how) {
+  std::size_t row_rank = 0;
+  while (row_rank < reduced.size() && reduced[reduced.size() - 1 - row_rank]) ++row_rank;
+  if (row_rank == 0 || static_cast<std::size_t>(std::ranges::count(reduced, true)) != row_rank) return false;
+  auto kernel = std::make_unique<ReduceRows>();
+  kernel->shape.divisor = how.divisor;
+  kernel->shape.root = how.root;
+  kernel->reduce = kernels::kernels().table.reduce[static_cast<std::size_t>(how.kind)];
+  return lowering.behind_group(
+      {.kernel = std::move(kernel), .in = in, .out = out, .row_rank = row_rank, .out_columns = 1}, {});
+}
+
 inline bool reduce_operand(Lowering& lowering, const Operand& in, const std::vector<bool>& reduced,
                            const Operand& out, const ReduceHow& how) {
   if (lowering.exact()) return false;  // of extrema, too: which of two zeros it is
   if (!in.is_float() || !out.is_float() || in.rank() == 0 || in.count() == 0 || out.count() == 0)
     return false;
+  if (reduce_behind_group(lowering, in, reduced, out, how)) return true;
   if (ReducedTensor(in, reduced, out).emit(lowering, how)) return true;
   if (in.is_contiguous()) return false;
   return ReducedTensor(lowering.contiguous(in), reduced, out).emit(lowering, how);

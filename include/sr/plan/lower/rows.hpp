@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <ATen/WrapDimUtils.h>
@@ -23,6 +24,12 @@ struct RowsStep final : Payload {
     rows.out = self.out.in<float>(context.bases);
     self.run_rows(rows);
   }
+};
+
+struct RowsOfTile final : RowKernel {
+  void (*run_rows)(const kernels::Rows& rows) = nullptr;
+
+  void run(const kernels::Rows& rows, std::byte* const*) const override { run_rows(rows); }
 };
 
 namespace lower {
@@ -58,6 +65,11 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);
   if (out.count() == 0) return false;
   if (dim == rank - 1) {
+    auto kernel = std::make_unique<RowsOfTile>();
+    kernel->run_rows = kernels::kernels().table.*RowsKernel;
+    const auto columns = static_cast<std::size_t>(in->size(-1));
+    GroupRows rows{.kernel = std::move(kernel), .in = *in, .out = out, .row_rank = 1, .out_columns = columns};
+    if (!lowering.exact() && lowering.behind_group(std::move(rows), {})) return true;
     RowsStep step;
     if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
     step.run_rows = kernels::kernels().table.*RowsKernel;
