@@ -139,3 +139,17 @@ TEST_CASE("fusion: sums, softmax and norms of rows are done by the step that mak
     CHECK(runtime.report().plans[0].interpreted == 0);
   }
 }
+
+TEST_CASE("fusion: an operand that is one element for all of a tile", "[replay][ops]") {
+  std::vector<InputSet> runs;
+  for (const std::int64_t width : {3, 1024, 1500, 3136}) {
+    for (int i = 0; i < 3; ++i)
+      runs.push_back({sample({2, 5, width}), sample({5, 1}), sample({2, 1, 1}), sample({5, 1}, at::kBool)});
+  }
+  for (const std::string body :
+       {"return x * a + b", "return (x - b) * a + torch.exp(a) * b", "return a - b + x * 0, (a * b - x) / a",
+        "return torch.where(m, x, a * 2), x.masked_fill(m, 3.0) + b"}) {
+    CAPTURE(body);
+    check_script("def forward(self, x, a, b, m):\n    " + body + "\n", runs, close());
+  }
+}

@@ -21,6 +21,7 @@ struct TileCopy {
   kernels::StridedCopy box;                   // of one whole tile
   c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
   bool scatters = false;                      // from scratch to memory
+  bool is_one = false;                        // the one element that a whole tile reads
 };
 
 struct FusedStep final : Payload {
@@ -68,6 +69,21 @@ struct FusedStep final : Payload {
       (scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
       (scatters ? made.box.out_strides : made.box.in_strides)[at] = strides[d];
     }
+    made.box.width = width;
+    return static_cast<std::int32_t>(copies.size() - 1);
+  }
+
+  // Whether an operand is the same element for all of a tile.
+  bool repeats_in_tile(const c10::SmallVector<std::int64_t, 4>& strides) const {
+    return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(split), strides.end(),
+                       [](std::int64_t stride) { return stride == 0; });
+  }
+  std::int32_t add_copy_of_one(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width) {
+    TileCopy& made = copies.emplace_back();
+    made.strides = strides;
+    made.is_one = true;
+    made.box.rank = 1;
+    made.box.sizes[0] = made.box.in_strides[0] = made.box.out_strides[0] = 1;
     made.box.width = width;
     return static_cast<std::int32_t>(copies.size() - 1);
   }
@@ -158,7 +174,7 @@ struct FusedStep final : Payload {
     for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
     (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(shape.box.width);
     const auto indices = static_cast<std::int64_t>(n / inner);
-    if (indices == chunk) return copy(shape.box, in, out);
+    if (indices == chunk || shape.is_one) return copy(shape.box, in, out);
     kernels::StridedCopy last = shape.box;
     last.sizes[0] = indices;
     copy(last, in, out);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +15,7 @@
 #include <ATen/Functions.h>
 
 #include <sr/plan/fused_step.hpp>
+#include <sr/plan/iteration_space.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
@@ -30,9 +31,11 @@ class Fusion {
   void finish(Group& group) {
     group_ = &group;
     step_ = std::make_unique<FusedStep>();
-    order_dimensions();
+    space_.emplace(group, [&](const Operand& operand) { return !is_spread(operand); });
+    set_up_step();
     count_reads();
     slot_of_.clear();
+    ones_.clear();
     free_slots_.clear();
     slots_ = 0;
     slot_bytes_ = kTile * widest_element();
@@ -57,30 +60,9 @@ class Fusion {
  private:
   static constexpr std::size_t kExpandAtMost = std::size_t{1} << 14;  // elements of a constant spread out
 
-  // Outermost first as the first result lies in memory, neighbours merged where no operand minds.
-  void order_dimensions() {
-    const Operand& first = group_->ops.front().out;
-    order_.resize(first.rank());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::ranges::stable_sort(
-        order_, [&](std::size_t a, std::size_t b) { return first.strides[a] > first.strides[b]; });
-    std::erase_if(order_, [&](std::size_t d) { return first.sizes[d] == 1; });
-    step_->count = first.count();
-    merged_.clear();
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (i != 0 && std::ranges::all_of(group_->ops, [&](const PointwiseOp& op) { return merges(op, i); })) {
-        merged_.back().push_back(order_[i]);
-      } else {
-        merged_.push_back({order_[i]});
-      }
-    }
-    if (merged_.empty()) merged_.push_back({});
-    step_->sizes.clear();
-    for (const auto& dims : merged_) {
-      std::int64_t size = 1;
-      for (const std::size_t d : dims) size *= first.sizes[d];
-      step_->sizes.push_back(size);
-    }
+  void set_up_step() {
+    step_->count = space_->count();
+    step_->sizes = space_->sizes();
     const kernels::Table& table = kernels::kernels().table;
     step_->copy = table.copy;
     step_->run_links = table.run_chain;
@@ -88,42 +70,10 @@ class Fusion {
     step_->cut_into_tiles();
   }
 
-  bool merges(const PointwiseOp& op, std::size_t i) const {
-    const std::size_t outer = order_[i - 1], inner = order_[i];
-    const bool ends_rows = std::ranges::any_of(group_->rows, [&](const GroupRows& rows) {
-      const std::size_t begin = group_->sizes.size() - rows.row_rank;
-      return outer < begin && begin <= inner;
-    });
-    if (ends_rows) return false;
-    const std::int64_t size = group_->sizes[inner];
-    if (op.out.strides[outer] != op.out.strides[inner] * size) return false;
-    return std::ranges::all_of(op.inputs, [&](const PointwiseInput& input) {
-      if (!input.operand || is_spread(*input.operand)) return true;
-      const Dims strides = broadcast_strides(*input.operand, group_->sizes);
-      return strides[outer] == strides[inner] * size;
-    });
-  }
-
   // Small constants that repeat are written out once, while the plan is made.
   bool is_spread(const Operand& operand) const {
     return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
-           step_->count <= kExpandAtMost && operand.sizes != group_->sizes;
-  }
-
-  Dims iteration_strides(const Operand& operand) const {
-    const Dims strides = broadcast_strides(operand, group_->sizes);
-    Dims result;
-    for (const auto& dims : merged_) result.push_back(dims.empty() ? 0 : strides[dims.back()]);
-    return result;
-  }
-
-  bool in_order(const Dims& strides) const {
-    std::int64_t expected = 1;
-    for (std::size_t d = strides.size(); d-- > 0;) {
-      if (step_->sizes[d] != 1 && strides[d] != expected) return false;
-      expected *= step_->sizes[d];
-    }
-    return true;
+           group_->ops.front().out.count() <= kExpandAtMost && operand.sizes != group_->sizes;
   }
 
   bool is_scratch_only(StorageId storage) const {
@@ -146,7 +96,7 @@ class Fusion {
   // What one pass over the iteration space reads or makes.
   using Key = std::tuple<StorageId, c10::ScalarType, std::int64_t, Dims>;
   Key key(const Operand& operand) const {
-    return {operand.storage, operand.dtype, operand.offset, iteration_strides(operand)};
+    return {operand.storage, operand.dtype, operand.offset, space_->strides(operand)};
   }
 
   // Of the type that the group computes in.
@@ -194,7 +144,7 @@ class Fusion {
     }
     for (const PointwiseInput& input : op.inputs) release(input);
     const bool kept = is_kept_[op.out.storage];
-    if (kept && is_native(op.out) && in_order(iteration_strides(op.out))) {
+    if (kept && is_native(op.out) && space_->in_order(op.out)) {
       tile.out = in_memory(op.out);
       step_->ops.push_back(tile);
       return;
@@ -235,7 +185,7 @@ class Fusion {
     const Operand& in = *op.inputs[0].operand;
     const bool is_direct = is_native(in) != is_native(op.out) && !slot_of_.contains(key(in)) &&
                            is_kept_[op.out.storage] && reads_left_[key(op.out)] == 0 && !is_spread(in) &&
-                           in_order(iteration_strides(in)) && in_order(iteration_strides(op.out));
+                           space_->in_order(in) && space_->in_order(op.out);
     if (!is_direct) return false;
     push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
     release(op.inputs[0]);
@@ -262,7 +212,7 @@ class Fusion {
     tile.operands = 1;
     tile.in[0] = in;
     tile.out = out;
-    tile.copy = step_->add_copy(iteration_strides(operand), c10::elementSize(operand.dtype), scatters);
+    tile.copy = step_->add_copy(space_->strides(operand), c10::elementSize(operand.dtype), scatters);
     step_->ops.push_back(tile);
   }
 
@@ -279,7 +229,7 @@ class Fusion {
 
   // From scratch to the operand's memory.
   void keep(const Operand& out, TileOperand from) {
-    const bool is_direct = in_order(iteration_strides(out));
+    const bool is_direct = space_->in_order(out);
     if (is_native(out)) return push_copy(out, from, {lowering_.address(out), 0}, /*scatters=*/true);
     if (is_direct) return push_conversion(group_->type, out.dtype, from, in_memory(out));
     const std::uint32_t converted = take_slot();
@@ -313,14 +263,18 @@ class Fusion {
     const auto slot = slot_of_.find(wanted);
     if (slot != slot_of_.end()) return in_slot(slot->second);
     if (is_spread(operand)) return in_memory(spread(operand));
-    const Dims strides = iteration_strides(operand);
+    const Dims strides = space_->strides(operand);
     const bool repeats = std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
     if (step_->count > 1 && is_native(operand) && repeats) {
       is_scalar = true;
       return {lowering_.address(operand), 0};
     }
-    const bool is_direct = in_order(strides);
+    const bool is_direct = space_->in_order(strides);
     if (is_direct && is_native(operand)) return in_memory(operand);
+    if (is_native(operand) && step_->repeats_in_tile(strides)) {
+      is_scalar = true;
+      return one_of_tile(operand, wanted);
+    }
     const std::uint32_t loaded = take_slot();
     slot_of_[wanted] = loaded;
     if (is_direct) {
@@ -334,6 +288,21 @@ class Fusion {
       free_slots_.push_back(gathered);
     }
     return in_slot(loaded);
+  }
+
+  // The element goes to scratch, where it stays for all operations.
+  TileOperand one_of_tile(const Operand& operand, const Key& wanted) {
+    const auto known = ones_.find(wanted);
+    if (known != ones_.end()) return in_slot(known->second);
+    const std::uint32_t slot = take_slot();
+    ones_[wanted] = slot;
+    TileOp tile;
+    tile.operands = 1;
+    tile.in[0] = {lowering_.address(operand), 0};
+    tile.out = in_slot(slot);
+    tile.copy = step_->add_copy_of_one(space_->strides(operand), c10::elementSize(operand.dtype));
+    step_->ops.push_back(tile);
+    return in_slot(slot);
   }
 
   void release(const PointwiseInput& input) {
@@ -353,7 +322,7 @@ class Fusion {
     kernels::StridedCopy shape;
     shape.width = c10::elementSize(operand.dtype);
     auto left = static_cast<std::int64_t>(step_->count);
-    for (const std::size_t d : order_) {
+    for (const std::size_t d : space_->order()) {
       left /= group_->sizes[d];
       shape.sizes[shape.rank] = group_->sizes[d];
       shape.in_strides[shape.rank] = strides[d];
@@ -369,9 +338,8 @@ class Fusion {
 
   const Group* group_ = nullptr;
   std::unique_ptr<FusedStep> step_;
-  std::vector<std::size_t> order_;                // dimensions, outermost first, without those of size 1
-  std::vector<std::vector<std::size_t>> merged_;  // dimensions of the iteration space
-  std::map<Key, std::uint32_t> reads_left_, slot_of_;
+  std::optional<IterationSpace> space_;
+  std::map<Key, std::uint32_t> reads_left_, slot_of_, ones_;
   std::vector<std::uint32_t> free_slots_;
   std::size_t slots_ = 0, slot_bytes_ = 0;
 };
