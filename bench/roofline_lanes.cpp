@@ -50,6 +50,8 @@ constexpr double kTanh = 3 + kReduceByLog2 + kExpm1NearZero + kPowerOf2 + kFma +
                          (1 + (1 + kFma) + 1 + (1 + kFma)) + 2 + 2 + kCopysign;
 constexpr double kLogistic = 3 + kReduceByLog2 + 2 + 2 + 3 + kExpm1NearZero + kFma + 1 + 1;
 constexpr double kErf = 2 + polynomial(9) + kFma + 1 + kExpm1Inside + 4 + kCopysign;
+// Of half a register, by doubles: log2, a product, exp2.
+constexpr double kPowOfDouble = (9 + polynomial(8) + 2 + kFma + 4) + 1 + (2 + 4 + polynomial(10) + 5);
 static_assert(kExp == kExpOperations);
 constexpr unsigned kSecond = 0b10, kThird = 0b100, kBoth = kSecond | kThird;
 
@@ -74,11 +76,31 @@ const auto& lanes_by_cost() {
       cost<Threshold>("threshold", 2, 0, 0, kBoth),
       cost<Hardsigmoid>("hardsigmoid", 3, 1),
       cost<Hardswish>("hardswish", 4, 1),
+      cost<Equal>("equal", 2),
+      cost<NotEqual>("not_equal", 2),
+      cost<Less>("less", 2),
+      cost<LessEqual>("less_equal", 2),
+      cost<Greater>("greater", 2),
+      cost<GreaterEqual>("greater_equal", 2),
+      cost<And>("and", 4),
+      cost<Or>("or", 4),
+      cost<Xor>("xor", 5),
+      cost<Not>("not", 2),
+      cost<IsNan>("is_nan", 2),
+      cost<Where>("where", 2),
+      cost<MaskedFill>("masked_fill", 2, 0, 0, kThird),
+      cost<AddProduct>("add_product", 2),
+      cost<AddQuotient>("add_quotient", 1, 1),
+      cost<Lerp>("lerp", 8, 0, 0, kThird),
+      cost<Same>("same", 0),
+      cost<RoundToBfloat16>("round_to_bfloat16", 7),
       cost<Neg>("neg", 1),
       cost<Abs>("abs", 1),
       cost<Sign>("sign", 5),
       cost<Square>("square", 1),
       cost<Cube>("cube", 2),
+      cost<InverseSquare>("inverse_square", 1, 1),
+      cost<Pow>("pow", 2 * kPowOfDouble + 14, 2),
       cost<Sqrt>("sqrt", 0, 0, 1),
       cost<Rsqrt>("rsqrt", 0, 1, 1),
       cost<Reciprocal>("reciprocal", 0, 1),

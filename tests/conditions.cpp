@@ -87,6 +87,9 @@ const std::vector<Body>& bodies() {
       {"return torch.lerp(x, y, torch.sigmoid(x)), torch.clamp(x, y, y + 1), torch.clamp(x, max=y)"},
       {"return torch.softplus(x), x ** 3, torch.relu6(x * 4), (x.abs() + 0.5) ** -0.5"},
       {"return torch.eq(mask, x > 0), torch.ne(mask, ~mask)"},
+      {"a = x.to(11)\n    b = (x * 3).to(11)\n    return a.float() * 2 + b, (y + 0.5).to(11) & a"},
+      {"a = (x * 7).long()\n    return a.float() * 0.5, a + 1", 0},
+      {"a = (number + 4294967295).to(3)\n    return a.long() + number, (wide * 7).long().double() + wide", 0},
       {"a = torch.where(x > 0, number, y)\n    return a * (a < 2).to(a.dtype)"},
       {"return torch.cat([(x > 0).float(), mask.float()], 1), torch.cat([x > 0, mask.expand(x.size(0), -1)])",
        0},
@@ -150,6 +153,20 @@ TEST_CASE("conditions: constants of other types", "[replay][ops]") {
 TEST_CASE("conditions: a view of a tensor under another type is another operand", "[replay][ops]") {
   check_script("def forward(self, x):\n    a = x.view(3)\n    return (x + 1) * a, (x > 0) & (a != 0)\n",
                {{sample({3, 9})}, {sample({3, 9})}, {sample({3, 9})}}, close_to());
+}
+
+TEST_CASE("conditions: powers of any exponent", "[replay][ops]") {
+  const std::string source =
+      "def forward(self, x, y):\n"
+      "    return x ** 1.7, x ** y, torch.pow(0.3, y), x.abs() ** 0.5, (x * 3) ** 3, x ** 0, x ** 1, "
+      "torch.pow(x, -2.5)\n";
+  check_script(source,
+               {{sample({5, 13}), sample({5, 13})},
+                {at::rand({40, 33}), sample({33})},
+                {sample({3, 3}), at::full({3, 3}, 2)},
+                {sample({3}, at::kDouble), sample({3}, at::kDouble)},
+                {sample({3}), sample({3}, at::kLong)}},
+               close_to());
 }
 
 TEST_CASE("conditions: prelu", "[replay][ops]") {

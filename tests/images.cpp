@@ -193,7 +193,7 @@ TEST_CASE("images: channels may lie last", "[replay][ops]") {
            {"torch.conv2d(x, self.d, None, [2, 2], [1, 1], [1, 1], 4)", 3},
            {"torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])", 3},
            {"torch.avg_pool2d(x, [3, 3], [1, 1], [1, 1])", 3},
-           {"torch.adaptive_avg_pool2d(x, [1, 1])", 2}}) {
+           {"torch.adaptive_avg_pool2d(x, [1, 1])", 1}}) {
     CAPTURE(call);
     const torch::jit::Module module =
         script("def forward(self, x):\n    return " + call + "\n",
@@ -201,7 +201,7 @@ TEST_CASE("images: channels may lie last", "[replay][ops]") {
     check_model(module, thrice(small), close());
     check_model(module, thrice({large}), close());
     CHECK(steps_of(module, small[0]) == std::pair<std::size_t, std::size_t>(kernels, 0));
-    if (call.find("relu") == call.npos) CHECK(steps_of(module, large).first == 0);
+    if (call.find("relu") == call.npos) CHECK(steps_of(module, large).first == (kernels == 1 ? 1 : 0));
   }
 }
 

@@ -19,7 +19,8 @@ OUTSIDE_UMBRELLA = (OPS, 'sr/plan/lower/', 'sr/plan/bound_iterator.hpp', 'sr/ker
                     'sr/kernels/kernel_set.hpp', 'sr/kernels/compiled.hpp', 'sr/kernels/copy.hpp',
                     'sr/kernels/transpose.hpp', 'sr/kernels/products.hpp', 'sr/kernels/product_tiles.hpp',
                     'sr/kernels/reductions.hpp', 'sr/kernels/chains.hpp', 'sr/kernels/convolution.hpp',
-                    'sr/kernels/pooling.hpp', 'sr/kernels/bags.hpp', 'sr/kernels/norms.hpp')
+                    'sr/kernels/pooling.hpp', 'sr/kernels/bags.hpp', 'sr/kernels/norms.hpp',
+                    'sr/kernels/columns.hpp', 'sr/kernels/conversions.hpp')
 # Implementations of one other header, which includes itself through them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
 

@@ -118,6 +118,7 @@ inline constexpr std::array kRows = [] {
       row<Cube>("cube", 1.5, [](double x) { return x * x * x; }),
       row<InverseSquare>("inverse_square", 0.5,
                          [](double x) { return 1 / double{static_cast<float>(x * x)}; }),
+      row<Pow>("pow", 0.51, [](double x, double y) { return std::pow(x, y); }),
       row<Sqrt>("sqrt", 0.5, [](double x) { return std::sqrt(x); }),
       row<Rsqrt>("rsqrt", 1.5, [](double x) { return 1 / std::sqrt(x); }),
       row<Reciprocal>("reciprocal", 0.5, [](double x) { return 1 / x; }),

@@ -20,7 +20,7 @@ void Generator::reduction() {
   const Dtype sum = is_floating(x->dtype) ? x->dtype : Dtype::i64;
   const bool exact = x->stable && !is_floating(x->dtype);
   case_.mark(Feature::reductions);
-  switch (random_.below(rank == 0 ? 3 : 12)) {
+  switch (random_.below(rank == 0 ? 3 : 13)) {
     case 0:
       define(x->name + ".sum()", sum, {}, exact, x->magnitude + 1.5);
       return;
@@ -57,8 +57,9 @@ void Generator::reduction() {
     case 7:
       if (shape[dim].a == 0 || shape[dim].b == 0) return;
       reduce(dim);
-      define("torch.amax(" + x->name + ", [" + axis(*x, dim) + "]" + keepdim, x->dtype, shape, x->stable,
-             x->magnitude);
+      define((random_.chance(60) ? "torch.amax(" : "torch.amin(") + x->name + ", [" + axis(*x, dim) + "]" +
+                 keepdim,
+             x->dtype, shape, x->stable, x->magnitude);
       return;
     case 8: {  // values and indices
       if (shape[dim].a == 0 || shape[dim].b == 0 || !decides(*x)) return;
@@ -83,9 +84,19 @@ void Generator::reduction() {
     case 9:
       if (shape[dim].a == 0 || shape[dim].b == 0 || !decides(*x) || x->dtype == Dtype::boolean) return;
       reduce(dim);
-      define("torch.argmax(" + x->name + ", " + axis(*x, dim) + keepdim, Dtype::i64, shape, true, 1);
+      define(
+          (random_.chance(60) ? "torch.argmax(" : "torch.argmin(") + x->name + ", " + axis(*x, dim) + keepdim,
+          Dtype::i64, shape, true, 1);
       return;
-    case 10:
+    case 10: {
+      if (!is_floating(x->dtype) || !room(2 * x->magnitude)) return;
+      const std::string order = random_.chance(60) ? "2" : "1";
+      reduce(dim);
+      define("torch.norm(" + x->name + ", " + order + ", [" + axis(*x, dim) + "]" + keepdim, x->dtype, shape,
+             false, x->magnitude + 1);
+      return;
+    }
+    case 11:
       define("torch.cumsum(" + x->name + ", " + axis(*x, dim) + ")", sum, shape, exact, x->magnitude + 1);
       return;
     default:

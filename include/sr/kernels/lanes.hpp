@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <sr/kernels/math.hpp>
+#include <sr/kernels/power.hpp>
 
 namespace sr::kernels::lanes {
 
@@ -296,6 +297,13 @@ struct InverseSquare : Unary {
     return V(1) / (x * x);
   }
 };
+struct Pow : Binary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y) {
+    return pow(x, y);
+  }
+};
 struct Sqrt : InexactUnary {
   template <class V>
   static V apply(V x) {
@@ -452,8 +460,8 @@ using Builtin = List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRe
                      ClampMin, ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal,
                      NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where,
                      MaskedFill, AddProduct, AddQuotient, Lerp, Same, RoundToBfloat16, Neg, Abs, Sign, Square,
-                     Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log,
-                     Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+                     Cube, InverseSquare, Pow, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1,
+                     Log, Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
 
 // Those of them that are compiled for doubles, too, and for 64-bit integers.
 using OfDoubles =

@@ -29,7 +29,9 @@ struct Segment {
 
 class ChainSearch {
  public:
-  explicit ChainSearch(const std::vector<TileOp>& ops) : ops_(&ops), kinds_(ops.size()) {}
+  // `read_after`: what is read from memory once all operations are done.
+  ChainSearch(const std::vector<TileOp>& ops, std::vector<TileOperand> read_after)
+      : ops_(&ops), read_after_(std::move(read_after)), kinds_(ops.size()) {}
 
   std::vector<Segment> find() {
     std::vector<Segment> segments;
@@ -103,7 +105,7 @@ class ChainSearch {
       }
       if (op(j).out == made) return false;
     }
-    return false;
+    return std::find(read_after_.begin(), read_after_.end(), made) != read_after_.end();
   }
 
   void link(Segment& segment) const {
@@ -141,6 +143,7 @@ class ChainSearch {
   }
 
   const std::vector<TileOp>* ops_;
+  std::vector<TileOperand> read_after_;
   std::vector<std::optional<Kind>> kinds_;
 };
 

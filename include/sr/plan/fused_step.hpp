@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include <c10/util/SmallVector.h>
@@ -41,8 +42,12 @@ struct FusedStep final : Payload {
   std::int64_t chunk = 1;
   std::size_t inner = 1;  // elements of one index of `split`
 
-  // Once all operations are known.
-  void link() { segments = ChainSearch(ops).find(); }
+  // Once all operations and tails are known.
+  void link() {
+    std::vector<TileOperand> read_after;
+    for (const RowTail& tail : tails) read_after.push_back(tail.in);
+    segments = ChainSearch(ops, std::move(read_after)).find();
+  }
 
   // Once `sizes` are known, before copies are added.
   void cut_into_tiles() {

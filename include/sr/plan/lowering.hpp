@@ -299,11 +299,16 @@ class Lowering {
       if (made == kNone || made < group.position) continue;
       if (made != group.position || drafts_[made].group != g) return false;
       const bool as_written = std::any_of(group.ops.begin(), group.ops.end(), [&](const PointwiseOp& maker) {
-        return maker.out == *input.operand;
+        return maker.out == *input.operand && !is_changed_by_memory(maker.out, group);
       });
       if (!as_written) return false;
     }
     return true;
+  }
+
+  // Fractions and high bits are lost in it: who wants what is left reads it from there.
+  static bool is_changed_by_memory(const Operand& made, const Group& group) {
+    return made.dtype != group.type && c10::isIntegralType(made.dtype, /*includeBool=*/false);
   }
 
   // Of several writers, who fill parts of it, the last.

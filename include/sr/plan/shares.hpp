@@ -30,7 +30,7 @@ class Shares {
   void each(const Body& body) const {
     const auto* const begin = static_cast<const char*>(parts_.const_data_ptr());
     iterator_->for_each(
-        [&](char** data, const std::int64_t*, std::int64_t size) {
+        [&](char** data, const std::int64_t*, std::int64_t size, std::int64_t) {  // of one dimension
           const std::int64_t first = data[0] - begin;
           body(first, first + size);
         },

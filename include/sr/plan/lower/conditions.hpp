@@ -31,7 +31,8 @@ inline std::optional<c10::ScalarType> compared_type(const TracedNode& node) {
     // Numbers and tensors without dimensions are converted to a small integer, which may change them.
     const bool is_kept =
         !is_number && first.scalar_type() == type && node.inputs[1].toTensor().scalar_type() == type;
-    return is_kept || type == c10::kLong ? std::optional(c10::kLong) : std::nullopt;
+    if (type == c10::kLong || (is_kept && type == c10::kInt)) return c10::kLong;
+    return is_kept ? std::optional(c10::kFloat) : std::nullopt;
   }
   return type == c10::kFloat || type == c10::kDouble ? std::optional(type) : std::nullopt;
 }
@@ -108,15 +109,12 @@ inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::Sc
   const bool is_known =
       element_of(from) && element_of(to) && to != c10::kByte && to != c10::kChar && to != c10::kShort;
   if (!is_known) return std::nullopt;
-  const auto is_float = [](c10::ScalarType type) { return type == c10::kFloat || type == c10::kBFloat16; };
-  const auto is_long = [](c10::ScalarType type) { return type == c10::kInt || type == c10::kLong; };
-  if (is_float(from) || is_float(to)) return c10::kFloat;
-  if (from == c10::kDouble || (to == c10::kDouble && is_long(from))) return c10::kDouble;
-  return to == c10::kDouble ? c10::kFloat : c10::kLong;
+  const bool is_wide = from == c10::kInt || from == c10::kLong || from == c10::kDouble;
+  if (!is_wide || to == c10::kFloat || to == c10::kBFloat16) return c10::kFloat;
+  return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
 }
 
-// The first argument in the type of the result. Within a step, whole numbers are rounded before they are
-// converted.
+// The first argument in the type of the result.
 inline bool cast(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
@@ -124,8 +122,8 @@ inline bool cast(Lowering& lowering, const TracedNode& node) {
   if (in->dtype == out.dtype) return copy(lowering, node);
   const auto type = type_between(in->dtype, out.dtype);
   if (!type) return false;
-  if (*type != c10::kLong && c10::isIntegralType(out.dtype, /*includeBool=*/false))
-    return emit_in<lanes::Trunc>(lowering, *type, {*in}, out);
+  // Whoever reads it in this step reads a truth, too.
+  if (out.dtype == c10::kBool) return emit_in<lanes::NotEqual>(lowering, *type, {*in, 0.0}, out);
   return emit_in<lanes::Same>(lowering, *type, {*in}, out);
 }
 

@@ -86,7 +86,8 @@ inline constexpr bool kIsOneOf = (std::is_same_v<Lane, Others> || ...);
 template <class Lane>
 bool is_exact_in_bfloat16(const Inputs& inputs) {
   using namespace lanes;  // NOLINT(google-build-using-namespace)
-  if (kIsOneOf<Lane, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct, AddQuotient>)
+  if (kIsOneOf<Lane, Pow, Rsqrt, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct,
+               AddQuotient>)
     return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].operand && !(i == 1 && kIsOneOf<Lane, Mul, Div>)) return false;
@@ -205,7 +206,9 @@ inline bool power(Lowering& lowering, const TracedNode& node) {
   if (*exponent == -0.5) return emit<lanes::Rsqrt>(lowering, node, inputs);
   if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, inputs);
   if (*exponent == -2) return emit<lanes::InverseSquare>(lowering, node, inputs);
-  return false;
+  if (*exponent == 0 || *exponent == 1) return false;
+  inputs.emplace_back(*exponent);
+  return emit<lanes::Pow>(lowering, node, inputs);
 }
 
 inline void add_pointwise(LowerTable& table) {
@@ -254,6 +257,8 @@ inline void add_pointwise(LowerTable& table) {
       {"aten::sign", &plain<lanes::Sign>},
       {"aten::square", &plain<lanes::Square>},
       {"aten::pow.Tensor_Scalar", &power},
+      {"aten::pow.Tensor_Tensor", &plain<lanes::Pow>},
+      {"aten::pow.Scalar", &plain<lanes::Pow>},
       {"aten::floor", &plain<lanes::Floor>},
       {"aten::ceil", &plain<lanes::Ceil>},
       {"aten::round", &plain<lanes::Round>},

@@ -226,7 +226,7 @@ inline bool reduce_float(Lowering& lowering, const TracedNode& node, const c10::
                          bool is_mean = false) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (!in || out.count() == 0) return false;
+  if (!in || in->rank() == 0 || out.count() == 0) return false;
   if (is_mean) how.divisor = static_cast<float>(in->count() / out.count());
   return reduce_operand(lowering, *in, reduced_dims(dims, in->rank()), out, how);
 }
