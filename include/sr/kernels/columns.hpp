@@ -12,33 +12,44 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// What a reduction does with an element, with two of them, and with a row of contiguous ones.
+// What a reduction does with an element, with two of them, and with a row of contiguous ones. Not `map`
+// itself is handed on: that would be a pointer, and called.
 struct SumFold {
   static constexpr float first = 0;
   SR_KERNEL_INLINE static Vec map(Vec x) { return x; }
   SR_KERNEL_INLINE static Vec combine(Vec a, Vec b) { return a + b; }
   SR_KERNEL_INLINE static Vec done(Vec x) { return x; }
-  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) { return sum_row(x, n, map); }
+  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) {
+    return sum_row(x, n, [](Vec v) { return map(v); });
+  }
 };
 struct SquaresFold : SumFold {
   SR_KERNEL_INLINE static Vec map(Vec x) { return x * x; }
-  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) { return sum_row(x, n, map); }
+  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) {
+    return sum_row(x, n, [](Vec v) { return map(v); });
+  }
 };
 struct MagnitudesFold : SumFold {
   SR_KERNEL_INLINE static Vec map(Vec x) { return abs(x); }
-  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) { return sum_row(x, n, map); }
+  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) {
+    return sum_row(x, n, [](Vec v) { return map(v); });
+  }
 };
 struct MaxFold {
   static constexpr float first = -kInfinity;
   SR_KERNEL_INLINE static Vec map(Vec x) { return x; }
   SR_KERNEL_INLINE static Vec combine(Vec a, Vec b) { return maximum(a, b); }
   SR_KERNEL_INLINE static Vec done(Vec x) { return x; }
-  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) { return largest_of_row(x, n, map); }
+  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) {
+    return largest_of_row(x, n, [](Vec v) { return map(v); });
+  }
 };
 struct MinFold : MaxFold {  // the largest of what is negated
   SR_KERNEL_INLINE static Vec map(Vec x) { return -x; }
   SR_KERNEL_INLINE static Vec done(Vec x) { return -x; }
-  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) { return -largest_of_row(x, n, map); }
+  SR_KERNEL_INLINE static float row(const float* x, std::size_t n) {
+    return -largest_of_row(x, n, [](Vec v) { return map(v); });
+  }
 };
 
 template <class Body>
