@@ -130,8 +130,8 @@ inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand&
   if (out.count() == 0) return false;
   std::vector<bool> reduced(in.rank(), false);
   reduced[in.rank() - 1] = reduced[in.rank() - 2] = true;
-  return reduce_operand(lowering, in, reduced, out,
-                        {.divisor = static_cast<float>(in.count() / out.count())});
+  const std::size_t elements = in.count() / out.count();
+  return reduce_operand(lowering, in, reduced, out, {.divisor = static_cast<float>(elements)});
 }
 
 // adaptive_avg_pool2d(x, output_size) where the sizes divide the image's.

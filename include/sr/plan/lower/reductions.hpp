@@ -227,7 +227,8 @@ inline bool reduce_float(Lowering& lowering, const TracedNode& node, const c10::
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || in->rank() == 0 || out.count() == 0) return false;
-  if (is_mean) how.divisor = static_cast<float>(in->count() / out.count());
+  const std::size_t elements = in->count() / out.count();
+  if (is_mean) how.divisor = static_cast<float>(elements);
   return reduce_operand(lowering, *in, reduced_dims(dims, in->rank()), out, how);
 }
 
