@@ -9,6 +9,7 @@
 
 #include <ATen/WrapDimUtils.h>
 
+#include <sr/plan/lower_table.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
