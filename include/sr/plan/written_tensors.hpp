@@ -47,8 +47,8 @@ class WrittenTensors {
   struct Written {
     at::Tensor tensor;
     TensorMetadata metadata;
-    std::int64_t offset;
-    StorageId storage;
+    std::int64_t offset = 0;
+    StorageId storage = kNone;
   };
 
   void note(const at::Tensor& tensor) {
@@ -60,8 +60,11 @@ class WrittenTensors {
       record_.trace.initial.push_back({id, std::move(bytes)});
       storage.home = Home::produced;
     }
-    Written& written = written_.emplace_back(Written{tensor, {}, tensor.storage_offset(), id});
+    Written& written = written_.emplace_back();
+    written.tensor = tensor;
     written.metadata.assign(tensor);
+    written.offset = tensor.storage_offset();
+    written.storage = id;
   }
 
   bool is_same(const Written& written) const {
