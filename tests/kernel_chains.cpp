@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
+#include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
@@ -19,11 +19,8 @@ using sr::test::kernel_sets;
 namespace {
 
 std::vector<float> numbers(std::size_t count) {
-  static std::mt19937 bits(7);
-  std::uniform_real_distribution<float> distribution(-3, 3);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(bits);
-  return values;
+  static sr::test::RandomFloats random(7, -3, 3);
+  return random(count);
 }
 
 // Equal to the bit, or both NaN.

@@ -3,24 +3,23 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
+#include "support/floats.hpp"
 #include "support/guarded.hpp"
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
 using sr::test::Guarded;
 using sr::test::kernel_sets;
+using sr::test::kInf;
+using sr::test::kNaN;
 
 namespace {
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 float any() {
   static std::mt19937 engine(7);

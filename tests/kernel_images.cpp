@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
+#include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
@@ -20,11 +20,8 @@ using sr::test::kernel_sets;
 namespace {
 
 std::vector<float> numbers(std::size_t count) {
-  static std::mt19937 bits(11);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(bits);
-  return values;
+  static sr::test::RandomFloats random(11, -1, 1);
+  return random(count);
 }
 
 std::size_t size_of(std::ptrdiff_t count) {

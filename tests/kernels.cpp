@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,17 +15,17 @@
 #include <sr/kernels/loops.hpp>
 
 #include "support/catch.hpp"
+#include "support/floats.hpp"
 #include "support/guarded.hpp"
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
 using sr::test::Guarded;
 using sr::test::kernel_sets;
+using sr::test::kInf;
+using sr::test::kNaN;
 
 namespace {
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 std::mt19937& random_bits() {
   static std::mt19937 engine(20240229);

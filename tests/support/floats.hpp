@@ -1,0 +1,31 @@
+// Floats for tests of kernels.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace sr::test {
+
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Uniform between two numbers, the same in every run.
+class RandomFloats {
+ public:
+  RandomFloats(std::mt19937::result_type seed, float low, float high) : bits_(seed), low_(low), high_(high) {}
+
+  std::vector<float> operator()(std::size_t count) {
+    std::uniform_real_distribution<float> distribution(low_, high_);
+    std::vector<float> values(count);
+    for (float& value : values) value = distribution(bits_);
+    return values;
+  }
+
+ private:
+  std::mt19937 bits_;
+  float low_, high_;
+};
+
+}  // namespace sr::test
