@@ -106,6 +106,7 @@ inline void run_chain(const ChainLink* first, std::size_t n) {
   std::size_t at = 0;
   for (; at + kChainBlock <= n; at += kChainBlock) block(at);
   if (at != n) block(n - kChainBlock);
+  clean_upper_halves();
 }
 
 }  // namespace SR_KERNEL_ISA

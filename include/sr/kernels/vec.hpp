@@ -42,6 +42,15 @@ SR_KERNEL_INLINE Lanes unfused(Lanes product) {
   return product;
 }
 
+// Every instruction of the older encoding waits for the upper halves until they are clean (A. Fog, "The
+// microarchitecture of Intel, AMD and VIA CPUs"). The compiler cleans them itself, but not behind the call of
+// a function that takes such registers.
+SR_KERNEL_INLINE void clean_upper_halves() {
+#if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
+  __builtin_ia32_vzeroupper();
+#endif
+}
+
 // Wraps around.
 struct Ints {
   Int32s lanes;
