@@ -46,41 +46,50 @@ std::vector<Source> sources(std::size_t operands, std::size_t kind) {
   return {chain, (kind & 1) != 0 ? scalar : array, (kind & 2) != 0 ? scalar : array};
 }
 
+// The chain of one lane, and of stores before and behind it, against the lane alone.
+void check_link(const Kernels& set, std::size_t lane, std::size_t kind, std::size_t n) {
+  const Table& table = set.table;
+  const LaneLoops& loops = set.lanes[lane];
+  const std::vector<Source> from = sources(loops.operands, kind);
+  if (from.empty()) return;
+  std::vector<float> chained = numbers(n);
+  std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
+  std::array<const float*, kMaxOperands> in{};
+  ChainLink link{.run = table.link(*loops.links, kind)};
+  std::size_t used = 0, scalars = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    in[i] = from[i].chained ? chained.data() : others[used].data();
+    if (!from[i].chained) link.at[used] = others[used].data(), ++used;
+    scalars |= static_cast<std::size_t>(from[i].scalar) << i;
+  }
+  std::vector<float> alone(n), linked(n + 1, 77.0F), between(n);
+  loops.by_scalars[scalars](n, alone.data(), in.data());
+  const std::array<ChainLink, 5> chain = {
+      ChainLink{.run = table.link_to(ChainEnd::load), .at = {chained.data()}},
+      ChainLink{.run = table.link_to(ChainEnd::store), .at = {between.data()}}, link,
+      ChainLink{.run = table.link_to(ChainEnd::store), .at = {linked.data()}},
+      ChainLink{.run = table.link_to(ChainEnd::end)}};
+  table.run_chain(chain.data(), n);
+  CAPTURE(table.name, lane, kind, n);
+  CHECK(linked.back() == 77.0F);
+  linked.pop_back();
+  CHECK(same(linked, alone));
+  CHECK(same(between, chained));
+}
+
 }  // namespace
 
 TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    const Table& table = set->table;
+    const std::size_t block = set->table.block;
     for (std::size_t lane = 0; lane < BuiltinLanes::size; ++lane) {
-      const LaneLoops& loops = set->lanes[lane];
-      REQUIRE(loops.links != nullptr);
-      const std::size_t n = 3 * table.block + lane % 5;
+      REQUIRE(set->lanes[lane].links != nullptr);
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
-        const std::vector<Source> from = sources(loops.operands, kind);
-        if (from.empty()) continue;
-        std::vector<float> chained = numbers(n);
-        std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
-        std::array<const float*, kMaxOperands> in{};
-        ChainLink link{.run = table.link(*loops.links, kind)};
-        std::size_t used = 0, scalars = 0;
-        for (std::size_t i = 0; i < from.size(); ++i) {
-          in[i] = from[i].chained ? chained.data() : others[used].data();
-          if (!from[i].chained) link.at[used] = others[used].data(), ++used;
-          scalars |= static_cast<std::size_t>(from[i].scalar) << i;
+        // Both sizes of blocks, whole and overlapping, in every order that there is.
+        for (const std::size_t n : {block, block + 1, 2 * block, 2 * block + 3, 3 * block, 3 * block + 1,
+                                    4 * block, 7 * block - 1}) {
+          check_link(*set, lane, kind, n);
         }
-        std::vector<float> alone(n), linked(n + 1, 77.0F), between(n);
-        loops.by_scalars[scalars](n, alone.data(), in.data());
-        const std::array<ChainLink, 5> chain = {
-            ChainLink{.run = table.link_to(ChainEnd::load), .at = {chained.data()}},
-            ChainLink{.run = table.link_to(ChainEnd::store), .at = {between.data()}}, link,
-            ChainLink{.run = table.link_to(ChainEnd::store), .at = {linked.data()}},
-            ChainLink{.run = table.link_to(ChainEnd::end)}};
-        table.run_chain(chain.data(), n);
-        CAPTURE(table.name, lane, kind);
-        CHECK(linked.back() == 77.0F);
-        linked.pop_back();
-        CHECK(same(linked, alone));
-        CHECK(same(between, chained));
       }
     }
   }

@@ -1,6 +1,7 @@
-// Lanes linked together: what one makes of a block of four registers stays in them for the next. Each link
-// ends by calling the one behind it with the registers as arguments (A. Ertl, "Threaded Code"); optimised,
-// that call is a jump, and without optimisation the stack is as deep as the chain is long.
+// Lanes linked together: what one makes of a block of eight registers, all that the calling convention hands
+// on, stays in them for the next. Each link ends by calling the one behind it with the registers as arguments
+// (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is as deep
+// as the chain is long. Fewer elements than eight registers hold go by blocks of four.
 #pragma once
 
 #include <array>
@@ -13,17 +14,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-inline constexpr std::size_t kChainBlock = 4 * kWidth;
-
-using LinkFunction = void (*)(const ChainLink* self, std::size_t at, Vec a, Vec b, Vec c, Vec d);
-
-struct OwnLinks : Links {
-  std::array<LinkFunction, kLinkKinds> by_kind{};
-};
-
-SR_KERNEL_INLINE void call_next(const ChainLink* self, std::size_t at, Vec a, Vec b, Vec c, Vec d) {
-  return reinterpret_cast<LinkFunction>(self[1].run)(self + 1, at, a, b, c, d);
-}
+inline constexpr std::size_t kMostRegisters = 8;
 
 // Where a lane takes an operand from.
 struct FromChain {
@@ -41,71 +32,112 @@ struct FromScalar {
 };
 
 template <class Lane, class... From>
-[[gnu::flatten]] void lane_link(const ChainLink* self, std::size_t at, Vec a, Vec b, Vec c, Vec d) {
-  a = Lane::template apply<Vec>(From::get(self, at, a)...);
-  b = Lane::template apply<Vec>(From::get(self, at + kWidth, b)...);
-  c = Lane::template apply<Vec>(From::get(self, at + 2 * kWidth, c)...);
-  d = Lane::template apply<Vec>(From::get(self, at + 3 * kWidth, d)...);
-  return call_next(self, at, a, b, c, d);
+SR_KERNEL_INLINE Vec apply_from(const ChainLink* self, std::size_t at, Vec before) {
+  return Lane::template apply<Vec>(From::get(self, at, before)...);
 }
 
-inline void load_link(const ChainLink* self, std::size_t at, Vec, Vec, Vec, Vec) {
-  const float* from = self->at[0] + at;
-  return call_next(self, at, Vec::load(from), Vec::load(from + kWidth), Vec::load(from + 2 * kWidth),
-                   Vec::load(from + 3 * kWidth));
-}
+// Links on blocks of as many registers as there are indices.
+template <class Indices>
+struct Block;
+template <std::size_t... register_>
+struct Block<std::index_sequence<register_...>> {
+  template <std::size_t>
+  using Register = Vec;
+  using Function = void (*)(const ChainLink* self, std::size_t at, Register<register_>... registers);
 
-inline void store_link(const ChainLink* self, std::size_t at, Vec a, Vec b, Vec c, Vec d) {
-  float* to = self->at[0] + at;
-  a.store(to);
-  b.store(to + kWidth);
-  c.store(to + 2 * kWidth);
-  d.store(to + 3 * kWidth);
-  return call_next(self, at, a, b, c, d);
-}
+  static constexpr std::size_t kFloats = sizeof...(register_) * kWidth;
 
-inline void end_link(const ChainLink*, std::size_t, Vec, Vec, Vec, Vec) {}
+  SR_KERNEL_INLINE static Function function(const ChainLink* link) {
+    return reinterpret_cast<Function>(sizeof...(register_) == kMostRegisters ? link->run.by_eight
+                                                                             : link->run.by_four);
+  }
+  SR_KERNEL_INLINE static void call_next(const ChainLink* self, std::size_t at,
+                                         Register<register_>... registers) {
+    return function(self + 1)(self + 1, at, registers...);
+  }
+
+  template <class Lane, class... From>
+  [[gnu::flatten]] static void lane(const ChainLink* self, std::size_t at, Register<register_>... registers) {
+    return call_next(self, at, apply_from<Lane, From...>(self, at + register_ * kWidth, registers)...);
+  }
+  static void load(const ChainLink* self, std::size_t at, Register<register_>...) {
+    return call_next(self, at, Vec::load(self->at[0] + at + register_ * kWidth)...);
+  }
+  static void store(const ChainLink* self, std::size_t at, Register<register_>... registers) {
+    (registers.store(self->at[0] + at + register_ * kWidth), ...);
+    return call_next(self, at, registers...);
+  }
+  static void end(const ChainLink*, std::size_t, Register<register_>...) {}
+
+  SR_KERNEL_INLINE static void run(const ChainLink* first, std::size_t at) {
+    return function(first)(first, at, Register<register_>(0.0F)...);
+  }
+};
+using ByEight = Block<std::make_index_sequence<kMostRegisters>>;
+using ByFour = Block<std::make_index_sequence<4>>;
+
+struct OwnLinks : Links {
+  std::array<ByEight::Function, kLinkKinds> by_eight{};
+  std::array<ByFour::Function, kLinkKinds> by_four{};
+};
+
+template <class Lane, class... From>
+consteval void add_link(OwnLinks& links, std::size_t kind) {
+  links.by_eight[kind] = ByEight::lane<Lane, From...>;
+  links.by_four[kind] = ByFour::lane<Lane, From...>;
+}
 
 template <class Lane>
 consteval OwnLinks make_links() {
   using Array = FromArray<0>;
   using Scalar = FromScalar<0>;
+  OwnLinks links;
   if constexpr (Lane::operands == 1) {
-    return {{}, {lane_link<Lane, FromChain>}};
+    add_link<Lane, FromChain>(links, 0);
   } else if constexpr (Lane::operands == 2) {
-    return {{},
-            {lane_link<Lane, FromChain, Array>, lane_link<Lane, FromChain, Scalar>,
-             lane_link<Lane, Array, FromChain>, lane_link<Lane, Scalar, FromChain>,
-             lane_link<Lane, FromChain, FromChain>}};
+    add_link<Lane, FromChain, Array>(links, 0);
+    add_link<Lane, FromChain, Scalar>(links, 1);
+    add_link<Lane, Array, FromChain>(links, 2);
+    add_link<Lane, Scalar, FromChain>(links, 3);
+    add_link<Lane, FromChain, FromChain>(links, 4);
   } else {
-    return {
-        {},
-        {lane_link<Lane, FromChain, Array, FromArray<1>>, lane_link<Lane, FromChain, Scalar, FromArray<1>>,
-         lane_link<Lane, FromChain, Array, FromScalar<1>>,
-         lane_link<Lane, FromChain, Scalar, FromScalar<1>>}};
+    add_link<Lane, FromChain, Array, FromArray<1>>(links, 0);
+    add_link<Lane, FromChain, Scalar, FromArray<1>>(links, 1);
+    add_link<Lane, FromChain, Array, FromScalar<1>>(links, 2);
+    add_link<Lane, FromChain, Scalar, FromScalar<1>>(links, 3);
   }
+  return links;
 }
 
 template <class Lane>
 inline constexpr OwnLinks kLinks = make_links<Lane>();
 
-inline AnyFunction link(const Links& links, std::size_t kind) {
-  return reinterpret_cast<AnyFunction>(static_cast<const OwnLinks&>(links).by_kind[kind]);
+inline LinkFunctions link(const Links& links, std::size_t kind) {
+  const auto& own = static_cast<const OwnLinks&>(links);
+  return {reinterpret_cast<AnyFunction>(own.by_eight[kind]),
+          reinterpret_cast<AnyFunction>(own.by_four[kind])};
 }
-inline AnyFunction link_to(ChainEnd end) {
-  return reinterpret_cast<AnyFunction>(end == ChainEnd::load    ? load_link
-                                       : end == ChainEnd::store ? store_link
-                                                                : end_link);
+
+template <class Any>
+AnyFunction link_of(ChainEnd end) {
+  return reinterpret_cast<AnyFunction>(end == ChainEnd::load    ? Any::load
+                                       : end == ChainEnd::store ? Any::store
+                                                                : Any::end);
+}
+inline LinkFunctions link_to(ChainEnd end) {
+  return {link_of<ByEight>(end), link_of<ByFour>(end)};
 }
 
 inline void run_chain(const ChainLink* first, std::size_t n) {
-  const Vec none(0.0f);
-  const auto block = [&](std::size_t at) {
-    reinterpret_cast<LinkFunction>(first->run)(first, at, none, none, none, none);
-  };
   std::size_t at = 0;
-  for (; at + kChainBlock <= n; at += kChainBlock) block(at);
-  if (at != n) block(n - kChainBlock);
+  for (; at + ByEight::kFloats <= n; at += ByEight::kFloats) ByEight::run(first, at);
+  const std::size_t rest = n - at;
+  if (rest > ByFour::kFloats && at != 0) {
+    ByEight::run(first, n - ByEight::kFloats);
+  } else if (rest != 0) {
+    if (rest > ByFour::kFloats) ByFour::run(first, at);
+    ByFour::run(first, n - ByFour::kFloats);
+  }
   clean_upper_halves();
 }
 

@@ -15,8 +15,16 @@ struct Panel {
   const float* b;
   std::ptrdiff_t stride;
   std::size_t k;
-  bool resume;  // adds to what `out` holds already, instead of to the bias
-  float low;    // the least result
+  bool resume;         // adds to what `out` holds already, instead of to the bias
+  float low;           // the least result
+  const float* ahead;  // the panel that is multiplied next, fetched meanwhile; the last one has itself
+};
+
+// What a tile fetches of the panel ahead into the second-level cache: one address for each l. Together the
+// tiles of a panel fetch the next one whole, while they multiply.
+struct Ahead {
+  const char* begin;
+  std::ptrdiff_t step;
 };
 
 // A multiply-add takes 4 cycles until the next one can use its result. Where a tile has too few sums to
@@ -31,7 +39,7 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
 template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
 [[gnu::flatten, gnu::noinline]] void product_tile(const Panel& panel, const float* a, std::ptrdiff_t a_row,
                                                   const float* bias, float* out, std::ptrdiff_t out_row,
-                                                  Right right, Last last) {
+                                                  const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
   unrolled<kParts>([&](auto part) {
@@ -47,11 +55,14 @@ template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
     });
   }
   const float* b = panel.b;
+  const char* ahead = fetch.begin;
   const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
     Vec columns[kVecs];
     unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
     columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
     b += panel.stride;
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += fetch.step;
     unrolled<kRows>([&](auto r) {
       const Vec left(a[static_cast<std::ptrdiff_t>(r) * a_row + static_cast<std::ptrdiff_t>(l)]);
       unrolled<kVecs>([&](auto v) { sums[part][r][v] = fma(left, columns[v], sums[part][r][v]); });
@@ -102,11 +113,19 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 template <std::size_t kVecs, class Right, class Last>
 SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, const float* bias, float* out,
                                     Right right, Last last) {
+  // Fewer rows wait for memory however it is asked.
+  constexpr std::size_t kRowsToFetch = 4;
+  const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
+  const std::size_t tiles = (product.m + kTileRows - 1) / kTileRows;
+  const std::ptrdiff_t step =
+      fetches ? static_cast<std::ptrdiff_t>(kVecs * kWidth * sizeof(float) / tiles) : 0;
+  Ahead fetch{reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b), step};
   by_row_tiles(
       product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
         const auto row = static_cast<std::ptrdiff_t>(first);
         product_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
-                                   out + row * product.out_row, product.out_row, right, last);
+                                   out + row * product.out_row, product.out_row, fetch, right, last);
+        fetch.begin += static_cast<std::ptrdiff_t>(panel.k) * step;
       });
 }
 

@@ -191,10 +191,11 @@ inline void packed_product(const Product& product) {
   for (std::size_t column = 0; column < product.n; column += kPanel) {
     const std::size_t width = panel_width(product.n, column);
     const std::size_t left = product.n - column;
-    product_columns<true>(
-        product,
-        {product.b + column * product.k, static_cast<std::ptrdiff_t>(width), product.k, false, product.low},
-        column, left < width ? left : width);
+    const float* panel = product.b + column * product.k;
+    const float* next = left > width ? panel + width * product.k : panel;
+    product_columns<true>(product,
+                          {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.low, next},
+                          column, left < width ? left : width);
   }
 }
 
@@ -214,9 +215,10 @@ inline void product_by_packing(const Product& product) {
                      static_cast<std::ptrdiff_t>(column) * product.b_n,
                  product.b_k, product.b_n, width, packed);
       const bool ends = l + part.k == product.k;
-      product_columns<true>(
-          part, {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0, ends ? product.low : -kInfinity},
-          column, columns);
+      product_columns<true>(part,
+                            {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0,
+                             ends ? product.low : -kInfinity, packed},
+                            column, columns);
     }
   }
 }
@@ -230,10 +232,9 @@ inline void product(const Product& product) {
   if (product.k == 0 || (by_rows && !(ragged && product.m >= kManyRagged))) {
     for (std::size_t column = 0; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
-      product_columns<false>(
-          product,
-          {product.k == 0 ? nullptr : product.b + column, product.b_k, product.k, false, product.low}, column,
-          left < kPanel ? left : kPanel);
+      const float* panel = product.k == 0 ? nullptr : product.b + column;
+      product_columns<false>(product, {panel, product.b_k, product.k, false, product.low, panel}, column,
+                             left < kPanel ? left : kPanel);
     }
   } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
     product_of_rows(product, product.b_n);

@@ -19,10 +19,15 @@ inline constexpr std::size_t kMaxOperands = 3;
 // Functions with arguments that only code of one instruction set can name.
 using AnyFunction = void (*)();
 
-// One step of a chain of lanes: its function, and the operands that do not come from the step before, what a
+// A link on blocks of eight and of four registers.
+struct LinkFunctions {
+  AnyFunction by_eight = nullptr, by_four = nullptr;
+};
+
+// One step of a chain of lanes: its functions, and the operands that do not come from the step before, what a
 // load reads, or where a store goes. The array ends with ChainEnd::end.
 struct ChainLink {
-  AnyFunction run = nullptr;
+  LinkFunctions run;
   std::array<float*, 2> at{};
 };
 enum class ChainEnd { load, store, end };  // what a chain has besides lanes
@@ -224,8 +229,8 @@ struct Table {
   // Chains of lanes over n elements, `block` (a power of two) at a time; n is not less. The last block
   // overlaps the one before where n is no multiple: then nothing that is stored may be what a link reads.
   std::size_t block = 0;
-  AnyFunction (*link)(const Links& links, std::size_t kind) = nullptr;
-  AnyFunction (*link_to)(ChainEnd end) = nullptr;
+  LinkFunctions (*link)(const Links& links, std::size_t kind) = nullptr;
+  LinkFunctions (*link_to)(ChainEnd end) = nullptr;
   void (*run_chain)(const ChainLink* first, std::size_t n) = nullptr;
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;

@@ -113,7 +113,7 @@ class ChainSearch {
     // Of each link the operands, and for a store what it writes.
     std::vector<std::vector<TileOperand>> operands;
     std::vector<TileOperand> read, written;
-    const auto add = [&](kernels::AnyFunction run, std::vector<TileOperand> at) {
+    const auto add = [&](const kernels::LinkFunctions& run, std::vector<TileOperand> at) {
       segment.chain.push_back({.run = run});
       operands.push_back(std::move(at));
     };
