@@ -20,8 +20,9 @@ OUTSIDE_UMBRELLA = (OPS, 'sr/plan/lower/', 'sr/plan/bound_iterator.hpp', 'sr/ker
                     'sr/kernels/transpose.hpp', 'sr/kernels/products.hpp', 'sr/kernels/product_tiles.hpp',
                     'sr/kernels/reductions.hpp', 'sr/kernels/chains.hpp', 'sr/kernels/convolution.hpp',
                     'sr/kernels/pooling.hpp', 'sr/kernels/bags.hpp', 'sr/kernels/norms.hpp',
-                    'sr/kernels/columns.hpp', 'sr/kernels/conversions.hpp', 'sr/plan/product_step.hpp',
-                    'sr/plan/convolution_step.hpp', 'sr/plan/shares.hpp')
+                    'sr/kernels/columns.hpp', 'sr/kernels/conversions.hpp', 'sr/kernels/indices.hpp',
+                    'sr/plan/product_step.hpp', 'sr/plan/convolution_step.hpp', 'sr/plan/lookup_step.hpp',
+                    'sr/plan/shares.hpp')
 # Implementations of one other header, which includes itself through them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
 

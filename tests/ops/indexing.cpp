@@ -18,6 +18,11 @@ at::Tensor integers(std::int64_t below, at::IntArrayRef sizes) {
   return at::randint(0, below, sizes, at::kLong);
 }
 
+at::Tensor with_last(at::Tensor indices, std::int64_t last) {
+  indices.view(-1)[-1] = last;
+  return indices;
+}
+
 // Tensor and index for dimension 1, each as ATen's gather takes it.
 std::vector<InputSet> along_dim_1() {
   const at::Tensor x = sample({4, 6, 5});
@@ -35,9 +40,13 @@ std::vector<InputSet> along_dim_1() {
           {sample({6}).expand({3, 6}), integers(6, {3, 4})},
           {x, integers(6, {4, 0, 5})},
           {x, integers(6, {4, 3, 5}).to(at::kInt)},
-          {x, at::full({4, 3, 5}, 6, at::kLong)},   // refused
-          {x, at::full({4, 3, 5}, -1, at::kLong)},  // refused
-          {x, integers(6, {5, 3, 5})},              // refused
+          {sample({2, 6}), integers(6, {2, 2500})},
+          {sample({2, 6}, at::kDouble), integers(6, {2, 2500}).to(at::kInt)},
+          {sample({2, 6}), with_last(integers(6, {2, 2500}), 6)},   // refused
+          {sample({2, 6}), with_last(integers(6, {2, 2500}), -1)},  // refused
+          {x, at::full({4, 3, 5}, 6, at::kLong)},                   // refused
+          {x, at::full({4, 3, 5}, -1, at::kLong)},                  // refused
+          {x, integers(6, {5, 3, 5})},                              // refused
           {x, integers(6, {4, 3, 5})}};
 }
 

@@ -11,6 +11,7 @@
 #include <sr/kernels/conversions.hpp>
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
+#include <sr/kernels/indices.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/lanes.hpp>
 #include <sr/kernels/loops.hpp>
@@ -62,6 +63,7 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .run_chain = run_chain,
            .copy = copy,
            .convert = kConversions,
+           .all_within = all_within,
            .reduce_bags = reduce_bags},
           {make_linked_loops<Lanes>()...},
           {make_wide_loops<OfDoubles, Wide<double>>()...},

@@ -235,6 +235,8 @@ struct Table {
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
   Conversions convert{};
+  // Whether all indices, of 64 bits if they are wide, else of 32, are from 0 to limit - 1; limit >= 0.
+  bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce_bags)(const Bags& bags) = nullptr;
 };
 

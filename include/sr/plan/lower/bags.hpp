@@ -15,6 +15,7 @@ struct BagStep final : Payload {
   kernels::Bags shape;
   Address table, indices, offsets, weights, out;
   std::int64_t limit = 0;  // of indices
+  bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce)(const kernels::Bags& bags) = nullptr;
 
   static void run(const Payload& payload, Context& context) {
@@ -33,13 +34,11 @@ struct BagStep final : Payload {
 
  private:
   // Indices are within the table, and the bags are all of the indices one after the other.
-  template <class Index>
+  template <class Offset>
   bool fits(const kernels::Bags& bags) const {
-    const auto* const index = static_cast<const Index*>(bags.indices);
-    const auto* const offset = static_cast<const Index*>(bags.offsets);
-    bool fits = offset[0] == 0;
-    for (std::int64_t i = 0; i < bags.indices_count; ++i)
-      fits &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(limit);
+    const auto* const offset = static_cast<const Offset*>(bags.offsets);
+    bool fits = offset[0] == 0 &&
+                all_within(bags.indices, bags.wide, static_cast<std::size_t>(bags.indices_count), limit);
     for (std::int64_t b = 1; b < bags.offsets_count; ++b) fits &= offset[b - 1] <= offset[b];
     const std::int64_t last = offset[bags.offsets_count - 1];
     const bool ends_by_offset = bags.offsets_count > static_cast<std::int64_t>(bags.bags);
@@ -85,6 +84,7 @@ inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
   step.limit = table->sizes[0];
   if (node.inputs.size() > 8 && !node.inputs[8].isNone())
     step.shape.padding = at::maybe_wrap_dim(node.inputs[8].toInt(), step.limit);
+  step.all_within = kernels::kernels().table.all_within;
   step.reduce = kernels::kernels().table.reduce_bags;
   step.table = lowering.address(*table);
   step.indices = lowering.address(*indices);

@@ -36,24 +36,12 @@ struct SelectStep final : Payload {
  private:
   template <class Index>
   void select(const Index* at, Context& context) const {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (static_cast<std::uint64_t>(at[i]) >= static_cast<std::uint64_t>(limit))
-        throw PlanFailed("An index is out of range.", /*keep=*/true);
-    }
+    check_indices(at, wide, count, limit);
     const std::byte* from = in.in(context.bases);
     std::byte* to = out.in(context.bases);
-    for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes) {
-      switch (run_bytes) {
-        case sizeof(float):
-          to = copy_runs(at, from, to, std::integral_constant<std::size_t, sizeof(float)>());
-          break;
-        case sizeof(double):
-          to = copy_runs(at, from, to, std::integral_constant<std::size_t, sizeof(double)>());
-          break;
-        default:
-          to = copy_runs(at, from, to, run_bytes);
-      }
-    }
+    by_run_bytes(run_bytes, [&](auto bytes) {
+      for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes) to = copy_runs(at, from, to, bytes);
+    });
   }
 
   template <class Index, class Bytes>

@@ -1,116 +1,16 @@
 // Elements that index tensors choose, in any layout and of any dtype: gather, take_along_dim, x[i, j].
 #pragma once
 
-#include <array>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ATen/WrapDimUtils.h>
 
+#include <sr/plan/lookup_step.hpp>
 #include <sr/plan/lower_table.hpp>
 #include <sr/plan/lowering.hpp>
 
 namespace sr::plan {
-
-// Walks over the result. Where an element comes from moves with it, and by what the indices at its place say.
-// Strides are in bytes.
-struct LookupStep final : Payload {
-  static constexpr std::size_t kMostIndices = 4;
-  using Strides = std::array<std::int64_t, kMostIndices>;
-  struct Dimension {
-    std::int64_t size = 1, in = 0, out = 0;
-    Strides indices{};
-  };
-  struct Index {
-    Address at;
-    std::int64_t limit = 0, stride = 0;
-  };
-  struct Place {
-    const std::byte* in = nullptr;
-    std::byte* out = nullptr;
-    std::array<const std::byte*, kMostIndices> indices{};
-  };
-
-  Address in, out;
-  c10::SmallVector<Index, kMostIndices> indices;
-  c10::SmallVector<Dimension, 4> dimensions;  // outermost first, at least one
-  std::size_t run_bytes = 0;                  // what follows in both tensors from each element on
-  bool wide = true;                           // 64-bit indices
-  bool wraps = false;                         // -1 is the last
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const LookupStep&>(payload);
-    Place place{self.in.in(context.bases), self.out.in(context.bases), {}};
-    for (std::size_t k = 0; k < self.indices.size(); ++k)
-      place.indices[k] = self.indices[k].at.in(context.bases);
-    if (self.wide) {
-      self.run_on<std::int64_t>(place);
-    } else {
-      self.run_on<std::int32_t>(place);
-    }
-  }
-
- private:
-  template <class Integer>
-  void run_on(const Place& place) const {
-    switch (run_bytes) {
-      case sizeof(float):
-        return walk<Integer>(0, place, std::integral_constant<std::size_t, sizeof(float)>());
-      case sizeof(double):
-        return walk<Integer>(0, place, std::integral_constant<std::size_t, sizeof(double)>());
-      default:
-        return walk<Integer>(0, place, run_bytes);
-    }
-  }
-
-  template <class Integer, class Bytes>
-  void walk(std::size_t d, Place place, Bytes bytes) const {
-    const Dimension& dimension = dimensions[d];
-    if (d + 1 == dimensions.size() && indices.size() == 1)
-      return copy_by_one<Integer>(dimension, place, bytes);
-    for (std::int64_t i = 0; i < dimension.size; ++i) {
-      if (d + 1 != dimensions.size()) {
-        walk<Integer>(d + 1, place, bytes);
-      } else {
-        const std::byte* from = place.in;
-        for (std::size_t k = 0; k < indices.size(); ++k)
-          from += offset_by<Integer>(indices[k], place.indices[k], wraps);
-        std::memcpy(place.out, from, bytes);
-      }
-      place.in += dimension.in;
-      place.out += dimension.out;
-      for (std::size_t k = 0; k < indices.size(); ++k) place.indices[k] += dimension.indices[k];
-    }
-  }
-
-  template <class Integer, class Bytes>
-  void copy_by_one(const Dimension& dimension, const Place& place, Bytes bytes) const {
-    // Copies, as what is written could be any of it.
-    const Index index = indices[0];
-    const bool may_wrap = wraps;
-    const std::int64_t size = dimension.size, in_step = dimension.in, out_step = dimension.out,
-                       step = dimension.indices[0];
-    const std::byte *from = place.in, *at = place.indices[0];
-    std::byte* to = place.out;
-    for (std::int64_t i = 0; i < size; ++i, from += in_step, to += out_step, at += step)
-      std::memcpy(to, from + offset_by<Integer>(index, at, may_wrap), bytes);
-  }
-
-  // Apart, or the loops would not take in what calls it.
-  [[noreturn, gnu::cold, gnu::noinline]] static void refuse() {
-    throw PlanFailed("An index is out of range.", /*keep=*/true);
-  }
-
-  template <class Integer>
-  static std::int64_t offset_by(const Index& index, const std::byte* at, bool may_wrap) {
-    std::int64_t value = *reinterpret_cast<const Integer*>(at);
-    if (may_wrap && value < 0) value += index.limit;
-    if (static_cast<std::uint64_t>(value) >= static_cast<std::uint64_t>(index.limit)) refuse();
-    return value * index.stride;
-  }
-};
 
 namespace lower {
 
