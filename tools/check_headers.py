@@ -16,7 +16,8 @@ OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that are not part of <sr/sr.hpp> on purpose: they come with the operators, or with compiled kernels.
 OUTSIDE_UMBRELLA = (OPS, 'sr/plan/lower/', 'sr/plan/bound_iterator.hpp', 'sr/kernels/own.hpp',
-                    'sr/kernels/kernel_set.hpp', 'sr/kernels/compiled.hpp', 'sr/kernels/copy.hpp',
+                    'sr/kernels/kernel_set.hpp', 'sr/kernels/bfloat16.hpp', 'sr/kernels/compiled.hpp',
+                    'sr/kernels/copy.hpp',
                     'sr/kernels/transpose.hpp', 'sr/kernels/products.hpp', 'sr/kernels/product_tiles.hpp',
                     'sr/kernels/reductions.hpp', 'sr/kernels/chains.hpp', 'sr/kernels/convolution.hpp',
                     'sr/kernels/pooling.hpp', 'sr/kernels/bags.hpp', 'sr/kernels/norms.hpp',

@@ -2,38 +2,28 @@
 // one.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include <sr/kernels/bfloat16.hpp>
 #include <sr/kernels/isa.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// What a byte of a bool and the two bytes of a bfloat16 are kept in; any byte but 0 is true.
+// What a byte of a bool is kept in; any but 0 is true.
 struct BoolByte {
   std::uint8_t byte;
 };
-struct UpperHalf {
-  std::uint16_t bits;
-};
-
-// To the nearest bfloat16, of two the even one; NaN stays one.
-SR_KERNEL_INLINE std::uint16_t to_upper_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<std::uint16_t>(value != value ? 0x7fc0 : rounded);
-}
 
 template <class To, class From>
 SR_KERNEL_INLINE To converted(From value) {
   if constexpr (std::is_same_v<From, BoolByte>) {
     return static_cast<To>(value.byte != 0 ? 1 : 0);
   } else if constexpr (std::is_same_v<From, UpperHalf>) {
-    return static_cast<To>(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16));
+    return static_cast<To>(to_float(value));
   } else if constexpr (std::is_same_v<To, BoolByte>) {
     return {static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (std::is_same_v<To, UpperHalf>) {

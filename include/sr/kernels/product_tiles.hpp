@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
+#include <sr/kernels/bfloat16.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
 
@@ -11,13 +13,14 @@ namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
 // Columns of b, some registers wide, that lie `stride` apart from one l to the next.
+template <class T>
 struct Panel {
-  const float* b;
+  const T* b;
   std::ptrdiff_t stride;
   std::size_t k;
-  bool resume;         // adds to what `out` holds already, instead of to the bias
-  float low;           // the least result
-  const float* ahead;  // the panel that is multiplied next, fetched meanwhile; the last one has itself
+  bool resume;     // of floats: adds to what `out` holds already, instead of to the bias
+  float low;       // the least result
+  const T* ahead;  // the panel that is multiplied next, fetched meanwhile; the last one has itself
 };
 
 // What a tile fetches of the panel ahead into the second-level cache: one address for each l. Together the
@@ -34,32 +37,77 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
                                       : kRows* kVecs >= 4 ? 2
                                                           : 4;
 
+// One row of a panel's columns, widened to fp32. `right` reads the last register of floats; bfloat16 are
+// pairs, of columns one register apart, even where there is but the first register.
+template <std::size_t kVecs, class Right>
+SR_KERNEL_INLINE void load_columns(const float* b, Right right, Vec (&columns)[kVecs]) {
+  unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
+  columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
+}
+template <std::size_t kVecs, class Right>
+SR_KERNEL_INLINE void load_columns(const UpperHalf* b, Right, Vec (&columns)[kVecs]) {
+  static_assert(kVecs <= 2);
+  const TwoVecs both = load_widened_pairs(b);
+  columns[0] = both.first;
+  if constexpr (kVecs == 2) columns[1] = both.second;
+}
+
+// Some of a row of weights; a row of bfloat16 goes on to the register's end.
+template <class Access>
+SR_KERNEL_INLINE Vec load_row(const float* b, Access access) {
+  return access.load(b);
+}
+template <class Access>
+SR_KERNEL_INLINE Vec load_row(const UpperHalf* b, Access) {
+  return load_widened(b);
+}
+
+template <class Last>
+SR_KERNEL_INLINE void store_result(Vec result, float* to, Last last) {
+  last.store(result, to);
+}
+template <class Last>
+SR_KERNEL_INLINE void store_result(Vec result, UpperHalf* to, Last last) {
+  store_rounded(result, to, last);
+}
+SR_KERNEL_INLINE void store_result(float result, float* to) {
+  *to = result;
+}
+SR_KERNEL_INLINE void store_result(float result, UpperHalf* to) {
+  to->bits = to_upper_half(result);
+}
+
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
 // bias and of the result.
-template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
-[[gnu::flatten, gnu::noinline]] void product_tile(const Panel& panel, const float* a, std::ptrdiff_t a_row,
-                                                  const float* bias, float* out, std::ptrdiff_t out_row,
+template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last>
+[[gnu::flatten, gnu::noinline]] void product_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
+                                                  const float* bias, T* out, std::ptrdiff_t out_row,
                                                   const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
   unrolled<kParts>([&](auto part) {
     unrolled<kRows>([&](auto r) { unrolled<kVecs>([&](auto v) { sums[part][r][v] = Vec(0.0f); }); });
   });
-  if (panel.resume || bias != nullptr) {
-    const float* from = panel.resume ? out : bias;
-    const std::ptrdiff_t from_row = panel.resume ? out_row : 0;
+  const float* from = bias;
+  std::ptrdiff_t from_row = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    if (panel.resume) {
+      from = out;
+      from_row = out_row;
+    }
+  }
+  if (from != nullptr) {
     unrolled<kRows>([&](auto r) {
       const float* row = from + static_cast<std::ptrdiff_t>(r) * from_row;
       unrolled<kVecs - 1>([&](auto v) { sums[0][r][v] = Vec::load(row + v * kWidth); });
       sums[0][r][kVecs - 1] = last.load(row + (kVecs - 1) * kWidth);
     });
   }
-  const float* b = panel.b;
+  const T* b = panel.b;
   const char* ahead = fetch.begin;
   const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
     Vec columns[kVecs];
-    unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
-    columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
+    load_columns<kVecs>(b, right, columns);
     b += panel.stride;
     __builtin_prefetch(ahead, 0, 2);
     ahead += fetch.step;
@@ -74,16 +122,16 @@ template <std::size_t kRows, std::size_t kVecs, class Right, class Last>
     for (; l < panel.k; ++l) step(Index<0>{}, l);
   }
   unrolled<kRows>([&](auto r) {
-    float* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
+    T* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
     unrolled<kVecs>([&](auto v) {
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
       total = first_max(Vec(panel.low), total);  // NaN passes
       if constexpr (v == kVecs - 1) {
-        last.store(total, row + v * kWidth);
+        store_result(total, row + v * kWidth, last);
       } else {
-        total.store(row + v * kWidth);
+        store_result(total, row + v * kWidth, Full{});
       }
     });
   });
@@ -110,15 +158,16 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 }
 
 // All rows of the result in the columns of one panel, which begin at bias and out.
-template <std::size_t kVecs, class Right, class Last>
-SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, const float* bias, float* out,
-                                    Right right, Last last) {
+template <std::size_t kVecs, class T, class Right, class Last>
+SR_KERNEL_INLINE void product_panel(const ProductOf<T>& product, const Panel<T>& panel, const float* bias,
+                                    T* out, Right right, Last last) {
   // Fewer rows wait for memory however it is asked.
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
   const std::size_t tiles = (product.m + kTileRows - 1) / kTileRows;
   const std::ptrdiff_t step =
-      fetches ? static_cast<std::ptrdiff_t>(kVecs * kWidth * sizeof(float) / tiles) : 0;
+      fetches ? panel.stride * static_cast<std::ptrdiff_t>(sizeof(T)) / static_cast<std::ptrdiff_t>(tiles)
+              : 0;
   Ahead fetch{reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b), step};
   by_row_tiles(
       product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
@@ -130,8 +179,8 @@ SR_KERNEL_INLINE void product_panel(const Product& product, const Panel& panel, 
 }
 
 // result[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.
-template <std::size_t kCount>
-SR_KERNEL_INLINE void dot_rows(std::size_t k, const float* a, const float* b, std::ptrdiff_t b_row,
+template <std::size_t kCount, class T>
+SR_KERNEL_INLINE void dot_rows(std::size_t k, const float* a, const T* b, std::ptrdiff_t b_row,
                                float* result) {
   constexpr std::size_t kParts = kCount == 1 ? 4 : 2;
   Vec totals[kParts][kCount];
@@ -140,7 +189,7 @@ SR_KERNEL_INLINE void dot_rows(std::size_t k, const float* a, const float* b, st
     const Vec left = access.load(a + l);
     unrolled<kCount>([&](auto j) {
       const Vec right =
-          access.load(b + static_cast<std::ptrdiff_t>(j) * b_row + static_cast<std::ptrdiff_t>(l));
+          load_row(b + static_cast<std::ptrdiff_t>(j) * b_row + static_cast<std::ptrdiff_t>(l), access);
       totals[part][j] = fma(left, right, totals[part][j]);
     });
   };

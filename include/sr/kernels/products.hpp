@@ -1,8 +1,9 @@
 // Matrix products with a packed and with a plain right-hand side. Packed is by panels: the columns of two
-// registers, row after row, the last panel filled up with zeros; very few columns are rows of k floats.
+// registers, row after row, the last panel filled up with zeros; very few columns are rows of k elements.
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <sr/kernels/product_tiles.hpp>
 #include <sr/kernels/table.hpp>
@@ -65,6 +66,38 @@ inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_
     const std::size_t columns = n - column < width ? n - column : width;
     pack_panel(columns, k, b + static_cast<std::ptrdiff_t>(column) * b_n, b_k, b_n, width,
                packed + column * k);
+  }
+}
+
+// A panel of bfloat16 has the columns of two registers always, one of each after the other: a register reads
+// pairs, and has but to part them. Rows of k are filled up with zeros to a register's end.
+inline std::size_t row_of_bfloat16s(std::size_t k) {
+  return (k + kWidth - 1) / kWidth * kWidth;
+}
+inline std::size_t packed_bfloat16s(std::size_t n, std::size_t k) {
+  return n <= kDotColumns ? n * row_of_bfloat16s(k) : (n + kPanel - 1) / kPanel * kPanel * k;
+}
+
+inline void pack_bfloat16(std::size_t n, std::size_t k, const UpperHalf* b, std::ptrdiff_t b_k,
+                          std::ptrdiff_t b_n, UpperHalf* packed) {
+  const auto element = [=](std::size_t l, std::size_t j) {
+    return l < k && j < n ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n]
+                          : UpperHalf{0};
+  };
+  if (n <= kDotColumns) {
+    const std::size_t row = row_of_bfloat16s(k);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t l = 0; l < row; ++l) packed[j * row + l] = element(l, j);
+    }
+    return;
+  }
+  for (std::size_t column = 0; column < n; column += kPanel) {
+    for (std::size_t l = 0; l < k; ++l) {
+      for (std::size_t j = 0; j < kWidth; ++j) {
+        *packed++ = element(l, column + j);
+        *packed++ = element(l, column + kWidth + j);
+      }
+    }
   }
 }
 
@@ -139,22 +172,26 @@ inline void dots(const Dots& dots) {
   with(Part{dots.k % kWidth});
 }
 
-// Every row of a with every row of b, both of k contiguous floats.
-[[gnu::flatten]] inline void product_of_rows(const Product& product, std::ptrdiff_t b_row) {
-  if (product.n == 1) {
-    return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.low,
-                 product.out, product.out_row});
+// Every row of a with every row of b, both of k contiguous elements.
+template <class T>
+[[gnu::flatten]] void product_of_rows(const ProductOf<T>& product, std::ptrdiff_t b_row) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (product.n == 1) {
+      return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.low,
+                   product.out, product.out_row});
+    }
   }
   for (std::size_t i = 0; i < product.m; ++i) {
     const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
-    const float* b = product.b;
+    const T* b = product.b;
     const float* bias = product.bias;
-    float* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+    T* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
     const auto columns = [&](auto count) __attribute__((always_inline)) {
-      dot_rows<count>(product.k, a, b, b_row, out);
+      float totals[count];
+      dot_rows<count>(product.k, a, b, b_row, totals);
       unrolled<count>([&](auto j) {
-        const float total = out[j] + (bias == nullptr ? 0.0f : bias[j]);
-        out[j] = product.low > total ? product.low : total;
+        const float total = totals[j] + (bias == nullptr ? 0.0f : bias[j]);
+        store_result(product.low > total ? product.low : total, out + j);
       });
       b += count * b_row;
       out += count;
@@ -169,11 +206,11 @@ inline void dots(const Dots& dots) {
 }
 
 // The panel of `count` <= kPanel columns; kPadded: there are zeros in b up to the register's end.
-template <bool kPadded>
-SR_KERNEL_INLINE void product_columns(const Product& product, const Panel& panel, std::size_t column,
+template <bool kPadded, class T>
+SR_KERNEL_INLINE void product_columns(const ProductOf<T>& product, const Panel<T>& panel, std::size_t column,
                                       std::size_t count) {
   const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
-  float* out = product.out + column;
+  T* out = product.out + column;
   if (count == kPanel) return product_panel<2>(product, panel, bias, out, Full{}, Full{});
   if (count == kWidth) return product_panel<1>(product, panel, bias, out, Full{}, Full{});
   const Part last{count % kWidth};
@@ -186,13 +223,18 @@ SR_KERNEL_INLINE void product_columns(const Product& product, const Panel& panel
   }
 }
 
-inline void packed_product(const Product& product) {
-  if (product.n <= kDotColumns) return product_of_rows(product, static_cast<std::ptrdiff_t>(product.k));
+template <class T>
+void packed_product(const ProductOf<T>& product) {
+  constexpr bool kOfFloats = std::is_same_v<T, float>;
+  if (product.n <= kDotColumns) {
+    return product_of_rows(product,
+                           static_cast<std::ptrdiff_t>(kOfFloats ? product.k : row_of_bfloat16s(product.k)));
+  }
   for (std::size_t column = 0; column < product.n; column += kPanel) {
-    const std::size_t width = panel_width(product.n, column);
+    const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
     const std::size_t left = product.n - column;
-    const float* panel = product.b + column * product.k;
-    const float* next = left > width ? panel + width * product.k : panel;
+    const T* panel = product.b + column * product.k;
+    const T* next = left > width ? panel + width * product.k : panel;
     product_columns<true>(product,
                           {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.low, next},
                           column, left < width ? left : width);

@@ -81,20 +81,29 @@ struct Rows {
   std::ptrdiff_t out_stride = 0;
 };
 
+// A bfloat16.
+struct UpperHalf {
+  std::uint16_t bits;  // of the float that it is, the upper ones
+};
+
 // out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null; results below `low` are it (0:
-// relu). Elements of a row of `a` and of `out` are contiguous. Accumulated in fp32.
-struct Product {
+// relu). Elements of a row of `a` and of `out` are contiguous. Accumulated in fp32, with the bias; what is
+// not of fp32 is rounded once, to the nearest.
+template <class T>
+struct ProductOf {
   std::size_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::ptrdiff_t a_row = 0;
-  const float* b = nullptr;     // packed: what `pack` wrote; else the matrix itself
+  const T* b = nullptr;         // packed: what `pack` wrote; else the matrix itself
   std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
   std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
   const float* bias = nullptr;  // n floats
   float low = -__builtin_inff();
-  float* out = nullptr;
+  T* out = nullptr;
   std::ptrdiff_t out_row = 0;
 };
+using Product = ProductOf<float>;
+using Bfloat16Product = ProductOf<UpperHalf>;
 
 // out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `low`. Elements of a row of `a`
 // and of `b` are contiguous; strides are between rows, in elements, and may be 0.
@@ -215,6 +224,11 @@ struct Table {
   void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
                float* packed) = nullptr;
   void (*packed_product)(const Product& product) = nullptr;
+  // The same for weights in bfloat16: half of the bytes, and other panels.
+  std::size_t (*packed_bfloat16s)(std::size_t n, std::size_t k) = nullptr;
+  void (*pack_bfloat16)(std::size_t n, std::size_t k, const UpperHalf* b, std::ptrdiff_t b_k,
+                        std::ptrdiff_t b_n, UpperHalf* packed) = nullptr;
+  void (*packed_product_of_bfloat16)(const Bfloat16Product& product) = nullptr;
   void (*product)(const Product& product) = nullptr;  // any strides of b
   void (*dots)(const Dots& dots) = nullptr;
 

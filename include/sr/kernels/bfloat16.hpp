@@ -1,0 +1,81 @@
+// Registers of floats that are kept as bfloat16: the upper halves of their bits.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sr/kernels/table.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+using Halves [[gnu::vector_size(kWidth * 2)]] = std::uint16_t;
+
+// To the nearest bfloat16, of two the even one; NaN stays one.
+SR_KERNEL_INLINE std::uint16_t to_upper_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<std::uint16_t>(value != value ? 0x7fc0 : rounded);
+}
+SR_KERNEL_INLINE Halves to_upper_halves(Vec values) {
+  const Ints all = bits(values);
+  const Vec rounded = from_bits(all + Ints(0x7fff) + ((all >> 16) & Ints(1)));
+  const Ints with_nan = bits(select(is_nan(values), from_bits(Ints(0x7fc00000)), rounded));
+  return __builtin_convertvector(reinterpret_cast<Uint32s>(with_nan.lanes) >> 16, Halves);
+}
+
+// Exact.
+SR_KERNEL_INLINE float to_float(UpperHalf value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
+// As many as a register has floats.
+SR_KERNEL_INLINE Vec load_widened(const UpperHalf* from) {
+  Halves halves;
+  std::memcpy(&halves, from, sizeof(halves));
+#if defined(SR_KERNEL_AVX512)
+  const auto whole = _mm512_maskz_cvtepu16_epi32(kAllLanes, reinterpret_cast<__m256i>(halves));
+#elif defined(SR_KERNEL_AVX2)  // g++ 12 would widen half of them at a time
+  const auto whole = _mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves));
+#else
+  const auto whole = __builtin_convertvector(halves, Uint32s);
+#endif
+  return from_bits(Ints(reinterpret_cast<Int32s>(whole)) << 16);
+}
+// Pairs of a lane of one register and the same lane of another, which follows it.
+struct TwoVecs {
+  Vec first, second;
+};
+SR_KERNEL_INLINE TwoVecs load_widened_pairs(const UpperHalf* from) {
+  static_assert(std::endian::native == std::endian::little,
+                "the first of a pair is the lower half of a word");
+  Int32s words;
+  std::memcpy(&words, from, sizeof(words));
+  return {from_bits(Ints(words) << 16), from_bits(Ints(words) & Ints(static_cast<std::int32_t>(0xffff0000)))};
+}
+
+// The register, or its first lanes, rounded.
+SR_KERNEL_INLINE void store_rounded(Vec values, UpperHalf* to, Full) {
+  const Halves halves = to_upper_halves(values);
+  std::memcpy(to, &halves, sizeof(halves));
+}
+SR_KERNEL_INLINE void store_rounded(Vec values, UpperHalf* to, Part part) {
+  UpperHalf all[kWidth];
+  store_rounded(values, all, Full{});
+  const UpperHalf* from = all;
+  const auto some = [&](auto count) __attribute__((always_inline)) {
+    if ((part.count & count) == 0) return;
+    std::memcpy(to, from, count * sizeof(UpperHalf));
+    from += count;
+    to += count;
+  };
+  if constexpr (kWidth > 8) some(Index<8>{});
+  if constexpr (kWidth > 4) some(Index<4>{});
+  some(Index<2>{});
+  some(Index<1>{});
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels
