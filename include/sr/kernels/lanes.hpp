@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <sr/kernels/math.hpp>
+#include <sr/kernels/math_of_doubles.hpp>
 #include <sr/kernels/power.hpp>
 
 namespace sr::kernels::lanes {
@@ -401,18 +402,25 @@ struct Silu : InexactUnary {
     return logistic(x, x);
   }
 };
+template <class T>
+inline constexpr T kSqrtHalf = static_cast<T>(0.70710678118654752);
 struct GeluErf : InexactUnary {
   template <class V>
   static V apply(V x) {
     // In ATen's order: the product of -inf and 0 is NaN.
-    return x * V(0.5f) * (V(1) + erf(x * V(0.70710678f)));
+    return x * V(0.5f) * (V(1) + erf(x * V(kSqrtHalf<typename V::Element>)));
   }
 };
+template <class T>
+inline constexpr T kGeluLinear = static_cast<T>(1.5957691216057308);  // 2 * sqrt(2 / pi)
+template <class T>
+inline constexpr T kGeluCubic = static_cast<T>(0.071354816272600249);  // 0.044715 of that
 struct GeluTanh : InexactUnary {
   template <class V>
   static V apply(V x) {
     // (1 + tanh(y)) / 2 is 1 / (1 + exp(-2y)).
-    return logistic(x * fma(x * x, V(0.0713548163f), V(1.59576912f)), x);
+    using T = typename V::Element;
+    return logistic(x * fma(x * x, V(kGeluCubic<T>), V(kGeluLinear<T>)), x);
   }
 };
 struct Elu : Binary {
@@ -468,7 +476,8 @@ using OfDoubles =
     List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax, Clamp,
          Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less, LessEqual, Greater,
          GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct, AddQuotient, Lerp, Same, Neg,
-         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc>;
+         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log,
+         Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
 using OfIntegers = List<Add, Sub, ReverseSub, Mul, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax,
                         Clamp, Relu, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor,
                         Not, Where, MaskedFill, Same, Neg, Abs, Sign, Square, Cube>;

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include <sr/kernels/math_of_doubles.hpp>
 #include <sr/kernels/vec.hpp>
 #include <sr/kernels/wide.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-using Doubles = Wide<double>;
 using HalfFloats [[gnu::vector_size(kWidth * 2)]] = float;
 
 // kHalf 0: the first lanes, 1: the others.
@@ -30,18 +30,6 @@ SR_KERNEL_INLINE Vec as_floats(Doubles low, Doubles high) {
   return result;
 }
 
-SR_KERNEL_INLINE Doubles polynomial_of_doubles(Doubles, double last) {
-  return last;
-}
-template <class... Rest>
-SR_KERNEL_INLINE Doubles polynomial_of_doubles(Doubles x, double first, Rest... rest) {
-  return fma(x, polynomial_of_doubles(x, rest...), Doubles(first));
-}
-
-inline constexpr double kDoubleInfinity = __builtin_inf();
-// Added to a small whole number it leaves that in the last bits.
-inline constexpr double kWholeInBits = 0x1.8p52;
-
 // Of a float that is not negative, so never denormal here: log2(m) with m near 1 as the series of atanh, of
 // which seven terms reach 2^-42.
 SR_KERNEL_INLINE Doubles log2_of_float(Doubles x) {
@@ -53,7 +41,7 @@ SR_KERNEL_INLINE Doubles log2_of_float(Doubles x) {
   const Doubles power = Doubles(reinterpret_cast<DoubleLanes>(whole)) - Doubles(kWholeInBits);
   const Doubles s = (m - Doubles(1)) / (m + Doubles(1));
   const Doubles series =
-      polynomial_of_doubles(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15);
+      polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15);
   const Doubles result = fma(s * series, Doubles(0x1.71547652b82fep1), power);  // 2 / log(2)
   return select(x == Doubles(0), Doubles(-kDoubleInfinity), select(x < Doubles(kDoubleInfinity), result, x));
 }
@@ -63,7 +51,7 @@ SR_KERNEL_INLINE Doubles exp2_to_float(Doubles x) {
   x = first_min(Doubles(200), first_max(Doubles(-200), x));
   const Doubles whole = x + Doubles(kWholeInBits);
   const Doubles rest = (x - (whole - Doubles(kWholeInBits))) * Doubles(0x1.62e42fefa39efp-1);  // log(2)
-  const Doubles power = polynomial_of_doubles(rest, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120,
+  const Doubles power = polynomial(rest, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120,
                                               1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880);
   const Int64Lanes exponent = reinterpret_cast<Int64Lanes>(whole.lanes) << 52;
   const Doubles scaled(reinterpret_cast<DoubleLanes>(reinterpret_cast<Int64Lanes>(power.lanes) + exponent));

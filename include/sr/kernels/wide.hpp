@@ -92,12 +92,18 @@ struct Wide {
   SR_KERNEL_INLINE friend WideMask operator!=(Wide a, Wide b) { return {a.lanes != b.lanes}; }
 
   SR_KERNEL_INLINE friend Wide select(WideMask which, Wide yes, Wide no) {
+#if defined(SR_KERNEL_AVX2)
+    return Wide(reinterpret_cast<Lanes>(_mm256_blendv_pd(reinterpret_cast<DoubleLanes>(no.lanes),
+                                                         reinterpret_cast<DoubleLanes>(yes.lanes),
+                                                         reinterpret_cast<DoubleLanes>(which.lanes))));
+#else
     return Wide(reinterpret_cast<Lanes>((as_bits(yes) & which.lanes) | (as_bits(no) & ~which.lanes)));
+#endif
   }
   SR_KERNEL_INLINE friend WideMask is_nan(Wide x) { return x != x; }
   // a > b ? a : b, so `b` if one is NaN or both are zeros
-  SR_KERNEL_INLINE friend Wide first_max(Wide a, Wide b) { return select(a > b, a, b); }
-  SR_KERNEL_INLINE friend Wide first_min(Wide a, Wide b) { return select(a < b, a, b); }
+  SR_KERNEL_INLINE friend Wide first_max(Wide a, Wide b) { return Wide(a.lanes > b.lanes ? a.lanes : b.lanes); }
+  SR_KERNEL_INLINE friend Wide first_min(Wide a, Wide b) { return Wide(a.lanes < b.lanes ? a.lanes : b.lanes); }
   // NaN if one of the two is, as in ATen
   SR_KERNEL_INLINE friend Wide maximum(Wide a, Wide b) { return select(is_nan(a), a, first_max(a, b)); }
   SR_KERNEL_INLINE friend Wide minimum(Wide a, Wide b) { return select(is_nan(a), a, first_min(a, b)); }
