@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
+#include <sr/identity.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/options.hpp>
 #include <sr/plan/operand.hpp>
@@ -135,6 +136,24 @@ class Lowering {
     return std::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](const c10::IValue& output) {
       return readers_[trace_.tensors[trace_.id_of(output.toTensor())].storage] != 0;
     });
+  }
+
+  // Whether a node reads a result, not only the caller.
+  bool is_read_by_node(const Operand& result) const {
+    std::uint32_t returned = 0;
+    for (const c10::IValue& value : trace_.results) {
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+        returned += trace_.tensors[trace_.id_of(tensor)].storage == result.storage ? 1 : 0;
+      });
+    }
+    return result.storage < readers_.size() && readers_[result.storage] > returned;
+  }
+
+  // What the pointwise operations compute in that make the operand; none: something else makes it.
+  std::optional<c10::ScalarType> type_of_maker(const Operand& operand) const {
+    const std::uint32_t made = made_at_[operand.storage];
+    if (made == kNone || drafts_[made].group == kNone) return std::nullopt;
+    return groups_[drafts_[made].group].type;
   }
 
   // Whether the tensor's bytes are a part of a tensor that is joined later.
@@ -306,9 +325,12 @@ class Lowering {
     return true;
   }
 
-  // Fractions and high bits are lost in it: who wants what is left reads it from there.
+  // Fractions, high bits and digits are lost in it: who wants what is left reads it from there. (Groups of
+  // floats round to bfloat16 themselves.)
   static bool is_changed_by_memory(const Operand& made, const Group& group) {
-    return made.dtype != group.type && c10::isIntegralType(made.dtype, /*includeBool=*/false);
+    if (made.dtype == group.type) return false;
+    return c10::isIntegralType(made.dtype, /*includeBool=*/false) ||
+           (group.type == c10::kDouble && c10::isFloatingType(made.dtype));
   }
 
   // Of several writers, who fill parts of it, the last.

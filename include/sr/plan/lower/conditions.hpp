@@ -114,14 +114,23 @@ inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::Sc
   return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
 }
 
+// Floats become doubles, and doubles floats, in steps of either type: in that of the doubles where operations
+// before or behind compute in it.
+inline bool is_cast_in_doubles(const Lowering& lowering, const Operand& in, const Operand& out) {
+  const auto maker = lowering.type_of_maker(in);
+  if (in.dtype == c10::kDouble) return out.is_float() && maker == c10::kDouble;
+  return out.dtype == c10::kDouble && maker != c10::kFloat && lowering.is_read_by_node(out);
+}
+
 // The first argument in the type of the result.
 inline bool cast(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || in->sizes != out.sizes || node.inputs[0].toTensor().is_neg()) return false;
   if (in->dtype == out.dtype) return copy(lowering, node);
-  const auto type = type_between(in->dtype, out.dtype);
+  auto type = type_between(in->dtype, out.dtype);
   if (!type) return false;
+  if (is_cast_in_doubles(lowering, *in, out)) type = c10::kDouble;
   // Whoever reads it in this step reads a truth, too.
   if (out.dtype == c10::kBool) return emit_in<lanes::NotEqual>(lowering, *type, {*in, 0.0}, out);
   return emit_in<lanes::Same>(lowering, *type, {*in}, out);

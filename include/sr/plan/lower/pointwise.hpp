@@ -1,5 +1,5 @@
-// Arithmetic and functions of elements: lanes of a fused step, on floats, and where they are a few
-// instructions on doubles and 64-bit integers.
+// Arithmetic and functions of elements: lanes of a fused step, on floats, most of them on doubles, and where
+// they are a few instructions on 64-bit integers.
 #pragma once
 
 #include <cmath>
