@@ -476,8 +476,8 @@ using OfDoubles =
     List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax, Clamp,
          Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less, LessEqual, Greater,
          GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct, AddQuotient, Lerp, Same, Neg,
-         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log,
-         Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp,
+         Expm1, Log, Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
 using OfIntegers = List<Add, Sub, ReverseSub, Mul, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax,
                         Clamp, Relu, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor,
                         Not, Where, MaskedFill, Same, Neg, Abs, Sign, Square, Cube>;

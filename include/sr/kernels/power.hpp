@@ -51,8 +51,8 @@ SR_KERNEL_INLINE Doubles exp2_to_float(Doubles x) {
   x = first_min(Doubles(200), first_max(Doubles(-200), x));
   const Doubles whole = x + Doubles(kWholeInBits);
   const Doubles rest = (x - (whole - Doubles(kWholeInBits))) * Doubles(0x1.62e42fefa39efp-1);  // log(2)
-  const Doubles power = polynomial(rest, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120,
-                                              1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880);
+  const Doubles power = polynomial(rest, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720,
+                                   1.0 / 5040, 1.0 / 40320, 1.0 / 362880);
   const Int64Lanes exponent = reinterpret_cast<Int64Lanes>(whole.lanes) << 52;
   const Doubles scaled(reinterpret_cast<DoubleLanes>(reinterpret_cast<Int64Lanes>(power.lanes) + exponent));
   return select(is_nan(x), x, scaled);

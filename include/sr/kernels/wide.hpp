@@ -100,13 +100,23 @@ struct Wide {
     return Wide(reinterpret_cast<Lanes>((as_bits(yes) & which.lanes) | (as_bits(no) & ~which.lanes)));
 #endif
   }
-  SR_KERNEL_INLINE friend WideMask is_nan(Wide x) { return x != x; }
+  SR_KERNEL_INLINE friend WideMask is_nan(Wide x) {
+    return x != x;
+  }
   // a > b ? a : b, so `b` if one is NaN or both are zeros
-  SR_KERNEL_INLINE friend Wide first_max(Wide a, Wide b) { return Wide(a.lanes > b.lanes ? a.lanes : b.lanes); }
-  SR_KERNEL_INLINE friend Wide first_min(Wide a, Wide b) { return Wide(a.lanes < b.lanes ? a.lanes : b.lanes); }
+  SR_KERNEL_INLINE friend Wide first_max(Wide a, Wide b) {
+    return Wide(a.lanes > b.lanes ? a.lanes : b.lanes);
+  }
+  SR_KERNEL_INLINE friend Wide first_min(Wide a, Wide b) {
+    return Wide(a.lanes < b.lanes ? a.lanes : b.lanes);
+  }
   // NaN if one of the two is, as in ATen
-  SR_KERNEL_INLINE friend Wide maximum(Wide a, Wide b) { return select(is_nan(a), a, first_max(a, b)); }
-  SR_KERNEL_INLINE friend Wide minimum(Wide a, Wide b) { return select(is_nan(a), a, first_min(a, b)); }
+  SR_KERNEL_INLINE friend Wide maximum(Wide a, Wide b) {
+    return select(is_nan(a), a, first_max(a, b));
+  }
+  SR_KERNEL_INLINE friend Wide minimum(Wide a, Wide b) {
+    return select(is_nan(a), a, first_min(a, b));
+  }
   SR_KERNEL_INLINE friend Wide abs(Wide x) {
     if constexpr (is_floating)
       return Wide(reinterpret_cast<Lanes>(as_bits(x) & INT64_MAX));
