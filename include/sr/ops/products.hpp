@@ -69,7 +69,7 @@ struct Linear {
       at::cpu::addmm_out(out, node.input(2).toTensor(), input, transposed);
       return;
     }
-    if (!has_bias || input.dim() < 2 || !input.is_contiguous()) {
+    if (!has_bias || input.dim() < 1 || !input.is_contiguous()) {
       multiply(input, transposed, out);
       if (has_bias) out.add_(node.input(2).toTensor());
       return;

@@ -28,6 +28,8 @@ class PlanCheck {
   // `trace`: of the same arguments, made just now.
   PlanCheck(const Plan& plan, const Trace& trace, Numerics numerics)
       : plan_(plan), trace_(trace), exact_(numerics == Numerics::exact), made_by_(trace.storages.size()) {
+    for (TensorId id = 0; id < trace.tensors.size(); ++id)
+      has_bfloat16_ |= trace.tensor(id).scalar_type() == at::kBFloat16;
     for (TensorId id = 0; id < trace.tensors.size(); ++id) {
       std::vector<TensorId>& made = made_by_[trace.tensors[id].storage];
       if (made.empty()) made.push_back(id);  // the first is the producer's, others are views of it
@@ -63,7 +65,7 @@ class PlanCheck {
         at::from_blob(plan_.bases[trace_.tensors[id].storage] +
                           expected.storage_offset() * static_cast<std::int64_t>(expected.element_size()),
                       expected.sizes(), expected.strides(), expected.options());
-    const std::string found = difference(expected, actual, exact_);
+    const std::string found = difference(expected, actual, exact_, has_bfloat16_);
     if (found.empty()) return;
     const std::uint32_t producer = trace_.storage_of(id).producer;
     const torch::jit::Node& node = *plan_.nodes[producer != kNone ? producer : plan_.steps[step].node];
@@ -72,13 +74,18 @@ class PlanCheck {
   }
 
  public:
-  // Empty when equal: to the bit, or within what the kernels of a few steps may add up to.
-  static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact) {
+  // Empty when equal: to the bit, or within what the kernels of a few steps may add up to. A sum in another
+  // order may be another bfloat16, the next one, and what is computed with that, in whichever type, as far
+  // off.
+  static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact,
+                                bool has_bfloat16) {
     if (at::isFloatingType(expected.scalar_type()) && !exact) {
       const at::Tensor a = expected.to(at::kDouble), b = actual.to(at::kDouble);
       const at::Tensor finite = a.abs().nan_to_num(0, 0, 0);
       const double largest = finite.numel() == 0 ? 0 : finite.max().item<double>();
-      if (at::allclose(b, a, 1e-3, 1e-5 * std::max(1.0, largest), /*equal_nan=*/true)) return {};
+      const double rtol = has_bfloat16 ? 0x1p-6 : 1e-3;
+      const double atol = has_bfloat16 ? 0x1p-8 * largest : 1e-5 * std::max(1.0, largest);
+      if (at::allclose(b, a, rtol, atol, /*equal_nan=*/true)) return {};
       const double worst = (a - b).abs().nan_to_num(0, 0, 0).max().item<double>();
       return "largest difference " + std::to_string(worst) + ".";
     }
@@ -94,6 +101,7 @@ class PlanCheck {
   const Plan& plan_;
   const Trace& trace_;
   bool exact_;
+  bool has_bfloat16_ = false;
   std::vector<std::vector<TensorId>> made_by_;  // by storage
 };
 

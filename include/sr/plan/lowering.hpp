@@ -188,6 +188,14 @@ class Lowering {
     return made;
   }
 
+  // A small constant of another type is converted while the plan is made.
+  Operand constant_as(c10::ScalarType type, const Operand& operand) {
+    if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
+    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
+                                           operand.strides, operand.dtype);
+    return literal(operand.sizes, given.to(type).contiguous());
+  }
+
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
     payloads_.push_back(std::make_unique<P>(std::move(payload)));
@@ -300,14 +308,6 @@ class Lowering {
   static constexpr std::size_t kGroupsLookedAt = 4;
   static constexpr std::size_t kConvertAtMost = std::size_t{1} << 14;  // elements of a constant
   static constexpr std::size_t kMostOps = 64;
-
-  // A small constant of another type is converted while the plan is made.
-  Operand constant_as(c10::ScalarType type, const Operand& operand) {
-    if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
-    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
-                                           operand.strides, operand.dtype);
-    return literal(operand.sizes, given.to(type).contiguous());
-  }
 
   bool may_join(const PointwiseOp& op, const Group& group, std::uint32_t g) const {
     if (group.sizes != op.out.sizes || group.type != op.compute.type || group.ops.size() >= kMostOps)

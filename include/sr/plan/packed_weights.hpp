@@ -15,15 +15,17 @@
 
 namespace sr::plan {
 
-struct AlignedFloats {
-  explicit AlignedFloats(std::size_t count)
-      : data(static_cast<float*>(
-            ::operator new[](std::max<std::size_t>(count, 1) * sizeof(float), std::align_val_t{64}))) {}
-  AlignedFloats(const AlignedFloats&) = delete;
-  AlignedFloats& operator=(const AlignedFloats&) = delete;
-  ~AlignedFloats() { ::operator delete[](data, std::align_val_t{64}); }
-  float* data;
+template <class T>
+struct Aligned {
+  explicit Aligned(std::size_t count)
+      : data(static_cast<T*>(
+            ::operator new[](std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {}
+  Aligned(const Aligned&) = delete;
+  Aligned& operator=(const Aligned&) = delete;
+  ~Aligned() { ::operator delete[](data, std::align_val_t{64}); }
+  T* data;
 };
+using AlignedFloats = Aligned<float>;
 
 // What each column of a matrix, or channel of a convolution, is multiplied with before it is packed: the
 // factor of a normalisation that follows.
@@ -39,18 +41,25 @@ struct ChannelScale {
 };
 
 // A matrix b[l][j], k rows and n columns, with any distances between elements.
-struct WeightMatrix {
-  const float* data = nullptr;
+template <class T>
+struct WeightMatrixOf {
+  using Element = T;
+
+  const T* data = nullptr;
   std::size_t n = 0, k = 0;
   std::ptrdiff_t b_k = 0, b_n = 0;
-  ChannelScale scale = {};
-  bool of_module = false;  // all that is pointed to; else it is packed for one plan
+  ChannelScale scale = {};  // of floats only
+  bool of_module = false;   // all that is pointed to; else it is packed for one plan
 
   auto key() const { return std::tie(data, n, k, b_k, b_n, scale.variance, scale.gamma, scale.epsilon); }
 };
+using WeightMatrix = WeightMatrixOf<float>;
+using Bfloat16Matrix = WeightMatrixOf<kernels::UpperHalf>;
 
 // Of a convolution: groups x channels x taps, contiguous. Packed group by group.
 struct WeightTaps {
+  using Element = float;
+
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
   ChannelScale scale = {};
@@ -81,6 +90,13 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
   return packed;
 }
 
+inline std::shared_ptr<const Aligned<kernels::UpperHalf>> pack(const Bfloat16Matrix& weight) {
+  const kernels::Table& table = kernels::kernels().table;
+  auto packed = std::make_shared<Aligned<kernels::UpperHalf>>(table.packed_bfloat16s(weight.n, weight.k));
+  table.pack_bfloat16(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
   const std::size_t count = weight.channels * weight.taps;
   std::vector<float> scaled;
@@ -108,8 +124,8 @@ struct ByKey {
 // Thread-safe. Addresses identify weights, which the module keeps alive and nobody writes.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrix or WeightTaps
-  std::shared_ptr<const AlignedFloats> find_or_pack(const Weight& weight) {
+  template <class Weight>  // WeightMatrix, Bfloat16Matrix or WeightTaps
+  std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     const std::scoped_lock lock(mutex_);
     auto& entry = std::get<Packed<Weight>>(packed_)[weight];
@@ -119,10 +135,10 @@ class PackedWeights {
 
  private:
   template <class Weight>
-  using Packed = std::map<Weight, std::shared_ptr<const AlignedFloats>, ByKey<Weight>>;
+  using Packed = std::map<Weight, std::shared_ptr<const Aligned<typename Weight::Element>>, ByKey<Weight>>;
 
   std::mutex mutex_;
-  std::tuple<Packed<WeightMatrix>, Packed<WeightTaps>> packed_;
+  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<WeightTaps>> packed_;
 };
 
 }  // namespace sr::plan

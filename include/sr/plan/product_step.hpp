@@ -14,19 +14,22 @@
 
 namespace sr::plan {
 
-struct ProductStep final : Payload {
+// Of weights and results in fp32, or both in bfloat16; what is multiplied with the weights, and the bias, are
+// fp32.
+template <class T>
+struct ProductStepOf final : Payload {
   struct Batch {
     std::int64_t a, b, out;  // elements from the addresses below
   };
-  kernels::Product shape;
-  void (*multiply)(const kernels::Product& product) = nullptr;
+  kernels::ProductOf<T> shape;
+  void (*multiply)(const kernels::ProductOf<T>& product) = nullptr;
   Address a, b, bias, out;
   bool has_bias = false;
   c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
-  WeightMatrix weight;                          // without data: b is read as it is
-  std::shared_ptr<const AlignedFloats> packed;  // `weight`; then `b` means nothing
-  Shares shares;                                // of a packed product, by what `cut` says
-  std::int64_t part = 0;                        // rows or columns of one
+  WeightMatrixOf<T> weight;                  // without data: b is read as it is
+  std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
+  Shares shares;                             // of a packed product, by what `cut` says
+  std::int64_t part = 0;                     // rows or columns of one
   bool by_columns = false;
 
   // How many results there are.
@@ -37,12 +40,12 @@ struct ProductStep final : Payload {
   }
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ProductStep&>(payload);
-    kernels::Product product = self.shape;
-    const auto* a = self.a.in<const float>(context.bases);
-    const auto* b = self.packed != nullptr ? self.packed->data : self.b.in<const float>(context.bases);
-    auto* out = self.out.in<float>(context.bases);
-    if (self.has_bias) product.bias = self.bias.in<const float>(context.bases);
+    const auto& self = static_cast<const ProductStepOf&>(payload);
+    kernels::ProductOf<T> product = self.shape;
+    const auto* a = self.a.template in<const float>(context.bases);
+    const auto* b = self.packed != nullptr ? self.packed->data : self.b.template in<const T>(context.bases);
+    auto* out = self.out.template in<T>(context.bases);
+    if (self.has_bias) product.bias = self.bias.template in<const float>(context.bases);
     for (const Batch& batch : self.batches) {
       product.a = a + batch.a;
       product.b = b + batch.b;
@@ -78,7 +81,7 @@ struct ProductStep final : Payload {
  private:
   static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
 
-  void multiply_part(kernels::Product product, std::int64_t first, std::int64_t end) const {
+  void multiply_part(kernels::ProductOf<T> product, std::int64_t first, std::int64_t end) const {
     const bool is_last = end == shares.count();
     first *= part;
     const auto size = [&](std::size_t all) {
@@ -97,6 +100,8 @@ struct ProductStep final : Payload {
     multiply(product);
   }
 };
+using ProductStep = ProductStepOf<float>;
+using Bfloat16ProductStep = ProductStepOf<kernels::UpperHalf>;
 
 struct DotsStep final : Payload {
   kernels::Dots shape;

@@ -26,8 +26,15 @@ P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
 inline bool relu(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (!in || in->sizes != out.sizes || in->strides != out.strides || !out.is_float())
+  if (!in || in->sizes != out.sizes || in->strides != out.strides || in->dtype != out.dtype)
     return plain<lanes::Relu>(lowering, node);
+  if (out.dtype == c10::kBFloat16) {
+    auto* product = take_over<Bfloat16ProductStep>(lowering, *in, out);
+    if (product == nullptr) return plain<lanes::Relu>(lowering, node);
+    product->shape.low = 0;
+    return true;
+  }
+  if (!out.is_float()) return plain<lanes::Relu>(lowering, node);
   if (auto* product = take_over<ProductStep>(lowering, *in, out)) {
     product->shape.low = 0;
   } else if (auto* convolution = take_over<ConvolutionStep>(lowering, *in, out)) {

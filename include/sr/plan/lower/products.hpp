@@ -1,9 +1,10 @@
-// Matrix products in fp32: packed panels where the right side is a constant.
+// Matrix products in fp32, and in bfloat16 where the right side is a constant: that is packed into panels.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,15 +42,20 @@ inline double work_of(const Matrices& matrices) {
   return static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
 }
 
-inline bool all_float(std::initializer_list<const Operand*> operands) {
+inline bool all_of(std::initializer_list<const Operand*> operands, c10::ScalarType type) {
   return std::all_of(operands.begin(), operands.end(),
-                     [](const Operand* operand) { return operand->is_float(); });
+                     [=](const Operand* operand) { return operand->dtype == type; });
+}
+inline bool all_float(std::initializer_list<const Operand*> operands) {
+  return all_of(operands, c10::kFloat);
 }
 
-inline void emit_product(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
-                         c10::SmallVector<ProductStep::Batch, 1> batches = {{0, 0, 0}}) {
+// T: how b and the results are kept. Those in bfloat16 need a constant b and no batches.
+template <class T>
+void emit_product(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
+                  c10::SmallVector<typename ProductStepOf<T>::Batch, 1> batches = {{0, 0, 0}}) {
   const kernels::Table& table = kernels::kernels().table;
-  ProductStep step;
+  ProductStepOf<T> step;
   step.shape.m = static_cast<std::size_t>(matrices.m);
   step.shape.n = static_cast<std::size_t>(matrices.n);
   step.shape.k = static_cast<std::size_t>(matrices.k);
@@ -57,21 +63,25 @@ inline void emit_product(Lowering& lowering, const Matrices& matrices, const std
   step.shape.out_row = matrices.out_row;
   step.shape.b_k = matrices.b_k;
   step.shape.b_n = matrices.b_n;
-  step.multiply = table.product;
+  if constexpr (std::is_same_v<T, float>) step.multiply = table.product;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
   step.batches = std::move(batches);
   std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
   if (lowering.is_constant(matrices.b) && step.batches.size() == 1) {
-    step.weight = {.data = lowering.constant_data(matrices.b) + step.batches[0].b,
+    step.weight = {.data = static_cast<const T*>(lowering.constant_bytes(matrices.b)) + step.batches[0].b,
                    .n = step.shape.n,
                    .k = step.shape.k,
                    .b_k = matrices.b_k,
                    .b_n = matrices.b_n,
                    .of_module = lowering.of_module(matrices.b)};
     step.batches[0].b = 0;
-    step.multiply = table.packed_product;
+    if constexpr (std::is_same_v<T, float>) {
+      step.multiply = table.packed_product;
+    } else {
+      step.multiply = table.packed_product_of_bfloat16;
+    }
     if (is_for_threads(work_of(matrices))) step.cut();
   }
   if (bias) {
@@ -107,17 +117,32 @@ inline bool emit_dots(Lowering& lowering, const Matrices& matrices,
   return true;
 }
 
-// a [..., k] times b [k, n]: all leading dimensions of `a` are rows.
+// The same numbers in fp32.
+inline Operand widened(Lowering& lowering, const Operand& operand) {
+  const Operand constant = lowering.constant_as(c10::kFloat, operand);
+  if (constant.is_float()) return constant;
+  const Operand made = lowering.temporary(operand.sizes);
+  lowering.pointwise(kernels::loops<lanes::Same>(), {operand}, made);
+  return made;
+}
+
+// a [..., k] times b [k, n]: all leading dimensions of `a` are rows. In bfloat16 it is as LibTorch does it:
+// summed up in fp32, the bias included, and rounded once.
 inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k,
                             std::int64_t b_n, std::int64_t n, const std::optional<Operand>& bias,
                             const Operand& out) {
   Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .k = 0, .b_k = b_k, .b_n = b_n};
-  if (lowering.exact() || !all_float({&matrices.a, &matrices.b, &matrices.out}) || matrices.a.rank() == 0)
+  const bool in_bfloat16 = out.dtype == c10::kBFloat16 && lowering.is_constant(b) &&
+                           matrices.a.rank() <= kernels::StridedCopy::kMaxRank;
+  const c10::ScalarType type = in_bfloat16 ? c10::kBFloat16 : c10::kFloat;
+  if (lowering.exact() || !all_of({&matrices.a, &matrices.b, &matrices.out}, type) ||
+      matrices.a.rank() == 0) {
     return false;
+  }
   matrices.k = matrices.a.size(-1);
   matrices.m = matrices.k == 0 ? 0 : static_cast<std::int64_t>(matrices.a.count()) / matrices.k;
   if (matrices.k == 0) return false;
-  if (bias && (!bias->is_float() || !(bias->rank() == 1 || (bias->rank() == 2 && bias->size(0) == 1)) ||
+  if (bias && (bias->dtype != type || !(bias->rank() == 1 || (bias->rank() == 2 && bias->size(0) == 1)) ||
                bias->size(-1) != n || (n > 1 && bias->stride(-1) != 1))) {
     return false;
   }
@@ -129,6 +154,7 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
   const bool column = n == 1 && out.is_contiguous();  // of a product with a vector
   if (out_rows.first != matrices.m && !column) return false;
   if (n == static_cast<std::int64_t>(out.count()) && !out.is_contiguous()) return false;
+  if (in_bfloat16) matrices.a = widened(lowering, matrices.a);
   auto a_rows = as_rows(matrices.a);
   if (a_rows.first < 0) {
     matrices.a = lowering.contiguous(matrices.a);
@@ -137,7 +163,12 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
   }
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? 1 : out_rows.second;
-  emit_product(lowering, matrices, bias);
+  if (in_bfloat16) {
+    emit_product<kernels::UpperHalf>(lowering, matrices,
+                                     bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
+  } else {
+    emit_product<float>(lowering, matrices, bias);
+  }
   return true;
 }
 
@@ -145,6 +176,9 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
 inline bool linear(Lowering& lowering, const TracedNode& node) {
   const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
   if (!x || !weight || weight->rank() != 2) return false;
+  // LibTorch adds the bias to such products when they are made, and that is rounded, too.
+  const bool adds_later = x->rank() != 2 && !node.inputs[0].toTensor().is_contiguous();
+  if (adds_later && x->dtype == c10::kBFloat16 && lowering.input(node, 2)) return false;
   return product_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
                          lowering.input(node, 2), lowering.output(node));
 }
@@ -214,7 +248,7 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
                   batches.push_back({at[0], at[1], at[2]});
                 });
   if (!emit_dots(lowering, matrices, batches))
-    emit_product(lowering, matrices, std::nullopt, std::move(batches));
+    emit_product<float>(lowering, matrices, std::nullopt, std::move(batches));
   return true;
 }
 

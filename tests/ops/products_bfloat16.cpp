@@ -1,0 +1,207 @@
+// Products with constant weights in bfloat16: plans sum up in fp32 and round once, as LibTorch does.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+at::Tensor halves(at::IntArrayRef sizes) {
+  return sample(sizes, at::kBFloat16);
+}
+
+std::string source_of(const std::string& body) {
+  return "def forward(self, x):\n    " + body + "\n";
+}
+
+// w: n x k.
+torch::jit::Module with_weights(const std::string& body, std::int64_t n, std::int64_t k) {
+  return script(source_of(body), {{"w", halves({n, k})},
+                                  {"v", halves({k})},
+                                  {"back", halves({k, n})},
+                                  {"b", halves({n})},
+                                  {"row", halves({1, n})},
+                                  {"other", halves({2, k, n})}});
+}
+
+// Two sums in fp32 that differ in their order are rounded to the same bfloat16, or to one and the next.
+OracleOptions one_step() {
+  return {.rtol = 0x1p-7, .atol = 1e-5, .rounds = 3};
+}
+
+// The steps of the plan for the third call.
+PlanReport plan_of(const torch::jit::Module& module, const at::Tensor& x,
+                   Numerics numerics = Numerics::fast) {
+  StaticModuleOptions options;
+  options.numerics = numerics;
+  StaticRuntime<> runtime{StaticModule(module, options)};
+  for (int run = 0; run < 3; ++run) runtime(x);
+  REQUIRE(runtime.replayed_calls() == 1);
+  REQUIRE(runtime.report().plans.size() == 1);
+  return runtime.report().plans[0];
+}
+
+// By how many bfloat16 the elements are apart at most; all are positive.
+std::int64_t most_steps(const at::Tensor& a, const at::Tensor& b) {
+  return (a.view(at::kShort).to(at::kLong) - b.view(at::kShort).to(at::kLong))
+      .abs()
+      .max()
+      .item<std::int64_t>();
+}
+
+struct Threads {
+  explicit Threads(int count) : before(at::get_num_threads()) { at::set_num_threads(count); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { at::set_num_threads(before); }
+  int before;
+};
+
+}  // namespace
+
+TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", "[oracle][ops][replay]") {
+  at::manual_seed(31);
+  for (const std::string body :
+       {"return torch.linear(x, self.w, self.b)", "return torch.linear(x, self.w)",
+        "return torch.relu(torch.linear(x, self.w, self.b))", "return torch.matmul(x, self.w.t())",
+        "return torch.matmul(x, self.back)", "return torch.matmul(x, self.v)",
+        "return torch.matmul(x.abs() - 1, self.v.abs())",
+        "y = torch.linear(x, self.w)\n    return y + 1, torch.relu(y)"}) {
+    DYNAMIC_SECTION(body) {
+      for (const auto& [n, k] :
+           std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 30}, {3, 7}, {5, 1}, {17, 9}, {40, 33}}) {
+        CAPTURE(n, k);
+        std::vector<InputSet> runs{{halves({4, k})},
+                                   {halves({1, k})},
+                                   {halves({k})},
+                                   {halves({2, 5, k})},
+                                   {halves({0, k})},
+                                   {transposed(halves({7, k}))},
+                                   {stepped(halves({7, k}))},
+                                   {halves({3, 2, k}).transpose(0, 1)}};
+        if (n == 3) {
+          for (const at::Tensor& refused : {sample({4, k}), halves({4, k + 1})}) runs.push_back({refused});
+          runs.push_back({halves({k}).expand({3, k})});
+        }
+        check_model(with_weights(body, n, k), runs, one_step());
+      }
+    }
+  }
+  for (const std::string body :
+       {"return torch.mm(x, self.back)", "return torch.addmm(self.b, x, self.back)",
+        "return torch.addmm(self.row, x, self.w.t())", "return torch.relu(torch.addmm(self.b, x, self.back))",
+        "return torch.addmm(self.b, x, self.back, beta=2, alpha=3)",
+        "return torch.addmm(torch.mm(x, self.back), x, self.back)", "return torch.matmul(x, self.other)"}) {
+    DYNAMIC_SECTION(body) {
+      for (const auto& [n, k] :
+           std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 30}, {3, 7}, {17, 9}, {40, 33}}) {
+        CAPTURE(n, k);
+        check_model(with_weights(body, n, k),
+                    {{halves({4, k})}, {halves({1, k})}, {halves({0, k})}, {transposed(halves({7, k}))}},
+                    {.rtol = 0x1p-7, .atol = 0.05});  // of sums that are rounded on the way
+      }
+    }
+  }
+}
+
+TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
+  at::manual_seed(32);
+  for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat}) {
+    torch::jit::Module module = script(source_of("return torch.linear(x, self.w, self.b)"),
+                                       {{"w", sample({30, 700}, dtype)}, {"b", sample({30}, dtype) * 100}});
+    for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+      StaticModuleOptions options;
+      options.numerics = numerics;
+      StaticRuntime<> runtime{StaticModule(module, options)};
+      // Those without a second dimension, and those that are not contiguous.
+      for (const at::Tensor& x :
+           {sample({700}, dtype), sample({1400}, dtype).slice(0, 0, 1400, 2), sample({2, 3, 700}, dtype),
+            sample({3, 2, 700}, dtype).transpose(0, 1), sample({700, 3}, dtype).t()}) {
+        const at::Tensor expected = interpret(module, {x}).toTensor();
+        CAPTURE(dtype, x.sizes(), x.strides());
+        for (int run = 0; run < 3; ++run) {
+          const at::Tensor result = runtime(x).toTensor();
+          if (numerics == Numerics::exact) CHECK(at::equal(result, expected));
+          CHECK(difference(expected, result, {.rtol = dtype == at::kFloat ? 1e-5 : 0x1p-7, .atol = 1e-4}) ==
+                "");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("plans multiply with constant weights in bfloat16 by kernels of ours", "[ops][replay]") {
+  struct Body {
+    std::string text;
+    std::size_t kernels = 2;  // the first makes fp32 of x
+  };
+  for (const Body& body : std::vector<Body>{{"return torch.linear(x, self.w, self.b)"},
+                                            {"return torch.linear(x, self.w)"},
+                                            {"return torch.mm(x, self.back)"},
+                                            {"return torch.addmm(self.row, x, self.w.t())"},
+                                            {"return torch.matmul(x, self.v)"},
+                                            {"return torch.matmul(x.t(), torch.mm(x, self.back)), self.w", 3},
+                                            // before it in the step that widens, and behind it in its own
+                                            {"return torch.linear(x * x + x, self.w, self.b)"},
+                                            {"return torch.relu(torch.linear(x, self.w, self.b))"},
+                                            {"y = torch.linear(x, self.w)\n    return y, torch.relu(y)", 3},
+                                            {"return torch.linear(torch.relu(torch.linear(x, self.w)), "
+                                             "self.back)",
+                                             4}}) {
+    CAPTURE(body.text);
+    const bool is_all_ours = body.text.find("x.t()") == std::string::npos;
+    const torch::jit::Module module = with_weights(body.text, 40, 33);
+    const PlanReport plan = plan_of(module, halves({5, 33}));
+    CHECK(plan.kernels == body.kernels - (is_all_ours ? 0 : 1));
+    CHECK(plan.calls + plan.interpreted == (is_all_ours ? 0 : 1));
+    CHECK(plan_of(module, halves({5, 33}), Numerics::exact).kernels < body.kernels);
+  }
+}
+
+TEST_CASE("a plan's results in bfloat16 are the interpreter's or the next, on any number of threads",
+          "[ops][replay]") {
+  const at::Tensor x = at::rand({32, 512}).to(at::kBFloat16), w = at::rand({512, 512}).to(at::kBFloat16),
+                   b = at::rand({512}).to(at::kBFloat16);
+  torch::jit::Module module =
+      script(source_of("return torch.linear(x, self.w, self.b)"), {{"w", w}, {"b", b}});
+  const at::Tensor expected = interpret(module, {x}).toTensor();
+  at::Tensor by_one;
+  for (const int threads : {1, 2}) {
+    const Threads set(threads);
+    StaticRuntime<> runtime{StaticModule(module)};
+    at::Tensor result;
+    for (int run = 0; run < 3; ++run) result = runtime(x).toTensor();
+    REQUIRE(runtime.replayed_calls() == 1);
+    CHECK(most_steps(result, expected) <= 1);
+    if (threads == 1) by_one = result;
+    CHECK(at::equal(result, by_one));
+  }
+}
+
+TEST_CASE("checked replays forgive a bfloat16 the next one", "[replay]") {
+  at::manual_seed(3);
+  StaticModuleOptions options;
+  options.check_every = 1;
+  const torch::jit::Module module = script(
+      source_of(
+          "y = torch.linear(x, self.w, self.b)\n    return torch.linear(torch.relu(y), self.w).float()"),
+      {{"w", halves({512, 512})}, {"b", halves({512})}});
+  StaticRuntime<> runtime{StaticModule(module, options)};
+  const at::Tensor x = halves({32, 512});
+  for (int run = 0; run < 5; ++run) runtime(x);
+  CHECK(runtime.replayed_calls() == 3);
+}
+
+}  // namespace sr::test
