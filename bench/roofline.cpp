@@ -52,6 +52,7 @@ std::vector<std::function<std::vector<Case>()>> groups() {
     for (const std::size_t m : {1, 2, 4, 8, 20, 32, 64})
       all.push_back([m, n = n, k = k] { return std::vector{product_case(m, n, k)}; });
   }
+  for (const std::size_t m : {1, 32}) all.push_back([m] { return std::vector{bfloat16_case(m, 512, 512)}; });
   return all;
 }
 

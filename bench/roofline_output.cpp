@@ -1,5 +1,6 @@
 // The table on a terminal, as a page and for programs.
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 #include <sr/kernels/kernels.hpp>
@@ -22,6 +23,10 @@ std::string rate(double amount, double ns) {
 }
 std::string percent(double share) {
   return number(100 * share) + " %";
+}
+std::string capitalised(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
 }
 
 Section peaks_section(const Peaks& peaks) {
@@ -52,44 +57,56 @@ Row cells(const Measured& row) {
 
 const Row kColumns{"kernel", "size", "ns", "ns an element", "GF/s", "GB/s", "bound", "share of it"};
 
-// Those with references have columns for them.
+// Kernels with references have a table of their own, with columns for them.
 std::vector<Section> sections(const std::vector<Measured>& all) {
-  Section kernels{"Kernels", {kColumns}}, products{"Products", {kColumns}};
+  std::vector<Section> sections{{"Kernels", {kColumns}}};
   for (const Measured& row : all) {
     if (row.references.empty()) {
-      kernels.rows.push_back(cells(row));
+      sections.front().rows.push_back(cells(row));
       continue;
     }
-    Row& header = products.rows.front();
-    if (header.size() == kColumns.size()) {
+    const std::string title = capitalised(row.kernel);
+    auto section = std::ranges::find(sections, title, &Section::title);
+    if (section == sections.end()) {
+      section = sections.insert(section, {title, {kColumns}});
+      Row& header = section->rows.front();
       for (const Measured::Rival& other : row.references) header.push_back(other.name + ", GF/s");
       header.push_back("best/sr");
     }
-    Row& line = products.rows.emplace_back(cells(row));
+    Row& line = section->rows.emplace_back(cells(row));
     for (const Measured::Rival& other : row.references) line.push_back(rate(row.work.operations, other.ns));
     line.push_back(number(row.best()->ratio, 2));
   }
-  std::vector<Section> sections{std::move(kernels), std::move(products)};
   std::erase_if(sections, [](const Section& section) { return section.rows.size() == 1; });
   return sections;
 }
 
-// Empty without products.
+// Empty without such kernels; a line for each.
 std::string summary(const std::vector<Measured>& all) {
-  std::vector<double> ratios;
-  const Measured* worst = nullptr;
+  struct Ratios {
+    std::string kernel;
+    std::vector<double> all = {};
+    const Measured* worst = nullptr;
+  };
+  std::vector<Ratios> kernels;
   for (const Measured& row : all) {
     if (row.best() == nullptr) continue;
-    ratios.push_back(row.best()->ratio);
-    if (worst == nullptr || row.best()->ratio < worst->best()->ratio) worst = &row;
+    auto ratios = std::ranges::find(kernels, row.kernel, &Ratios::kernel);
+    if (ratios == kernels.end()) ratios = kernels.insert(ratios, {row.kernel});
+    ratios->all.push_back(row.best()->ratio);
+    if (ratios->worst == nullptr || row.best()->ratio < ratios->worst->best()->ratio) ratios->worst = &row;
   }
-  if (worst == nullptr) return {};
-  const double median = median_of(ratios), least = worst->best()->ratio;
   const auto kept = [](bool holds) { return holds ? "kept" : "missed"; };
-  return "Time of LibTorch's fastest product over sr's: median " + number(median, 2) +
-         " (bound: at least 1.0, " + kept(median >= 1) + "), worst " + number(least, 2) +
-         " at M, N, K = " + worst->size + " (bound: at least 0.9, " + kept(least >= 0.9) + "), " +
-         std::to_string(ratios.size()) + " shapes.";
+  std::string text;
+  for (const Ratios& ratios : kernels) {
+    const double median = median_of(ratios.all), least = ratios.worst->best()->ratio;
+    text += (text.empty() ? "" : "\n\n") + capitalised(ratios.kernel) +
+            ", the time of LibTorch's fastest over sr's: median " + number(median, 2) +
+            " (bound: at least 1.0, " + kept(median >= 1) + "), worst " + number(least, 2) +
+            " at M, N, K = " + ratios.worst->size + " (bound: at least 0.9, " + kept(least >= 0.9) + "), " +
+            std::to_string(ratios.all.size()) + " shapes.";
+  }
+  return text;
 }
 
 void write_pipes(std::ostream& out, const Section& section) {
