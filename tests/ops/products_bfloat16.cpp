@@ -172,21 +172,33 @@ TEST_CASE("plans multiply with constant weights in bfloat16 by kernels of ours",
 
 TEST_CASE("a plan's results in bfloat16 are the interpreter's or the next, on any number of threads",
           "[ops][replay]") {
-  const at::Tensor x = at::rand({32, 512}).to(at::kBFloat16), w = at::rand({512, 512}).to(at::kBFloat16),
-                   b = at::rand({512}).to(at::kBFloat16);
-  torch::jit::Module module =
-      script(source_of("return torch.linear(x, self.w, self.b)"), {{"w", w}, {"b", b}});
-  const at::Tensor expected = interpret(module, {x}).toTensor();
-  at::Tensor by_one;
-  for (const int threads : {1, 2}) {
-    const Threads set(threads);
-    StaticRuntime<> runtime{StaticModule(module)};
-    at::Tensor result;
-    for (int run = 0; run < 3; ++run) result = runtime(x).toTensor();
-    REQUIRE(runtime.replayed_calls() == 1);
-    CHECK(most_steps(result, expected) <= 1);
-    if (threads == 1) by_one = result;
-    CHECK(at::equal(result, by_one));
+  at::manual_seed(33);
+  struct Case {
+    std::int64_t m, n, k;
+  };
+  for (const auto [m, n, k] : std::vector<Case>{{32, 512, 512},    // by columns
+                                                {131, 1030, 300},  // which end in few
+                                                {1001, 70, 600},   // by rows
+                                                {10001, 4, 1000},
+                                                {20003, 1, 2000}}) {
+    CAPTURE(m, n, k);
+    const at::Tensor x = at::rand({m, k}).to(at::kBFloat16);
+    torch::jit::Module module =
+        script(source_of("return torch.linear(x, self.w, self.b)"),
+               {{"w", at::rand({n, k}).to(at::kBFloat16)}, {"b", at::rand({n}).to(at::kBFloat16)}});
+    const at::Tensor expected = interpret(module, {x}).toTensor();
+    at::Tensor by_one;
+    for (const int threads : {1, 2, 3}) {
+      const Threads set(threads);
+      StaticRuntime<> runtime{StaticModule(module)};
+      at::Tensor result;
+      for (int run = 0; run < 3; ++run) result = runtime(x).toTensor();
+      REQUIRE(runtime.replayed_calls() == 1);
+      CHECK(runtime.report().plans[0].interpreted + runtime.report().plans[0].calls == 0);
+      CHECK(most_steps(result, expected) <= 1);
+      if (threads == 1) by_one = result;
+      CHECK(at::equal(result, by_one));
+    }
   }
 }
 
