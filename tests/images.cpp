@@ -205,6 +205,29 @@ TEST_CASE("images: channels may lie last", "[replay][ops]") {
   }
 }
 
+TEST_CASE("images: LibTorch has what it convolves faster", "[replay][ops]") {
+  struct Case {
+    std::string call;
+    std::vector<std::int64_t> weight, input;
+    bool last;  // the channels
+    std::size_t kernels;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"torch.conv2d(x, self.w, None, [2, 2], [3, 3])", {8, 3, 7, 7}, {1, 3, 112, 112}, true, 3},
+           {"torch.conv2d(x, self.w, None, [1, 1], [1, 1])", {64, 64, 3, 3}, {1, 64, 20, 20}, true, 3},
+           {"torch.conv2d(x, self.w, None, [1, 1], [1, 1])", {64, 64, 3, 3}, {1, 64, 30, 30}, true, 0},
+           {"torch.conv2d(x, self.w, None, [2, 2], [1, 1])", {8, 64, 3, 3}, {1, 64, 40, 40}, false, 1},
+           {"torch.conv2d(x, self.w, None, [2, 2], [1, 1])", {8, 64, 3, 3}, {1, 64, 56, 56}, false, 0}}) {
+    CAPTURE(one.call, one.weight, one.input, one.last);
+    const torch::jit::Module module =
+        script("def forward(self, x):\n    return " + one.call + "\n", {{"w", sample(one.weight)}});
+    at::Tensor input = sample(one.input);
+    if (one.last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
+    check_model(module, thrice({input}), close());
+    CHECK(steps_of(module, input).first == one.kernels);
+  }
+}
+
 TEST_CASE("images: large convolutions and products are the same on any number of threads", "[replay][ops]") {
   struct Threads {
     int before = at::get_num_threads();
