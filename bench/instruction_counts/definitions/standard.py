@@ -1,6 +1,7 @@
 """The suite: what the runtimes are compared on, and what a change to sr is held against."""
 
 from core.api import GroupedModules, GroupedStmts, GroupedVariants
+from core.types import Runtime
 from definitions.setup import DEEP_WIDE, IMAGE, MATRIX, METADATA_OF_MATRIX, PAIR, ROW, SCALARS
 
 INDEXING = GroupedVariants(
@@ -123,6 +124,7 @@ CHAINS = {f'{2 * steps} pointwise steps on 16': GroupedStmts(chain(steps), setup
 DEFINITIONS = {'indexing': INDEXING, 'metadata': METADATA, 'arithmetic': ARITHMETIC, 'in place': IN_PLACE,
                'modules': MODULES, 'networks': NETWORKS, 'chains': CHAINS}
 
-# sr's own overhead alone, in few minutes: these definitions, by the runtimes of runner.cpp.
+# sr's own overhead alone, in few minutes.
+QUICK_RUNTIMES = Runtime.SR_GENERAL, Runtime.SR_FRESH, Runtime.SR_INTO
 QUICK = ('modules / product of scalars', 'modules / linear 16 -> 1', 'networks / perceptron 16-32-1',
          'networks / deep and wide, batch 1', 'chains / 8 pointwise steps on 16')
