@@ -27,13 +27,13 @@ def problems(path, verbs):
             yield f'{name}: {mark[1]} does not exist'
         elif example.read_text().strip() != block['code'].strip():
             yield f'{name}: the program differs from {mark[1]}'
-    for verb in re.findall(r'\./dev ([a-z]\w*)', text):
+    for verb in re.findall(r'\./dev ([a-z]+(?:-[a-z]+)*)', text):
         if verb not in verbs:
             yield f'{name}: ./dev has no verb {verb}'
 
 
 def main():
-    verbs = set(re.findall(r'^verb_(\w+)\(\)', (ROOT / 'dev').read_text(), re.MULTILINE))
+    verbs = set(re.findall(r'^verb_([\w-]+)\(\)', (ROOT / 'dev').read_text(), re.MULTILINE))
     pages = [ROOT / 'README.md', *(p for p in (ROOT / 'CONTRIBUTING.md',) if p.exists()), *sorted((ROOT / 'docs').rglob('*.md'))]
     found = [f'{p.name}: does not exist' for p in pages if not p.exists()]
     found += [problem for p in pages if p.exists() for problem in problems(p, verbs)]

@@ -1,4 +1,4 @@
-"""Prints one line, `N passed, N failed`, from Meson's testlog.json; a Catch2 program counts by its test cases."""
+"""Prints one line, `N passed, N failed`, from Meson's testlog.json; programs of Catch2 and pytest count by their cases."""
 
 import json
 import pathlib
@@ -21,6 +21,9 @@ def count(entry):
     elif 'No tests ran' in output:
         # A tag that nothing bears is a mistake; the entry for cases without a listed tag may be empty.
         return (0, 0) if entry['name'].endswith(' others') else (0, 1)
+    elif found := re.search(r'^=* ?(\d+ (?:passed|failed|skipped)\b.*) in [\d.]+s', output, re.MULTILINE):  # pytest
+        numbers = {what: int(n) for n, what in re.findall(r'(\d+) (\w+)', found[1])}
+        passed, failed = numbers.get('passed', 0), numbers.get('failed', 0) + numbers.get('errors', 0)
     elif good:
         passed = 1
     if not good and not failed:

@@ -1,4 +1,4 @@
-"""Instructions a call of many small computations in every runtime: the one absolute figure that repeats on any machine."""
+"""Instructions a call of many small computations in every runtime: the one absolute figure that repeats."""
 
 import argparse
 import os

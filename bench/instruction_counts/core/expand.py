@@ -59,14 +59,14 @@ def cases_of(benchmark: GroupedBenchmark, path: Path, folder: pathlib.Path,
     script = save_script(benchmark, folder) if benchmark.torchscript else None
     if benchmark.autograd and benchmark.py_stmt is not None:
         check_gradient(benchmark, run_setup(benchmark))
-    languages = [language for language, stmt in ((Language.PYTHON, benchmark.py_stmt), (Language.CPP, benchmark.cpp_stmt))
-                 if stmt is not None]
+    stmts = {Language.PYTHON: benchmark.py_stmt, Language.CPP: benchmark.cpp_stmt}
+    languages = [language for language, stmt in stmts.items() if stmt is not None]
     for threads in benchmark.num_threads:
         for language in languages:
-            for runtime in (Runtime.EAGER, *([Runtime.TORCHSCRIPT] if script else [])):
+            for runtime, model in ((Runtime.EAGER, None), *([(Runtime.TORCHSCRIPT, script)] if script else [])):
                 for autograd in (Autograd.FORWARD, *([Autograd.BACKWARD] if benchmark.autograd else [])):
                     labels = Labels(language, runtime, autograd, threads)
-                    yield Case(path, labels, timer_args(benchmark, labels, script if runtime is not Runtime.EAGER else None))
+                    yield Case(path, labels, timer_args(benchmark, labels, model))
         if script and script.gives_tensor and runner:
             for runtime in IN_PROGRAM:
                 labels = Labels(Language.CPP, runtime, Autograd.FORWARD, threads)

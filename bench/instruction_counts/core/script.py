@@ -55,7 +55,8 @@ def model_source(benchmark: GroupedBenchmark, names: dict[str, Any]) -> str:
     inputs, output = benchmark.signature
     parameters = ''.join(f', {name}: {annotation(name, names[name])}' for name in inputs)
     body = benchmark.py_stmt + (f'\nreturn {output}' if output else '')
-    return f'class Pasted(torch.nn.Module):\n    def forward(self{parameters}):\n' + textwrap.indent(body, ' ' * 8) + '\n'
+    head = f'class Pasted(torch.nn.Module):\n    def forward(self{parameters}):\n'
+    return head + textwrap.indent(body, ' ' * 8) + '\n'
 
 
 def make_model(benchmark: GroupedBenchmark, names: dict[str, Any]) -> torch.jit.ScriptModule:

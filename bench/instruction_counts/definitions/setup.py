@@ -54,7 +54,8 @@ ROW = GroupedSetup(
 IMAGE = GroupedSetup(py_setup='x = torch.linspace(-1, 1, 64).view(1, 1, 8, 8)')
 
 DEEP_WIDE = GroupedSetup(py_setup='''
-    ad, user, wide = torch.linspace(-1, 1, 32).view(1, 1, 32), torch.ones(1, 1, 32), torch.linspace(-3, 3, 50).view(1, 50)
+    ad, user = torch.linspace(-1, 1, 32).view(1, 1, 32), torch.ones(1, 1, 32)
+    wide = torch.linspace(-3, 3, 50).view(1, 50)
     class DeepWide(torch.nn.Module):
         def __init__(self):
             super().__init__()

@@ -52,8 +52,8 @@ def source_of(statements: list[TimerArgs]) -> str:
 def command_of(source: pathlib.Path, program: pathlib.Path) -> list[str]:
     home = pathlib.Path(torch.__file__).parent
     return [*shlex.split(os.environ.get('CXX', 'g++')), '-std=c++20', '-O2', '-DNDEBUG', f'-I{HERE}',
-            f'-isystem{home}/include', f'-isystem{home}/include/torch/csrc/api/include', str(source), '-o', str(program),
-            f'-L{home}/lib', f'-Wl,-rpath,{home}/lib', '-ltorch', '-ltorch_cpu', '-lc10']
+            f'-isystem{home}/include', f'-isystem{home}/include/torch/csrc/api/include', str(source),
+            '-o', str(program), f'-L{home}/lib', f'-Wl,-rpath,{home}/lib', '-ltorch', '-ltorch_cpu', '-lc10']
 
 
 def build(statements: list[TimerArgs], folder: pathlib.Path) -> pathlib.Path | None:

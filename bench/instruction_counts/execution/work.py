@@ -33,7 +33,8 @@ class WorkerError(Exception):
 class Workers:
     """The processes that run now, so that all can be stopped at once."""
 
-    def __init__(self, folder: pathlib.Path, measure: Measure, command: tuple[str, ...] = (sys.executable, str(WORKER))):
+    def __init__(self, folder: pathlib.Path, measure: Measure,
+                 command: tuple[str, ...] = (sys.executable, str(WORKER))):
         self.folder, self.measure, self.command = folder, measure, command
         self.running: set[subprocess.Popen] = set()
         self.lock = threading.Lock()

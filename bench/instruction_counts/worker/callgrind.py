@@ -11,7 +11,7 @@ COST = re.compile(r'[+\-*\d]\S* (\d+)')
 
 
 def read_functions(dump: str) -> dict[str, int]:
-    """Instructions in each function itself, of one dump in callgrind's format: names are written once, then numbered."""
+    """Instructions in each function itself, of one dump of callgrind's: names are written once, then numbered."""
     names: dict[str, str] = {}
     counts: collections.Counter[str] = collections.Counter()
     current, of_callee = '', False
@@ -39,7 +39,8 @@ def collect(program: tuple[str, ...], number: int, repeats: int, num_threads: in
                    '--repeats', str(repeats), '--number-threads', str(num_threads)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(f'the program ended with {done.returncode} under callgrind and said: {done.stderr.strip()}')
+            raise RuntimeError(f'the program ended with {done.returncode} under callgrind and said: '
+                               f'{done.stderr.strip()}')
         dumps = [file.with_name(f'callgrind.{i + 1}') for i in range(repeats)]
         # LibTorch's functions of one name in several files are one here.
         return [read_functions(dump.read_text(errors='replace')) for dump in dumps]

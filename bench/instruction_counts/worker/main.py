@@ -53,11 +53,11 @@ def summary(wall_ns: float, counts: list[dict[str, int]], number: int) -> dict[s
     median = statistics.median_low(totals)
     if median <= 0:
         raise RuntimeError('nothing was counted: the compiler dropped the statement, or another thread ran it')
-    functions = {name: count / number for name, count in counts[totals.index(median)].items()}
+    functions = [(name, count / number) for name, count in counts[totals.index(median)].items()]
+    kept = [(name, count) for name, count in functions if abs(count) >= KEPT * median]
     return {'wall_ns': wall_ns, 'instructions': median, 'collections': totals,
             'spread': (max(totals) - min(totals)) / median,
-            'functions': dict(sorted(((name, count) for name, count in functions.items() if abs(count) >= KEPT * median),
-                                     key=lambda item: -item[1]))}
+            'functions': dict(sorted(kept, key=lambda item: -item[1]))}
 
 
 def main():

@@ -90,8 +90,8 @@ def test_numbers_and_lists_are_inputs_of_models(tmp_path: pathlib.Path):
 
 
 def test_without_an_output_no_program_runs_the_model(tmp_path: pathlib.Path):
-    definition = GroupedStmts('x.add_(1)', 'x.add_(1);', GroupedSetup('x = torch.ones(1)', 'auto x = torch::ones({1});'),
-                              'f(x)', torchscript=True)
+    setup = GroupedSetup('x = torch.ones(1)', 'auto x = torch::ones({1});')
+    definition = GroupedStmts('x.add_(1)', 'x.add_(1);', setup, 'f(x)', torchscript=True)
     cases = materialize({'a': definition}, tmp_path, RUNNER)
     assert {case.labels.runtime for case in cases} == {Runtime.EAGER, Runtime.TORCHSCRIPT}
     assert [case.args.stmt for case in cases if case.labels.runtime is Runtime.TORCHSCRIPT] == [
