@@ -19,9 +19,22 @@ from execution.statements import compile_statements
 from execution.work import Measure, Workers
 
 
+def positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+def pattern(text: str) -> re.Pattern:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}") from error
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./dev instruction-counts', description=__doc__)
-    parser.add_argument('--filter', default='', help='only what has a name that this regular expression finds')
+    parser.add_argument('--filter', type=pattern, default='', help='only what has a name that this regular expression finds')
     parser.add_argument('--destination', type=pathlib.Path, help='write the results to this file (.json)')
     parser.add_argument('--quick', action='store_true', help="only sr's own paths, on five definitions: some minutes")
     parser.add_argument('--list', action='store_true', help='instead: print the names')
@@ -29,9 +42,9 @@ def parse_arguments() -> argparse.Namespace:
                         help='instead: what changed between two files; the status is 1 if something grew')
     parser.add_argument('--margin', type=float, default=0.5,
                         help='per cent by which counts may differ beside their spread (default 0.5)')
-    parser.add_argument('--jobs', type=int, default=os.cpu_count() or 1, help='workers at a time (default: cores)')
-    parser.add_argument('--number', type=int, default=100, help='calls in a collection (default 100)')
-    parser.add_argument('--repeats', type=int, default=5, help='collections (default 5)')
+    parser.add_argument('--jobs', type=positive, default=os.cpu_count() or 1, help='workers at a time (default: cores)')
+    parser.add_argument('--number', type=positive, default=100, help='calls in a collection (default 100)')
+    parser.add_argument('--repeats', type=positive, default=5, help='collections (default 5)')
     parser.add_argument('--seconds', type=float, default=0.2, help='wall time that is measured beside (default 0.2)')
     parser.add_argument('--timeout', type=float, default=1800, help='seconds that a worker may take (default 1800)')
     parser.add_argument('--runner', type=pathlib.Path, default=ROOT / 'build' / 'bench' / 'bench_instruction_counts',
@@ -52,9 +65,9 @@ def chosen(args: argparse.Namespace) -> list[Case]:
     cases = materialize(DEFINITIONS, data / 'models', args.runner.resolve())
     if args.quick:
         cases = [case for case in cases if ' / '.join(case.path) in QUICK and case.labels.runtime in QUICK_RUNTIMES]
-    cases = [case for case in cases if re.search(args.filter, case.name())]
+    cases = [case for case in cases if args.filter.search(case.name())]
     if not cases:
-        raise DefinitionError(f"no name is found by '{args.filter}'; --list prints them")
+        raise DefinitionError(f"no name is found by '{args.filter.pattern}'; --list prints them")
     return cases
 
 
@@ -62,6 +75,8 @@ def measure(args: argparse.Namespace) -> int:
     for program in ('valgrind', 'callgrind_annotate'):
         if shutil.which(program) is None:
             raise DefinitionError(f'there is no {program} here; ./dev instruction-counts installs it')
+    if args.destination and not args.destination.parent.is_dir():
+        raise DefinitionError(f'there is no folder {args.destination.parent} to write to')
     cases = chosen(args)
     if any(case.args.program for case in cases) and not args.runner.exists():
         raise DefinitionError(f'there is no {args.runner}; ./dev instruction-counts builds it')

@@ -44,7 +44,8 @@ def run_all(cases: list[Case], workers: Workers, jobs: int) -> Outcome:
                 measured[i] = future.result()
                 said = told(measured[i])
             except WorkerError as error:
-                failed[i] = said = str(error)
+                failed[i] = str(error)
+                said = 'failed'
             progress(len(measured) + len(failed), len(cases), cases[i], said, start)
     except KeyboardInterrupt:
         interrupted = True

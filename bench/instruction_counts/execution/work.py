@@ -45,11 +45,12 @@ class Workers:
         """The worker's result. One that died is started once more; one that hangs is not."""
         try:
             return self.attempt(case)
-        except ChildProcessError as first:
-            try:
-                return self.attempt(case)
-            except ChildProcessError as second:
-                raise WorkerError(f'{first}, then {second}') from second
+        except ChildProcessError:
+            pass
+        try:
+            return self.attempt(case)
+        except ChildProcessError as error:
+            raise WorkerError(f'{error}, as before') from error
 
     def attempt(self, case: Case) -> dict[str, Any]:
         name = re.sub(r'[^\w+]+', '-', case.name()).strip('-')
@@ -62,7 +63,7 @@ class Workers:
             output.flush()
             status = self.wait(self.start((*self.command, str(request), str(result)), output), log)
         if status or not result.exists():
-            raise ChildProcessError(f'the worker ended with {status} and no result: {log}')
+            raise ChildProcessError(f'the worker ended with {status} and no result ({log})')
         measured = json.loads(result.read_text())
         for file in (request, result, log):
             file.unlink()
@@ -85,7 +86,7 @@ class Workers:
                 raise WorkerError('stopped')
             return status
         except subprocess.TimeoutExpired as error:
-            raise WorkerError(f'the worker took more than {self.measure.timeout:g} s: {log}') from error
+            raise WorkerError(f'the worker took more than {self.measure.timeout:g} s ({log})') from error
         finally:
             kill(process)
             with self.lock:

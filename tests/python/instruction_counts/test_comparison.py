@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -115,3 +116,20 @@ def test_errors_are_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib
     monkeypatch.setattr('sys.argv', ['main.py', '--list', '--filter', 'no such name', '--data', str(tmp_path)])
     with pytest.raises(SystemExit, match="no name is found by 'no such name'"):
         main.main()
+    monkeypatch.setattr('sys.argv', ['main.py', '--destination', str(tmp_path / 'none' / 'r.json')])
+    monkeypatch.setattr('shutil.which', lambda program: program)
+    with pytest.raises(SystemExit, match='there is no folder .*none to write to'):
+        main.main()
+    monkeypatch.setattr('shutil.which', lambda program: None)
+    with pytest.raises(SystemExit, match='there is no valgrind here'):
+        main.main()
+
+
+@pytest.mark.parametrize('arguments, reason', [
+    (['--filter', '('], "'\\(' is no regular expression"), (['--jobs', '0'], 'invalid positive value')])
+def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture,
+                                     arguments: list[str], reason: str):
+    monkeypatch.setattr('sys.argv', ['main.py', *arguments])
+    with pytest.raises(SystemExit):
+        main.parse_arguments()
+    assert re.search(reason, capsys.readouterr().err)
