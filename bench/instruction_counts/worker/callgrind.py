@@ -1,10 +1,15 @@
 """Instruction counts of a program that turns counting on and off itself (driver.hpp)."""
 
 import collections
+import os
 import pathlib
 import re
 import subprocess
 import tempfile
+
+# What makes counts repeat: dictionaries in one order, threads that sleep while they wait, and freed memory joined at
+# once, not in some call out of hundreds (150,000 instructions).
+STEADY = {'PYTHONHASHSEED': '0', 'OMP_WAIT_POLICY': 'passive', 'GLIBC_TUNABLES': 'glibc.malloc.mxfast=0'}
 
 NAMED = re.compile(r'c?fn=\((\d+)\)(?: (.*))?')
 COST = re.compile(r'[+\-*\d]\S* (\d+)')
@@ -37,7 +42,7 @@ def collect(program: tuple[str, ...], number: int, repeats: int, num_threads: in
         command = ['valgrind', '--tool=callgrind', f'--callgrind-out-file={file}', '--instr-atstart=no',
                    '--collect-atstart=no', *program, '--number', str(number), '--number-warmup', '10',
                    '--repeats', str(repeats), '--number-threads', str(num_threads)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | STEADY)
         if done.returncode:
             raise RuntimeError(f'the program ended with {done.returncode} under callgrind and said: '
                                f'{done.stderr.strip()}')

@@ -30,6 +30,8 @@ def measure_statement(args: TimerArgs, request: dict[str, Any]) -> tuple[float, 
     timer = Timer(args.stmt, args.setup, args.global_setup, num_threads=args.num_threads,
                   language='python' if python else 'c++')
     seconds = timer.blocked_autorange(min_run_time=request['seconds']).median
+    # Callgrind starts `python` by name.
+    os.environ |= callgrind.STEADY | {'PATH': f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'}
     # The cost of the loop is taken off where it is more than a few instructions.
     collections_ = timer.collect_callgrind(number=request['number'], repeats=request['repeats'],
                                            collect_baseline=python)
@@ -65,9 +67,6 @@ def main():
         sys.exit('usage: main.py REQUEST.json RESULT.json')
     request = json.loads(pathlib.Path(sys.argv[1]).read_text())
     args = TimerArgs.from_json(request['args'])
-    # Callgrind starts `python` by name. Dictionaries in one order and threads that sleep repeat their counts.
-    os.environ['PATH'] = f'{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'
-    os.environ |= {'PYTHONHASHSEED': '0', 'OMP_WAIT_POLICY': 'passive'}
     measure = measure_program if args.program else measure_statement
     result = pathlib.Path(sys.argv[2])
     part = result.with_suffix('.part')  # a result is there whole or not at all
