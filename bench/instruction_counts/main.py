@@ -64,7 +64,8 @@ def chosen(args: argparse.Namespace) -> list[Case]:
     data = args.data.resolve()
     cases = materialize(DEFINITIONS, data / 'models', args.runner.resolve())
     if args.quick:
-        cases = [case for case in cases if ' / '.join(case.path) in QUICK and case.labels.runtime in QUICK_RUNTIMES]
+        cases = [case for case in cases if ' / '.join(case.path) in QUICK
+                 and case.labels.runtime in QUICK_RUNTIMES and case.labels.threads == 1]
     cases = [case for case in cases if args.filter.search(case.name())]
     if not cases:
         raise DefinitionError(f"no name is found by '{args.filter.pattern}'; --list prints them")
