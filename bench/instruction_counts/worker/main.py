@@ -30,8 +30,7 @@ def measure_statement(args: TimerArgs, request: dict[str, Any]) -> tuple[float, 
     timer = Timer(args.stmt, args.setup, args.global_setup, num_threads=args.num_threads,
                   language='python' if python else 'c++')
     seconds = timer.blocked_autorange(min_run_time=request['seconds']).median
-    # Callgrind starts `python` by name.
-    os.environ |= callgrind.STEADY | {'PATH': f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'}
+    os.environ |= callgrind.STEADY
     # The cost of the loop is taken off where it is more than a few instructions.
     collections_ = timer.collect_callgrind(number=request['number'], repeats=request['repeats'],
                                            collect_baseline=python)
@@ -67,6 +66,8 @@ def main():
         sys.exit('usage: main.py REQUEST.json RESULT.json')
     request = json.loads(pathlib.Path(sys.argv[1]).read_text())
     args = TimerArgs.from_json(request['args'])
+    # Callgrind starts `python` by name, the compiler of statements `ninja`.
+    os.environ['PATH'] = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
     measure = measure_program if args.program else measure_statement
     result = pathlib.Path(sys.argv[2])
     part = result.with_suffix('.part')  # a result is there whole or not at all
