@@ -1,4 +1,4 @@
-"""Prints one line, `N passed, N failed`, from Meson's testlog.json; programs of Catch2 and pytest count by their cases."""
+"""Prints one line, `N passed, N failed`, from Meson's testlog.json; Catch2 and pytest count by their cases."""
 
 import json
 import pathlib

@@ -34,7 +34,8 @@ def pattern(text: str) -> re.Pattern:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./dev instruction-counts', description=__doc__)
-    parser.add_argument('--filter', type=pattern, default='', help='only what has a name that this regular expression finds')
+    parser.add_argument('--filter', type=pattern, default='',
+                        help='only what has a name that this regular expression finds')
     parser.add_argument('--destination', type=pathlib.Path, help='write the results to this file (.json)')
     parser.add_argument('--quick', action='store_true', help="only sr's own paths, on five definitions: some minutes")
     parser.add_argument('--list', action='store_true', help='instead: print the names')
