@@ -2,15 +2,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
 #include "operands.hpp"
+#include "product_check.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {
@@ -60,28 +59,16 @@ struct Matrices {
   }
 };
 
-// Every element against its sum in double: sums of fp32 in any order, rounded once to 8 bits.
+// Sums of fp32 in any order, rounded once to 8 bits.
 void check(Matrices& x, const std::string& name, const Many& many) {
   for (std::size_t i = 0; i < x.m * x.n; ++i) x.halves(Matrices::out)[i].bits = 0x7fc0;
   many(1);
-  const double epsilon = std::numeric_limits<float>::epsilon();
-  for (std::size_t i = 0; i < x.m; ++i) {
-    for (std::size_t j = 0; j < x.n; ++j) {
-      double sum = 0, magnitudes = 0;
-      for (std::size_t l = 0; l < x.k; ++l) {
-        const double product =
-            x.number(Matrices::a, i * x.k + l) * x.number(Matrices::transposed, j * x.k + l);
-        sum += product;
-        magnitudes += std::fabs(product);
-      }
-      const double error = static_cast<double>(x.k) * epsilon * magnitudes;
-      const double got = x.number(Matrices::out, i * x.n + j);
-      if (std::fabs(got - sum) <= error + 0x1p-8 * (std::fabs(sum) + error)) continue;
-      throw std::runtime_error("The product in bfloat16 of " + name + " is " + std::to_string(got) +
-                               " in row " + std::to_string(i) + ", column " + std::to_string(j) +
-                               ", where it should be " + std::to_string(sum) + ".");
-    }
-  }
+  check_product(
+      {x.m, x.n, x.k}, name + " in bfloat16",
+      [&](std::size_t i, std::size_t l) { return x.number(Matrices::a, i * x.k + l); },
+      [&](std::size_t l, std::size_t j) { return x.number(Matrices::transposed, j * x.k + l); },
+      [&](std::size_t i, std::size_t j) { return x.number(Matrices::out, i * x.n + j); },
+      [](double error, double sum) { return error + 0x1p-8 * (std::fabs(sum) + error); });
 }
 
 }  // namespace

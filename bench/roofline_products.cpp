@@ -1,13 +1,12 @@
 // Products with packed right-hand sides, against LibTorch's.
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <stdexcept>
 
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
 #include "operands.hpp"
+#include "product_check.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {
@@ -40,29 +39,15 @@ struct Matrices {
   }
 };
 
-// Every element against its sum in double. However a sum of k products is ordered, it is off by no more than
-// k * epsilon of the sum of their magnitudes.
 void check(Matrices& x, const std::string& name, const Many& many) {
   for (std::size_t i = 0; i < x.m * x.n; ++i) x.memory[Matrices::out][i] = std::nanf("");
   many(1);
-  const double epsilon = std::numeric_limits<float>::epsilon();
-  for (std::size_t i = 0; i < x.m; ++i) {
-    for (std::size_t j = 0; j < x.n; ++j) {
-      double sum = 0, magnitudes = 0;
-      for (std::size_t l = 0; l < x.k; ++l) {
-        const double product =
-            double{x.memory[Matrices::a][i * x.k + l]} * double{x.memory[Matrices::transposed][j * x.k + l]};
-        sum += product;
-        magnitudes += std::fabs(product);
-      }
-      const double got = x.memory[Matrices::out][i * x.n + j];
-      if (std::fabs(got - sum) <= static_cast<double>(x.k) * epsilon * magnitudes) continue;
-      throw std::runtime_error("The product of " + name + " for M, N, K = " + std::to_string(x.m) + ", " +
-                               std::to_string(x.n) + ", " + std::to_string(x.k) + " is " +
-                               std::to_string(got) + " in row " + std::to_string(i) + ", column " +
-                               std::to_string(j) + ", where it should be " + std::to_string(sum) + ".");
-    }
-  }
+  const auto number = [&x](std::size_t array, std::size_t at) { return double{x.memory[array][at]}; };
+  check_product(
+      {x.m, x.n, x.k}, name, [&](std::size_t i, std::size_t l) { return number(Matrices::a, i * x.k + l); },
+      [&](std::size_t l, std::size_t j) { return number(Matrices::transposed, j * x.k + l); },
+      [&](std::size_t i, std::size_t j) { return number(Matrices::out, i * x.n + j); },
+      [](double error, double) { return error; });
 }
 
 std::vector<Reference> references(const std::shared_ptr<Matrices>& x) {

@@ -22,8 +22,8 @@ using sr::test::kNaN;
 namespace {
 
 float any() {
-  static std::mt19937 engine(7);
-  return std::uniform_real_distribution<float>(-5, 5)(engine);
+  static sr::test::RandomFloats random(7, -5, 5);
+  return random.one();
 }
 
 // Two groups of `count` rows of `inner` elements, further apart than they are long, at the end of a page.

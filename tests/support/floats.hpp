@@ -16,10 +16,11 @@ class RandomFloats {
  public:
   RandomFloats(std::mt19937::result_type seed, float low, float high) : bits_(seed), low_(low), high_(high) {}
 
+  float one() { return std::uniform_real_distribution<float>(low_, high_)(bits_); }
+
   std::vector<float> operator()(std::size_t count) {
-    std::uniform_real_distribution<float> distribution(low_, high_);
     std::vector<float> values(count);
-    for (float& value : values) value = distribution(bits_);
+    for (float& value : values) value = one();
     return values;
   }
 
