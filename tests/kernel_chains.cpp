@@ -39,8 +39,8 @@ std::vector<Source> sources(std::size_t operands, std::size_t kind) {
   constexpr Source chain{true, false}, array{false, false}, scalar{false, true};
   if (operands == 1) return kind == 0 ? std::vector<Source>{chain} : std::vector<Source>{};
   if (operands == 2) {
-    return std::vector<std::vector<Source>>{
-        {chain, array}, {chain, scalar}, {array, chain}, {scalar, chain}, {chain, chain}}[kind];
+    return std::vector<std::vector<Source>>{{chain, array}, {chain, scalar}, {array, chain}, {scalar, chain},
+                                            {chain, chain}, {chain, array},  {array, chain}}[kind];
   }
   if (kind > 3) return {};
   return {chain, (kind & 1) != 0 ? scalar : array, (kind & 2) != 0 ? scalar : array};
@@ -90,6 +90,33 @@ TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
                                     4 * block, 7 * block - 1}) {
           check_link(*set, lane, kind, n);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: what a chain keeps is loaded again, as its first operand or its second", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    const auto& sub = set->lanes[BuiltinLanes::index_of<lanes::Sub>()];
+    const auto& neg = set->lanes[BuiltinLanes::index_of<lanes::Neg>()];
+    for (const std::size_t n : {table.block, 3 * table.block + 1, 4 * table.block}) {
+      const std::vector<float> a = numbers(n);
+      std::vector<float> in = a, kept(n), out(n);
+      const std::array<ChainLink, 8> chain = {
+          ChainLink{.run = table.link_to(ChainEnd::load), .at = {in.data()}},
+          ChainLink{.run = table.link(*neg.links, 0)},
+          ChainLink{.run = table.link_to(ChainEnd::keep), .at = {kept.data()}},
+          ChainLink{.run = table.link_to(ChainEnd::load), .at = {in.data()}},
+          ChainLink{.run = table.link(*sub.links, 5), .at = {kept.data()}},
+          ChainLink{.run = table.link_to(ChainEnd::store), .at = {out.data()}},
+          ChainLink{.run = table.link_to(ChainEnd::load_kept), .at = {kept.data()}},
+          ChainLink{.run = table.link_to(ChainEnd::end)}};
+      table.run_chain(chain.data(), n);
+      CAPTURE(table.name, n);
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(kept[i] == -a[i]);
+        CHECK(out[i] == a[i] + a[i]);
       }
     }
   }

@@ -1,5 +1,7 @@
 // Preparation: what each transformation may and may not change.
+#include <set>
 #include <string>
+#include <vector>
 
 #include <torch/script.h>
 
@@ -11,8 +13,28 @@
 
 namespace {
 
-std::string prepared(const std::string& source) {
-  return sr::StaticModule(sr::test::script(source)).graph().toString(/*print_source_locations=*/false);
+std::string prepared(const std::string& source, const sr::StaticModuleOptions& options = {}) {
+  return sr::StaticModule(sr::test::script(source), options)
+      .graph()
+      .toString(
+          /*print_source_locations=*/false);
+}
+
+// Without what freezing does to modules before any pass of ours runs.
+std::string prepared_ir(const std::string& ir, const sr::StaticModuleOptions& options = {}) {
+  return sr::StaticModule(sr::test::graph(ir), options).graph().toString(/*print_source_locations=*/false);
+}
+
+std::size_t count(const std::string& graph, const std::string& text) {
+  std::size_t found = 0;
+  for (std::size_t at = graph.find(text); at != std::string::npos; at = graph.find(text, at + 1)) ++found;
+  return found;
+}
+
+sr::StaticModuleOptions without(const std::string& pass) {
+  sr::StaticModuleOptions options;
+  options.without_passes = {pass};
+  return options;
 }
 
 bool holds(const std::string& graph, const std::string& text) {
@@ -73,6 +95,118 @@ TEST_CASE("weights and what is computed from them alone are constants", "[passes
   CHECK_FALSE(holds(graph, "prim::GetAttr"));
 }
 
-TEST_CASE("the pipeline is one list of named passes", "[passes]") {
-  for (const sr::passes::Pass& pass : sr::passes::pipeline()) CHECK_FALSE(pass.name.empty());
+TEST_CASE("a slice of everything goes where the next index refuses the same tensors", "[passes]") {
+  const std::string ir = R"IR(
+graph(%x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %all : int = prim::Constant[value=9223372036854775807]()
+  %rows : Tensor = aten::slice(%x, %zero, %zero, %all, %one)
+  %column : Tensor = aten::select(%rows, %one, %one)
+  %y : Tensor = aten::relu(%column)
+  return (%y))IR";
+  CHECK(count(prepared_ir(ir), "aten::slice") == 0);
+  CHECK(count(prepared_ir(ir, without("no_op_slices")), "aten::slice") == 1);
+  const std::string source = "def forward(self, x):\n    return x[:, 1].relu(), x[:, 1:]\n";
+  CHECK(count(prepared(source), "aten::slice") == 1);
+  sr::test::check_script(source, {{at::randn({3, 4})},
+                                  {at::randn({2, 2, 2})},
+                                  {at::randn({3})},
+                                  {at::scalar_tensor(1)},
+                                  {at::randn({0, 2})}});
+}
+
+TEST_CASE("a slice of everything stays where it could be told from its input, or throws alone", "[passes]") {
+  const std::vector<sr::test::InputSet> runs{{at::randn({3, 4})}, {at::scalar_tensor(1)}, {at::randn({0})}};
+  for (const std::string body : {"return x[:]", "return (x[:] + 1)", "return x[:].t()", "return x[:, :][0]",
+                                 "y = x[:]\n    y.t_()\n    return x + 1"}) {
+    const std::string source = "def forward(self, x):\n    " + body + "\n";
+    CHECK(count(prepared(source), "aten::slice") == (body == "return x[:, :][0]" ? 2 : 1));
+    sr::test::check_script(source, runs);
+  }
+}
+
+TEST_CASE("what is computed twice is computed once, unless the caller gets both or one is written",
+          "[passes]") {
+  const auto ir = [](const std::string& last) {
+    return R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %a : Tensor = aten::mm(%x, %w)
+  %b : Tensor = aten::mm(%x, %w)
+)IR" + last;
+  };
+  const std::string joined = "  %y : Tensor = aten::mul(%a, %b)\n  return (%y)\n";
+  CHECK(count(prepared_ir(ir(joined)), "aten::mm") == 1);
+  CHECK(count(prepared_ir(ir(joined), without("common_subexpressions")), "aten::mm") == 2);
+  CHECK(count(prepared_ir(ir("  return (%a, %b)\n")), "aten::mm") == 2);
+  CHECK(count(prepared_ir(ir("  %c : Tensor = aten::sigmoid_(%a)\n" + joined)), "aten::mm") == 2);
+  const std::string source =
+      "def forward(self, x, w):\n    a = torch.mm(x, w)\n    b = torch.mm(x, w)\n"
+      "    c = torch.rand_like(a) - torch.rand_like(a)\n    return a * b, a.t(), c.abs().sum() > 0\n";
+  CHECK(count(prepared(source), "aten::rand_like") == 2);
+  sr::test::check_script(source,
+                         {{at::randn({3, 4}), at::randn({4, 2})}, {at::randn({3, 4}), at::randn({3})}});
+}
+
+TEST_CASE("a branch that only chooses becomes one node", "[passes]") {
+  const std::string source =
+      "def forward(self, x, y, flag: bool):\n    z = x * 2\n    if flag:\n        z = y\n    return z + 1\n";
+  CHECK(holds(prepared(source), "prim::IfThenElse"));
+  CHECK_FALSE(holds(prepared(source), "prim::If("));
+  CHECK(holds(prepared(source, without("if_then_else")), "prim::If("));
+  const at::Tensor x = at::randn({3}), y = at::randn({2, 3});
+  sr::test::check_script(source, {{x, y, true}, {x, y, false}, {x, y, true}});
+  sr::test::check_script(
+      "def forward(self, x, y):\n    z = x\n    if bool(x.sum() > 0):\n        z = y\n    return z, z * 2\n",
+      {{at::ones({3}), y}, {-at::ones({3}), y}, {at::ones({3}), y}});
+}
+
+TEST_CASE("the pipeline is one list of passes, each with a name of its own and what it does", "[passes]") {
+  std::set<std::string_view> names;
+  for (const sr::passes::Pass& pass : sr::passes::pipeline()) {
+    CHECK(names.insert(pass.name).second);
+    CHECK_FALSE(pass.what.empty());
+  }
+}
+
+TEST_CASE("every pass can be left out, and the results stay the same", "[passes]") {
+  const std::string source =
+      "def forward(self, x, flag: bool):\n    y = (x + 1).relu_()\n    l = [y[:, 1], y[:, 1]]\n    "
+      "l.append(y[0])\n"
+      "    if flag:\n        y = x\n    return torch.cat(l, 0) * 2, y.sum()\n";
+  torch::jit::Module module = sr::test::script(source);
+  for (const sr::passes::Pass& pass : sr::passes::pipeline()) {
+    CAPTURE(std::string(pass.name));
+    const sr::StaticModule prepared(module, without(std::string(pass.name)));
+    for (const bool flag : {true, false, true}) {
+      const sr::test::InputSet inputs{at::randn({3, 3}), flag};
+      CHECK(sr::test::difference(sr::test::interpret(module, inputs), prepared(inputs)) == "");
+    }
+  }
+}
+
+TEST_CASE("a pass to leave out that there is not is refused by name", "[passes]") {
+  try {
+    prepared("def forward(self, x):\n    return x + 1\n", without("fuse_everything"));
+    FAIL("accepted");
+  } catch (const sr::ArgumentError& error) {
+    CHECK(holds(error.what(), "'fuse_everything'"));
+    CHECK(holds(error.what(), "dead_code"));
+  }
+}
+
+TEST_CASE("a watcher sees each pass with the graph before and after", "[passes]") {
+  std::vector<std::string> seen;
+  bool removed = false;
+  const auto watch = [&](const sr::passes::Pass& pass, const torch::jit::Graph& before,
+                         const torch::jit::Graph& after) {
+    seen.emplace_back(pass.name);
+    if (pass.name == "no_op_slices")
+      removed = count(before.toString(), "aten::slice") == 1 && count(after.toString(), "aten::slice") == 0;
+  };
+  const sr::LoadedGraph loaded =
+      sr::load_graph(sr::test::script("def forward(self, x):\n    return x[:, 1]\n"), "forward",
+                     {.off = {"constant_pooling"}, .watch = watch});
+  CHECK(seen.size() == sr::passes::pipeline().size() - 1);
+  CHECK(removed);
 }

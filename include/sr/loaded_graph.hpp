@@ -67,8 +67,10 @@ inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::s
 
 }  // namespace detail
 
-// `method` is the entry point. Throws c10::Error when the module has no such method.
-inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward") {
+// `method` is the entry point. Throws UnsupportedOp when the module has no such method, ArgumentError for an
+// unknown pass.
+inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
+                              const passes::PassSettings& settings = {}) {
   if (!module.find_method(method)) {
     throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
   }
@@ -82,7 +84,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};
   neutral.show(*loaded.graph);
-  passes::run_pipeline(loaded.graph);
+  passes::run_pipeline(loaded.graph, settings);
   guards.remove(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
@@ -92,7 +94,8 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   return loaded;
 }
 
-inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
+inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
+                              const passes::PassSettings& settings = {}) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
   torch::jit::Inline(*loaded.graph);
@@ -107,7 +110,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph) {
   }
   const detail::Guards guards(*loaded.graph, c10::IValue());
   loaded.known = guards.known();
-  passes::run_pipeline(loaded.graph);
+  passes::run_pipeline(loaded.graph, settings);
   guards.remove(*loaded.graph);
   return loaded;
 }

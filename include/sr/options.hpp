@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 namespace sr {
 
@@ -17,6 +19,7 @@ struct StaticModuleOptions {
   std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
   bool strict = false;          // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;
+  std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
 
   friend bool operator==(const StaticModuleOptions&, const StaticModuleOptions&) = default;
 };

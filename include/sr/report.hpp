@@ -48,6 +48,20 @@ struct NodeReport {
   std::vector<ValueReport> outputs;
 };
 
+// Bytes that a step of a plan reads or writes.
+struct OperandReport {
+  std::string place;         // "argument 0", "weight", "constant", "arena", "result 0", "allocated"
+  memory::Bytes bytes = 0;   // of the whole storage
+  memory::Bytes offset = 0;  // in the arena
+};
+
+// One step of a plan, in the order of execution.
+struct StepReport {
+  std::string kind;              // "fused", "packed product", "iterator", "call", "interpreted", ...
+  std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
+  std::vector<OperandReport> reads, writes;
+};
+
 // One signature that is replayed.
 struct PlanReport {
   std::string arguments;        // "float[8, 50], 3"
@@ -56,6 +70,7 @@ struct PlanReport {
   std::size_t interpreted = 0;  // nodes left to the interpreter
   std::uint64_t replays = 0;
   BlockMemory memory;
+  std::vector<StepReport> steps;
 };
 
 struct Report {

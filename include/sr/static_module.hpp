@@ -59,12 +59,14 @@ struct ModuleContent {
 class StaticModule {
  public:
   // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node
-  // that can not run (or, under options.strict, that needs the interpreter).
+  // that can not run (or, under options.strict, that needs the interpreter), ArgumentError for a pass in
+  // options.without_passes that there is not.
   explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {})
-      : StaticModule(load_graph(module), options) {}
+      : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}),
+                     options) {}
   explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                         const StaticModuleOptions& options = {})
-      : StaticModule(load_graph(graph), options) {}
+      : StaticModule(load_graph(graph, {.off = options.without_passes, .watch = nullptr}), options) {}
   StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
       : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
         idle_(std::make_shared<IdleRuntimes>()) {}

@@ -5,6 +5,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "plan_picture.hpp"
 #include "runners.hpp"
@@ -63,18 +66,92 @@ void print_summary(std::ostream& out, const Report& report, bool ran) {
       << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes << ".\n";
 }
 
+std::vector<std::string> lines_of(const torch::jit::Graph& graph) {
+  std::istringstream text(graph.toString(/*print_source_locations=*/false));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+// The lines of `from` that `other` does not have; of equal ones, those too many.
+std::vector<std::string> lines_only_in(const std::vector<std::string>& from,
+                                       const std::vector<std::string>& other) {
+  std::multiset<std::string> left(other.begin(), other.end());
+  std::vector<std::string> only;
+  for (const std::string& line : from) {
+    const auto known = left.find(line);
+    if (known == left.end()) {
+      only.push_back(line);
+    } else {
+      left.erase(known);
+    }
+  }
+  return only;
+}
+
+void print_pass(std::ostream& out, const passes::Pass& pass, const torch::jit::Graph& before,
+                const torch::jit::Graph& after) {
+  const std::vector<std::string> old_lines = lines_of(before), new_lines = lines_of(after);
+  const std::vector<std::string> gone = lines_only_in(old_lines, new_lines),
+                                 come = lines_only_in(new_lines, old_lines);
+  out << "Pass " << pass.name << " (" << pass.what << ")";
+  if (gone.empty() && come.empty()) {
+    out << ": no change.\n";
+    return;
+  }
+  out << ": " << gone.size() << " lines went, " << come.size() << " came.\n";
+  for (const std::string& line : gone) out << "  - " << line << '\n';
+  for (const std::string& line : come) out << "  + " << line << '\n';
+}
+
+void print_operands(std::ostream& out, const char* what, const std::vector<OperandReport>& operands) {
+  if (operands.empty()) return;
+  out << "          " << what;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const OperandReport& operand = operands[i];
+    out << (i == 0 ? " " : ", ") << operand.place;
+    if (operand.place == "arena") out << " at " << operand.offset;
+    out << " (" << operand.bytes << " bytes)";
+  }
+  out << '\n';
+}
+
+void print_plans(std::ostream& out, const Report& report) {
+  for (const PlanReport& plan : report.plans) {
+    out << "\nReplay of (" << plan.arguments << "): " << plan.steps.size() << " step"
+        << (plan.steps.size() == 1 ? "" : "s") << ", " << plan.kernels << " of sr's own kernels, "
+        << plan.calls << " calls of LibTorch, " << plan.interpreted << " interpreted; arena "
+        << plan.memory.arena << " bytes, lower bound " << plan.memory.lower_bound << ", without reuse "
+        << plan.memory.no_reuse << ".\n";
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      out << '[' << i << "] " << plan.steps[i].kind << ':';
+      for (const std::string& op : plan.steps[i].ops) out << ' ' << op;
+      out << '\n';
+      print_operands(out, "reads", plan.steps[i].reads);
+      print_operands(out, "writes", plan.steps[i].writes);
+    }
+  }
+  for (const std::string& refusal : report.refusals) out << "\nNo replay: " << refusal << '\n';
+}
+
 }  // namespace
 
 int inspect(const InspectOptions& options) {
   const bool has_inputs = !options.inputs.file.empty() || !options.inputs.shapes.empty();
-  const StaticModule module(load_model(options.model));
+  passes::PassSettings settings{.off = options.without_passes, .watch = nullptr};
+  if (options.passes) {
+    settings.watch = [](const passes::Pass& pass, const torch::jit::Graph& before,
+                        const torch::jit::Graph& after) { print_pass(std::cout, pass, before, after); };
+  }
+  const StaticModule module(load_graph(load_model(options.model), "forward", settings), {});
+  if (options.passes) std::cout << '\n';
   const bool runs = has_inputs || module.schema().arguments().empty();
   if (!options.plan.empty() && !runs) {
     throw ArgumentError("A plan needs the sizes of the tensors: give --inputs or --shape with --plan.");
   }
   const std::unique_ptr<Runner> runner = make_sr_runner(options.planner, module);
   if (runs) {
-    // The first run shows the sizes, the second one is planned; the report comes from the second.
+    // The first run shows the sizes, the second one is planned and recorded; the report comes after both.
     const std::vector<ArgumentList> sets = input_sets(options.inputs, module.schema());
     for (int repetition = 0; repetition < 2; ++repetition) {
       for (std::size_t i = 0; i < sets.size(); ++i) runner->run(ArgumentList(sets[i]), i);
@@ -85,6 +162,7 @@ int inspect(const InspectOptions& options) {
   if (options.graph) std::cout << module.graph().toString(/*print_source_locations=*/false) << '\n';
   print_nodes(std::cout, report, runs);
   print_summary(std::cout, report, runs);
+  print_plans(std::cout, report);
   if (!options.plan.empty()) {
     write_plan(options.plan, report, options.model);
     std::cout << "The plan is in " << options.plan << ".\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "run.hpp"
 
@@ -11,6 +12,8 @@ struct InspectOptions {
   std::string model;
   InputOptions inputs;
   bool graph = false;
+  bool passes = false;
+  std::vector<std::string> without_passes;
   std::string plan;  // file to write; empty: none
   std::string planner = "linear_scan";
 };

@@ -124,6 +124,10 @@ void add_inspect(CLI::App& tool, sr::tool::InspectOptions& options) {
   app->add_option("model", options.model, "File of torch.jit.save")->required()->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
   app->add_flag("--graph", options.graph, "Print the prepared graph");
+  app->add_flag("--passes", options.passes, "Print what each pass changed while the graph was prepared");
+  app->add_option("--without-pass", options.without_passes, "Leave a pass out; may be given several times")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app->add_option("--plan", options.plan, "Write the memory plan: a picture (.svg) or its figures (.json)")
       ->type_name("FILE")
       ->check(CLI::Validator(

@@ -50,20 +50,46 @@ std::vector<std::string> keys_of(const Report& report, std::size_t block) {
   return keys;
 }
 
-// Draws one block with its upper left corner at (0, top).
+std::vector<PlannedTensor> tensors_of_block(const Report& report, std::size_t block) {
+  const BlockMemory& memory = report.blocks[block];
+  std::vector<PlannedTensor> tensors;
+  for (const NodeReport& node : report.nodes) {
+    if (node.block != block) continue;
+    for (const ValueReport& value : node.outputs) {
+      if (!value.managed) continue;
+      PlannedTensor tensor{value.name, node.key, value.bytes, value.offset, value.first, value.last, false};
+      if (const std::size_t i = tensors.size();
+          i < memory.requests.size() && i < memory.layout.offsets.size()) {
+        const std::uint32_t input = memory.requests[i].may_reuse_input;
+        tensor.onto_input = input != memory::kNoRequest && memory.layout.offsets[input] == value.offset;
+      }
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return tensors;
+}
+
+// "packed product: aten::linear, aten::relu"
+std::string text_of(const StepReport& step) {
+  std::string text = step.kind;
+  for (std::size_t i = 0; i < step.ops.size(); ++i) text += (i == 0 ? ": " : ", ") + step.ops[i];
+  return text;
+}
+
+// Draws one block or plan with its upper left corner at (0, top).
 class Panel {
  public:
-  Panel(std::ostream& out, const Report& report, std::size_t block, double top)
+  Panel(std::ostream& out, const PlannedMemory& planned, const std::string& planner, double top)
       : out_(out),
-        memory_(report.blocks[block]),
-        tensors_(planned_tensors(report, block)),
-        keys_(keys_of(report, block)),
+        memory_(*planned.memory),
+        tensors_(planned.tensors),
+        keys_(planned.steps),
         base_(top + kHead + kPlotHeight),
         steps_(std::max<std::size_t>(keys_.size(), 1)),
         most_(std::max({memory_.layout.total, memory_.lower_bound, memory::Bytes{1}})) {
     text(kLeft, top + 18, "start",
-         "block " + std::to_string(block) + ": " + with_commas(memory_.layout.total) + " bytes planned by " +
-             report.planner + ", lower bound " + with_commas(memory_.lower_bound) + ", without reuse " +
+         planned.name + ": " + with_commas(memory_.layout.total) + " bytes planned by " + planner +
+             ", lower bound " + with_commas(memory_.lower_bound) + ", without reuse " +
              with_commas(memory_.no_reuse),
          13);
     draw_axes();
@@ -164,8 +190,8 @@ class Panel {
 
   std::ostream& out_;
   const BlockMemory& memory_;
-  std::vector<PlannedTensor> tensors_;
-  std::vector<std::string> keys_;
+  const std::vector<PlannedTensor>& tensors_;
+  const std::vector<std::string>& keys_;
   double base_;
   std::size_t steps_;
   memory::Bytes most_;
@@ -192,67 +218,77 @@ void draw_legend(std::ostream& out, double top) {
 
 }  // namespace
 
-std::vector<PlannedTensor> planned_tensors(const Report& report, std::size_t block) {
-  const BlockMemory& memory = report.blocks[block];
-  std::vector<PlannedTensor> tensors;
-  for (const NodeReport& node : report.nodes) {
-    if (node.block != block) continue;
-    for (const ValueReport& value : node.outputs) {
-      if (!value.managed) continue;
-      PlannedTensor tensor{value.name, node.key, value.bytes, value.offset, value.first, value.last, false};
-      if (const std::size_t i = tensors.size();
-          i < memory.requests.size() && i < memory.layout.offsets.size()) {
-        const std::uint32_t input = memory.requests[i].may_reuse_input;
-        tensor.onto_input = input != memory::kNoRequest && memory.layout.offsets[input] == value.offset;
-      }
-      tensors.push_back(std::move(tensor));
+std::vector<PlannedMemory> planned_memories(const Report& report) {
+  std::vector<PlannedMemory> all;
+  for (std::size_t b = 0; b < report.blocks.size(); ++b) {
+    all.push_back(
+        {"block " + std::to_string(b), &report.blocks[b], tensors_of_block(report, b), keys_of(report, b)});
+  }
+  for (const PlanReport& plan : report.plans) {
+    PlannedMemory& planned = all.emplace_back();
+    planned.name = "replay of (" + plan.arguments + ")";
+    planned.memory = &plan.memory;
+    for (const StepReport& step : plan.steps) planned.steps.push_back(text_of(step));
+    for (std::size_t i = 0; i < plan.memory.requests.size(); ++i) {
+      const memory::Request& request = plan.memory.requests[i];
+      planned.tensors.push_back({std::to_string(i), planned.steps[request.first], request.bytes,
+                                 plan.memory.layout.offsets[i], request.first, request.last, false});
     }
   }
-  return tensors;
+  return all;
 }
 
 std::string plan_svg(const Report& report, const std::string& title) {
-  std::vector<std::size_t> blocks;
-  for (std::size_t b = 0; b < report.blocks.size(); ++b) {
-    if (b == 0 || report.blocks[b].layout.total != 0) blocks.push_back(b);
-  }
+  std::vector<PlannedMemory> panels = planned_memories(report);
+  // The first block is drawn in any case: the picture then shows that there is nothing to plan.
+  panels.erase(std::remove_if(panels.begin() + (panels.empty() ? 0 : 1), panels.end(),
+                              [](const PlannedMemory& planned) { return planned.memory->layout.total == 0; }),
+               panels.end());
   const double panel = kHead + kPlotHeight + kLabelHeight;
-  const double height = 40 + panel * static_cast<double>(blocks.size()) + 30;
+  const double height = 40 + panel * static_cast<double>(panels.size()) + 30;
   std::ostringstream out;
   out << std::fixed << std::setprecision(1) << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "
       << kWidth << ' ' << height << "\" width=\"" << kWidth << "\" height=\"" << height
       << "\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\""
       << kLeft << "\" y=\"26\" font-size=\"16\" font-weight=\"bold\">" << escaped(title) << "</text>\n";
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    Panel(out, report, blocks[i], 40 + panel * static_cast<double>(i));
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    Panel(out, panels[i], report.planner, 40 + panel * static_cast<double>(i));
   draw_legend(out, height - 16);
   out << "</svg>\n";
   return out.str();
 }
 
 std::string plan_json(const Report& report, const std::string& title) {
-  nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
-  for (std::size_t b = 0; b < report.blocks.size(); ++b) {
-    const BlockMemory& memory = report.blocks[b];
-    nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
-    for (const PlannedTensor& tensor : planned_tensors(report, b)) {
-      tensors.push_back({{"name", tensor.name},
-                         {"made_by", tensor.made_by},
-                         {"bytes", tensor.bytes},
-                         {"offset", tensor.offset},
-                         {"first", tensor.first},
-                         {"last", tensor.last},
-                         {"onto_input", tensor.onto_input}});
+  nlohmann::ordered_json blocks = nlohmann::ordered_json::array(), plans = nlohmann::ordered_json::array();
+  const std::vector<PlannedMemory> all = planned_memories(report);
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    const bool is_block = b < report.blocks.size();
+    nlohmann::ordered_json entry;
+    if (is_block) {
+      entry["block"] = b;
+    } else {
+      entry["arguments"] = report.plans[b - report.blocks.size()].arguments;
     }
-    blocks.push_back({{"block", b},
-                      {"total_bytes", memory.layout.total},
-                      {"arena_bytes", memory.arena},
-                      {"lower_bound_bytes", memory.lower_bound},
-                      {"no_reuse_bytes", memory.no_reuse},
-                      {"steps", keys_of(report, b)},
-                      {"tensors", tensors}});
+    entry["total_bytes"] = all[b].memory->layout.total;
+    entry["arena_bytes"] = all[b].memory->arena;
+    entry["lower_bound_bytes"] = all[b].memory->lower_bound;
+    entry["no_reuse_bytes"] = all[b].memory->no_reuse;
+    entry["steps"] = all[b].steps;
+    entry["tensors"] = nlohmann::ordered_json::array();
+    for (const PlannedTensor& tensor : all[b].tensors) {
+      entry["tensors"].push_back({{"name", tensor.name},
+                                  {"made_by", tensor.made_by},
+                                  {"bytes", tensor.bytes},
+                                  {"offset", tensor.offset},
+                                  {"first", tensor.first},
+                                  {"last", tensor.last},
+                                  {"onto_input", tensor.onto_input}});
+    }
+    (is_block ? blocks : plans).push_back(std::move(entry));
   }
-  return nlohmann::ordered_json{{"model", title}, {"planner", report.planner}, {"blocks", blocks}}.dump(1) +
+  return nlohmann::ordered_json{
+             {"model", title}, {"planner", report.planner}, {"blocks", blocks}, {"plans", plans}}
+             .dump(1) +
          '\n';
 }
 

@@ -19,10 +19,18 @@ struct PlannedTensor {
   bool onto_input = false;  // written onto the bytes of an input that dies in the same step
 };
 
-// The managed tensors of a block in the order of its requests.
-std::vector<PlannedTensor> planned_tensors(const Report& report, std::size_t block);
+// The memory of a block on the general path, or of a plan. The report must outlive it.
+struct PlannedMemory {
+  std::string name;  // "block 0", "replay of (float[8, 50])"
+  const BlockMemory* memory = nullptr;
+  std::vector<PlannedTensor> tensors;  // in the order of the requests
+  std::vector<std::string> steps;      // the operators of each
+};
 
-// One panel for each block that manages a tensor: time in steps to the right, offset upwards.
+// Every block, then every plan.
+std::vector<PlannedMemory> planned_memories(const Report& report);
+
+// One panel for each block and plan that manages a tensor: time in steps to the right, offset upwards.
 std::string plan_svg(const Report& report, const std::string& title);
 std::string plan_json(const Report& report, const std::string& title);
 

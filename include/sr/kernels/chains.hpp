@@ -26,6 +26,13 @@ struct FromArray {
     return Vec::load(self->at[kOther] + at);
   }
 };
+// The same in code of its own: see ChainEnd. The empty statement keeps the compiler from making them one.
+struct FromKept {
+  SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t at, Vec) {
+    asm volatile("");
+    return Vec::load(self->at[0] + at);
+  }
+};
 template <std::size_t kOther>
 struct FromScalar {
   SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t, Vec) { return *self->at[kOther]; }
@@ -67,6 +74,14 @@ struct Block<std::index_sequence<register_...>> {
     (registers.store(self->at[0] + at + register_ * kWidth), ...);
     return call_next(self, at, registers...);
   }
+  static void keep(const ChainLink* self, std::size_t at, Register<register_>... registers) {
+    asm volatile("");
+    (registers.store(self->at[0] + at + register_ * kWidth), ...);
+    return call_next(self, at, registers...);
+  }
+  static void load_kept(const ChainLink* self, std::size_t at, Register<register_>...) {
+    return call_next(self, at, FromKept::get(self, at + register_ * kWidth, Vec(0.0F))...);
+  }
   static void end(const ChainLink*, std::size_t, Register<register_>...) {}
 
   SR_KERNEL_INLINE static void run(const ChainLink* first, std::size_t at) {
@@ -100,6 +115,8 @@ consteval OwnLinks make_links() {
     add_link<Lane, Array, FromChain>(links, 2);
     add_link<Lane, Scalar, FromChain>(links, 3);
     add_link<Lane, FromChain, FromChain>(links, 4);
+    add_link<Lane, FromChain, FromKept>(links, 5);
+    add_link<Lane, FromKept, FromChain>(links, 6);
   } else {
     add_link<Lane, FromChain, Array, FromArray<1>>(links, 0);
     add_link<Lane, FromChain, Scalar, FromArray<1>>(links, 1);
@@ -120,9 +137,19 @@ inline LinkFunctions link(const Links& links, std::size_t kind) {
 
 template <class Any>
 AnyFunction link_of(ChainEnd end) {
-  return reinterpret_cast<AnyFunction>(end == ChainEnd::load    ? Any::load
-                                       : end == ChainEnd::store ? Any::store
-                                                                : Any::end);
+  switch (end) {
+    case ChainEnd::load:
+      return reinterpret_cast<AnyFunction>(Any::load);
+    case ChainEnd::store:
+      return reinterpret_cast<AnyFunction>(Any::store);
+    case ChainEnd::keep:
+      return reinterpret_cast<AnyFunction>(Any::keep);
+    case ChainEnd::load_kept:
+      return reinterpret_cast<AnyFunction>(Any::load_kept);
+    case ChainEnd::end:
+      break;
+  }
+  return reinterpret_cast<AnyFunction>(Any::end);
 }
 inline LinkFunctions link_to(ChainEnd end) {
   return {link_of<ByEight>(end), link_of<ByFour>(end)};

@@ -30,13 +30,17 @@ struct ChainLink {
   LinkFunctions run;
   std::array<float*, 2> at{};
 };
-enum class ChainEnd { load, store, end };  // what a chain has besides lanes
+// What a chain has besides lanes. What a link of the same chain stored is kept and loaded again by functions
+// of their own: a processor that has seen a load wait for a store lets every later one at that instruction
+// wait, and there are few instructions.
+enum class ChainEnd { load, store, end, keep, load_kept };
 
 // A lane as a link; what is in there, the instruction set knows. The kinds say what does not come from the
 // chain. One operand: 0. Two: 0 the second, 1 the second, a scalar, 2 the first, 3 the first, a scalar,
-// 4 neither. Three: the second and third; 1 if the second is a scalar, + 2 if the third is.
+// 4 neither, 5 the second, which the chain has kept, 6 the first, kept. Three: the second and third; 1 if the
+// second is a scalar, + 2 if the third is.
 struct Links {};
-inline constexpr std::size_t kLinkKinds = 5;
+inline constexpr std::size_t kLinkKinds = 7;
 
 struct LaneLoops {
   std::size_t operands = 0;

@@ -2,58 +2,30 @@
 // every input it accepts and every input it refuses.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
+#include <string>
 
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/canonicalize.h>
+#include <torch/csrc/jit/passes/common_subexpression_elimination.h>
 #include <torch/csrc/jit/passes/constant_pooling.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
-#include <torch/csrc/jit/passes/remove_mutation.h>
 #include <torch/csrc/jit/passes/variadic_ops.h>
+
+#include <sr/error.hpp>
+#include <sr/passes/if_then_else.hpp>
+#include <sr/passes/no_op_slices.hpp>
+#include <sr/passes/pass.hpp>
+#include <sr/passes/remove_mutation.hpp>
 
 namespace sr::passes {
 
-struct Pass {
-  std::string_view name;
-  void (*run)(std::shared_ptr<torch::jit::Graph>& graph);
-};
-
 namespace detail {
-
-// In-place ops whose functional twin gives the same dtype and shape as the tensor written and refuses the
-// same arguments. Anything that promotes dtypes or broadcasts (add_, eq_, sigmoid_ on integers) is not: the
-// in-place op keeps the dtype of the tensor or raises where the functional one returns something else.
-inline bool same_when_functional(torch::jit::Node* node) {
-  static const std::array<c10::Symbol, 6> kinds = {
-      c10::Symbol::fromQualString("aten::relu_"),      c10::Symbol::fromQualString("aten::hardtanh_"),
-      c10::Symbol::fromQualString("aten::relu6_"),     c10::Symbol::fromQualString("aten::leaky_relu_"),
-      c10::Symbol::fromQualString("aten::hardswish_"), c10::Symbol::fromQualString("aten::silu_")};
-  return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end();
-}
-
-inline bool writes(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (const c10::FunctionSchema* schema = node->maybeSchema(); schema != nullptr && schema->is_mutable()) {
-      return true;
-    }
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (writes(inner)) return true;
-    }
-  }
-  return false;
-}
-
-inline void remove_mutation(std::shared_ptr<torch::jit::Graph>& graph) {
-  if (!writes(graph->block())) return;
-  torch::jit::RemoveListMutation(graph);
-  torch::jit::RemoveTensorMutation(graph, same_when_functional);
-}
 
 inline void fold_constants(std::shared_ptr<torch::jit::Graph>& graph) {
   torch::jit::ConstantPropagation(graph);
@@ -69,20 +41,41 @@ inline void use_variadic_ops(std::shared_ptr<torch::jit::Graph>& graph) {
 inline std::span<const Pass> pipeline() {
   using GraphPtr = std::shared_ptr<torch::jit::Graph>;
   static constexpr std::array kPasses = {
-      Pass{"inline", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
-      Pass{"constant_propagation", &detail::fold_constants},
-      Pass{"remove_mutation", &detail::remove_mutation},
-      Pass{"variadic_ops", &detail::use_variadic_ops},
-      Pass{"constant_propagation_again", &detail::fold_constants},
-      Pass{"constant_pooling", [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
-      Pass{"dead_code", [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
-      Pass{"canonicalize", [](GraphPtr& graph) { graph = torch::jit::Canonicalize(graph, true); }},
+      Pass{"inline", "calls become what they call", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
+      Pass{"constant_propagation", "what weights and constants decide is computed", &detail::fold_constants},
+      Pass{"remove_mutation", "in-place ops on temporaries become functional", &remove_mutation},
+      Pass{"variadic_ops", "cat and stack take their inputs without a list", &detail::use_variadic_ops},
+      Pass{"no_op_slices", "slices of everything go where what follows refuses the same tensors",
+           &remove_no_op_slices},
+      Pass{"constant_propagation_again", "what the passes so far made constant is computed",
+           &detail::fold_constants},
+      Pass{"constant_pooling", "equal constants become one",
+           [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
+      Pass{"common_subexpressions", "what is computed twice is computed once",
+           [](GraphPtr& graph) { torch::jit::EliminateCommonSubexpression(graph); }},
+      Pass{"if_then_else", "branches that only choose become one node", &use_if_then_else},
+      Pass{"dead_code", "what nobody reads goes",
+           [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
+      Pass{"canonicalize", "values get their numbers in order",
+           [](GraphPtr& graph) { graph = torch::jit::Canonicalize(graph, true); }},
   };
   return kPasses;
 }
 
-inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph) {
-  for (const Pass& pass : pipeline()) pass.run(graph);
+// Throws ArgumentError for a name in `settings.off` that no pass has.
+inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSettings& settings = {}) {
+  for (const std::string& name : settings.off) {
+    if (std::ranges::find(pipeline(), name, &Pass::name) != pipeline().end()) continue;
+    std::string known;
+    for (const Pass& pass : pipeline()) known.append(known.empty() ? "" : ", ").append(pass.name);
+    throw ArgumentError("There is no pass '" + name + "' to leave out; there are " + known + ".");
+  }
+  for (const Pass& pass : pipeline()) {
+    if (std::ranges::find(settings.off, pass.name) != settings.off.end()) continue;
+    const std::shared_ptr<torch::jit::Graph> before = settings.watch ? graph->copy() : nullptr;
+    pass.run(graph);
+    if (settings.watch) settings.watch(pass, *before, *graph);
+  }
 }
 
 }  // namespace sr::passes

@@ -23,6 +23,7 @@ namespace sr::plan {
 
 // Storages are bound besides the iterator's pointers: some kernels fill or copy through their tensors.
 struct BoundIterator : Payload {
+  std::string_view name() const override { return "iterator"; }
   struct Bound {
     c10::StorageImpl* storage = nullptr;  // of a stand-in
     Address address;

@@ -102,6 +102,7 @@ struct BoundNode : Payload {
 
 // An out variant: metadata of the results are known, and so is where they go.
 struct OutCall final : BoundNode {
+  std::string_view name() const override { return "call"; }
   using BoundNode::BoundNode;
 
   static bool emit(Lowering& lowering, const TracedNode& traced) {
@@ -139,6 +140,7 @@ struct OutCall final : BoundNode {
 
 // Bytes that later steps change.
 struct InitialBytesStep final : Payload {
+  std::string_view name() const override { return "initial bytes"; }
   at::Tensor bytes;
   Address to;
 
@@ -151,6 +153,7 @@ struct InitialBytesStep final : Payload {
 
 // Results are compared with the record; numbers go to the table of values.
 struct InterpretedNode final : BoundNode {
+  std::string_view name() const override { return "interpreted"; }
   using BoundNode::BoundNode;
 
   struct Result {

@@ -57,6 +57,7 @@ class ChainSearch {
 
  private:
   static constexpr std::size_t kBothChained = 4;
+  static constexpr std::size_t kKept = 5;  // + the operand that comes from the chain
 
   struct Kind {
     std::size_t kind;       // as kernels::Links numbers them
@@ -119,19 +120,31 @@ class ChainSearch {
     };
     for (std::size_t i = segment.begin; i < segment.end; ++i) {
       const Kind& kind = *kinds_[i];
+      const auto is_kept = [&](const TileOperand& operand) {
+        return std::find(written.begin(), written.end(), operand) != written.end();
+      };
+      // What the chain keeps it makes again in a block that repeats elements.
+      const auto note_read = [&](const TileOperand& operand) {
+        if (!is_kept(operand)) read.push_back(operand);
+      };
       if (!kind.continues) {
-        read.push_back(op(i).in[kind.first]);
-        add(table.link_to(kernels::ChainEnd::load), {read.back()});
+        const TileOperand& loaded = op(i).in[kind.first];
+        note_read(loaded);
+        add(table.link_to(is_kept(loaded) ? kernels::ChainEnd::load_kept : kernels::ChainEnd::load),
+            {loaded});
       }
       std::vector<TileOperand> others;
       for (std::size_t operand = 0; operand < op(i).operands; ++operand) {
         if (operand != kind.first && kind.kind != kBothChained) others.push_back(op(i).in[operand]);
       }
-      read.insert(read.end(), others.begin(), others.end());
-      add(table.link(*op(i).links, kind.kind), std::move(others));
+      for (const TileOperand& other : others) note_read(other);
+      const bool reads_kept =
+          op(i).operands == 2 && others.size() == 1 && is_kept(others[0]) && !op(i).is_scalar(1 - kind.first);
+      add(table.link(*op(i).links, reads_kept ? kKept + kind.first : kind.kind), std::move(others));
       if (!is_stored(i, segment.end)) continue;
       written.push_back(op(i).out);
-      add(table.link_to(kernels::ChainEnd::store), {op(i).out});
+      add(table.link_to(op(i).out.advance == 0 ? kernels::ChainEnd::keep : kernels::ChainEnd::store),
+          {op(i).out});
     }
     add(table.link_to(kernels::ChainEnd::end), {});
     for (std::size_t link = 0; link < operands.size(); ++link) {

@@ -15,6 +15,7 @@
 namespace sr::plan {
 
 struct ConvolutionStep final : Payload {
+  std::string_view name() const override { return "convolution"; }
   kernels::Convolution shape;  // of one group of one image
   kernels::PaddedImage padding;
   std::vector<std::int32_t> offsets;

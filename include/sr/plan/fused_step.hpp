@@ -26,6 +26,7 @@ struct TileCopy {
 };
 
 struct FusedStep final : Payload {
+  std::string_view name() const override { return "fused"; }
   std::vector<TileOp> ops;
   std::vector<Segment> segments;  // of them; point into `ops`
   std::vector<TileCopy> copies;

@@ -273,6 +273,9 @@ class Lowering {
   // Copies it when the elements of a row do not follow each other. False: they still do not.
   bool make_rows(Operand& operand);
 
+  // The draft that completes the storage; kNone: it is none that a step writes.
+  std::uint32_t maker_of(StorageId storage) const { return made_at_[storage]; }
+
   const Trace& trace() const { return trace_; }
   std::vector<Draft>& drafts() { return drafts_; }
   std::vector<Group>& groups() { return groups_; }

@@ -13,8 +13,15 @@
 #include <sr/plan/results.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/step.hpp>
+#include <sr/plan/trace.hpp>
 
 namespace sr::plan {
+
+// What a report says of a step.
+struct StepNote {
+  std::vector<std::uint32_t> nodes;  // that it computes: more than one where they are fused
+  std::vector<StorageId> reads, writes;
+};
 
 struct Plan {
   // First what every replay reads: calls that go round several plans find little of them in the cache.
@@ -30,6 +37,8 @@ struct Plan {
   std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<const torch::jit::Node*> nodes;  // by Step::node
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
+  std::vector<StepNote> notes;                 // by step
+  std::vector<TracedStorage> storages;
   bool draws_random_numbers = false;
 
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`

@@ -41,7 +41,10 @@ class PlanMaker {
       step.to = {initial.storage, 0};
       lowering_.emit(std::move(step), {}, {initial.storage});
     }
-    for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) lower(i);
+    for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) {
+      lower(i);
+      note_makers(i);
+    }
     if (trace_.draws_random_numbers && may_fail_) {
       plan_->refusal =
           "Random numbers are drawn, and sizes that data decide about could end a replay half way.";
@@ -72,6 +75,15 @@ class PlanMaker {
     InterpretedNode::emit(lowering_, node, blocks_);
     ++plan_->interpreted;
     may_fail_ |= node.role == Role::interpreted && !node.is_random;
+  }
+
+  // Which drafts make the results of a node: those of an epilogue are made where the product is.
+  void note_makers(std::uint32_t i) {
+    for (const c10::IValue& output : trace_.nodes[i].outputs) {
+      if (!output.isTensor() || !output.toTensor().defined()) continue;
+      const std::uint32_t made = lowering_.maker_of(lowering_.operand(output.toTensor()).storage);
+      if (made != kNone) made_by_.emplace_back(made, i);
+    }
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -134,7 +146,15 @@ class PlanMaker {
     for (const Draft& draft : drafts) {
       plan_->steps.push_back(draft.step);
       plan_->writes.emplace_back();
+      plan_->notes.push_back({{}, draft.reads, draft.writes});
+      if (plan_->notes.size() > trace_.initial.size()) plan_->notes.back().nodes.push_back(draft.step.node);
     }
+    for (const auto& [made, node] : made_by_) {
+      std::vector<std::uint32_t>& nodes = plan_->notes[made].nodes;
+      if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+      std::ranges::sort(nodes);
+    }
+    plan_->storages = storages;
     note_last_writers(drafts);
     plan_->draws_random_numbers = trace_.draws_random_numbers;
     bind_constants(drafts);
@@ -222,7 +242,8 @@ class PlanMaker {
   Frame* blocks_;
   Lowering lowering_;
   std::unique_ptr<Plan> plan_;
-  std::vector<bool> is_result_;  // by storage
+  std::vector<bool> is_result_;                                   // by storage
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
   bool may_fail_ = false;
 };
 

@@ -32,6 +32,7 @@ struct ProductStepOf final : Payload {
   std::int64_t part = 0;                     // rows or columns of one
   bool by_columns = false;
 
+  std::string_view name() const override { return weight.data != nullptr ? "packed product" : "product"; }
   // How many results there are.
   std::size_t results() const { return shape.m * shape.n * batches.size(); }
 
@@ -104,6 +105,7 @@ using ProductStep = ProductStepOf<float>;
 using Bfloat16ProductStep = ProductStepOf<kernels::UpperHalf>;
 
 struct DotsStep final : Payload {
+  std::string_view name() const override { return "dot products"; }
   kernels::Dots shape;
   void (*multiply)(const kernels::Dots& dots) = nullptr;
   Address a, b, out;

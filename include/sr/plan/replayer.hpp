@@ -13,9 +13,9 @@
 
 #include <sr/identity.hpp>
 #include <sr/machine.hpp>
-#include <sr/memory/lower_bound.hpp>
 #include <sr/plan/check.hpp>
 #include <sr/plan/plan_maker.hpp>
+#include <sr/plan/plan_report.hpp>
 #include <sr/plan/plan_table.hpp>
 #include <sr/plan/recorder.hpp>
 #include <sr/plan/refusals.hpp>
@@ -133,19 +133,7 @@ class Replayer {
   }
 
   void report(Report& report) const {
-    plans_.each_plan([&](const Plan& plan) {
-      PlanReport& line = report.plans.emplace_back();
-      line.arguments = text_of(plan.signature);
-      line.kernels = plan.kernels;
-      line.calls = plan.calls;
-      line.interpreted = plan.interpreted;
-      line.replays = plan.replays;
-      line.memory.arena = plan.layout.total;
-      line.memory.requests = plan.requests;
-      line.memory.layout = plan.layout;
-      line.memory.lower_bound = memory::lower_bound(plan.requests);
-      line.memory.no_reuse = memory::no_reuse_bytes(plan.requests);
-    });
+    plans_.each_plan([&](const Plan& plan) { report.plans.push_back(report_plan(plan)); });
     report.refusals = refusals_.reasons();
     if (!why_never_.empty()) report.refusals.push_back(why_never_);
     report.replay_arena_bytes = plans_.shared_bytes();

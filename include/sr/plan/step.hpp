@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -35,6 +36,7 @@ class PackedWeights;
 
 struct Payload {
   virtual ~Payload() = default;
+  virtual std::string_view name() const = 0;  // what reports call the step
   // Once all nodes are lowered: until then a later one may change what this one multiplies with.
   virtual void pack_weights(PackedWeights&) {}
 };

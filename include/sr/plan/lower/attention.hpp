@@ -16,6 +16,7 @@
 namespace sr::plan {
 
 struct AttentionStep final : Payload {
+  std::string_view name() const override { return "attention"; }
   using Batch = std::array<std::int64_t, 5>;  // elements from the addresses below, in their order
 
   kernels::Product scores, mixture;  // of a block of rows

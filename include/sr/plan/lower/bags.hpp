@@ -12,6 +12,7 @@
 namespace sr::plan {
 
 struct BagStep final : Payload {
+  std::string_view name() const override { return "bags"; }
   kernels::Bags shape;
   Address table, indices, offsets, weights, out;
   std::int64_t limit = 0;  // of indices

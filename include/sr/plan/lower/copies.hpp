@@ -13,6 +13,7 @@
 namespace sr::plan {
 
 struct CopyStep final : Payload {
+  std::string_view name() const override { return "copy"; }
   struct Part {
     kernels::StridedCopy shape;
     Address in, out;

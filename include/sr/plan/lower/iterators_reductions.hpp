@@ -20,6 +20,7 @@ namespace sr::plan {
 // Divides what a sum has left, in place.
 template <class T>
 struct DivideStep final : Payload {
+  std::string_view name() const override { return "division"; }
   Address address;
   std::size_t count = 0;
   T divisor = 1;

@@ -13,6 +13,7 @@
 namespace sr::plan {
 
 struct NormStep final : Payload {
+  std::string_view name() const override { return "norm of rows"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
   kernels::Rows shape;

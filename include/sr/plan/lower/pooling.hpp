@@ -15,6 +15,7 @@
 namespace sr::plan {
 
 struct PoolStep final : Payload {
+  std::string_view name() const override { return "pooling"; }
   kernels::Pooling shape;
   std::vector<float> divisors;  // of means; empty: maxima
   Address in, out, scratch;

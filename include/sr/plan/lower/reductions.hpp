@@ -18,6 +18,7 @@
 namespace sr::plan {
 
 struct ColumnsStep final : Payload {
+  std::string_view name() const override { return "reduction of columns"; }
   kernels::Columns shape;
   Address in, out;
   void (*reduce)(const kernels::Columns& columns) = nullptr;
@@ -32,6 +33,7 @@ struct ColumnsStep final : Payload {
 };
 
 struct ExtremeStep final : Payload {
+  std::string_view name() const override { return "extremes of rows"; }
   kernels::Columns shape;
   Address in, values, indices;
   bool smallest = false, has_values = false;

@@ -13,6 +13,7 @@
 namespace sr::plan {
 
 struct RowsStep final : Payload {
+  std::string_view name() const override { return "rows"; }
   kernels::Rows shape;
   Address in, out;
   void (*run_rows)(const kernels::Rows& rows) = nullptr;

@@ -1,0 +1,27 @@
+// A graph transformation with a name, and what callers may want of the pipeline they make up.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/csrc/jit/ir/ir.h>
+
+namespace sr::passes {
+
+struct Pass {
+  std::string_view name;
+  std::string_view what;  // it does, in a few words
+  void (*run)(std::shared_ptr<torch::jit::Graph>& graph);
+};
+
+struct PassSettings {
+  std::vector<std::string> off;  // names of passes that are not run
+  // Called after each pass with the graph as it was before, and as it is.
+  std::function<void(const Pass& pass, const torch::jit::Graph& before, const torch::jit::Graph& after)>
+      watch;
+};
+
+}  // namespace sr::passes

@@ -1,0 +1,46 @@
+// In-place ops on temporaries become functional, so that their results can be planned.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/remove_mutation.h>
+
+namespace sr::passes {
+
+namespace detail {
+
+// In-place ops whose functional twin gives the same dtype and shape as the tensor written and refuses the
+// same arguments. Anything that promotes dtypes or broadcasts (add_, eq_, sigmoid_ on integers) is not: the
+// in-place op keeps the dtype of the tensor or raises where the functional one returns something else.
+inline bool same_when_functional(torch::jit::Node* node) {
+  static const std::array<c10::Symbol, 6> kinds = {
+      c10::Symbol::fromQualString("aten::relu_"),      c10::Symbol::fromQualString("aten::hardtanh_"),
+      c10::Symbol::fromQualString("aten::relu6_"),     c10::Symbol::fromQualString("aten::leaky_relu_"),
+      c10::Symbol::fromQualString("aten::hardswish_"), c10::Symbol::fromQualString("aten::silu_")};
+  return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end();
+}
+
+inline bool writes(const torch::jit::Block* block) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (const c10::FunctionSchema* schema = node->maybeSchema(); schema != nullptr && schema->is_mutable()) {
+      return true;
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (writes(inner)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
+inline void remove_mutation(std::shared_ptr<torch::jit::Graph>& graph) {
+  if (!detail::writes(graph->block())) return;
+  torch::jit::RemoveListMutation(graph);
+  torch::jit::RemoveTensorMutation(graph, detail::same_when_functional);
+}
+
+}  // namespace sr::passes
