@@ -140,6 +140,14 @@ struct Argument<std::optional<bool>> {
 };
 
 template <>
+struct Argument<c10::complex<double>> {
+  static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::complex; }
+  explicit Argument(const c10::IValue& value) : number(value.toComplexDouble()) {}
+  c10::complex<double> get() const { return number; }
+  c10::complex<double> number;
+};
+
+template <>
 struct Argument<at::Scalar> {
   static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::scalar; }
   explicit Argument(const c10::IValue& value) : scalar(value.toScalar()) {}

@@ -17,4 +17,20 @@ struct FixedString {
   constexpr bool operator==(const FixedString&) const = default;
 };
 
+template <std::size_t N, std::size_t M>
+consteval FixedString<N + M - 1> operator+(const FixedString<N>& first, const FixedString<M>& second) {
+  char text[N + M - 1]{};
+  std::copy_n(first.text, N - 1, text);
+  std::copy_n(second.text, M, text + N - 1);
+  return FixedString<N + M - 1>(text);
+}
+template <std::size_t N, std::size_t M>
+consteval FixedString<N + M - 1> operator+(const FixedString<N>& first, const char (&second)[M]) {
+  return first + FixedString<M>(second);
+}
+template <std::size_t N, std::size_t M>
+consteval FixedString<N + M - 1> operator+(const char (&first)[N], const FixedString<M>& second) {
+  return FixedString<N>(first) + second;
+}
+
 }  // namespace sr

@@ -32,6 +32,7 @@ inline const void* identity_of(const c10::IValue& value) {
 }
 
 inline void add_identities(const c10::IValue& value, std::unordered_set<const void*>& known) {
+  if (!value.isPtrType()) return;  // LibTorch looks into neither devices nor numbers
   c10::IValue::HashAliasedIValues parts;
   value.getSubValues(parts);
   for (const c10::IValue& part : parts) {

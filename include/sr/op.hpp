@@ -189,11 +189,50 @@ struct OutCall {
   static void run(const void* op, NodeView& view) { run_out_variant(view, &typed, op); }
 };
 
+// What a native functor returns: one value, several in a tuple, or none.
+template <class Result>
+struct Returns {
+  using Value = std::remove_cvref_t<Result>;
+  static constexpr std::size_t count = 1;
+  static constexpr bool are_boxed = std::is_constructible_v<c10::IValue, Result>;
+  static constexpr std::size_t tensors =
+      std::is_same_v<Value, at::Tensor> || std::is_same_v<Value, c10::IValue> ? 1 : 0;
+  static void store(NodeView& view, Result&& result) {
+    view.output(0) = c10::IValue(std::forward<Result>(result));
+  }
+};
+template <>
+struct Returns<void> {
+  static constexpr std::size_t count = 0;
+  static constexpr bool are_boxed = true;
+  static constexpr std::size_t tensors = 0;
+};
+template <class... R>
+struct Returns<std::tuple<R...>> {
+  static constexpr std::size_t count = sizeof...(R);
+  static constexpr bool are_boxed = (Returns<R>::are_boxed && ...);
+  static constexpr std::size_t tensors = (Returns<R>::tensors + ... + 0);
+  static void store(NodeView& view, std::tuple<R...>&& results) {
+    store(view, std::move(results), std::index_sequence_for<R...>{});
+  }
+
+ private:
+  template <std::size_t... I>
+  static void store(NodeView& view, std::tuple<R...>&& results, std::index_sequence<I...>) {
+    ((view.output(I) = c10::IValue(std::get<I>(std::move(results)))), ...);
+  }
+};
+
 template <class Functor, std::size_t Inputs>
 struct NativeCall {
+  using Result = typename CallOf<Functor>::Result;
   template <std::size_t... I>
-  static void call(const Functor& functor, NodeView& view, std::index_sequence<I...>) {
-    view.output(0) = c10::IValue(functor(ArgumentFor<ParameterAt<Functor, I>>(view.input(I)).get()...));
+  static void call(const Functor& functor, [[maybe_unused]] NodeView& view, std::index_sequence<I...>) {
+    if constexpr (std::is_void_v<Result>) {
+      functor(ArgumentFor<ParameterAt<Functor, I>>(view.input(I)).get()...);
+    } else {
+      Returns<Result>::store(view, functor(ArgumentFor<ParameterAt<Functor, I>>(view.input(I)).get()...));
+    }
   }
   static void run(const void* op, NodeView& view) {
     call(*static_cast<const Functor*>(op), view, std::make_index_sequence<Inputs>{});
@@ -251,24 +290,24 @@ struct OutVariant {
   }
 };
 
-// An op that returns its one result, as upstream's native functions: views, containers, numbers.
-// `Result operator()(arguments...) const`. What may alias what is read off the alias annotations of the
-// schema.
+// An op that returns its results, as upstream's native functions: views, containers, numbers.
+// `Result operator()(arguments...) const`, where several results are a std::tuple. What may alias what is
+// read off the alias annotations of the schema.
 template <FixedString Literal, class Functor>
 struct Native {
   static constexpr Schema schema = parse_schema(Literal.view());
   using Result = typename detail::CallOf<Functor>::Result;
-  static_assert(schema.return_count == 1, "a native op with a typed functor returns one value; use NodeOp");
+  using Returns = detail::Returns<Result>;
+  static_assert(schema.return_count == Returns::count,
+                "the functor does not return as many values as the schema: one, or a std::tuple of them");
   static_assert(detail::check_functor<Functor>() &&
                 detail::check_parameters<Functor, schema.argument_count>());
   static_assert(detail::CallOf<Functor>::count == schema.argument_count,
                 "the functor does not have one parameter for each argument of the schema");
   static_assert(detail::parameters_fit<Functor>(schema, std::make_index_sequence<schema.argument_count>{}),
                 "a parameter of the functor does not take the type the schema gives that argument");
-  static_assert(std::is_constructible_v<c10::IValue, Result>,
-                "no IValue can be made of what the functor returns");
-  static_assert(schema.tensor_return_count == 0 || std::is_same_v<std::remove_cvref_t<Result>, at::Tensor> ||
-                    std::is_same_v<std::remove_cvref_t<Result>, c10::IValue>,
+  static_assert(Returns::are_boxed, "no IValue can be made of what the functor returns");
+  static_assert(schema.tensor_return_count <= Returns::tensors,
                 "the schema returns a tensor but the functor does not");
 
   Native() {

@@ -22,6 +22,7 @@ enum class ArgumentKind {
   optional_floating,
   boolean,
   optional_boolean,
+  complex,
   scalar,
   optional_scalar,
   string,
@@ -151,6 +152,7 @@ constexpr ArgumentKind kind_of(std::string_view type) {
   }
   if (base == "float") return choose(ArgumentKind::floating, ArgumentKind::optional_floating);
   if (base == "bool") return choose(ArgumentKind::boolean, ArgumentKind::optional_boolean);
+  if (base == "complex") return choose(ArgumentKind::complex, ArgumentKind::other);
   if (base == "Scalar") return choose(ArgumentKind::scalar, ArgumentKind::optional_scalar);
   if (base == "str") return choose(ArgumentKind::string, ArgumentKind::optional_string);
   if (base == "ScalarType") return choose(ArgumentKind::dtype, ArgumentKind::optional_dtype);

@@ -21,7 +21,7 @@
 // reject 18: the functor's traits are no OutTraits
 // reject 19: makes_new_tensor is for native ops: an out variant always does
 // reject 20: writes_in_place is the position of a Tensor argument of the schema
-// reject 21: a native op with a typed functor returns one value; use NodeOp
+// reject 21: the functor does not return as many values as the schema: one, or a std::tuple of them
 // reject 22: the functor does not have one parameter for each argument of the schema
 // reject 23: no IValue can be made of what the functor returns
 // reject 24: the schema returns a tensor but the functor does not
@@ -61,6 +61,16 @@ struct First {
   at::Tensor operator()(const at::Tensor& self) const { return self; }
 };
 const sr::Native<"my::first(Tensor(a) self) -> Tensor(a)", First> first;
+
+struct Both {
+  std::tuple<at::Tensor, std::int64_t> operator()(const at::Tensor& self) const { return {self, 0}; }
+};
+const sr::Native<"my::both(Tensor(a) self) -> (Tensor(a), int)", Both> both;
+
+struct Nothing {
+  void operator()(const c10::IValue&) const {}
+};
+const sr::Native<"my::nothing(t[](a!) list) -> ()", Nothing> nothing;
 
 struct Boxed {
   void operator()(sr::NodeView&) const {}
@@ -187,7 +197,7 @@ struct Functor {
 const sr::Native<"aten::t(Tensor(a) self) -> Tensor(a)", Functor> bad;
 #elif SR_REJECT == 23
 struct Functor {
-  void operator()(const at::Tensor& self) const;
+  Good operator()(const at::Tensor& self) const;
 };
 const sr::Native<"aten::t(Tensor(a) self) -> Tensor(a)", Functor> bad;
 #elif SR_REJECT == 24

@@ -16,13 +16,14 @@ namespace sr::test {
 using Attributes = std::vector<std::pair<std::string, c10::IValue>>;
 
 // What `define` of C++ lacks against Python's scripting: `fork(function, arguments...)`; wait with
-// `torch.wait(future)`.
+// `torch.wait(future)`. torch.ops.quantized is `quantized` here.
 struct ScriptResolver : torch::jit::Resolver {
   std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
                                                          const torch::jit::SourceRange&) override {
     if (name == "torch") return std::make_shared<torch::jit::BuiltinModule>("aten");
     if (name == "RuntimeError") return std::make_shared<torch::jit::ExceptionValue>(name);
     if (name == "fork") return torch::jit::SpecialFormValue::create(c10::prim::fork);
+    if (name == "quantized") return std::make_shared<torch::jit::BuiltinModule>("quantized");
     return nullptr;
   }
 };
@@ -47,6 +48,19 @@ inline std::shared_ptr<torch::jit::Graph> graph(const std::string& text) {
   auto parsed = std::make_shared<torch::jit::Graph>();
   torch::jit::parseIR(text, parsed.get());
   return parsed;
+}
+
+// A module whose one method is this graph, the first of whose inputs is the module: for overloads that no
+// source is compiled to.
+inline torch::jit::Module module_of(const std::string& text) {
+  torch::jit::Module module("M");
+  const auto body = graph(text);
+  body->inputs()[0]->setType(module.type());
+  torch::jit::Function* method =
+      module._ivalue()->compilation_unit()->create_function(c10::QualifiedName("__torch__.M.forward"), body);
+  module.type()->addMethod(method);
+  module.eval();
+  return module;
 }
 
 }  // namespace sr::test

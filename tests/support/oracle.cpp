@@ -210,6 +210,10 @@ void check_script(const std::string& source, const std::vector<InputSet>& runs,
 void check_op(const std::string& key, const std::string& parameters, const std::string& expression,
               const std::vector<InputSet>& runs, OracleOptions options, int results) {
   INFO(key << " as " << expression);
+  if (expression.starts_with("graph(")) {
+    options.managed = key;
+    return check_model(module_of(expression), runs, options);
+  }
   if (results == 0) {
     options.managed = key;
     return check_script("def forward(self, " + parameters + "):\n    return " + expression + "\n", runs,

@@ -39,7 +39,7 @@ void check_script(const std::string& source, const std::vector<InputSet>& runs,
 
 // One op twice: its result read by another op, so that it is managed, and returned as it is. `key` is what
 // the report calls it, `parameters` is what stands after self ("x, y: int"), `results` is how many tensors it
-// returns, 0 when it is something else.
+// returns, 0 when it is something else. A whole graph as the expression is run once, as it stands.
 void check_op(const std::string& key, const std::string& parameters, const std::string& expression,
               const std::vector<InputSet>& runs, OracleOptions options = {}, int results = 1);
 

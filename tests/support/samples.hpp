@@ -23,6 +23,20 @@ std::vector<OpRow> joining_rows();
 std::vector<OpRow> product_rows();
 std::vector<OpRow> reduction_rows();
 std::vector<OpRow> view_rows();
+std::vector<OpRow> number_rows();
+std::vector<OpRow> language_rows();
+std::vector<OpRow> conversion_rows();
+std::vector<OpRow> factory_rows();
+std::vector<OpRow> rearranging_rows();
+std::vector<OpRow> pointwise_other_rows();
+std::vector<OpRow> more_view_rows();
+std::vector<OpRow> in_place_rows();
+std::vector<OpRow> other_rows();
+std::vector<OpRow> recurrent_rows();
+std::vector<OpRow> quantized_rows();
+
+// All tables: every operator with a functor of its own is in one.
+std::vector<OpRow> all_rows();
 
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);
@@ -79,6 +93,38 @@ inline std::vector<InputSet> with_each_tensor(const InputSet& rest = {}) {
 }
 inline std::vector<InputSet> unary() {
   return with_each_tensor();
+}
+
+// One of each kind, for ops that are LibTorch's own but for how they are called. Twice the same, then others.
+inline std::vector<at::Tensor> few() {
+  at::manual_seed(2);
+  const at::Tensor a = sample({4, 6});
+  return {a,
+          a,
+          sample({6, 4}),
+          transposed(sample({4, 6})),
+          stepped(sample({4, 6})),
+          sample({4, 6}, at::kDouble),
+          sample({4, 6}, at::kLong),
+          sample({}),
+          sample({0, 4}),
+          channels_last({2, 4, 6, 4}),
+          a};
+}
+inline std::vector<InputSet> few_alone() {
+  std::vector<InputSet> runs;
+  for (const at::Tensor& tensor : few()) runs.push_back({tensor});
+  return runs;
+}
+inline std::vector<InputSet> few_pairs() {
+  std::vector<InputSet> runs;
+  for (const at::Tensor& tensor : few())
+    runs.push_back({tensor, sample(tensor.sizes(), tensor.scalar_type())});
+  runs.push_back({sample({4, 6}), sample({6})});
+  runs.push_back({sample({4, 6}), sample({4, 6}, at::kLong)});
+  runs.push_back({sample({4, 6}), sample({5, 6})});  // refused
+  runs.push_back(runs.front());
+  return runs;
 }
 
 inline std::vector<InputSet> binary() {

@@ -1,16 +1,32 @@
 // Every operator of sr, without kernels: for programs that link those of src/kernels.
 #pragma once
 
+#include <sr/ops/arithmetic.hpp>
 #include <sr/ops/attention.hpp>
 #include <sr/ops/containers.hpp>
 #include <sr/ops/control_flow.hpp>
+#include <sr/ops/conversions.hpp>
 #include <sr/ops/convolution.hpp>
+#include <sr/ops/dictionaries.hpp>
 #include <sr/ops/embedding.hpp>
+#include <sr/ops/factories.hpp>
+#include <sr/ops/in_place.hpp>
 #include <sr/ops/joining.hpp>
+#include <sr/ops/lists.hpp>
+#include <sr/ops/more_views.hpp>
 #include <sr/ops/normalization.hpp>
+#include <sr/ops/numbers.hpp>
+#include <sr/ops/others.hpp>
 #include <sr/ops/pointwise.hpp>
+#include <sr/ops/pointwise_others.hpp>
 #include <sr/ops/products.hpp>
+#include <sr/ops/quantization.hpp>
+#include <sr/ops/quantized.hpp>
+#include <sr/ops/rearranging.hpp>
+#include <sr/ops/recurrent.hpp>
 #include <sr/ops/reduction.hpp>
+#include <sr/ops/resampling.hpp>
 #include <sr/ops/scalars.hpp>
+#include <sr/ops/strings.hpp>
 #include <sr/ops/views.hpp>
 #include <sr/plan/lower/builtin.hpp>

@@ -1,9 +1,17 @@
 // Sums, means, extrema, softmax, layer_norm.
 #pragma once
 
+#include <sr/ops/dispatch_stub.hpp>
+
 #include <ATen/CPUFunctions.h>
+#include <ATen/TensorIterator.h>
+#include <ATen/native/ReduceOps.h>
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/fill_native.h>
 #include <ATen/ops/max_native.h>
 #include <ATen/ops/min_native.h>
+#include <ATen/ops/std_native.h>
+#include <ATen/ops/var_native.h>
 
 #include <sr/op.hpp>
 
@@ -54,6 +62,42 @@ struct Extremum {
   }
 };
 
+struct ProductAll {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, std::optional<at::ScalarType> dtype, at::Tensor& out) const {
+    at::TensorIterator iterator = at::native::make_reduction("prod", out, self, at::OptionalIntArrayRef{},
+                                                             false, dtype.value_or(out.scalar_type()));
+    if (iterator.numel() == 0) {
+      at::native::fill_(out, 1);
+    } else {
+      at::native::prod_stub(at::kCPU, iterator);
+    }
+  }
+};
+
+struct NormAll {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, const at::Scalar& p, at::Tensor& out) const {
+    at::cpu::norm_out(out, self, p, at::IntArrayRef{}, false);
+  }
+};
+struct NormAllAs {
+  static constexpr OutTraits traits = kStructured;
+  void operator()(const at::Tensor& self, const std::optional<at::Scalar>& p, at::ScalarType dtype,
+                  at::Tensor& out) const {
+    at::cpu::norm_out(out, self, p, at::IntArrayRef{}, false, dtype);
+  }
+};
+
+using SpreadOut = at::Tensor& (*)(const at::Tensor&, at::OptionalIntArrayRef,
+                                  const std::optional<at::Scalar>&, bool, at::Tensor&);
+template <SpreadOut Out>
+struct Spread {
+  void operator()(const at::Tensor& self, bool unbiased, at::Tensor& out) const {
+    Out(self, std::nullopt, at::Scalar(unbiased ? 1 : 0), false, out);
+  }
+};
+
 struct Argmax {
   static constexpr OutTraits traits = kStructured;
   void operator()(const at::Tensor& self, std::optional<std::int64_t> dim, bool keepdim,
@@ -91,6 +135,15 @@ inline const OutVariant<
     "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     MeanDims>
     mean_dims;
+inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll> prod_all;
+inline const OutVariant<"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", NormAll> norm_all;
+inline const OutVariant<"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+                        NormAllAs>
+    norm_all_as;
+inline const OutVariant<"aten::var(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::var_out>>
+    var_all;
+inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::std_out>>
+    std_all;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax> amax;
 inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">> max;
 inline const OutVariant<"aten::min(Tensor self) -> Tensor", Extremum<&at::native::min_unary_out, "min">> min;

@@ -1,21 +1,16 @@
-// Numbers and comparisons of the interpreter, which shape arithmetic and conditions are made of.
+// What conditions and shape arithmetic ask of values: whether they are the same, how long, of which type.
 #pragma once
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
 
 #include <ATen/core/ivalue.h>
 
 #include <sr/op.hpp>
 
 namespace sr::ops {
-
-template <class Operation>
-struct OfIntegers {
-  auto operator()(std::int64_t a, std::int64_t b) const { return Operation{}(a, b); }
-};
-
-template <class Operation>
-struct OfFloats {
-  auto operator()(double a, double b) const { return Operation{}(a, b); }
-};
 
 struct Not {
   bool operator()(bool a) const { return !a; }
@@ -37,31 +32,100 @@ struct LengthOfTensor {
     return tensor.size(0);
   }
 };
+// How often a range is gone through, and where it is then.
+struct LengthOfRange {
+  std::int64_t operator()(std::int64_t low, std::int64_t high, std::int64_t step) const {
+    if (step == 0) throw std::runtime_error("range() arg 3 must not be zero");
+    if (step > 0 && low < high) return 1 + (high - 1 - low) / step;
+    if (step < 0 && low > high) return 1 + (low - 1 - high) / (0 - step);
+    return 0;
+  }
+};
+struct IndexInRange {
+  std::int64_t operator()(std::int64_t index, std::int64_t start, std::int64_t step) const {
+    return start + index * step;
+  }
+};
+
+struct Choose {
+  c10::IValue operator()(bool condition, const c10::IValue& x, const c10::IValue& y) const {
+    return condition ? x : y;
+  }
+};
+
+// Devices, members of enumerations, flags.
+struct Same {
+  bool operator()(const c10::IValue& a, const c10::IValue& b) const { return a == b; }
+};
+struct Different {
+  bool operator()(const c10::IValue& a, const c10::IValue& b) const { return a != b; }
+};
+
+struct GreatestDivisor {
+  std::int64_t operator()(std::int64_t a, std::int64_t b) const { return std::gcd(a, b); }
+};
+struct LoadExponent {
+  double operator()(double x, std::int64_t i) const { return std::ldexp(x, static_cast<int>(i)); }
+};
+template <class Operation>
+struct OfFlags {
+  bool operator()(bool a, bool b) const { return Operation{}(a, b); }
+};
+
+// Types that the compiler knows and a value has: nothing to be done.
+struct PassOn {
+  void operator()(NodeView& node) const { node.output(0) = node.input(0); }
+};
+struct Unwrap {
+  c10::IValue operator()(const c10::IValue& value) const {
+    TORCH_CHECK(!value.isNone(), "Unwrapping null optional");
+    return value;
+  }
+};
+
+// Whether tensors are as a specialised graph takes them to be; they are handed on in any case.
+struct TypeCheck {
+  void operator()(NodeView& node) const {
+    const auto& types = node.node().tys(c10::attr::types);
+    bool fit = true;
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      fit &= types.at(i)->expectRef<c10::TensorType>().matchTensor(node.input(i).toTensor());
+      node.output(i) = node.input(i);
+    }
+    node.output(node.input_count()) = fit;
+  }
+};
+
 struct DtypeOf {
   std::int64_t operator()(const at::Tensor& tensor) const {
     return static_cast<std::int64_t>(tensor.scalar_type());
   }
 };
 
-inline const Native<"aten::add.int(int a, int b) -> int", OfIntegers<std::plus<>>> add_int;
-inline const Native<"aten::sub.int(int a, int b) -> int", OfIntegers<std::minus<>>> sub_int;
-inline const Native<"aten::mul.int(int a, int b) -> int", OfIntegers<std::multiplies<>>> mul_int;
-inline const Native<"aten::eq.int(int a, int b) -> bool", OfIntegers<std::equal_to<>>> eq_int;
-inline const Native<"aten::ne.int(int a, int b) -> bool", OfIntegers<std::not_equal_to<>>> ne_int;
-inline const Native<"aten::lt.int(int a, int b) -> bool", OfIntegers<std::less<>>> lt_int;
-inline const Native<"aten::le.int(int a, int b) -> bool", OfIntegers<std::less_equal<>>> le_int;
-inline const Native<"aten::gt.int(int a, int b) -> bool", OfIntegers<std::greater<>>> gt_int;
-inline const Native<"aten::ge.int(int a, int b) -> bool", OfIntegers<std::greater_equal<>>> ge_int;
-inline const Native<"aten::add.float(float a, float b) -> float", OfFloats<std::plus<>>> add_float;
-inline const Native<"aten::sub.float(float a, float b) -> float", OfFloats<std::minus<>>> sub_float;
-inline const Native<"aten::mul.float(float a, float b) -> float", OfFloats<std::multiplies<>>> mul_float;
-inline const Native<"aten::lt.float(float a, float b) -> bool", OfFloats<std::less<>>> lt_float;
-inline const Native<"aten::gt.float(float a, float b) -> bool", OfFloats<std::greater<>>> gt_float;
 inline const Native<"aten::__not__(bool self) -> bool", Not> not_;
 inline const Native<"aten::__is__(t1 self, t2 obj) -> bool", Is> is;
 inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot> is_not;
 inline const Native<"aten::len.t(t[] a) -> int", Length> list_length;
 inline const Native<"aten::len.Tensor(Tensor t) -> int", LengthOfTensor> tensor_length;
 inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf> dtype_of;
+
+inline const Native<"aten::__range_length(int lo, int hi, int step) -> int", LengthOfRange> length_of_range;
+inline const Native<"aten::__derive_index(int index, int start, int step) -> int", IndexInRange>
+    index_in_range;
+inline const Native<"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(a|b)", Choose> choose;
+inline const Native<"aten::eq.device(Device a, Device b) -> bool", Same> same_device;
+inline const Native<"aten::ne.device(Device a, Device b) -> bool", Different> different_device;
+inline const Native<"aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool", Same> same_enum;
+inline const Native<"aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool", Different> different_enum;
+inline const Native<"aten::eq.bool(bool a, bool b) -> bool", OfFlags<std::equal_to<>>> same_bool;
+inline const Native<"aten::ne.bool(bool a, bool b) -> bool", OfFlags<std::not_equal_to<>>> different_bool;
+inline const Native<"aten::__and__.bool(bool a, bool b) -> bool", OfFlags<std::logical_and<>>> and_bool;
+inline const Native<"aten::__or__.bool(bool a, bool b) -> bool", OfFlags<std::logical_or<>>> or_bool;
+inline const Native<"aten::gcd.int(int a, int b) -> int", GreatestDivisor> greatest_divisor;
+inline const Native<"aten::ldexp(float x, int i) -> float", LoadExponent> load_exponent;
+inline const Native<"aten::_unwrap_optional(t(a)? optional) -> t(a)", Unwrap> unwrap;
+inline const NodeOp<"prim::unchecked_cast", PassOn> unchecked_cast;
+inline const NodeOp<"prim::unchecked_unwrap_optional", PassOn> unchecked_unwrap;
+inline const NodeOp<"prim::TypeCheck", TypeCheck> type_check;
 
 }  // namespace sr::ops

@@ -125,6 +125,8 @@ struct Numel {
   std::int64_t operator()(const at::Tensor& self) const { return self.numel(); }
 };
 
+namespace registered {
+
 inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose>
     transpose;
 inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T> t;
@@ -174,4 +176,5 @@ inline const Native<"aten::size.int(Tensor self, int dim) -> int", SizeOf> size_
 inline const Native<"aten::dim(Tensor self) -> int", Dim> dim;
 inline const Native<"aten::numel(Tensor self) -> int", Numel> numel;
 
+}  // namespace registered
 }  // namespace sr::ops

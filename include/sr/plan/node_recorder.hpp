@@ -124,6 +124,8 @@ class NodeRecorder {
         has_new |= !record_.is_known(tensor);
       });
       const c10::Symbol kind = node_.node->kind();
+      if (kind == c10::aten::__contains__ && reads_tensor && !has_tensor)
+        return refuse("looks for a tensor among the keys of a dictionary.");
       if (has_new) {
         computes = true;
       } else if (!has_tensor && reads_tensor && reads_call && !detail::reads_metadata_only(kind) &&

@@ -1,0 +1,232 @@
+// Tensors of one value, of numbers that follow each other, or of nothing yet.
+#pragma once
+
+#include <sr/ops/dispatch_stub.hpp>
+
+#include <optional>
+
+#include <ATen/CPUFunctions.h>
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+
+#include <sr/argument_of_handle.hpp>
+#include <sr/op.hpp>
+
+namespace sr::ops {
+
+// Options of the new tensor, by which LibTorch made the output.
+using Option = const c10::IValue&;
+using Format = std::optional<at::MemoryFormat>;
+
+// An output that has its sizes has its layout too. Where it has not, layouts were standard ones: of the
+// formats, only one that is asked for by name is another.
+inline void give_sizes(at::Tensor& out, at::IntArrayRef sizes, Format format = {}) {
+  if (out.sizes().equals(sizes)) return;
+  if (format == at::MemoryFormat::Preserve) format.reset();
+  for (const std::int64_t size : sizes) {
+    if (size < 0) at::empty(sizes);  // throws what the interpreter throws
+  }
+  at::native::resize_(out, sizes, format);
+}
+
+inline void fill(at::Tensor& out, at::IntArrayRef sizes, const at::Scalar& value, Format format = {}) {
+  give_sizes(out, sizes, format);
+  at::native::fill_(out, value);
+}
+
+struct Zeros {
+  void operator()(at::IntArrayRef size, Option, Option, Option, Option, at::Tensor& out) const {
+    for (const std::int64_t one : size) {
+      if (one < 0) at::zeros(size);  // whose complaint is of its own
+    }
+    fill(out, size, 0);
+  }
+};
+struct Ones {
+  void operator()(at::IntArrayRef size, Option, Option, Option, Option, at::Tensor& out) const {
+    fill(out, size, 1);
+  }
+};
+template <int Value>
+struct ConstantLike {
+  void operator()(const at::Tensor& self, Option, Option, Option, Option, Format format,
+                  at::Tensor& out) const {
+    fill(out, self.sizes(), Value, format);
+  }
+};
+template <int Value>
+struct NewConstant {
+  void operator()(const at::Tensor&, at::IntArrayRef size, Option, Option, Option, Option,
+                  at::Tensor& out) const {
+    fill(out, size, Value);
+  }
+};
+
+struct Full {
+  void operator()(at::IntArrayRef size, const at::Scalar& value, Option, Option, Option, Option,
+                  at::Tensor& out) const {
+    fill(out, size, value);
+  }
+};
+struct FullLike {
+  void operator()(const at::Tensor& self, const at::Scalar& value, Option, Option, Option, Option,
+                  Format format, at::Tensor& out) const {
+    fill(out, self.sizes(), value, format);
+  }
+};
+struct NewFull {
+  void operator()(const at::Tensor&, at::IntArrayRef size, const at::Scalar& value, Option, Option, Option,
+                  Option, at::Tensor& out) const {
+    fill(out, size, value);
+  }
+};
+
+struct EmptyLike {
+  void operator()(const at::Tensor& self, Option, Option, Option, Option, Format format,
+                  at::Tensor& out) const {
+    give_sizes(out, self.sizes(), format);
+  }
+};
+struct NewEmpty {
+  void operator()(const at::Tensor&, at::IntArrayRef size, Option, Option, Option, Option,
+                  at::Tensor& out) const {
+    give_sizes(out, size);
+  }
+};
+
+struct ScalarTensor {
+  void operator()(const at::Scalar& number, Option, Option, Option, Option, at::Tensor& out) const {
+    fill(out, {}, number);
+  }
+};
+// torch.tensor(number), which may be asked for a gradient.
+struct TensorOfNumber {
+  static bool accepts(const torch::jit::Node& node) {
+    return torch::jit::toIValue(node.input(3)) == c10::IValue(false);
+  }
+  void operator()(const c10::IValue& number, Option, Option, bool, at::Tensor& out) const {
+    fill(out, {}, number.toScalar());
+  }
+};
+
+struct Arange {
+  void operator()(const at::Scalar& end, Option, Option, Option, Option, at::Tensor& out) const {
+    at::cpu::arange_out(out, 0, end, 1);
+  }
+};
+struct ArangeFrom {
+  void operator()(const at::Scalar& start, const at::Scalar& end, Option, Option, Option, Option,
+                  at::Tensor& out) const {
+    at::cpu::arange_out(out, start, end, 1);
+  }
+};
+struct ArangeByStep {
+  void operator()(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, Option, Option,
+                  Option, Option, at::Tensor& out) const {
+    at::cpu::arange_out(out, start, end, step);
+  }
+};
+struct Linspace {
+  void operator()(const at::Scalar& start, const at::Scalar& end, std::int64_t steps, Option, Option, Option,
+                  Option, at::Tensor& out) const {
+    at::cpu::linspace_out(out, start, end, steps);
+  }
+};
+
+inline const OutVariant<
+    "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor",
+    Zeros>
+    zeros;
+inline const OutVariant<
+    "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor",
+    Ones>
+    ones;
+inline const OutVariant<
+    "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
+    Full>
+    full;
+inline const OutVariant<
+    "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    ConstantLike<0>>
+    zeros_like;
+inline const OutVariant<
+    "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    ConstantLike<1>>
+    ones_like;
+inline const OutVariant<
+    "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    FullLike>
+    full_like;
+inline const OutVariant<
+    "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    EmptyLike>
+    empty_like;
+inline const OutVariant<
+    "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
+    NewConstant<0>>
+    new_zeros;
+inline const OutVariant<
+    "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
+    NewConstant<1>>
+    new_ones;
+inline const OutVariant<
+    "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
+    "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    NewFull>
+    new_full;
+inline const OutVariant<
+    "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
+    NewEmpty>
+    new_empty;
+inline const OutVariant<
+    "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    ScalarTensor>
+    scalar_tensor;
+inline const OutVariant<
+    "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
+    "Tensor",
+    TensorOfNumber>
+    tensor_of_int;
+inline const OutVariant<
+    "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) "
+    "-> Tensor",
+    TensorOfNumber>
+    tensor_of_float;
+inline const OutVariant<
+    "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
+    "Tensor",
+    TensorOfNumber>
+    tensor_of_bool;
+inline const OutVariant<
+    "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor",
+    Arange>
+    arange;
+inline const OutVariant<
+    "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor",
+    ArangeFrom>
+    arange_from;
+inline const OutVariant<
+    "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
+    "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    ArangeByStep>
+    arange_by_step;
+inline const OutVariant<
+    "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    Linspace>
+    linspace;
+
+}  // namespace sr::ops

@@ -1,0 +1,133 @@
+// Views, and what may be one or the tensor itself, through the typed handles of ATen: which is said by the
+// schemas.
+#pragma once
+
+#include <ATen/Functions.h>
+
+#include <sr/dispatched.hpp>
+#include <sr/ops/views.hpp>
+
+namespace sr::ops {
+
+struct ToCpu {
+  at::Tensor operator()(const at::Tensor& self) const { return self.cpu(); }
+};
+
+// x.to(...) of a device and a dtype, either of which may be left out; a copy only when one is asked for or
+// something changes.
+inline at::Tensor converted(const at::Tensor& self, std::optional<at::Device> device,
+                            std::optional<std::int64_t> dtype, bool non_blocking, bool copy) {
+  if (!device && !dtype && !copy) return self;
+  const auto type = dtype ? static_cast<at::ScalarType>(*dtype) : self.scalar_type();
+  return device ? self.to(*device, type, non_blocking, copy) : self.to(type, non_blocking, copy);
+}
+struct ToDeviceOrDtype {
+  at::Tensor operator()(const at::Tensor& self, std::optional<at::Device> device,
+                        std::optional<std::int64_t> dtype, bool non_blocking, bool copy) const {
+    return converted(self, device, dtype, non_blocking, copy);
+  }
+};
+struct ToDtypeOrSame {
+  at::Tensor operator()(const at::Tensor& self, std::optional<std::int64_t> dtype, bool non_blocking,
+                        bool copy) const {
+    return converted(self, std::nullopt, dtype, non_blocking, copy);
+  }
+};
+struct ToSame {
+  at::Tensor operator()(const at::Tensor& self, bool non_blocking, bool copy) const {
+    return converted(self, std::nullopt, std::nullopt, non_blocking, copy);
+  }
+};
+
+struct DeviceOf {
+  at::Device operator()(const at::Tensor& self) const { return self.device(); }
+};
+struct IsCuda {
+  bool operator()(const at::Tensor& self) const { return self.is_cuda(); }
+};
+
+namespace registered {
+
+inline const NativeOf<at::_ops::alias> alias;
+inline const NativeOf<at::_ops::adjoint> adjoint;
+inline const NativeOf<at::_ops::conj> conj;
+inline const NativeOf<at::_ops::_conj> _conj;
+inline const NativeOf<at::_ops::_neg_view> _neg_view;
+inline const NativeOf<at::_ops::resolve_conj> resolve_conj;
+inline const NativeOf<at::_ops::resolve_neg> resolve_neg;
+inline const NativeOf<at::_ops::real> real;
+inline const NativeOf<at::_ops::imag> imag;
+inline const NativeOf<at::_ops::view_as_real> view_as_real;
+inline const NativeOf<at::_ops::view_as_complex> view_as_complex;
+inline const NativeOf<at::_ops::diagonal> diagonal;
+inline const NativeOf<at::_ops::linalg_diagonal> linalg_diagonal;
+inline const NativeOf<at::_ops::numpy_T> numpy_T;
+inline const NativeOf<at::_ops::matrix_H> matrix_H;
+inline const NativeOf<at::_ops::mT> mT;
+inline const NativeOf<at::_ops::mH> mH;
+inline const NativeOf<at::_ops::moveaxis_intlist> moveaxis_intlist;
+inline const NativeOf<at::_ops::moveaxis_int> moveaxis_int;
+inline const NativeOf<at::_ops::movedim_int> movedim_int;
+inline const NativeOf<at::_ops::movedim_intlist> movedim_intlist;
+inline const NativeOf<at::_ops::swapaxes> swapaxes;
+inline const NativeOf<at::_ops::swapdims> swapdims;
+inline const NativeOf<at::_ops::narrow_Tensor> narrow_Tensor;
+inline const NativeOf<at::_ops::positive> positive;
+inline const NativeOf<at::_ops::ravel> ravel;
+inline const NativeOf<at::_ops::reshape_as> reshape_as;
+inline const NativeOf<at::_ops::view_as> view_as;
+inline const NativeOf<at::_ops::view_dtype> view_dtype;
+inline const NativeOf<at::_ops::unfold> unfold;
+inline const NativeOf<at::_ops::unflatten_int> unflatten_int;
+inline const NativeOf<at::_ops::squeeze_dims> squeeze_dims;
+inline const NativeOf<at::_ops::as_strided> as_strided;
+inline const NativeOf<at::_ops::split_sizes> split_sizes;
+inline const NativeOf<at::_ops::tensor_split_sections> tensor_split_sections;
+inline const NativeOf<at::_ops::tensor_split_indices> tensor_split_indices;
+inline const NativeOf<at::_ops::tensor_split_tensor_indices_or_sections>
+    tensor_split_tensor_indices_or_sections;
+inline const NativeOf<at::_ops::hsplit_int> hsplit_int;
+inline const NativeOf<at::_ops::hsplit_array> hsplit_array;
+inline const NativeOf<at::_ops::vsplit_int> vsplit_int;
+inline const NativeOf<at::_ops::vsplit_array> vsplit_array;
+inline const NativeOf<at::_ops::dsplit_int> dsplit_int;
+inline const NativeOf<at::_ops::dsplit_array> dsplit_array;
+inline const NativeOf<at::_ops::to_device> to_device;
+inline const NativeOf<at::_ops::to_other> to_other;
+inline const NativeOf<at::_ops::to_dtype_layout> to_dtype_layout;
+inline const NativeOf<at::_ops::type_as> type_as;
+inline const NativeOf<at::_ops::broadcast_tensors> broadcast_tensors;
+inline const NativeOf<at::_ops::atleast_1d> atleast_1d;
+inline const NativeOf<at::_ops::atleast_2d> atleast_2d;
+inline const NativeOf<at::_ops::atleast_3d> atleast_3d;
+inline const NativeOf<at::_ops::_autocast_to_full_precision> _autocast_to_full_precision;
+inline const NativeOf<at::_ops::_autocast_to_reduced_precision> _autocast_to_reduced_precision;
+
+// What only the language's own table of operators knows.
+inline const Native<"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::numpy_T>> numpy_T_a;
+inline const Native<"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::matrix_H>>
+    matrix_H_a;
+inline const Native<"aten::mT.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mT>> mT_a;
+inline const Native<"aten::mH.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mH>> mH_a;
+inline const Native<"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+                    SplitWithSizes>
+    split_by_sizes;
+inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu> to_cpu;
+inline const Native<
+    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
+    "copy=False) -> Tensor(a|b)",
+    ToDeviceOrDtype>
+    to_prim_device;
+inline const Native<
+    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
+    "Tensor(a|b)",
+    ToDtypeOrSame>
+    to_prim_dtype;
+inline const Native<
+    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>
+    to_prim_other;
+inline const Native<"prim::device(Tensor a) -> Device", DeviceOf> device_of;
+inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda> is_cuda;
+
+}  // namespace registered
+}  // namespace sr::ops

@@ -1,0 +1,114 @@
+// Ops that make new tensors and have no form that writes into a given one, through the typed handles of ATen:
+// the price is one allocation and no boxing.
+#pragma once
+
+#include <ATen/Functions.h>
+
+#include <sr/dispatched.hpp>
+
+namespace sr::ops {
+
+namespace registered {
+
+inline const NewTensorsOf<at::_ops::conv1d_padding> conv1d_padding;
+inline const NewTensorsOf<at::_ops::conv2d_padding> conv2d_padding;
+inline const NewTensorsOf<at::_ops::conv3d_padding> conv3d_padding;
+inline const NewTensorsOf<at::_ops::conv_transpose1d> conv_transpose1d;
+inline const NewTensorsOf<at::_ops::conv_transpose2d_input> conv_transpose2d_input;
+inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_input;
+inline const NewTensorsOf<at::_ops::_convolution> _convolution;
+inline const NewTensorsOf<at::_ops::convolution> convolution;
+inline const NewTensorsOf<at::_ops::max_pool1d> max_pool1d;
+inline const NewTensorsOf<at::_ops::max_pool3d> max_pool3d;
+inline const NewTensorsOf<at::_ops::avg_pool1d> avg_pool1d;
+inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d> adaptive_avg_pool1d;
+inline const NewTensorsOf<at::_ops::adaptive_max_pool1d> adaptive_max_pool1d;
+inline const NewTensorsOf<at::_ops::instance_norm> instance_norm;
+inline const NewTensorsOf<at::_ops::native_layer_norm> native_layer_norm;
+inline const NewTensorsOf<at::_ops::native_group_norm> native_group_norm;
+inline const NewTensorsOf<at::_ops::rms_norm> rms_norm;
+inline const NewTensorsOf<at::_ops::_embedding_bag> _embedding_bag;
+inline const NewTensorsOf<at::_ops::cdist> cdist;
+inline const NewTensorsOf<at::_ops::bilinear> bilinear;
+inline const NewTensorsOf<at::_ops::cosine_similarity> cosine_similarity;
+inline const NewTensorsOf<at::_ops::pairwise_distance> pairwise_distance;
+inline const NewTensorsOf<at::_ops::grid_sampler> grid_sampler;
+inline const NewTensorsOf<at::_ops::grid_sampler_2d> grid_sampler_2d;
+inline const NewTensorsOf<at::_ops::affine_grid_generator> affine_grid_generator;
+inline const NewTensorsOf<at::_ops::selu> selu;
+inline const NewTensorsOf<at::_ops::celu> celu;
+inline const NewTensorsOf<at::_ops::prelu> prelu;
+inline const NewTensorsOf<at::_ops::isinf> isinf;
+inline const NewTensorsOf<at::_ops::isfinite> isfinite;
+inline const NewTensorsOf<at::_ops::isclose> isclose;
+inline const NewTensorsOf<at::_ops::var_mean> var_mean;
+inline const NewTensorsOf<at::_ops::var_mean_dim> var_mean_dim;
+inline const NewTensorsOf<at::_ops::var_mean_correction> var_mean_correction;
+inline const NewTensorsOf<at::_ops::std_mean> std_mean;
+inline const NewTensorsOf<at::_ops::std_mean_dim> std_mean_dim;
+inline const NewTensorsOf<at::_ops::std_mean_correction> std_mean_correction;
+inline const NewTensorsOf<at::_ops::trace> trace;
+inline const NewTensorsOf<at::_ops::median> median;
+inline const NewTensorsOf<at::_ops::bucketize_Scalar> bucketize_Scalar;
+inline const NewTensorsOf<at::_ops::bincount> bincount;
+inline const NewTensorsOf<at::_ops::cov> cov;
+inline const NewTensorsOf<at::_ops::corrcoef> corrcoef;
+inline const NewTensorsOf<at::_ops::rand> rand;
+inline const NewTensorsOf<at::_ops::randn> randn;
+inline const NewTensorsOf<at::_ops::randint> randint;
+inline const NewTensorsOf<at::_ops::randint_low> randint_low;
+inline const NewTensorsOf<at::_ops::randperm> randperm;
+inline const NewTensorsOf<at::_ops::rand_like> rand_like;
+inline const NewTensorsOf<at::_ops::randn_like> randn_like;
+inline const NewTensorsOf<at::_ops::hann_window> hann_window;
+inline const NewTensorsOf<at::_ops::eye> eye;
+inline const NewTensorsOf<at::_ops::eye_m> eye_m;
+
+// What is rearranged.
+inline const NewTensorsOf<at::_ops::pixel_shuffle> pixel_shuffle;
+inline const NewTensorsOf<at::_ops::pixel_unshuffle> pixel_unshuffle;
+inline const NewTensorsOf<at::_ops::channel_shuffle> channel_shuffle;
+inline const NewTensorsOf<at::_ops::masked_scatter> masked_scatter;
+inline const NewTensorsOf<at::_ops::fill_Scalar> fill_Scalar;
+inline const NewTensorsOf<at::_ops::fill_Tensor> fill_Tensor;
+inline const NewTensorsOf<at::_ops::zero> zero;
+inline const NewTensorsOf<at::_ops::copy> copy;
+inline const NewTensorsOf<at::_ops::index_fill_int_Scalar> index_fill_int_Scalar;
+inline const NewTensorsOf<at::_ops::index_fill_int_Tensor> index_fill_int_Tensor;
+inline const NewTensorsOf<at::_ops::roll> roll;
+inline const NewTensorsOf<at::_ops::flip> flip;
+inline const NewTensorsOf<at::_ops::fliplr> fliplr;
+inline const NewTensorsOf<at::_ops::flipud> flipud;
+inline const NewTensorsOf<at::_ops::rot90> rot90;
+inline const NewTensorsOf<at::_ops::tile> tile;
+inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
+inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
+inline const NewTensorsOf<at::_ops::repeat_interleave_self_int> repeat_interleave_self_int;
+inline const NewTensorsOf<at::_ops::constant_pad_nd> constant_pad_nd;
+inline const NewTensorsOf<at::_ops::one_hot> one_hot;
+inline const NewTensorsOf<at::_ops::argsort> argsort;
+inline const NewTensorsOf<at::_ops::argwhere> argwhere;
+inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
+inline const NewTensorsOf<at::_ops::block_diag> block_diag;
+
+// What may share the bytes of an argument.
+inline const NativeOf<at::_ops::pad> pad;
+inline const NativeOf<at::_ops::einsum> einsum;
+inline const NativeOf<at::_ops::where> where;
+inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;
+inline const NativeOf<at::_ops::unsafe_chunk> unsafe_chunk;
+inline const NativeOf<at::_ops::unsafe_split_Tensor> unsafe_split_Tensor;
+inline const NativeOf<at::_ops::meshgrid> meshgrid;
+inline const NativeOf<at::_ops::meshgrid_indexing> meshgrid_indexing;
+inline const NativeOf<at::_ops::sum_to_size> sum_to_size;
+
+// Answers that are no tensors.
+inline const NativeOf<at::_ops::allclose> allclose;
+inline const NativeOf<at::_ops::equal> equal;
+inline const NativeOf<at::_ops::is_floating_point> is_floating_point;
+inline const NativeOf<at::_ops::is_complex> is_complex;
+inline const NativeOf<at::_ops::result_type_Tensor> result_type_Tensor;
+inline const NativeOf<at::_ops::result_type_Scalar> result_type_Scalar;
+
+}  // namespace registered
+}  // namespace sr::ops

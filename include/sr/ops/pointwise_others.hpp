@@ -1,0 +1,184 @@
+// Element by element, beyond the ops that models use most: other names, numbers on the left, choices.
+#pragma once
+
+#include <ATen/CPUFunctions.h>
+#include <ATen/NativeFunctions.h>
+#include <ATen/ScalarOps.h>
+
+#include <sr/op.hpp>
+#include <sr/ops/pointwise.hpp>
+
+namespace sr::ops {
+
+// The number comes first, and takes part in type promotion as the interpreter's wrapped number does.
+template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
+struct NumberWithTensor {
+  static constexpr OutTraits traits{.keeps_strides = true, .writes_in_place = 1};
+  void operator()(const at::Scalar& self, const at::Tensor& other, at::Tensor& out) const {
+    Out(out, at::native::wrapped_scalar_tensor(self), other);
+  }
+};
+
+struct DivideRounded {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Tensor& other, std::optional<std::string_view> mode,
+                  at::Tensor& out) const {
+    at::cpu::div_out(out, self, other, mode);
+  }
+};
+struct DivideRoundedByNumber {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& other, std::optional<std::string_view> mode,
+                  at::Tensor& out) const {
+    at::cpu::div_out(out, self, at::native::wrapped_scalar_tensor(other), mode);
+  }
+};
+
+struct ReverseSubtract {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,
+                  at::Tensor& out) const {
+    at::cpu::sub_out(out, other, self, alpha);
+  }
+};
+struct ReverseSubtractFromNumber {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha,
+                  at::Tensor& out) const {
+    at::cpu::sub_out(out, at::native::wrapped_scalar_tensor(other), self, alpha);
+  }
+};
+
+struct FloorDivideByNumber {
+  void operator()(const at::Tensor& self, const at::Scalar& other, at::Tensor& out) const {
+    at::native::floor_divide_out(self, at::native::wrapped_scalar_tensor(other), out);
+  }
+};
+
+struct AddRelu {
+  void operator()(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha,
+                  at::Tensor& out) const {
+    at::native::add_relu_out(self, at::native::wrapped_scalar_tensor(other), alpha, out);
+  }
+};
+
+struct Relu6 {
+  static constexpr OutTraits traits = kPointwise;
+  void operator()(const at::Tensor& self, at::Tensor& out) const {
+    TORCH_CHECK(self.scalar_type() != at::kBool, "Bool inputs not supported for hardtanh");
+    at::native::hardtanh_out(self, 0, 6, out);
+  }
+};
+
+// Only a NaN is not itself.
+struct IsNan {
+  static constexpr OutTraits traits{.keeps_strides = true};
+  void operator()(const at::Tensor& self, at::Tensor& out) const { at::cpu::ne_out(out, self, self); }
+};
+
+struct WhereOtherIsNumber {
+  void operator()(const at::Tensor& condition, const at::Tensor& self, const at::Scalar& other,
+                  at::Tensor& out) const {
+    at::native::where_self_out(condition, self, at::native::wrapped_scalar_tensor(other), out);
+  }
+};
+struct WhereSelfIsNumber {
+  void operator()(const at::Tensor& condition, const at::Scalar& self, const at::Tensor& other,
+                  at::Tensor& out) const {
+    at::native::where_self_out(condition, at::native::wrapped_scalar_tensor(self), other, out);
+  }
+};
+struct WhereOfNumbers {
+  void operator()(const at::Tensor& condition, const at::Scalar& self, const at::Scalar& other,
+                  at::Tensor& out) const {
+    at::native::where_self_out(condition, at::native::wrapped_scalar_tensor(self),
+                               at::native::wrapped_scalar_tensor(other), out);
+  }
+};
+
+// What LibTorch tests a fallback of its own with.
+struct TestFunctorchFallback {
+  void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const {
+    at::native::_test_functorch_fallback_out(self, other, out);
+  }
+};
+
+namespace registered {
+
+inline const OutVariant<"aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor",
+                        BinaryWithNumber<&at::cpu::mul_out>>
+    multiply_scalar;
+inline const OutVariant<"aten::divide.Scalar(Tensor self, Scalar other) -> Tensor",
+                        BinaryWithNumber<&at::cpu::div_out>>
+    divide_scalar;
+inline const OutVariant<"aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+                        BinaryWithNumber<&at::cpu::div_out>>
+    true_divide_scalar;
+inline const OutVariant<"aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        BinaryScaledWithNumber<&at::cpu::sub_out>>
+    subtract_scalar;
+inline const OutVariant<"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+                        DivideRounded>
+    div_tensor_mode;
+inline const OutVariant<"aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+                        DivideRoundedByNumber>
+    div_scalar_mode;
+inline const OutVariant<
+    "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+    DivideRoundedByNumber>
+    divide_scalar_mode;
+inline const OutVariant<"aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+                        ReverseSubtract>
+    rsub_tensor;
+inline const OutVariant<"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        ReverseSubtractFromNumber>
+    rsub_scalar;
+inline const OutVariant<"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorDivideByNumber>
+    floor_divide_scalar;
+inline const OutVariant<"aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::remainder_out>>
+    remainder_scalar_tensor;
+inline const OutVariant<"aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::bitwise_and_out>>
+    bitwise_and_scalar_tensor;
+inline const OutVariant<"aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::bitwise_or_out>>
+    bitwise_or_scalar_tensor;
+inline const OutVariant<"aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::bitwise_xor_out>>
+    bitwise_xor_scalar_tensor;
+inline const OutVariant<"aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::bitwise_left_shift_out>>
+    bitwise_left_shift_scalar_tensor;
+inline const OutVariant<"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                        NumberWithTensor<&at::cpu::bitwise_right_shift_out>>
+    bitwise_right_shift_scalar_tensor;
+inline const OutVariant<"aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor",
+                        Binary<&at::cpu::bitwise_and_out>>
+    and_tensor;
+inline const OutVariant<"aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor",
+                        Binary<&at::cpu::bitwise_or_out>>
+    or_tensor;
+inline const OutVariant<"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor",
+                        Binary<&at::cpu::bitwise_xor_out>>
+    xor_tensor;
+inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        AddRelu>
+    add_relu_scalar;
+inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6> relu6;
+inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan> is_nan;
+inline const OutVariant<"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+                        WhereOtherIsNumber>
+    where_scalar_other;
+inline const OutVariant<"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+                        WhereSelfIsNumber>
+    where_scalar_self;
+inline const OutVariant<"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+                        WhereOfNumbers>
+    where_scalar;
+inline const OutVariant<"aten::_test_functorch_fallback(Tensor self, Tensor other) -> Tensor",
+                        TestFunctorchFallback>
+    test_functorch_fallback;
+
+}  // namespace registered
+}  // namespace sr::ops

@@ -1,0 +1,115 @@
+// Copies: clones, repetitions, tensors with some of their elements replaced or chosen.
+#pragma once
+
+#include <sr/ops/dispatch_stub.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include <ATen/CPUFunctions.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/NativeFunctions.h>
+
+#include <sr/argument_of_handle.hpp>
+#include <sr/op.hpp>
+#include <sr/ops/factories.hpp>
+
+namespace sr::ops {
+
+struct Clone {
+  void operator()(const at::Tensor& self, Format format, at::Tensor& out) const {
+    give_sizes(out, self.sizes(), format);
+    at::native::copy_(out, self);
+  }
+};
+
+// Every dimension becomes two: how often, and what.
+struct Repeat {
+  void operator()(const at::Tensor& self, at::IntArrayRef repeats, at::Tensor& out) const {
+    const auto dims = static_cast<std::int64_t>(repeats.size());
+    TORCH_CHECK(dims >= self.dim(),
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+    const std::int64_t added = dims - self.dim();
+    c10::SmallVector<std::int64_t, 6> sizes;
+    c10::SmallVector<std::int64_t, 12> given, wanted;
+    for (std::int64_t d = 0; d < dims; ++d) {
+      const std::int64_t size = d < added ? 1 : self.size(d - added);
+      const std::int64_t times = repeats[static_cast<std::size_t>(d)];
+      sizes.push_back(times * size);
+      given.append({1, size});
+      wanted.append({times, size});
+    }
+    give_sizes(out, sizes);
+    if (out.numel() == 0) return;
+    at::Tensor blocks = out.view(wanted);
+    at::native::copy_(blocks, self.reshape(given).expand(wanted));
+  }
+};
+
+// The result is contiguous, whatever the tensor was.
+template <class Value>
+struct MaskedFill {
+  static constexpr OutTraits traits{.keeps_strides = true};
+  void operator()(const at::Tensor& self, const at::Tensor& mask, const Value& value, at::Tensor& out) const {
+    give_sizes(out, at::infer_size_dimvector(mask.sizes(), self.sizes()));
+    at::native::copy_(out, self);
+    at::native::masked_fill__cpu(out, mask, value);
+  }
+};
+
+using Indices = const c10::List<std::optional<at::Tensor>>&;
+
+// As many elements as a mask chooses.
+struct IndexByTensors {
+  static constexpr OutTraits traits{.data_dependent_shape = true};
+  void operator()(const at::Tensor& self, Indices indices, at::Tensor& out) const {
+    at::cpu::index_out(out, self, indices);
+  }
+};
+struct IndexPut {
+  void operator()(const at::Tensor& self, Indices indices, const at::Tensor& values, bool accumulate,
+                  at::Tensor& out) const {
+    give_sizes(out, self.sizes());
+    at::native::copy_(out, self);
+    at::native::index_put_(out, indices, values, accumulate);
+  }
+};
+struct IndexPutInPlace {
+  at::Tensor operator()(const at::Tensor& self, Indices indices, const at::Tensor& values,
+                        bool accumulate) const {
+    at::Tensor written = self;
+    return at::index_put_(written, indices, values, accumulate);
+  }
+};
+
+namespace registered {
+
+inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone>
+    clone_tensor;
+inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
+inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+                        MaskedFill<at::Scalar>>
+    masked_fill_scalar;
+inline const OutVariant<"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                        MaskedFill<at::Tensor>>
+    masked_fill_tensor;
+inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
+                        IndexByTensors>
+    index_tensor_hacked_twin;
+inline const OutVariant<
+    "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    IndexPut>
+    index_put;
+inline const OutVariant<
+    "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> "
+    "Tensor",
+    IndexPut>
+    index_put_hacked_twin;
+inline const Native<
+    "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) "
+    "-> Tensor(a!)",
+    IndexPutInPlace>
+    index_put_in_place_hacked_twin;
+
+}  // namespace registered
+}  // namespace sr::ops

@@ -1,0 +1,26 @@
+// LSTM, GRU and plain recurrent networks and their cells; all results are new tensors.
+#pragma once
+
+#include <ATen/Functions.h>
+
+#include <sr/dispatched.hpp>
+
+namespace sr::ops {
+
+namespace registered {
+
+inline const NewTensorsOf<at::_ops::lstm_input> lstm_input;
+inline const NewTensorsOf<at::_ops::lstm_data> lstm_data;
+inline const NewTensorsOf<at::_ops::gru_input> gru_input;
+inline const NewTensorsOf<at::_ops::gru_data> gru_data;
+inline const NewTensorsOf<at::_ops::rnn_tanh_input> rnn_tanh_input;
+inline const NewTensorsOf<at::_ops::rnn_tanh_data> rnn_tanh_data;
+inline const NewTensorsOf<at::_ops::rnn_relu_input> rnn_relu_input;
+inline const NewTensorsOf<at::_ops::rnn_relu_data> rnn_relu_data;
+inline const NewTensorsOf<at::_ops::lstm_cell> lstm_cell;
+inline const NewTensorsOf<at::_ops::gru_cell> gru_cell;
+inline const NewTensorsOf<at::_ops::rnn_tanh_cell> rnn_tanh_cell;
+inline const NewTensorsOf<at::_ops::rnn_relu_cell> rnn_relu_cell;
+
+}  // namespace registered
+}  // namespace sr::ops
