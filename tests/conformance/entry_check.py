@@ -1,0 +1,51 @@
+"""Everything that is asked of one entry, as a record that goes from a worker to its parent."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from check import Findings, check
+from entries import UNINITIALISED, database, quiet
+from groups import Group, export_entry, strangers
+from outcome import run
+from schedule import tour
+
+def check_entry(bridge: Any, name: str, at: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    start = time.monotonic()
+    op = database()[name]
+    values = op.name not in UNINITIALISED
+    record: dict[str, Any] = {'entry': name, 'uninitialised': not values, 'random': False, 'graphs': 0, 'runs': 0,
+                              'throws': 0, 'wrong': [], 'not_eager': [], 'paths': set()}
+    with quiet():
+        exports = export_entry(op, at)
+        for key, group in exports.groups.items():
+            told = f'{group.exported.form} {group.members[0].sample.name} ({key})'
+            record['random'] |= draws_random_numbers(group)
+            schedule = list(tour(group.members, strangers(group, exports)))
+            found = check(bridge, group.exported.script, schedule, values, at=lambda text: at(f'{told}: {text}'))
+            add(record, found, group, told)
+    record['forms'] = {form: {'samples': count.samples, 'exported': count.exported, 'reasons': dict(count.reasons)}
+                       for form, count in exports.counts.items()}
+    record['paths'] = sorted(record['paths'])
+    record['seconds'] = round(time.monotonic() - start, 2)
+    return record
+
+
+def draws_random_numbers(group: Group) -> bool:
+    return any(tag in group.exported.script.graph.str(False) for tag in RANDOM)
+
+
+# Told, not excused: with the same seed the same numbers are wanted.
+RANDOM = ('aten::bernoulli', 'aten::rand', 'aten::normal', 'aten::multinomial', 'aten::dropout', 'aten::exponential',
+          'aten::uniform', 'aten::cauchy', 'aten::geometric', 'aten::log_normal', 'aten::random', 'aten::rrelu',
+          'aten::poisson', 'aten::alpha_dropout', 'aten::feature_dropout', 'aten::feature_alpha_dropout')
+
+
+def add(record: dict[str, Any], found: Findings, group: Group, told: str):
+    record['graphs'] += 1
+    record['runs'] += found.runs
+    record['throws'] += found.throws
+    record['paths'] |= found.paths
+    graph = group.exported.script.graph.str(False)
+    record['wrong'] += [{'graph': told, 'ir': graph, **one} for one in found.wrong]
+    record['not_eager'] += [{'graph': told, **one} for one in found.not_eager]

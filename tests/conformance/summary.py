@@ -1,0 +1,73 @@
+"""What was checked, in counts, and the list of what could not be."""
+
+import collections
+from typing import Any
+
+
+def share(record: dict[str, Any], form: str) -> tuple[int, int]:
+    count = record['forms'].get(form, {'exported': 0, 'samples': 0})
+    return count['exported'], count['samples']
+
+
+def state_of(record: dict[str, Any]) -> str:
+    if 'failed' in record:
+        return 'failed'
+    if record['wrong']:
+        return 'wrong'
+    exported = [share(record, form)[0] for form in record['forms']]
+    return 'agrees' if any(exported) else 'not exportable'
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    done = [record for record in records if 'failed' not in record]
+    states = collections.Counter(map(state_of, records))
+    lines = [f'entries                       {len(records)}']
+    lines += [f'  {state:<27} {states[state]}' for state in ('agrees', 'wrong', 'failed', 'not exportable')]
+    for form in ('traced', 'traced in place', 'scripted'):
+        counts = [share(record, form) for record in done]
+        entries = sum(exported > 0 for exported, _ in counts)
+        lines.append(f'{form:<29} {sum(c[0] for c in counts)} of {sum(c[1] for c in counts)} samples, '
+                     f'of {entries} entries')
+    for name, key in (('graphs', 'graphs'), ('calls of sr', 'runs'), ('inputs the interpreter refuses', 'throws')):
+        lines.append(f'{name:<29} {sum(record[key] for record in done)}')
+    for name, key in (('draw random numbers', 'random'), ('uninitialised, no values', 'uninitialised')):
+        lines.append(f'{name:<29} {sum(record[key] for record in done)} entries')
+    differing = [record for record in done if record['not_eager']]
+    lines.append(f'interpreter differs from eager {len(differing)} entries')
+    return '\n'.join(lines)
+
+
+def listed(records: list[dict[str, Any]]) -> list[str]:
+    """Everything that was not compared with eager in full, and why."""
+    lines = []
+    for record in sorted(records, key=lambda record: record['entry']):
+        if 'failed' in record:
+            continue
+        if record['uninitialised']:
+            lines.append(f'{record["entry"]}: values are uninitialised, so dtypes and sizes alone are compared')
+        if record['random']:
+            lines.append(f'{record["entry"]}: draws random numbers, compared under the same seed')
+        for form, count in record['forms'].items():
+            for reason, times in count['reasons'].items():
+                lines.append(f'{record["entry"]}: {form}: {times} of {count["samples"]} samples do not export: {reason}')
+        for what, times in collections.Counter(one['what'].splitlines()[0][:200]
+                                               for one in record['not_eager']).most_common(3):
+            lines.append(f'{record["entry"]}: the interpreter differs from eager ({times} times): {what}')
+    return lines
+
+
+def failures(record: dict[str, Any]) -> list[str]:
+    if 'failed' in record:
+        return [f'{record["entry"]}: {record["failed"]}']
+    return [f'{record["entry"]}, {one["graph"]}, {one["configuration"]}'
+            + (f', {one["inputs"]}' if 'inputs' in one else '') + f': {one["what"]}\n{one["ir"]}'
+            for one in record['wrong']]
+
+
+def functors(records: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+    """How many entries' graphs take each functor's key and path."""
+    met: collections.Counter = collections.Counter()
+    for record in records:
+        for key, path, _ in record.get('paths', ()):
+            met[(key, path)] += 1
+    return dict(met)
