@@ -6,18 +6,22 @@ from typing import Any
 
 from check import Findings, check
 from entries import UNINITIALISED, database, quiet
-from groups import Group, export_entry, strangers
-from outcome import run
+from groups import Group, export_entry, export_program, strangers
+from programs import PROGRAMS
 from schedule import tour
+
+def names() -> list[str]:
+    return sorted(database()) + sorted(PROGRAMS)
+
 
 def check_entry(bridge: Any, name: str, at: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     start = time.monotonic()
-    op = database()[name]
-    values = op.name not in UNINITIALISED
+    op = database().get(name)
+    values = op is None or op.name not in UNINITIALISED
     record: dict[str, Any] = {'entry': name, 'uninitialised': not values, 'random': False, 'graphs': 0, 'runs': 0,
                               'throws': 0, 'wrong': [], 'not_eager': [], 'paths': set()}
     with quiet():
-        exports = export_entry(op, at)
+        exports = export_program(name) if op is None else export_entry(op, at)
         for key, group in exports.groups.items():
             told = f'{group.exported.form} {group.members[0].sample.name} ({key})'
             record['random'] |= draws_random_numbers(group)

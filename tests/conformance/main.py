@@ -13,8 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 import baseline
 import summary
-from entries import database
+from entry_check import names
 from pool import check_all
+from worker import load_bridge
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -41,24 +42,24 @@ def say(text: str):
 
 
 def chosen(args: argparse.Namespace) -> list[str]:
-    names = sorted(name for name in database() if args.filter.search(name))
+    found = [name for name in names() if args.filter.search(name)]
     if args.fraction >= 1:
-        return names
-    random.Random(args.seed).shuffle(names)
-    return sorted(names[:math.ceil(args.fraction * len(names))])
+        return found
+    random.Random(args.seed).shuffle(found)
+    return sorted(found[:math.ceil(args.fraction * len(found))])
 
 
-def run(args: argparse.Namespace, names: list[str]) -> list[dict]:
+def run(args: argparse.Namespace, entries: list[str]) -> list[dict]:
     records = []
     worker = pathlib.Path(__file__).with_name('worker.py')
     command = (sys.executable, str(worker), str(args.bridge.resolve()))
     start = time.monotonic()
     sink = args.records.open('w') if args.records else None
-    for record in check_all(names, command, args.jobs, args.timeout):
+    for record in check_all(entries, command, args.jobs, args.timeout):
         records.append(record)
         if sink:
             print(json.dumps(record), file=sink, flush=True)
-        say(f'{len(records)}/{len(names)} {record["entry"]}: {summary.state_of(record)}'
+        say(f'{len(records)}/{len(entries)} {record["entry"]}: {summary.state_of(record)}'
             f', {time.monotonic() - start:.0f} s')
         for text in summary.failures(record)[:4]:
             say(text)
@@ -67,19 +68,24 @@ def run(args: argparse.Namespace, names: list[str]) -> list[dict]:
 
 def main() -> int:
     args = parse_arguments()
-    names = chosen(args)
-    if not names:
+    entries = chosen(args)
+    if not entries:
         sys.exit(f"conformance: no entry is found by '{args.filter.pattern}'; --list prints them")
     if args.list:
-        print('\n'.join(names))
+        print('\n'.join(entries))
         return 0
     if not args.bridge.exists():
         sys.exit(f'conformance: there is no {args.bridge}; ./dev conformance builds it')
-    records = run(args, names)
+    records = run(args, entries)
     if args.reasons:
         args.reasons.write_text('\n'.join(summary.listed(records)) + '\n')
     print(summary.table(records))
     bad = [record for record in records if summary.failures(record)]
+    if len(records) == len(names()):
+        missed = summary.unmet(records, load_bridge(str(args.bridge)).registered())
+        print(f'functors no graph came to      {len(missed)}')
+        for text in missed:
+            say(f'no graph came to {text}')
     if args.write_baseline:
         baseline.write(records)
         return int(bool(bad))

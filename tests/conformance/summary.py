@@ -64,10 +64,7 @@ def failures(record: dict[str, Any]) -> list[str]:
             for one in record['wrong']]
 
 
-def functors(records: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
-    """How many entries' graphs take each functor's key and path."""
-    met: collections.Counter = collections.Counter()
-    for record in records:
-        for key, path, _ in record.get('paths', ()):
-            met[(key, path)] += 1
-    return dict(met)
+def unmet(records: list[dict[str, Any]], registered: list[tuple[str, str, str]]) -> list[str]:
+    """Functors that no graph came to."""
+    met = {(key, path) for record in records for key, path, _ in record.get('paths', ())}
+    return [f'{key} ({path}, {functor})' for key, path, functor in registered if (key, path) not in met]
