@@ -45,12 +45,20 @@ sr::StaticModule module_of(const std::shared_ptr<torch::jit::Graph>& graph, bool
   return sr::StaticModule(graph, options);
 }
 
+// Warnings of operators: the interpreter gives the same ones.
+class Unheard : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
 py::object call(const Runtime& runtime, const py::args& args) {
   std::vector<c10::IValue> values;
-  for (const py::handle& arg : args) values.push_back(torch::jit::toTypeInferredIValue(arg));
+  for (const py::handle& arg : args) values.emplace_back(py::cast<at::Tensor>(arg));
   c10::IValue result;
   {
     const py::gil_scoped_release running;
+    Unheard unheard;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&unheard);
     result = runtime.call(std::move(values));
   }
   return torch::jit::toPyObject(std::move(result));

@@ -76,13 +76,17 @@ def main() -> int:
         return 0
     if not args.bridge.exists():
         sys.exit(f'conformance: there is no {args.bridge}; ./dev conformance builds it')
+    try:
+        registered = load_bridge(str(args.bridge)).registered()
+    except ImportError as error:
+        sys.exit(f'conformance: {args.bridge} can not be loaded: {error}')
     records = run(args, entries)
     if args.reasons:
         args.reasons.write_text('\n'.join(summary.listed(records)) + '\n')
     print(summary.table(records))
     bad = [record for record in records if summary.failures(record)]
     if len(records) == len(names()):
-        missed = summary.unmet(records, load_bridge(str(args.bridge)).registered())
+        missed = summary.unmet(records, registered)
         print(f'functors no graph came to      {len(missed)}')
         for text in missed:
             say(f'no graph came to {text}')

@@ -55,7 +55,7 @@ def outcome_difference(expected: Outcome, actual: Outcome, close: bool, values: 
     if (expected.thrown is None) != (actual.thrown is None):
         return f'throws: {actual.thrown}' if actual.thrown else f'does not throw: {expected.thrown.splitlines()[-1]}'
     if expected.thrown is not None:
-        said = actual.thrown.splitlines()[0]
+        said = actual.thrown.splitlines()[0].split(' (while sr ran ')[0]  # the node, which sr adds
         if said not in expected.thrown:
             return f'throws: {said}\nand the interpreter: {expected.thrown.splitlines()[-1]}'
     elif found := difference(expected.result, actual.result, close, values):

@@ -59,9 +59,12 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
 def failures(record: dict[str, Any]) -> list[str]:
     if 'failed' in record:
         return [f'{record["entry"]}: {record["failed"]}']
-    return [f'{record["entry"]}, {one["graph"]}, {one["configuration"]}'
-            + (f', {one["inputs"]}' if 'inputs' in one else '') + f': {one["what"]}\n{one["ir"]}'
-            for one in record['wrong']]
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for one in record['wrong']:
+        found.setdefault((one['graph'], one['what']), []).append(one)
+    return [f'{record["entry"]}, {graph}: {what}\n'
+            + ''.join(f'  with {one["configuration"]}' + (f', of {one["inputs"]}' if 'inputs' in one else '') + '\n'
+                      for one in ones) + ones[0]['ir'] for (graph, what), ones in found.items()]
 
 
 def unmet(records: list[dict[str, Any]], registered: list[tuple[str, str, str]]) -> list[str]:
