@@ -11,7 +11,7 @@ PATH = pathlib.Path(__file__).with_name('baseline.json')
 
 def expectation(record: dict[str, Any]) -> dict[str, Any]:
     forms = {form: [count['exported'], count['samples']] for form, count in sorted(record['forms'].items())}
-    return {'exported': forms, 'not_eager': len(record['not_eager'])}
+    return {'exported': forms, 'not_eager': len(record['not_eager']), 'strides': len(record['strides'])}
 
 
 def write(records: list[dict[str, Any]], path: pathlib.Path = PATH):
@@ -45,4 +45,7 @@ def deviations(record: dict[str, Any], baseline: dict[str, Any]) -> list[str]:
     if actual['not_eager'] > expected['not_eager']:
         found.append(f'the interpreter differs from eager {actual["not_eager"]} times; expected '
                      f'{expected["not_eager"]}, and what is new is: {record["not_eager"][-1]["what"]}')
+    if actual['strides'] > expected['strides']:
+        found.append(f'strides differ {actual["strides"]} times; expected {expected["strides"]}, and what is new is: '
+                     f'{record["strides"][-1]["what"]}')
     return found

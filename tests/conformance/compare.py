@@ -1,5 +1,6 @@
 """What differs between two results, in words."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -14,13 +15,23 @@ TOLERANCES = {
 ARITHMETIC = {*TOLERANCES, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
-def difference(expected: Any, actual: Any, close: bool = False, values: bool = True, path: str = 'result') -> str:
-    """Empty when equal: dtype, layout, sizes, strides that are read, and values (NaN to NaN); else what differs first.
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """What counts. Values are equal, NaN to NaN; `close`: within TOLERANCES, in which the largest value of a result
+    counts too, for sums are rounded relative to their terms. Those of uninitialised memory are not looked at."""
 
-    `close`: values within TOLERANCES. Not `values`: those of uninitialised memory, which are not looked at.
-    """
+    close: bool = False
+    values: bool = True
+    strides: bool = True  # those that are read
+
+    def but(self, **changes: bool) -> 'Rules':
+        return dataclasses.replace(self, **changes)
+
+
+def difference(expected: Any, actual: Any, rules: Rules = Rules(), path: str = 'result') -> str:
+    """Empty when equal: dtype, layout, sizes, strides and values; else what differs first."""
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        found = tensor_difference(expected, actual, close, values)
+        found = tensor_difference(expected, actual, rules)
         return f'{path}: {found}' if found else ''
     if isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)):
         if isinstance(expected, list) != isinstance(actual, list):
@@ -33,22 +44,21 @@ def difference(expected: Any, actual: Any, close: bool = False, values: bool = T
             return f'{path}: expected the keys {list(expected)}, got {list(actual)}'
         pairs = [(f'{path}.{key}', expected[key], actual[key]) for key in expected]
     else:
-        return '' if same_scalar(expected, actual, close, values) else f'{path}: expected {expected!r}, got {actual!r}'
-    return next(filter(None, (difference(a, b, close, values, where) for where, a, b in pairs)), '')
+        return '' if same_scalar(expected, actual, rules) else f'{path}: expected {expected!r}, got {actual!r}'
+    return next(filter(None, (difference(a, b, rules, where) for where, a, b in pairs)), '')
 
 
-def same_scalar(expected: Any, actual: Any, close: bool, values: bool) -> bool:
+def same_scalar(expected: Any, actual: Any, rules: Rules) -> bool:
     if type(expected) is not type(actual):
         return False
-    if not values or expected == actual:
+    if not rules.values or expected == actual:
         return True
     if isinstance(expected, float):
         both_nan = math.isnan(expected) and math.isnan(actual)
         rtol, atol = TOLERANCES[torch.float32]
-        return both_nan or (close and math.isclose(expected, actual, rel_tol=rtol, abs_tol=atol))
+        return both_nan or (rules.close and math.isclose(expected, actual, rel_tol=rtol, abs_tol=atol))
     if isinstance(expected, complex):
-        return (same_scalar(expected.real, actual.real, close, values) and
-                same_scalar(expected.imag, actual.imag, close, values))
+        return same_scalar(expected.real, actual.real, rules) and same_scalar(expected.imag, actual.imag, rules)
     return False
 
 
@@ -64,22 +74,22 @@ def read_strides(tensor: torch.Tensor) -> list[int]:
     return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
 
 
-def tensor_difference(expected: torch.Tensor, actual: torch.Tensor, close: bool, values: bool) -> str:
+def tensor_difference(expected: torch.Tensor, actual: torch.Tensor, rules: Rules) -> str:
     for what in ('dtype', 'shape', 'layout', 'is_quantized'):
         if getattr(expected, what) != getattr(actual, what):
             return f'{what}: expected {described(expected)}, got {described(actual)}'
     if expected.layout != torch.strided:
-        return tensor_difference(expected.to_dense(), actual.to_dense(), close, values)
+        return tensor_difference(expected.to_dense(), actual.to_dense(), rules)
     if expected.is_quantized:
-        return tensor_difference(expected.dequantize(), actual.dequantize(), close, values)
-    if read_strides(expected) != read_strides(actual):
+        return tensor_difference(expected.dequantize(), actual.dequantize(), rules)
+    if rules.strides and read_strides(expected) != read_strides(actual):
         return f'strides: expected {described(expected)}, got {described(actual)}'
     if expected.is_conj() != actual.is_conj() or expected.is_neg() != actual.is_neg():
         return 'the conjugate or the negative bit'
-    if not values or expected.numel() == 0:
+    if not rules.values or expected.numel() == 0:
         return ''
     expected, actual = comparable(expected), comparable(actual)
-    return '' if torch.equal(expected, actual) else value_difference(expected, actual, close)
+    return '' if torch.equal(expected, actual) else value_difference(expected, actual, rules.close)
 
 
 def comparable(tensor: torch.Tensor) -> torch.Tensor:
@@ -95,7 +105,9 @@ def value_difference(expected: torch.Tensor, actual: torch.Tensor, close: bool) 
         rtol, atol = TOLERANCES[expected.dtype]
         # In double, where neither the difference of half floats nor their tolerance is rounded.
         wide = torch.complex128 if expected.is_complex() else torch.float64
-        same = torch.isclose(actual.to(wide), expected.to(wide), rtol, atol, equal_nan=True)
+        expected_wide = expected.to(wide)
+        largest = expected_wide.abs().nan_to_num(0, 0, 0).max().item()
+        same = torch.isclose(actual.to(wide), expected_wide, rtol, atol + rtol * largest, equal_nan=True)
     else:
         same = (expected == actual) | ((expected != expected) & (actual != actual))
     wrong = (~same).nonzero()

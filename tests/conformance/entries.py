@@ -14,6 +14,9 @@ import torch
 UNINITIALISED = {'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'new_empty', 'new_empty_strided',
                  'resize_', 'resize_as_'}
 
+# Indices and offsets are not checked: arguments other than samples' read and write anywhere.
+UNCHECKED = {'_unsafe_masked_index', '_unsafe_masked_index_put_accumulate'}
+
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from check import Findings, check
-from entries import UNINITIALISED, database, quiet
+from entries import UNCHECKED, UNINITIALISED, database, quiet
 from groups import Group, export_entry, export_program, strangers
 from programs import PROGRAMS
 from schedule import tour
@@ -14,18 +14,23 @@ def names() -> list[str]:
     return sorted(database()) + sorted(PROGRAMS)
 
 
-def check_entry(bridge: Any, name: str, at: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def check_entry(bridge: Any, name: str, at: Callable[[str], None] = lambda text: None,
+                own_samples: bool = False) -> dict[str, Any]:
+    """`own_samples`: no others, and no other layouts."""
     start = time.monotonic()
     op = database().get(name)
     values = op is None or op.name not in UNINITIALISED
+    own_samples |= name in UNCHECKED
     record: dict[str, Any] = {'entry': name, 'uninitialised': not values, 'random': False, 'graphs': 0, 'runs': 0,
-                              'throws': 0, 'wrong': [], 'not_eager': [], 'paths': set()}
+                              'throws': 0, 'wrong': [], 'strides': [], 'unrepeatable': [], 'not_eager': [],
+                              'paths': set(), 'own_samples': own_samples}
     with quiet():
         exports = export_program(name) if op is None else export_entry(op, at)
         for key, group in exports.groups.items():
             told = f'{group.exported.form} {group.members[0].sample.name} ({key})'
             record['random'] |= draws_random_numbers(group)
-            schedule = list(tour(group.members, strangers(group, exports)))
+            others = [] if own_samples else strangers(group, exports)
+            schedule = list(tour(group.members, others, layouts=not own_samples))
             found = check(bridge, group.exported.script, schedule, values, at=lambda text: at(f'{told}: {text}'))
             add(record, found, group, told)
     record['forms'] = {form: {'samples': count.samples, 'exported': count.exported, 'reasons': dict(count.reasons)}
@@ -52,4 +57,5 @@ def add(record: dict[str, Any], found: Findings, group: Group, told: str):
     record['paths'] |= found.paths
     graph = group.exported.script.graph.str(False)
     record['wrong'] += [{'graph': told, 'ir': graph, **one} for one in found.wrong]
-    record['not_eager'] += [{'graph': told, **one} for one in found.not_eager]
+    for kind in ('strides', 'unrepeatable', 'not_eager'):
+        record[kind] += [{'graph': told, **one} for one in getattr(found, kind)]

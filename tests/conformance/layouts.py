@@ -61,6 +61,8 @@ def longer(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor] * 11) if tensor.dim() and tensor.shape[0] else tensor
 
 
+MOST_ELEMENTS = 1000
+
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     'transposed': transposed, 'stepped': stepped, 'expanded': expanded, 'expanded rows': expanded_rows,
     'channels last': channels_last, 'empty first': empty_first, 'empty last': empty_last,
@@ -69,7 +71,9 @@ LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def relaid(tensors: tuple[torch.Tensor, ...], name: str) -> tuple[torch.Tensor, ...] | None:
-    """None where that layout is the one they have."""
+    """None where that layout is the one they have, or would be too large to run for every planner."""
+    if name == 'longer' and sum(tensor.numel() for tensor in tensors) > MOST_ELEMENTS:
+        return None
     if any(tensor.layout != torch.strided or tensor.is_quantized for tensor in tensors):
         return None
     changed = tuple(LAYOUTS[name](tensor) for tensor in tensors)

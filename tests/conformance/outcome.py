@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from compare import difference
+from compare import Rules, difference
 from layouts import copied
 
 SEED = 20
@@ -50,7 +50,7 @@ def sharing(outcome: Outcome) -> list[tuple[int, int]]:
     return pattern
 
 
-def outcome_difference(expected: Outcome, actual: Outcome, close: bool, values: bool) -> str:
+def outcome_difference(expected: Outcome, actual: Outcome, rules: Rules = Rules()) -> str:
     """Of sr's outcome from the interpreter's."""
     if (expected.thrown is None) != (actual.thrown is None):
         return f'throws: {actual.thrown}' if actual.thrown else f'does not throw: {expected.thrown.splitlines()[-1]}'
@@ -58,8 +58,8 @@ def outcome_difference(expected: Outcome, actual: Outcome, close: bool, values: 
         said = actual.thrown.splitlines()[0].split(' (while sr ran ')[0]  # the node, which sr adds
         if said not in expected.thrown:
             return f'throws: {said}\nand the interpreter: {expected.thrown.splitlines()[-1]}'
-    elif found := difference(expected.result, actual.result, close, values):
+    elif found := difference(expected.result, actual.result, rules):
         return found
     elif (theirs := sharing(expected)) != (ours := sharing(actual)):
         return f'aliasing of inputs and outputs: expected {theirs}, got {ours}'
-    return difference(expected.inputs, actual.inputs, close, values, 'inputs')
+    return difference(expected.inputs, actual.inputs, rules, 'inputs')

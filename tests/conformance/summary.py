@@ -34,6 +34,9 @@ def table(records: list[dict[str, Any]]) -> str:
         lines.append(f'{name:<29} {sum(record[key] for record in done)} entries')
     differing = [record for record in done if record['not_eager']]
     lines.append(f'interpreter differs from eager {len(differing)} entries')
+    for name, key in (('strides differ from the interpreter', 'strides'),
+                      ('the interpreter does not repeat itself', 'unrepeatable'), ('own samples alone', 'own_samples')):
+        lines.append(f'{name}: {sum(bool(record[key]) for record in done)} entries')
     return '\n'.join(lines)
 
 
@@ -47,13 +50,23 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
             lines.append(f'{record["entry"]}: values are uninitialised, so dtypes and sizes alone are compared')
         if record['random']:
             lines.append(f'{record["entry"]}: draws random numbers, compared under the same seed')
+        if record['own_samples']:
+            why = record.get('crashed', 'its arguments are not checked')
+            lines.append(f'{record["entry"]}: only its own samples, since LibTorch does not survive others: {why}')
+        for kind, said in (('strides', "strides differ from the interpreter's"),
+                           ('unrepeatable', 'the interpreter does not repeat itself')):
+            for what, times in first_lines(record[kind]):
+                lines.append(f'{record["entry"]}: {said} ({times} times): {what}')
         for form, count in record['forms'].items():
             for reason, times in count['reasons'].items():
                 lines.append(f'{record["entry"]}: {form}: {times} of {count["samples"]} samples do not export: {reason}')
-        for what, times in collections.Counter(one['what'].splitlines()[0][:200]
-                                               for one in record['not_eager']).most_common(3):
+        for what, times in first_lines(record['not_eager']):
             lines.append(f'{record["entry"]}: the interpreter differs from eager ({times} times): {what}')
     return lines
+
+
+def first_lines(notes: list[dict[str, str]]) -> list[tuple[str, int]]:
+    return collections.Counter(one['what'].splitlines()[0][:200] for one in notes).most_common(3)
 
 
 def failures(record: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A process that checks entries: names come in, a line each; records and notes of where it is go out as JSON."""
+"""A process that checks entries: requests, records and notes of where it is are lines of JSON."""
 
 import faulthandler
 import importlib.util
@@ -39,9 +39,9 @@ def main():
     unoptimised()
     bridge = load_bridge(sys.argv[1])
     for line in sys.stdin:
-        name = line.strip()
+        request = json.loads(line)
         try:
-            say(record=check_entry(bridge, name, lambda text: say(at=text)))
+            say(record=check_entry(bridge, request['entry'], lambda text: say(at=text), request['own_samples']))
         except Exception as error:
             say(failed=f'{type(error).__name__}: {error}')
             raise

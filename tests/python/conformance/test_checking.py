@@ -9,10 +9,12 @@ import torch
 
 import baseline
 import summary
-from check import CONFIGURATIONS
+from check import CONFIGURATIONS, Findings, Truth
+from compare import Rules
 from entries import database, dtypes_of
 from entry_check import check_entry
 from groups import export_entry
+from schedule import Inputs
 from worker import unoptimised
 
 unoptimised()
@@ -86,6 +88,26 @@ def test_a_result_that_changes_later_is_found():
     assert any('changed in later runs' in what for what in wrong(record))
 
 
+def test_other_strides_are_told_apart_from_wrong_results():
+    def other_strides(result: torch.Tensor, call: int) -> torch.Tensor:
+        return result.transpose(0, -1).contiguous().transpose(0, -1) if result.dim() > 1 else result
+    record = check_entry(bridge_that(other_strides), 'nn.functional.relu')
+    assert record['wrong'] == [] and {one['configuration'] for one in record['strides']} == {
+        one.name() for one in CONFIGURATIONS}
+
+
+def test_what_the_interpreter_does_not_repeat_is_no_finding():
+    seen = []
+
+    def changing(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x)
+        return x + len(seen)
+    truth = Truth(changing, Rules(), Findings())
+    inputs = Inputs('x', (torch.ones(2),))
+    assert not truth.repeats(inputs)
+    assert Truth(torch.neg, Rules(), Findings()).repeats(inputs)
+
+
 def test_a_graph_that_is_refused_is_wrong():
     def refuse(graph: torch._C.Graph, **options: Any):
         raise RuntimeError('no')
@@ -114,7 +136,7 @@ def test_what_does_not_export_is_listed():
 
 def record_of(exported: int, not_eager: int = 0) -> dict[str, Any]:
     return {'entry': 'x', 'forms': {'traced': {'exported': exported, 'samples': 9, 'reasons': {}}}, 'wrong': [],
-            'not_eager': [{'what': 'values'}] * not_eager}
+            'strides': [], 'not_eager': [{'what': 'values'}] * not_eager}
 
 
 def test_an_entry_may_not_fall_behind_the_baseline(tmp_path):

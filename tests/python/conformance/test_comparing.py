@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from compare import difference
+from compare import Rules, difference
 from layouts import LAYOUTS, copied, relaid
 from outcome import Outcome, outcome_difference, run
 
 NAN = float('nan')
+CLOSE = Rules(close=True)
 
 
 @pytest.mark.parametrize('expected, actual, said', [
@@ -50,19 +51,30 @@ def test_equals_are_equal(expected, actual):
 ])
 def test_tolerances_are_those_of_the_dtype(dtype: torch.dtype, within: float, beyond: float):
     one = torch.ones(3, dtype=dtype)
-    assert difference(one, one * (1 + within), close=True) == ''
-    assert difference(one, one * (1 + beyond), close=True)
-    assert difference(one, one * (1 + beyond), close=True, values=False) == ''
+    assert difference(one, one * (1 + within), CLOSE) == ''
+    assert difference(one, one * (1 + beyond), CLOSE)
+    assert difference(one, one * (1 + beyond), CLOSE.but(values=False)) == ''
+
+
+def test_the_largest_value_counts_in_a_tolerance_and_infinity_does_not():
+    expected, actual = torch.tensor([300., 1.]), torch.tensor([300., 1. + 1e-4])
+    assert difference(expected, actual, CLOSE) == ''
+    assert difference(torch.tensor([1., 1.]), torch.tensor([1., 1. + 1e-4]), CLOSE)
+    assert difference(torch.tensor([float('inf'), 1., NAN]), torch.tensor([float('inf'), 2., NAN]), CLOSE)
+
+
+def test_strides_can_be_left_out():
+    assert difference(torch.ones(2, 3), torch.ones(3, 2).t(), Rules(strides=False)) == ''
 
 
 def test_integers_have_no_tolerance():
-    assert difference(torch.tensor([10**9]), torch.tensor([10**9 + 1]), close=True)
+    assert difference(torch.tensor([10**9]), torch.tensor([10**9 + 1]), CLOSE)
 
 
 # --- outcomes -------------------------------------------------------------------------------------------------------
 
 def outcomes(expected, actual, *tensors: torch.Tensor) -> str:
-    return outcome_difference(run(expected, tensors), run(actual, tensors), False, True)
+    return outcome_difference(run(expected, tensors), run(actual, tensors))
 
 
 def test_changes_of_inputs_and_aliases_are_seen():

@@ -11,7 +11,7 @@ ANSWER = "\nsay(at='work')\nsay(record={'entry': name, 'pid': os.getpid()})\n"
 
 def play(entries: list[str], body: str = '', timeout: float = 60, jobs: int = 1) -> dict[str, dict]:
     program = 'import json, os, signal, sys, time\ndef say(**m):\n    print(json.dumps(m), flush=True)\n' \
-              'for line in sys.stdin:\n    name = line.strip()\n' + textwrap.indent(body + ANSWER, '    ')
+              'for line in sys.stdin:\n    request = json.loads(line)\n    name = request["entry"]\n' + textwrap.indent(body + ANSWER, '    ')
     records = list(check_all(entries, (sys.executable, '-c', program), jobs, timeout))
     assert sorted(record['entry'] for record in records) == sorted(entries)
     return {record['entry']: record for record in records}
@@ -45,3 +45,14 @@ def test_a_worker_that_stops_or_fails_is_told():
 def test_two_workers_share_the_entries():
     records = play(list('abcdef'), "time.sleep(0.2)", jobs=2)
     assert len({record['pid'] for record in records.values()}) == 2
+
+
+def test_what_libtorch_does_not_survive_is_left_out_and_told():
+    body = """
+say(at='traced: the interpreter and eager' if name == 'a' else 'traced: linear scan')
+if not request['own_samples']: os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    records = play(['a', 'b'], body)
+    assert records['a']['crashed'] == 'the worker ended with SIGSEGV, at traced: the interpreter and eager'
+    assert 'pid' in records['a'] and 'failed' not in records['a']
+    assert records['b']['failed'] == 'the worker ended with SIGSEGV, at traced: linear scan'
