@@ -17,6 +17,7 @@
 #include <sr/memory/borrowed.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/processed_node.hpp>
+#include <sr/unequal_outs.hpp>
 
 namespace sr {
 
@@ -113,6 +114,7 @@ namespace detail {
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (!dispatched(node) || schema->is_vararg() || schema->is_varret()) return std::nullopt;
+  if (has_unequal_out(node.kind())) return std::nullopt;
   const auto is_tensor = [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::TensorType;
   };

@@ -253,7 +253,11 @@ struct InterpretedNode final : BoundNode {
     const Clear clear{*this, on};
     for (const Input& input : inputs_) {
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
-      on.values[input.slot] = copies_inputs ? copy_of(value) : value;
+      // Some operators of LibTorch put other tensors into the list they are given (_unsafe_masked_index).
+      const bool may_change = input.dynamic == kNone && shared == nullptr && value.isList();
+      on.values[input.slot] = copies_inputs ? copy_of(value)
+                              : may_change  ? c10::IValue(value.toList().copy())
+                                            : value;
     }
     NodeView view(node, on);
     if (node.kind == NodeKind::out_variant) {

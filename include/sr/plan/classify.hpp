@@ -82,6 +82,12 @@ inline bool shapes_like_second(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
+// New tensors made of whatever the storage of the first input holds, beside its own elements too.
+inline bool reads_whole_storage(c10::Symbol kind) {
+  static const Kinds known = kinds({"aten::as_strided_copy", "aten::as_strided_scatter"});
+  return known.count(kind) != 0;
+}
+
 // Static arguments, another answer each time.
 inline bool asks_the_world(c10::Symbol kind) {
   static const Kinds known =

@@ -74,6 +74,8 @@ class NodeRecorder {
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (facts_.has_effect) return refuse("has an effect that a replay would not repeat.");
+    if (detail::reads_whole_storage(node_.node->kind()))
+      return refuse("reads memory beside the elements of its input.");
     if (facts_.changes_container && !changes_own_container())
       return refuse("changes a container that was not made in the call.");
     const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),

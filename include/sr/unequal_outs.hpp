@@ -1,0 +1,25 @@
+// Operators of LibTorch 2.13 whose `.out` overload does not do what the functional one does: they stay with
+// the interpreter. Found by ./dev conformance.
+#pragma once
+
+#include <unordered_set>
+
+#include <ATen/core/interned_strings.h>
+
+namespace sr::detail {
+
+inline bool has_unequal_out(c10::Symbol kind) {
+  static const std::unordered_set<c10::Symbol> known = {
+      // Reads statistics that nobody wrote when input and output have different memory formats.
+      c10::Symbol::fromQualString("aten::_native_batch_norm_legit"),
+      // The functional one returns real tensors as they are.
+      c10::Symbol::fromQualString("aten::conj_physical"),
+      // Throws for inputs of no elements.
+      c10::Symbol::fromQualString("aten::diff"),
+      // Leaves its output empty.
+      c10::Symbol::fromQualString("aten::fft_ihfftn"),
+  };
+  return known.count(kind) != 0;
+}
+
+}  // namespace sr::detail

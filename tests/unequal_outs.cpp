@@ -1,0 +1,59 @@
+// Operators whose `.out` overload, or whose behaviour against its schema, made sr wrong. Found by ./dev
+// conformance.
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test {
+
+namespace {
+
+using Runs = std::vector<InputSet>;
+
+void check(const std::string& parameters, const std::string& expression, const Runs& runs) {
+  INFO(expression);
+  check_script("def forward(self, " + parameters + "):\n    return " + expression + "\n", runs);
+}
+
+}  // namespace
+
+TEST_CASE("ihfftn leaves its output empty", "[oracle][defects]") {
+  check("x", "torch.fft_ihfftn(x)", {{sample({31})}, {sample({8})}, {sample({31})}});
+  check("x", "torch.fft_ihfftn(x)", {{sample({31}, at::kBool)}, {sample({4, 6}, at::kBool)}});
+}
+
+TEST_CASE("diff of nothing", "[oracle][defects]") {
+  check("x", "torch.diff(x, 1, 0)", {{sample({5})}, {sample({0})}, {sample({5})}, {sample({0, 3})}});
+  check("x", "torch.diff(x, 2, -1)", {{sample({3, 5})}, {sample({3, 0})}, {sample({3, 1})}});
+}
+
+TEST_CASE("conj_physical returns real tensors as they are", "[oracle][defects]") {
+  check("x", "torch.conj_physical(x)",
+        {{sample({2, 3})}, {sample({2, 3}, at::kComplexFloat)}, {sample({2, 3})}});
+}
+
+TEST_CASE("batch norm of its own statistics in another memory format", "[oracle][defects]") {
+  const at::Tensor rows = sample({1, 2, 3}, at::kBFloat16);
+  check("x", "torch._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5)",
+        {{rows}, {transposed(rows)}, {rows}});
+}
+
+TEST_CASE("copies of memory beside a view", "[oracle][defects]") {
+  const at::Tensor wide = sample({9});
+  const at::Tensor view = wide.slice(0, 4, 8);
+  check("x", "torch.as_strided_copy(x, [2, 2], [2, 1], 0)", {{wide}, {view}, {wide}, {stepped(wide)}});
+  check("x", "torch.as_strided_scatter(x, torch.zeros([2, 2]), [2, 2], [2, 1], 0)", {{wide}, {sample({9})}});
+}
+
+TEST_CASE("an operator that puts other tensors into the list it is given", "[oracle][defects]") {
+  const at::Tensor mask = sample({4}, at::kBool);
+  const auto indices = [](std::int64_t first) { return (at::arange(4, at::kLong) + first).remainder(5); };
+  check_script(
+      "def forward(self, x, mask, i):\n"
+      "    indices: List[Optional[Tensor]] = [i]\n"
+      "    return torch._unsafe_masked_index(x, mask, indices, 0.5)\n",
+      {{sample({5}), mask, indices(0)}, {sample({5}), mask, indices(3)}, {sample({6}), mask, indices(1)}});
+}
+
+}  // namespace sr::test
