@@ -11,7 +11,8 @@ PATH = pathlib.Path(__file__).with_name('baseline.json')
 
 def expectation(record: dict[str, Any]) -> dict[str, Any]:
     forms = {form: [count['exported'], count['samples']] for form, count in sorted(record['forms'].items())}
-    return {'exported': forms, 'not_eager': len(record['not_eager']), 'strides': len(record['strides'])}
+    return {'exported': forms, 'not_eager': len(record['not_eager']), 'strides': len(record['strides']),
+            'rounds': bool(record['rounding'])}
 
 
 def write(records: list[dict[str, Any]], path: pathlib.Path = PATH):
@@ -48,4 +49,6 @@ def deviations(record: dict[str, Any], baseline: dict[str, Any]) -> list[str]:
     if actual['strides'] > expected['strides']:
         found.append(f'strides differ {actual["strides"]} times; expected {expected["strides"]}, and what is new is: '
                      f'{record["strides"][-1]["what"]}')
+    if actual['rounds'] and not expected['rounds']:
+        found.append(f'rounds in another way than the interpreter: {record["rounding"][-1]["what"]}')
     return found

@@ -1,6 +1,7 @@
 """What one call did, as a caller sees it, and in which way two of them differ."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -50,13 +51,18 @@ def sharing(outcome: Outcome) -> list[tuple[int, int]]:
     return pattern
 
 
+def plain(message: str) -> str:
+    """Types of tensors have another name below autograd."""
+    return re.sub(r'CPU(\w+)Type', r'torch.\1Tensor', message)
+
+
 def outcome_difference(expected: Outcome, actual: Outcome, rules: Rules = Rules()) -> str:
     """Of sr's outcome from the interpreter's."""
     if (expected.thrown is None) != (actual.thrown is None):
         return f'throws: {actual.thrown}' if actual.thrown else f'does not throw: {expected.thrown.splitlines()[-1]}'
     if expected.thrown is not None:
-        said = actual.thrown.splitlines()[0].split(' (while sr ran ')[0]  # the node, which sr adds
-        if said not in expected.thrown:
+        said = plain(actual.thrown.splitlines()[0].split(' (while sr ran ')[0])  # the node, which sr adds
+        if said not in plain(expected.thrown):
             return f'throws: {said}\nand the interpreter: {expected.thrown.splitlines()[-1]}'
     elif found := difference(expected.result, actual.result, rules):
         return found

@@ -9,7 +9,10 @@ import torch
 from layouts import LAYOUTS, relaid
 
 
-@dataclasses.dataclass(frozen=True)
+MOST_ELEMENTS = 50_000  # of a sample that is run again and again
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Inputs:
     """One set of arguments of a graph. Those of its own samples have eager as the truth, others the interpreter."""
 
@@ -17,8 +20,11 @@ class Inputs:
     tensors: tuple[torch.Tensor, ...]
     eager: Callable[..., Any] | None = None
 
+    def elements(self) -> int:
+        return sum(tensor.numel() for tensor in self.tensors)
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Member:
     """A sample that exports to the graph of a group, and the same sample with other values."""
 
@@ -31,6 +37,12 @@ def tour(members: list[Member], strangers: list[Inputs], layouts: bool = True) -
     """Each sample, again with other values, the one before it, and again twice, by when it is replayed. Then each
     once more, a dtype a time. Then samples of other graphs, and the first sample's other layouts; between all of
     them the first comes back."""
+    large = [member for member in members if member.sample.elements() > MOST_ELEMENTS]
+    for member in large:  # as often as it takes to replay one
+        yield from (member.sample, member.sample, member.twin or member.sample)
+    members = [member for member in members if member not in large]
+    if not members:
+        return
     before = members[-1].sample
     for member in members:
         yield member.sample

@@ -35,6 +35,7 @@ def table(records: list[dict[str, Any]]) -> str:
     differing = [record for record in done if record['not_eager']]
     lines.append(f'interpreter differs from eager {len(differing)} entries')
     for name, key in (('strides differ from the interpreter', 'strides'),
+                      ('equal within tolerances only', 'rounding'),
                       ('the interpreter does not repeat itself', 'unrepeatable'), ('own samples alone', 'own_samples')):
         lines.append(f'{name}: {sum(bool(record[key]) for record in done)} entries')
     return '\n'.join(lines)
@@ -54,6 +55,7 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
             why = record.get('crashed', 'its arguments are not checked')
             lines.append(f'{record["entry"]}: only its own samples, since LibTorch does not survive others: {why}')
         for kind, said in (('strides', "strides differ from the interpreter's"),
+                           ('rounding', "exact runtimes are within tolerances of the interpreter"),
                            ('unrepeatable', 'the interpreter does not repeat itself')):
             for what, times in first_lines(record[kind]):
                 lines.append(f'{record["entry"]}: {said} ({times} times): {what}')

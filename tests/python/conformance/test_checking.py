@@ -136,7 +136,7 @@ def test_what_does_not_export_is_listed():
 
 def record_of(exported: int, not_eager: int = 0) -> dict[str, Any]:
     return {'entry': 'x', 'forms': {'traced': {'exported': exported, 'samples': 9, 'reasons': {}}}, 'wrong': [],
-            'strides': [], 'not_eager': [{'what': 'values'}] * not_eager}
+            'strides': [], 'rounding': [], 'not_eager': [{'what': 'values'}] * not_eager}
 
 
 def test_an_entry_may_not_fall_behind_the_baseline(tmp_path):
