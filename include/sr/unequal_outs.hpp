@@ -12,6 +12,8 @@ inline bool has_unequal_out(c10::Symbol kind) {
   static const std::unordered_set<c10::Symbol> known = {
       // Reads statistics that nobody wrote when input and output have different memory formats.
       c10::Symbol::fromQualString("aten::_native_batch_norm_legit"),
+      // Computes into a buffer that is as large as its result and not as its input.
+      c10::Symbol::fromQualString("aten::binary_cross_entropy"),
       // The functional one returns real tensors as they are.
       c10::Symbol::fromQualString("aten::conj_physical"),
       // Throws for inputs of no elements.

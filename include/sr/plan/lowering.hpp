@@ -105,7 +105,7 @@ class Lowering {
     if (const auto placed = placements_.find(storage); placed != placements_.end()) return placed->second;
     Operand operand{storage, tensor.storage_offset(), Dims(tensor.sizes().begin(), tensor.sizes().end()),
                     Dims(tensor.strides().begin(), tensor.strides().end()), tensor.scalar_type()};
-    operand.offset -= base_offset(storage);
+    operand.offset -= base_offset(storage, tensor.element_size());
     return operand;
   }
   // The tensor given as argument `i`, if it is one.
@@ -302,9 +302,12 @@ class Lowering {
     }
     return trace_.tensors[first_tensor_[storage]].recorded;
   }
-  // The address of an argument is that of its first element, of all else that of its storage.
-  std::int64_t base_offset(StorageId storage) const {
-    return storages_[storage].home == Home::input ? tensor_of(storage).storage_offset() : 0;
+  // The address of an argument is that of its first element, of all else that of its storage. In elements of
+  // the view, which are no larger than the argument's.
+  std::int64_t base_offset(StorageId storage, std::int64_t element_size) const {
+    if (storages_[storage].home != Home::input) return 0;
+    const at::Tensor& base = tensor_of(storage);
+    return base.storage_offset() * (base.element_size() / element_size);
   }
 
  private:

@@ -184,6 +184,10 @@ class NodeRecorder {
       refuse("returns views and new tensors at once.");
       return false;
     }
+    if (views_wider()) {
+      refuse("views elements as larger ones, which may not be where such begin the next time.");
+      return false;
+    }
     if (!detail::shapes_like_second(node_.node->kind())) {
       for (const c10::IValue& input : traced_.inputs) {
         sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
@@ -195,6 +199,20 @@ class NodeRecorder {
     each_new_output(
         [&](const at::Tensor& tensor) { record_.add_tensor(tensor, record_.storage_of(tensor)); });
     return true;
+  }
+
+  // A view of an argument in a larger dtype than that of what it is a view of.
+  bool views_wider() {
+    std::int64_t smallest = sizeof(c10::complex<double>);
+    for (const c10::IValue& input : traced_.inputs) {
+      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
+        if (record_.trace.storage_of(record_.trace.id_of(tensor)).home == Home::input)
+          smallest = std::min(smallest, tensor.element_size());
+      });
+    }
+    bool wider = false;
+    each_new_output([&](const at::Tensor& tensor) { wider |= tensor.element_size() > smallest; });
+    return wider;
   }
 
   bool outputs_are_plain() const {

@@ -208,8 +208,10 @@ class Results {
         return argument(wanted.from, arguments);
       case ResultTensor::From::view: {
         const at::Tensor base = argument(wanted.from, arguments);
+        const std::int64_t parts =
+            base.element_size() / static_cast<std::int64_t>(c10::elementSize(wanted.dtype));
         return tensor_on(base.storage(), wanted.dtype, wanted.sizes, wanted.strides,
-                         base.storage_offset() + wanted.offset);
+                         base.storage_offset() * parts + wanted.offset);
       }
       case ResultTensor::From::constant:
         return wanted.constant;

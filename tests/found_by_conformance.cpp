@@ -1,5 +1,5 @@
-// Operators whose `.out` overload, or whose behaviour against its schema, made sr wrong. Found by ./dev
-// conformance.
+// What ./dev conformance found: operators whose `.out` overload, or whose behaviour against its schema, made
+// sr wrong, and arguments that start behind the beginning of their storage.
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -37,6 +37,25 @@ TEST_CASE("batch norm of its own statistics in another memory format", "[oracle]
   const at::Tensor rows = sample({1, 2, 3}, at::kBFloat16);
   check("x", "torch._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5)",
         {{rows}, {transposed(rows)}, {rows}});
+}
+
+TEST_CASE("binary cross entropy of another size than before", "[oracle][defects]") {
+  const auto set = [](at::IntArrayRef sizes) { return InputSet{at::rand(sizes), at::rand(sizes)}; };
+  check("x, y", "torch.binary_cross_entropy(x, y, None, 1)", {set({}), set({5, 5}), set({3}), set({})});
+}
+
+TEST_CASE("views in another dtype of arguments with an offset", "[oracle][defects]") {
+  const at::Tensor wide = sample({4, 9}, at::kComplexDouble);
+  const Runs runs = {{sample({4, 4}, at::kComplexDouble)},
+                     {stepped(sample({4, 4}, at::kComplexDouble))},
+                     {wide.slice(1, 3, 7)}};
+  check("x", "torch.view_as_real(x) * 2", runs);
+  check("x", "torch.view_as_real(x)", runs);
+  const at::Tensor pairs = sample({9, 2});
+  const Runs real = {
+      {sample({4, 2})}, {pairs.slice(0, 3, 7)}, {pairs.flatten().slice(0, 3, 11).view({4, 2})}};
+  check("x", "torch.view_as_complex(x) * 2", real);
+  check("x", "torch.view_as_complex(x)", real);
 }
 
 TEST_CASE("copies of memory beside a view", "[oracle][defects]") {
