@@ -44,6 +44,12 @@ TEST_CASE("binary cross entropy of another size than before", "[oracle][defects]
   check("x, y", "torch.binary_cross_entropy(x, y, None, 1)", {set({}), set({5, 5}), set({3}), set({})});
 }
 
+TEST_CASE("normal of another size than before", "[oracle][defects]") {
+  const std::string source =
+      "def forward(self, x):\n    torch.manual_seed(1)\n    return torch.normal(x, 1.5) * 2\n";
+  check_script(source, {{sample({2, 3})}, {sample({2, 0})}, {sample({4, 3})}, {sample({2, 3})}});
+}
+
 TEST_CASE("views in another dtype of arguments with an offset", "[oracle][defects]") {
   const at::Tensor wide = sample({4, 9}, at::kComplexDouble);
   const Runs runs = {{sample({4, 4}, at::kComplexDouble)},

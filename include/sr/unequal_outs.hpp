@@ -20,6 +20,8 @@ inline bool has_unequal_out(c10::Symbol kind) {
       c10::Symbol::fromQualString("aten::diff"),
       // Leaves its output empty.
       c10::Symbol::fromQualString("aten::fft_ihfftn"),
+      // Broadcasts the sizes its output has had against those of its arguments.
+      c10::Symbol::fromQualString("aten::normal"),
   };
   return known.count(kind) != 0;
 }

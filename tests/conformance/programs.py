@@ -5,6 +5,15 @@ import warnings  # noqa: F401  (a program names it)
 
 import torch
 
+
+@torch.jit.script
+class Held:
+    """An object with an attribute."""
+
+    def __init__(self, x: torch.Tensor):
+        self.x = x
+
+
 PROGRAMS: dict[str, str] = {
     'aten::__is__': 'def f(x):\n    y: Optional[Tensor] = x\n'
                     '    if x.dim() > 1:\n        y = None\n    return x * 2 if y is None else x + 1',
@@ -33,6 +42,22 @@ PROGRAMS: dict[str, str] = {
     'aten::size.int': 'def f(x):\n    return x.reshape(x.size(0), -1), x.size(-1)',
     'aten::expand_as': 'def f(x):\n    return (x[:1].expand_as(x) * 2, x[:1].expand_as(x))',
     'aten::detach': 'def f(x):\n    return x.detach() * 2, x.detach()',
+    'aten::_softmax': 'def f(x):\n    return torch._softmax(x, -1, False) * 2, torch._softmax(x, 0, False)',
+    'aten::_log_softmax': 'def f(x):\n    return torch._log_softmax(x, -1, False) * 2, \\\n'
+                          '        torch._log_softmax(x, 0, False)',
+    'aten::cat': 'def f(x):\n    return torch.cat(x.unbind(0), -1) * 2, torch.cat(x.unbind(0))',
+    'aten::clamp': 'def f(x):\n    return torch.clamp(x, -1, 2) * 2, torch.clamp(x, min=1), torch.clamp(x, 0.5, 1.5)',
+    'aten::clamp_max': 'def f(x):\n    return torch.clamp_max(x, 1) * 2, torch.clamp_max(x, 1.5)',
+    'aten::sub.Scalar': 'def f(x):\n    return torch.sub(x, 2) * 2, torch.sub(x, 2, 3), torch.sub(x, 1.5)',
+    'aten::eq.Scalar': 'def f(x):\n    return (x == 1).logical_not(), x == 1.5',
+    'aten::ne.Scalar': 'def f(x):\n    return (x != 1).logical_not(), x != 1.5',
+    'aten::ge.Scalar': 'def f(x):\n    return (x >= 1).logical_not(), x >= 1.5',
+    'aten::le.Scalar': 'def f(x):\n    return (x <= 1).logical_not(), x <= 1.5',
+    'aten::lt.Scalar': 'def f(x):\n    return (x < 1).logical_not(), x < 1.5',
+    'aten::embedding_bag': 'def f(x):\n    i = torch.zeros([3], dtype=torch.int64)\n'
+                           '    return torch.embedding_bag(x, i, i[:1])[0] * 2',
+    'prim::SetAttr': 'def f(x):\n    held = Held(x * 2)\n    if x.dim() > 1:\n        held.x = x + 1\n'
+                     '    return held.x * 2',
     'aten::dropout': 'def f(x):\n    return torch.dropout(x, 0.5, False) * 2, torch.dropout(x, 0.5, False)',
     'aten::warn': 'def f(x):\n    warnings.warn("told")\n    return x * 2',
     'aten::wait': 'def g(x):\n    return x * 2\n\ndef f(x):\n    one = torch.jit._fork(g, x)\n'
@@ -53,7 +78,8 @@ PROGRAMS: dict[str, str] = {
     'prim::TupleUnpack': 'def g(x):\n    return (x * 2, (x, x + 1))\n\ndef f(x):\n    y = x\n'
                          '    if x.dim() > 1:\n        t = g(x)\n    else:\n        t = g(y * 2)\n'
                          '    a, b = t\n    c, d = b\n    return a + c, d',
-    'prim::TupleIndex': 'def f(x):\n    if x.dim() > 1:\n        t = (x * 2, x + 1)\n    else:\n        t = (x, x * 3)\n'
+    'prim::TupleIndex': 'def f(x):\n    if x.dim() > 1:\n        t = (x * 2, x + 1)\n'
+                        '    else:\n        t = (x, x * 3)\n'
                         '    i = 1\n    return t[i] * 2',
     'prim::VarConcat': 'def f(x):\n    return torch.cat([x, x * 2, x]), torch.cat([x, x + 1], -1) * 2',
     'prim::VarStack': 'def f(x):\n    return torch.stack([x, x * 2, x]), torch.stack([x, x + 1], -1) * 2',

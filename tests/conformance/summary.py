@@ -50,7 +50,8 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
         if record['uninitialised']:
             lines.append(f'{record["entry"]}: values are uninitialised, so dtypes and sizes alone are compared')
         if record['random']:
-            lines.append(f'{record["entry"]}: draws random numbers, compared under the same seed')
+            lines.append(f'{record["entry"]}: draws random numbers, compared with the interpreter under the same seed; '
+                         'of eager dtypes and sizes alone')
         if record['own_samples']:
             why = record.get('crashed', 'its arguments are not checked')
             lines.append(f'{record["entry"]}: only its own samples, since LibTorch does not survive others: {why}')
@@ -61,7 +62,8 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
                 lines.append(f'{record["entry"]}: {said} ({times} times): {what}')
         for form, count in record['forms'].items():
             for reason, times in count['reasons'].items():
-                lines.append(f'{record["entry"]}: {form}: {times} of {count["samples"]} samples do not export: {reason}')
+                lines.append(f'{record["entry"]}: {form}: {times} of {count["samples"]} samples do not export: '
+                             f'{reason}')
         for what, times in first_lines(record['not_eager']):
             lines.append(f'{record["entry"]}: the interpreter differs from eager ({times} times): {what}')
     return lines

@@ -44,7 +44,8 @@ def wrong(record: dict[str, Any]) -> list[str]:
     return [one['what'] for one in record['wrong']]
 
 
-@pytest.mark.parametrize('entry', ['nn.functional.relu', 'cat', 'sort', 'nn.functional.dropout', 'empty_like', 'unsqueeze', 'add'])
+@pytest.mark.parametrize('entry', ['nn.functional.relu', 'cat', 'sort', 'nn.functional.dropout', 'empty_like',
+                                   'unsqueeze', 'add'])
 def test_the_interpreter_agrees_with_itself(entry: str):
     record = check_entry(bridge_that(), entry)
     assert wrong(record) == [] and record['runs'] > 0

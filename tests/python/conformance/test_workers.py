@@ -11,7 +11,8 @@ ANSWER = "\nsay(at='work')\nsay(record={'entry': name, 'pid': os.getpid()})\n"
 
 def play(entries: list[str], body: str = '', timeout: float = 60, jobs: int = 1) -> dict[str, dict]:
     program = 'import json, os, signal, sys, time\ndef say(**m):\n    print(json.dumps(m), flush=True)\n' \
-              'for line in sys.stdin:\n    request = json.loads(line)\n    name = request["entry"]\n' + textwrap.indent(body + ANSWER, '    ')
+              'for line in sys.stdin:\n    request = json.loads(line)\n    name = request["entry"]\n' \
+              + textwrap.indent(body + ANSWER, '    ')
     records = list(check_all(entries, (sys.executable, '-c', program), jobs, timeout))
     assert sorted(record['entry'] for record in records) == sorted(entries)
     return {record['entry']: record for record in records}
