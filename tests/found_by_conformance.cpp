@@ -39,6 +39,17 @@ TEST_CASE("batch norm of its own statistics in another memory format", "[oracle]
         {{rows}, {transposed(rows)}, {rows}});
 }
 
+TEST_CASE("native_batch_norm of bfloat16 in another memory format", "[oracle][defects]") {
+  const at::Tensor x = sample({5, 5, 5}, at::kBFloat16), weight = sample({5}, at::kBFloat16);
+  check("x, w", "torch.native_batch_norm(x, w, w, None, None, True, 0.5, 0.6)",
+        {{x, weight}, {transposed(x), weight}, {x, weight}, {x.slice(0, 0, 1).expand({5, 5, 5}), weight}});
+}
+
+TEST_CASE("mean of whole volumes of half floats", "[oracle][defects]") {
+  check("x", "torch.adaptive_avg_pool3d(x, [1, 1, 1])",
+        {{sample({1, 8, 4, 3, 7}, at::kHalf)}, {sample({2, 8, 4, 3, 7}, at::kHalf)}});
+}
+
 TEST_CASE("binary cross entropy of another size than before", "[oracle][defects]") {
   const auto set = [](at::IntArrayRef sizes) { return InputSet{at::rand(sizes), at::rand(sizes)}; };
   check("x, y", "torch.binary_cross_entropy(x, y, None, 1)", {set({}), set({5, 5}), set({3}), set({})});

@@ -12,6 +12,9 @@ inline bool has_unequal_out(c10::Symbol kind) {
   static const std::unordered_set<c10::Symbol> known = {
       // Reads statistics that nobody wrote when input and output have different memory formats.
       c10::Symbol::fromQualString("aten::_native_batch_norm_legit"),
+      c10::Symbol::fromQualString("aten::native_batch_norm"),
+      // The functional one takes the mean of whole images in another precision.
+      c10::Symbol::fromQualString("aten::adaptive_avg_pool3d"),
       // Computes into a buffer that is as large as its result and not as its input.
       c10::Symbol::fromQualString("aten::binary_cross_entropy"),
       // The functional one returns real tensors as they are.

@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -103,7 +104,7 @@ def lists(result: Any) -> Any:
 
 
 def check(bridge: Any, script: torch.jit.ScriptFunction, schedule: list[Inputs], values: bool = True,
-          random: bool = False, configurations: tuple[Configuration, ...] = CONFIGURATIONS, at=lambda text: None) -> Findings:
+          random: bool = False, at: Callable[[str], None] = lambda text: None) -> Findings:
     findings = Findings()
     at(IN_LIBTORCH)
     rules = Rules(values=values)
@@ -111,7 +112,7 @@ def check(bridge: Any, script: torch.jit.ScriptFunction, schedule: list[Inputs],
     for inputs in schedule:
         truth.of(inputs)
     modules: dict[Any, Any] = {}
-    for configuration in configurations:
+    for configuration in CONFIGURATIONS:
         at(configuration.name())
         options = configuration.options()
         try:
