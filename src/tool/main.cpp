@@ -1,4 +1,4 @@
-// The command line tool: sr run, sr bench, sr inspect.
+// The command line tool: sr run, sr bench, sr inspect, sr ops.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -12,6 +12,7 @@
 
 #include "bench.hpp"
 #include "inspect.hpp"
+#include "ops.hpp"
 #include "run.hpp"
 
 namespace {
@@ -140,6 +141,13 @@ void add_inspect(CLI::App& tool, sr::tool::InspectOptions& options) {
   app->footer("Example: sr inspect model.pt --shape \"f32[8,64]\" --plan plan.svg");
 }
 
+void add_ops(CLI::App& tool, sr::tool::OpsOptions& options) {
+  CLI::App* app = tool.add_subcommand("ops", "List the operators that sr runs itself, and how");
+  CLI::Option* json = app->add_flag("--json", options.json, "As JSON, with the whole names of functors");
+  app->add_flag("--markdown", options.markdown, "As docs/operators.md has it")->excludes(json);
+  app->footer("Example: sr ops | grep upsample");
+}
+
 // The interpreter puts a traceback of many lines before the message: the last line says what happened.
 int fail(std::string message) {
   while (!message.empty() && message.back() == '\n') message.pop_back();
@@ -158,10 +166,12 @@ int dispatch(int argc, char** argv) {
   sr::tool::RunOptions run;
   sr::tool::BenchOptions bench;
   sr::tool::InspectOptions inspect;
+  sr::tool::OpsOptions ops;
   bool no_replay = false;
   add_run(tool, run);
   add_bench(tool, bench, no_replay);
   add_inspect(tool, inspect);
+  add_ops(tool, ops);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -169,13 +179,14 @@ int dispatch(int argc, char** argv) {
     std::string message = error.what();
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.starts_with("-") && !first.empty() && tool.get_subcommands().empty()) {
-      message = "There is no verb '" + first + "'; there are run, bench, inspect";
+      message = "There is no verb '" + first + "'; there are run, bench, inspect, ops";
     }
     std::cerr << "sr: " << message << (message.ends_with('.') ? "" : ".") << " Try --help.\n";
     return kUsage;
   }
   if (tool.got_subcommand("run")) return sr::tool::run(run);
   if (tool.got_subcommand("inspect")) return sr::tool::inspect(inspect);
+  if (tool.got_subcommand("ops")) return sr::tool::ops(ops);
   bench.replay = !no_replay;
   bench.version = SR_VERSION;
   bench.command_line = joined(std::vector<std::string>(argv, argv + 1));
