@@ -66,6 +66,7 @@ const auto& lanes_by_cost() {
       cost<AddScaled>("add_scaled", 2, 0, 0, kThird),
       cost<SubScaled>("sub_scaled", 2, 0, 0, kThird),
       cost<AddRelu>("add_relu", 2),
+      cost<MulRelu>("mul_relu", 2),
       cost<Maximum>("maximum", 3),
       cost<Minimum>("minimum", 3),
       cost<ClampMin>("clamp_min", 2, 0, 0, kSecond),

@@ -1,5 +1,6 @@
 // Runs of pointwise operations over iteration spaces of every length: registers, blocks, tiles and their
 // ends.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,29 @@ TEST_CASE("fusion: chains over matrices, broadcast, transposed and joined", "[re
         "a = torch.tanh(x + t)\n    return torch.stack([a, a * row, torch.abs(a) * 2], 1)"}) {
     CAPTURE(body);
     check_script("def forward(self, x, row, column, t):\n    " + std::string(body) + "\n", runs, close(1e-5));
+  }
+}
+
+TEST_CASE("fusion: the relu of a sum or product is one lane with it, unless the sum is read again",
+          "[replay][ops]") {
+  OracleOptions often = close();
+  often.rounds = 4;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor odd = at::tensor({-1.0, -0.0, 0.0, nan, 3.5, -nan, 1e30, -1e30, 1e-42}, at::kFloat);
+  for (const std::string expression :
+       {"torch.relu(x * y) + 1", "torch.relu(x + y) * x", "torch.relu(x * 2).sigmoid()",
+        "torch.relu(torch.relu(x * y) * torch.relu(x + y))", "torch.relu(1 + x) * torch.relu(-2 * x)"}) {
+    for (const at::Tensor& x : {odd, odd.unsqueeze(1), sample({3, 200})}) {
+      check_script("def forward(self, x, y):\n    return " + expression + "\n",
+                   {{x, x.flip(0)}, {-x, x}, {x, x.clone()}}, often);
+    }
+  }
+  for (const std::string body :
+       {"z = x * y\n    return torch.relu(z) + z", "z = x * y\n    return torch.relu(z), z",
+        "z = x + y\n    w = torch.relu(z)\n    return w * 2, torch.softmax(z, -1)",
+        "z = x + y\n    w = torch.relu(z) * x\n    return w - z"}) {
+    check_script("def forward(self, x, y):\n    " + body + "\n",
+                 {{sample({5, 70}), sample({5, 70})}, {sample({4}), sample({4})}}, often);
   }
 }
 

@@ -172,6 +172,7 @@ TEST_CASE("kernels: lanes that are IEEE arithmetic are right to the bit", "[kern
   exact<Mul>("mul", [](float x, float y, float) { return x * y; });
   exact<Div>("div", [](float x, float y, float) { return x / y; });
   exact<AddRelu>("add relu", [](float x, float y, float) { return larger(0, x + y); });
+  exact<MulRelu>("mul relu", [](float x, float y, float) { return larger(0, x * y); });
   exact<Maximum>("maximum", [](float x, float y, float) { return larger(x, y); });
   exact<Minimum>("minimum", [](float x, float y, float) { return smaller(x, y); });
   exact<ClampMin>("clamp_min", [](float x, float y, float) { return larger(y, x); });

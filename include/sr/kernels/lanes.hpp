@@ -76,6 +76,13 @@ struct AddRelu : Binary {
   }
 };
 
+struct MulRelu : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return first_max(V(0), x * y);
+  }
+};
+
 // Which of two zeros ATen takes depends on the position.
 struct Maximum : Binary {
   static constexpr bool exact = false;
@@ -464,7 +471,7 @@ struct List {
 };
 
 // Those that are compiled once for every instruction set.
-using Builtin = List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, Maximum, Minimum,
+using Builtin = List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, MulRelu, Maximum, Minimum,
                      ClampMin, ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal,
                      NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where,
                      MaskedFill, AddProduct, AddQuotient, Lerp, Same, RoundToBfloat16, Neg, Abs, Sign, Square,

@@ -11,6 +11,7 @@
 
 #include <sr/kernels/table.hpp>
 #include <sr/plan/chains.hpp>
+#include <sr/plan/lane_pairs.hpp>
 #include <sr/plan/row_tail.hpp>
 #include <sr/plan/step.hpp>
 #include <sr/plan/tile_op.hpp>
@@ -47,6 +48,7 @@ struct FusedStep final : Payload {
   void link() {
     std::vector<TileOperand> read_after;
     for (const RowTail& tail : tails) read_after.push_back(tail.in);
+    join_lane_pairs(ops, read_after);
     segments = ChainSearch(ops, std::move(read_after)).find();
   }
 
