@@ -20,11 +20,6 @@ struct If {
   }
 };
 
-// Inputs: condition, the value if it holds, the value if not.
-struct IfThenElse {
-  void operator()(NodeView& node) const { node.output(0) = node.input(node.input(0).toBool() ? 1 : 2); }
-};
-
 // Inputs: most iterations, first condition, carried values. Block inputs: iteration, carried values.
 // Block outputs: next condition, carried values.
 struct Loop {
@@ -70,7 +65,6 @@ struct Warn {
 };
 
 inline const NodeOp<"prim::If", If> prim_if;
-inline const NodeOp<"prim::IfThenElse", IfThenElse> if_then_else;
 inline const NodeOp<"prim::Loop", Loop> prim_loop;
 inline const NodeOp<"prim::RaiseException", RaiseException> prim_raise_exception;
 inline const NodeOp<"aten::wait", Wait> aten_wait;
