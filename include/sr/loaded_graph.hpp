@@ -84,8 +84,9 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};
   neutral.show(*loaded.graph);
-  passes::run_pipeline(loaded.graph, settings);
+  passes::run_pipeline(loaded.graph, settings, passes::Stage::guarded);
   guards.remove(*loaded.graph);
+  passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
@@ -110,8 +111,9 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   }
   const detail::Guards guards(*loaded.graph, c10::IValue());
   loaded.known = guards.known();
-  passes::run_pipeline(loaded.graph, settings);
+  passes::run_pipeline(loaded.graph, settings, passes::Stage::guarded);
   guards.remove(*loaded.graph);
+  passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
   return loaded;
 }
 

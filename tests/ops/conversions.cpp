@@ -1,6 +1,8 @@
 // Between tensors, numbers, strings and lists, against the interpreter.
 #include <limits>
 
+#include <sr/ops/scalars.hpp>
+
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -129,6 +131,30 @@ TEST_CASE("a tensor of a number the model computes", "[oracle][ops]") {
       "prim::Constant[value=2]()\n"
       "  %r : Tensor = aten::mul(%t, %two)\n  return (%r)\n";
   check_model(module_of(graph), {{3}, {4}, {0.5}, {3}, {0.25}, {0.75}}, options);
+}
+
+TEST_CASE("a check of a tensor's type hands the tensor on", "[oracle][ops]") {
+  OracleOptions options = kNative;
+  options.managed = "prim::TypeCheck";
+  const std::string graph =
+      "graph(%self, %x : Tensor):\n"
+      "  %y : Tensor, %fits : bool = prim::TypeCheck[types=[Float(2, 3, strides=[3, 1], device=cpu)]](%x)\n"
+      "  %both : (Tensor, bool) = prim::TupleConstruct(%y, %fits)\n  return (%both)\n";
+  check_model(module_of(graph),
+              {{sample({2, 3})}, {sample({3, 2})}, {sample({2, 3}, at::kDouble)}, {sample({2, 3})}}, options);
+}
+
+TEST_CASE("members of enumerations are compared", "[ops]") {
+  const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  const auto type = c10::EnumType::create(c10::QualifiedName("__torch__.Color"), c10::IntType::get(),
+                                          {{"RED", 1}, {"BLUE", 2}}, unit);
+  const auto member = [&](const char* name, int value) {
+    return c10::IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(type, name, value));
+  };
+  CHECK(ops::Same{}(member("RED", 1), member("RED", 1)));
+  CHECK_FALSE(ops::Same{}(member("RED", 1), member("BLUE", 2)));
+  CHECK(ops::Different{}(member("RED", 1), member("BLUE", 2)));
+  CHECK_FALSE(ops::Different{}(member("RED", 1), member("RED", 1)));
 }
 
 }  // namespace sr::test

@@ -203,13 +203,6 @@ std::vector<OpRow> language_rows() {
   add("aten::add.t", "a: List[Tensor], b: List[Tensor]", "a + b", &two_tensor_lists);
   add("aten::mul.left_t", "a: List[int], n: int", "a * n", &ints_and_times);
   add("aten::mul.right_", "a: List[int], n: int", "n * a", &ints_and_times);
-  add("aten::len.any", "a: List[int], b: int",
-      "graph(%self, %a : Any[], %b : int):\n  %n : int = aten::len(%a)\n  return (%n)\n", [] {
-        c10::impl::GenericList values(c10::AnyType::get());
-        values.push_back(3);
-        values.push_back("x");
-        return std::vector<InputSet>{{values, 0}, {c10::impl::GenericList(c10::AnyType::get()), 0}};
-      });
   add("aten::index.list_int", "a: List[int], b: int", "a.index(b)", &ints_and_int);
   add("aten::index.list_float", "a: List[float], b: float", "a.index(b)", &floats_and_float);
   add("aten::index.list_bool", "a: List[bool], b: bool", "a.index(b)", &bools_and_bool);

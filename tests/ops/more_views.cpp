@@ -97,9 +97,6 @@ std::vector<OpRow> more_view_rows() {
   add("ravel", "torch.ravel(x)");
   add("reshape_as", "x.reshape_as(y)", &same_count, "x, y");
   add("view_as", "x.view_as(y)", &same_count, "x, y");
-  add("view.dtype",
-      "graph(%self, %x : Tensor):\n  %d : int = prim::Constant[value=3]()\n"
-      "  %y : Tensor = aten::view(%x, %d)\n  return (%y)\n");
   add("unfold", "x.unfold(0, 2, 1)");
   add("unflatten.int", "torch.unflatten(x, 0, [2, 2])");
   add("squeeze.dims", "torch.squeeze(x, [0, 1])");

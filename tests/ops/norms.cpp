@@ -14,7 +14,6 @@ namespace sr::test {
 namespace {
 
 const OracleOptions kNative{.rtol = 1e-5, .atol = 1e-5, .expected_path = "native"};
-const OracleOptions kForeign{.rtol = 1e-5, .atol = 1e-5, .expected_path = "fallback"};
 const OracleOptions kOut{.rtol = 1e-5, .atol = 1e-5};
 
 // Rows of five columns: the tensor, gamma and beta.
@@ -77,15 +76,15 @@ std::vector<OpRow> norm_rows() {
   return {
       {"aten::layer_norm", weights, "torch.layer_norm(x, [5], w, b)", &rows, kOut},
       {"aten::layer_norm", weights, "torch.layer_norm(x, [37, 11], w, b)", &wide_rows, kOut},
-      {"aten::native_layer_norm", weights, "torch.native_layer_norm(x, [5], w, b, 1e-5)[0]", &rows, kForeign},
-      {"aten::native_layer_norm", weights, "torch.native_layer_norm(x, [5], w, b, 1e-5)", &rows, kForeign, 3},
-      {"aten::rms_norm", weights, "torch.rms_norm(x, [5], w)", &rows, kForeign},
-      {"aten::rms_norm", weights, "torch.rms_norm(x, [5], w, 0.1)", &rows, kForeign},
-      {"aten::rms_norm", weights, "torch.rms_norm(x, [37, 11], w)", &wide_rows, kForeign},
+      {"aten::native_layer_norm", weights, "torch.native_layer_norm(x, [5], w, b, 1e-5)[0]", &rows, kNative},
+      {"aten::native_layer_norm", weights, "torch.native_layer_norm(x, [5], w, b, 1e-5)", &rows, kNative, 3},
+      {"aten::rms_norm", weights, "torch.rms_norm(x, [5], w)", &rows, kNative},
+      {"aten::rms_norm", weights, "torch.rms_norm(x, [5], w, 0.1)", &rows, kNative},
+      {"aten::rms_norm", weights, "torch.rms_norm(x, [37, 11], w)", &wide_rows, kNative},
       {"aten::group_norm", weights, "torch.group_norm(x, 1, w, b)", &images_and_features, kNative},
       {"aten::group_norm", weights, "torch.group_norm(x, 2, w, b, 1e-3)", &images_and_features, kNative},
       {"aten::group_norm", weights, "torch.group_norm(x, 6, w, b)", &images, kNative},
-      {"aten::instance_norm", weights, "torch.instance_norm(x, w, b" + stats, &images, kForeign},
+      {"aten::instance_norm", weights, "torch.instance_norm(x, w, b" + stats, &images, kNative},
   };
 }
 

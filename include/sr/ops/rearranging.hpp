@@ -46,6 +46,24 @@ struct Repeat {
   }
 };
 
+// LibTorch's own `.out` overload throws for tensors without elements.
+struct Diff {
+  void operator()(const at::Tensor& self, std::int64_t times, std::int64_t dim,
+                  const std::optional<at::Tensor>& before, const std::optional<at::Tensor>& behind,
+                  at::Tensor& out) const {
+    const bool is_plain = times == 1 && !before && !behind && self.scalar_type() != at::kBool &&
+                          dim >= -self.dim() && dim < self.dim() && self.size(dim) > 1;
+    if (is_plain) {
+      const std::int64_t length = self.size(dim) - 1;
+      at::cpu::sub_out(out, self.narrow(dim, 1, length), self.narrow(dim, 0, length), 1);
+      return;
+    }
+    const at::Tensor made = at::diff(self, times, dim, before, behind);
+    give_sizes(out, made.sizes());
+    at::native::copy_(out, made);
+  }
+};
+
 // The result is contiguous, whatever the tensor was.
 template <class Value>
 struct MaskedFill {
@@ -84,6 +102,11 @@ struct IndexPutInPlace {
 
 namespace registered {
 
+inline const OutVariant<
+    "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
+    "Tensor",
+    Diff>
+    diff;
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;

@@ -13,6 +13,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/passes/known_operators.hpp>
+
 namespace sr::passes {
 
 namespace detail {
@@ -81,6 +83,7 @@ class NoOpSlices {
 }  // namespace detail
 
 inline void remove_no_op_slices(std::shared_ptr<torch::jit::Graph>& graph) {
+  if (!all_operators_are_known(graph->block())) return;
   const detail::NoOpSlices removed(graph);
 }
 

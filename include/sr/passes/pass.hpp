@@ -11,10 +11,15 @@
 
 namespace sr::passes {
 
+// Values that LibTorch's passes must not see through are hidden from them by branches on a condition nobody
+// knows (guards.hpp): what takes branches apart runs once these are gone.
+enum class Stage { guarded, last };
+
 struct Pass {
   std::string_view name;
   std::string_view what;  // it does, in a few words
   void (*run)(std::shared_ptr<torch::jit::Graph>& graph);
+  Stage stage = Stage::guarded;
 };
 
 struct PassSettings {

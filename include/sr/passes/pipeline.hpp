@@ -10,7 +10,6 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/canonicalize.h>
-#include <torch/csrc/jit/passes/common_subexpression_elimination.h>
 #include <torch/csrc/jit/passes/constant_pooling.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
@@ -18,6 +17,7 @@
 #include <torch/csrc/jit/passes/variadic_ops.h>
 
 #include <sr/error.hpp>
+#include <sr/passes/common_subexpressions.hpp>
 #include <sr/passes/if_then_else.hpp>
 #include <sr/passes/no_op_slices.hpp>
 #include <sr/passes/pass.hpp>
@@ -52,18 +52,19 @@ inline std::span<const Pass> pipeline() {
       Pass{"constant_pooling", "equal constants become one",
            [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
       Pass{"common_subexpressions", "what is computed twice is computed once",
-           [](GraphPtr& graph) { torch::jit::EliminateCommonSubexpression(graph); }},
-      Pass{"if_then_else", "branches that only choose become one node", &use_if_then_else},
+           &eliminate_common_subexpressions},
       Pass{"dead_code", "what nobody reads goes",
            [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
       Pass{"canonicalize", "values get their numbers in order",
            [](GraphPtr& graph) { graph = torch::jit::Canonicalize(graph, true); }},
+      Pass{"if_then_else", "branches that only choose become one node", &use_if_then_else, Stage::last},
   };
   return kPasses;
 }
 
-// Throws ArgumentError for a name in `settings.off` that no pass has.
-inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSettings& settings = {}) {
+// The passes of one stage. Throws ArgumentError for a name in `settings.off` that no pass has.
+inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSettings& settings,
+                         Stage stage) {
   for (const std::string& name : settings.off) {
     if (std::ranges::find(pipeline(), name, &Pass::name) != pipeline().end()) continue;
     std::string known;
@@ -71,7 +72,7 @@ inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSe
     throw ArgumentError("There is no pass '" + name + "' to leave out; there are " + known + ".");
   }
   for (const Pass& pass : pipeline()) {
-    if (std::ranges::find(settings.off, pass.name) != settings.off.end()) continue;
+    if (pass.stage != stage || std::ranges::find(settings.off, pass.name) != settings.off.end()) continue;
     const std::shared_ptr<torch::jit::Graph> before = settings.watch ? graph->copy() : nullptr;
     pass.run(graph);
     if (settings.watch) settings.watch(pass, *before, *graph);

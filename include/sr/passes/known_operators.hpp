@@ -1,0 +1,18 @@
+// Whether LibTorch's alias analysis can be asked about a graph.
+#pragma once
+
+#include <algorithm>
+
+#include <torch/csrc/jit/ir/ir.h>
+
+namespace sr::passes {
+
+// It stops at an operator without a schema, which sr may have a functor for.
+inline bool all_operators_are_known(const torch::jit::Block* block) {
+  return std::all_of(block->nodes().begin(), block->nodes().end(), [](const torch::jit::Node* node) {
+    if (!node->kind().is_prim() && node->maybeSchema() == nullptr) return false;
+    return std::all_of(node->blocks().begin(), node->blocks().end(), &all_operators_are_known);
+  });
+}
+
+}  // namespace sr::passes
