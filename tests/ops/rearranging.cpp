@@ -100,9 +100,9 @@ std::vector<OpRow> rearranging_rows() {
   for (const std::string call : {"x.clone()", "x.clone(memory_format=0)"})
     rows.push_back({"aten::clone", "x", "torch.relu(" + call + ")", &unary, {}, 0});
   rows.push_back({"aten::clone", "x", "torch.relu(x.clone(memory_format=2))", &formats, {}, 0});
-  rows.push_back({"aten::diff", "x", "torch.diff(x)", &unary});
-  rows.push_back({"aten::diff", "x", "torch.diff(x, 2, 0)", &unary});
-  rows.push_back({"aten::diff", "x", "torch.diff(x, 1, 0, x, x)", &unary});
+  rows.push_back({"aten::diff", "x", "torch.diff(x)", &unary, kNative});
+  rows.push_back({"aten::diff", "x", "torch.diff(x, 2, 0)", &unary, kNative});
+  rows.push_back({"aten::diff", "x", "torch.diff(x, 1, 0, x, x)", &unary, kNative});
   rows.push_back({"aten::repeat", "x, n: List[int]", "x.repeat(n)", &repeats});
   rows.push_back({"aten::masked_fill.Scalar", "x, m", "torch.masked_fill(x, m, 1)", &masked});
   rows.push_back({"aten::masked_fill.Scalar", "x, m", "torch.masked_fill(x, m, 0.5)", &masked});

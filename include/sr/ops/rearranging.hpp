@@ -46,21 +46,13 @@ struct Repeat {
   }
 };
 
-// LibTorch's own `.out` overload throws for tensors without elements.
+// Of too few elements LibTorch returns a view of the argument, and its `.out` overload throws: no out
+// variant.
 struct Diff {
-  void operator()(const at::Tensor& self, std::int64_t times, std::int64_t dim,
-                  const std::optional<at::Tensor>& before, const std::optional<at::Tensor>& behind,
-                  at::Tensor& out) const {
-    const bool is_plain = times == 1 && !before && !behind && self.scalar_type() != at::kBool &&
-                          dim >= -self.dim() && dim < self.dim() && self.size(dim) > 1;
-    if (is_plain) {
-      const std::int64_t length = self.size(dim) - 1;
-      at::cpu::sub_out(out, self.narrow(dim, 1, length), self.narrow(dim, 0, length), 1);
-      return;
-    }
-    const at::Tensor made = at::diff(self, times, dim, before, behind);
-    give_sizes(out, made.sizes());
-    at::native::copy_(out, made);
+  at::Tensor operator()(const at::Tensor& self, std::int64_t times, std::int64_t dim,
+                        const std::optional<at::Tensor>& before,
+                        const std::optional<at::Tensor>& behind) const {
+    return at::diff(self, times, dim, before, behind);
   }
 };
 
@@ -102,7 +94,7 @@ struct IndexPutInPlace {
 
 namespace registered {
 
-inline const OutVariant<
+inline const Native<
     "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
     "Tensor",
     Diff>

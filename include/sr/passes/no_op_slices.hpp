@@ -1,6 +1,6 @@
-// `x[:]` along a dimension, which tracing leaves in front of every index behind the first: `x[:, 2]` is a
-// slice of all and then a select. The slice refuses what has no such dimension, so it goes only where what
-// reads it refuses the same tensors.
+// `x[:]` along a dimension, which tracing leaves in front of every index behind the first: `x[:, 2:]` is a
+// slice of all and then another. The slice refuses what has no such dimension, so it goes only where what
+// reads it refuses the same tensors with the same message: a slice of that dimension or a later one.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class NoOpSlices {
 
   // Whether the node throws for a first input without dimension `dim`.
   static bool needs_dim(const torch::jit::Node* node, std::int64_t dim) {
-    if (node->kind() != c10::aten::slice && node->kind() != c10::aten::select) return false;
+    if (node->kind() != c10::aten::slice) return false;
     const auto own = number(node->input(1));
     return own && *own >= dim;
   }

@@ -45,7 +45,7 @@ inline std::span<const Pass> pipeline() {
       Pass{"constant_propagation", "what weights and constants decide is computed", &detail::fold_constants},
       Pass{"remove_mutation", "in-place ops on temporaries become functional", &remove_mutation},
       Pass{"variadic_ops", "cat and stack take their inputs without a list", &detail::use_variadic_ops},
-      Pass{"no_op_slices", "slices of everything go where what follows refuses the same tensors",
+      Pass{"no_op_slices", "slices of everything go where what reads them refuses the same tensors",
            &remove_no_op_slices},
       Pass{"constant_propagation_again", "what the passes so far made constant is computed",
            &detail::fold_constants},

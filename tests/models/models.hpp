@@ -1,0 +1,26 @@
+// Models of the kinds that sr is for, small and with random weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <torch/script.h>
+
+#include "../support/oracle.hpp"
+
+namespace sr::test {
+
+struct SmallModel {
+  std::string name;
+  torch::jit::Module module;
+  std::vector<InputSet> runs;  // of several shapes
+};
+
+SmallModel digits_convnet();
+SmallModel bert_like_encoder();
+SmallModel resnet_like();
+SmallModel lstm_tagger();
+SmallModel dlrm_like();
+SmallModel detection_head();
+
+}  // namespace sr::test
