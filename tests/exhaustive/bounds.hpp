@@ -75,7 +75,8 @@ inline constexpr std::array kRows = [] {
           "sub_scaled", 0.5, [](double x, double y, double alpha) { return x - y * alpha; },
           [](float x, float y, float alpha) { return x - static_cast<float>(double{y} * alpha); }),
       row<AddRelu>("add_relu", 0.5, [](double x, double y) { return larger(0, x + y); }),
-      row<MulRelu>("mul_relu", 0.5, [](double x, double y) { return larger(0, x * y); }),
+      // Of the rounded product, which may be a zero of either sign.
+      row<MulRelu>("mul_relu", 0, [](double x, double y) { return larger(0, static_cast<float>(x * y)); }),
       row<Maximum>("maximum", 0, [](double x, double y) { return larger(x, y); }),
       row<Minimum>("minimum", 0, [](double x, double y) { return smaller(x, y); }),
       row<ClampMin>("clamp_min", 0, [](double x, double low) { return larger(low, x); }),

@@ -8,6 +8,8 @@ namespace sr::test {
 
 namespace {
 
+const OracleOptions kNative{.expected_path = "native"};
+
 using Ints = c10::List<std::int64_t>;
 using Tensors = c10::List<at::Tensor>;
 
