@@ -219,7 +219,7 @@ struct Returns<std::tuple<R...>> {
  private:
   template <std::size_t... I>
   static void store(NodeView& view, std::tuple<R...>&& results, std::index_sequence<I...>) {
-    ((view.output(I) = c10::IValue(std::get<I>(std::move(results)))), ...);
+    ((view.output(I) = c10::IValue(std::move(std::get<I>(results)))), ...);
   }
 };
 

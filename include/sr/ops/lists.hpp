@@ -8,6 +8,7 @@
 #include <string>
 
 #include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/runtime/slice_indices_adjust.h>
@@ -115,7 +116,7 @@ bool is_element(const c10::IValue& element, const T& wanted) {
 template <class T>
 struct IndexInList {
   std::int64_t operator()(const c10::IValue& list, const c10::IValue& element) const {
-    const T wanted = element.to<T>();
+    const auto& wanted = element.to<T>();
     const auto elements = list.toListRef();
     const auto found = std::find_if(elements.begin(), elements.end(),
                                     [&](const c10::IValue& one) { return is_element(one, wanted); });
@@ -126,7 +127,7 @@ struct IndexInList {
 template <class T>
 struct IsInList {
   bool operator()(const c10::IValue& list, const c10::IValue& element) const {
-    const T wanted = element.to<T>();
+    const auto& wanted = element.to<T>();
     return std::ranges::any_of(list.toListRef(), [&](const auto& one) { return is_element(one, wanted); });
   }
 };

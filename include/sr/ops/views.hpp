@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
 
 #include <sr/op.hpp>
 
