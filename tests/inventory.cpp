@@ -52,10 +52,6 @@ const std::map<std::string, std::string>& exceptions() {
   return named;
 }
 
-std::string key_of(const c10::FunctionSchema& schema) {
-  return schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
-}
-
 bool makes_tensors_only(const c10::FunctionSchema& schema) {
   const auto& returns = schema.returns();
   return !returns.empty() && std::all_of(returns.begin(), returns.end(), [](const c10::Argument& one) {

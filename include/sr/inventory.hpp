@@ -85,17 +85,12 @@ inline ReplayKind replay_of(const std::string& key, NodeKind kind, const c10::Fu
   return schema == nullptr || is_settled(*schema) ? ReplayKind::none : ReplayKind::interpreted;
 }
 
-inline std::string schema_key(const c10::FunctionSchema& schema) {
-  return schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
-}
-
 }  // namespace detail
 
 // Sorted by key. What has a functor, then what LibTorch has an `.out` overload of.
 inline std::vector<InventoryEntry> inventory() {
   std::unordered_map<std::string, c10::FunctionSchema> schemas;
-  for (const auto& one : torch::jit::getAllOperators())
-    schemas.emplace(detail::schema_key(one->schema()), one->schema());
+  for (const auto& one : torch::jit::getAllOperators()) schemas.emplace(key_of(one->schema()), one->schema());
   std::vector<InventoryEntry> all;
   std::unordered_set<std::string> known;
   for (const OpEntry& entry : registry().entries()) {

@@ -65,6 +65,14 @@ inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::s
   return graph;
 }
 
+inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Guards& guards,
+                       const passes::PassSettings& settings) {
+  passes::require_known(settings.off);
+  passes::run_pipeline(graph, settings, passes::Stage::guarded);
+  guards.remove(*graph);
+  passes::run_pipeline(graph, settings, passes::Stage::last);
+}
+
 }  // namespace detail
 
 // `method` is the entry point. Throws UnsupportedOp when the module has no such method, ArgumentError for an
@@ -84,9 +92,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};
   neutral.show(*loaded.graph);
-  passes::run_pipeline(loaded.graph, settings, passes::Stage::guarded);
-  guards.remove(*loaded.graph);
-  passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
+  detail::run_passes(loaded.graph, guards, settings);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
@@ -111,9 +117,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   }
   const detail::Guards guards(*loaded.graph, c10::IValue());
   loaded.known = guards.known();
-  passes::run_pipeline(loaded.graph, settings, passes::Stage::guarded);
-  guards.remove(*loaded.graph);
-  passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
+  detail::run_passes(loaded.graph, guards, settings);
   return loaded;
 }
 

@@ -88,10 +88,15 @@ inline Registry& registry() {
   return instance;
 }
 
+// "name.overload", or the name alone.
+inline std::string key_of(const c10::FunctionSchema& schema) {
+  return schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
+}
+
 // The key a node is looked up by.
 inline std::string key_of(const torch::jit::Node& node) {
   if (const c10::FunctionSchema* schema = node.maybeSchema(); schema != nullptr && !node.kind().is_prim()) {
-    return schema->overload_name().empty() ? schema->name() : schema->name() + "." + schema->overload_name();
+    return key_of(*schema);
   }
   return node.kind().toQualString();
 }

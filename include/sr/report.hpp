@@ -100,15 +100,14 @@ inline const char* name_of(NodeKind kind) {
   return "?";
 }
 
+inline BlockMemory block_memory(memory::Bytes arena, const std::vector<memory::Request>& requests,
+                                const memory::Layout& layout) {
+  return {arena, memory::lower_bound(requests), memory::no_reuse_bytes(requests), requests, layout};
+}
+
 template <class Arena>
 BlockMemory block_memory(const Arena& arena) {
-  BlockMemory memory;
-  memory.arena = arena.bytes();
-  memory.requests = arena.requests();
-  memory.layout = arena.layout();
-  memory.lower_bound = memory::lower_bound(memory.requests);
-  memory.no_reuse = memory::no_reuse_bytes(memory.requests);
-  return memory;
+  return block_memory(arena.bytes(), arena.requests(), arena.layout());
 }
 
 namespace detail {

@@ -19,8 +19,6 @@ inline bool has_unequal_out(c10::Symbol kind) {
       c10::Symbol::fromQualString("aten::binary_cross_entropy"),
       // The functional one returns real tensors as they are.
       c10::Symbol::fromQualString("aten::conj_physical"),
-      // Throws for inputs of no elements.
-      c10::Symbol::fromQualString("aten::diff"),
       // Leaves its output empty.
       c10::Symbol::fromQualString("aten::fft_ihfftn"),
       // Broadcasts the sizes its output has had against those of its arguments.

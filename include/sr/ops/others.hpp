@@ -94,6 +94,7 @@ inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 // What may share the bytes of an argument.
 inline const NativeOf<at::_ops::pad> pad;
 inline const NativeOf<at::_ops::einsum> einsum;
+inline const NativeOf<at::_ops::diff> diff;
 inline const NativeOf<at::_ops::where> where;
 inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;
 inline const NativeOf<at::_ops::unsafe_chunk> unsafe_chunk;

@@ -9,9 +9,9 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/NativeFunctions.h>
+#include <ATen/Operators.h>
 
-#include <sr/argument_of_handle.hpp>
-#include <sr/op.hpp>
+#include <sr/dispatched.hpp>
 #include <sr/ops/factories.hpp>
 
 namespace sr::ops {
@@ -46,16 +46,6 @@ struct Repeat {
   }
 };
 
-// Of too few elements LibTorch returns a view of the argument, and its `.out` overload throws: no out
-// variant.
-struct Diff {
-  at::Tensor operator()(const at::Tensor& self, std::int64_t times, std::int64_t dim,
-                        const std::optional<at::Tensor>& before,
-                        const std::optional<at::Tensor>& behind) const {
-    return at::diff(self, times, dim, before, behind);
-  }
-};
-
 // The result is contiguous, whatever the tensor was.
 template <class Value>
 struct MaskedFill {
@@ -84,21 +74,9 @@ struct IndexPut {
     at::native::index_put_(out, indices, values, accumulate);
   }
 };
-struct IndexPutInPlace {
-  at::Tensor operator()(const at::Tensor& self, Indices indices, const at::Tensor& values,
-                        bool accumulate) const {
-    at::Tensor written = self;
-    return at::index_put_(written, indices, values, accumulate);
-  }
-};
 
 namespace registered {
 
-inline const Native<
-    "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
-    "Tensor",
-    Diff>
-    diff;
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
@@ -123,7 +101,7 @@ inline const OutVariant<
 inline const Native<
     "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) "
     "-> Tensor(a!)",
-    IndexPutInPlace>
+    Dispatched<at::_ops::index_put_>>
     index_put_in_place_hacked_twin;
 
 }  // namespace registered

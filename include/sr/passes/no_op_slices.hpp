@@ -31,18 +31,14 @@ class NoOpSlices {
     return constant && constant->isInt() ? std::optional(constant->toInt()) : std::nullopt;
   }
 
-  static bool is_none(const torch::jit::Value* value) {
-    return value->type()->kind() == c10::TypeKind::NoneType;
-  }
-
   // The dimension of a slice of everything, counted from the front.
   static std::optional<std::int64_t> dim_of_all(const torch::jit::Node* node) {
     if (node->kind() != c10::aten::slice || node->inputs().size() != 5) return std::nullopt;
     if (node->input(0)->type()->kind() != c10::TypeKind::TensorType) return std::nullopt;
     const auto dim = number(node->input(1)), step = number(node->input(4));
-    const bool from_start = is_none(node->input(2)) || number(node->input(2)) == 0;
+    const bool from_start = node->input(2)->mustBeNone() || number(node->input(2)) == 0;
     const bool to_end =
-        is_none(node->input(3)) || number(node->input(3)) == std::numeric_limits<std::int64_t>::max();
+        node->input(3)->mustBeNone() || number(node->input(3)) == std::numeric_limits<std::int64_t>::max();
     return dim && *dim >= 0 && step == 1 && from_start && to_end ? dim : std::nullopt;
   }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/canonicalize.h>
@@ -62,15 +63,19 @@ inline std::span<const Pass> pipeline() {
   return kPasses;
 }
 
-// The passes of one stage. Throws ArgumentError for a name in `settings.off` that no pass has.
-inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSettings& settings,
-                         Stage stage) {
-  for (const std::string& name : settings.off) {
+// Throws ArgumentError for a name that no pass has.
+inline void require_known(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     if (std::ranges::find(pipeline(), name, &Pass::name) != pipeline().end()) continue;
     std::string known;
     for (const Pass& pass : pipeline()) known.append(known.empty() ? "" : ", ").append(pass.name);
     throw ArgumentError("There is no pass '" + name + "' to leave out; there are " + known + ".");
   }
+}
+
+// The passes of one stage.
+inline void run_pipeline(std::shared_ptr<torch::jit::Graph>& graph, const PassSettings& settings,
+                         Stage stage) {
   for (const Pass& pass : pipeline()) {
     if (pass.stage != stage || std::ranges::find(settings.off, pass.name) != settings.off.end()) continue;
     const std::shared_ptr<torch::jit::Graph> before = settings.watch ? graph->copy() : nullptr;

@@ -151,8 +151,7 @@ class PlanMaker {
     }
     for (const auto& [made, node] : made_by_) {
       std::vector<std::uint32_t>& nodes = plan_->notes[made].nodes;
-      if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
-      std::ranges::sort(nodes);
+      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);  // they come in order
     }
     plan_->storages = storages;
     note_last_writers(drafts);

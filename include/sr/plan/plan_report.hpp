@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <sr/memory/lower_bound.hpp>
 #include <sr/plan/plan.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/registry.hpp>
@@ -58,11 +57,7 @@ inline PlanReport report_plan(const Plan& plan) {
   report.calls = plan.calls;
   report.interpreted = plan.interpreted;
   report.replays = plan.replays;
-  report.memory.arena = plan.layout.total;
-  report.memory.requests = plan.requests;
-  report.memory.layout = plan.layout;
-  report.memory.lower_bound = memory::lower_bound(plan.requests);
-  report.memory.no_reuse = memory::no_reuse_bytes(plan.requests);
+  report.memory = block_memory(plan.layout.total, plan.requests, plan.layout);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const StepNote& note = plan.notes[i];
     StepReport& step = report.steps.emplace_back();

@@ -56,6 +56,15 @@ def test_functions_that_grew_are_named_most_first():
     assert report.splitlines()[1:3] == ['          +7.0 in new', '          +2.0 in more']
 
 
+def test_searches_of_the_heap_are_not_held_against_a_change():
+    heap = {'_int_malloc': 50.0, 'unlink_chunk.constprop.0': 10.0, 'malloc_consolidate': 5.0, 'f': 35.0}
+    found, = changes(of(a=one(100, **heap)), of(a=one(165, **heap | {'_int_malloc': 80.0, 'f': 70.0})), 0.01)
+    assert (found.old, found.new, found.grown) == (35, 70, [('f', 35)])
+    for entry in ('malloc', 'free', 'sr::_int_malloc'):
+        found, = changes(of(a=one(100)), of(a=one(150, **{entry: 50.0})), 0.01)
+        assert found.significant
+
+
 def test_another_machine_is_reported_and_not_held_against_the_change():
     report, grew = compare(of(a=one(1)), of({'torch': '3', 'cpu': 'AVX2'}, a=one(2)), 0.01)
     assert not grew and '+100.00%' in report and 'not held against' in report
