@@ -1,5 +1,7 @@
 // What ./dev conformance found: operators whose `.out` overload, or whose behaviour against its schema, made
 // sr wrong, and arguments that start behind the beginning of their storage.
+#include <sr/sr.hpp>
+
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -73,6 +75,20 @@ TEST_CASE("views in another dtype of arguments with an offset", "[oracle][defect
       {sample({4, 2})}, {pairs.slice(0, 3, 7)}, {pairs.flatten().slice(0, 3, 11).view({4, 2})}};
   check("x", "torch.view_as_complex(x) * 2", real);
   check("x", "torch.view_as_complex(x)", real);
+}
+
+// The oracle's interpreter runs below autograd, as sr does; a user's does not.
+TEST_CASE("products with conjugates", "[defects]") {
+  const at::Tensor a = sample({33, 4}, at::kComplexFloat), b = sample({2, 33}, at::kComplexFloat);
+  torch::jit::Module module =
+      script("def forward(self, a, b):\n    return torch.matmul(a.t().conj(), b.t())\n");
+  StaticModuleOptions exact;
+  exact.numerics = Numerics::exact;
+  StaticRuntime<> runtime{StaticModule(module, exact)};
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& first : {a, a, a * 2, a, a.clone()}) {
+    CHECK(at::equal(runtime(first, b).toTensor(), module.forward({first, b}).toTensor()));
+  }
 }
 
 TEST_CASE("copies of memory beside a view", "[oracle][defects]") {

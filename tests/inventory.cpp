@@ -42,7 +42,6 @@ const std::map<std::string, std::string>& exceptions() {
       {"static_runtime::dict_unpack", kMadeByPasses},
       {"static_runtime::select_tensor", kMadeByPasses},
       {"aten::diff", "returns a view of its argument where that has too few elements: native"},
-      {"prim::fork", "its body runs in LibTorch's interpreter"},
       {"quantized::linear", kQuantizedResult},
       {"quantized::embedding_bag_byte_prepack", kNotExported},
       {"quantized::embedding_bag_byte_unpack", kNotExported},

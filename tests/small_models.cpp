@@ -25,6 +25,10 @@ void check(const SmallModel& model) {
     CHECK(node.path != sr::NodeKind::fallback);
   }
   CHECK(report.fallbacks == 0);
+  for (const sr::PlanReport& plan : report.plans) {
+    CAPTURE(model.name, plan.arguments);
+    CHECK(plan.memory.layout.total <= plan.memory.lower_bound + plan.memory.lower_bound / 50);
+  }
 }
 
 }  // namespace

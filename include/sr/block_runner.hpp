@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <sr/block_info.hpp>
+#include <sr/call_options.hpp>
 #include <sr/memory/arena.hpp>
 #include <sr/observer.hpp>
 #include <sr/selection.hpp>
@@ -21,7 +22,8 @@ class BlockRunner {
       : info_(&info), index_(index), frame_(&frame), observer_(&observer), arena_(info, frame, optimize) {}
 
   // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes
-  // throw, after everything the block held has been released; a c10::Error says which node it was.
+  // throw, or CancelledError, after everything the block held has been released; a c10::Error says which node
+  // it was.
   void run() {
     std::size_t step = 0;
     try {
@@ -29,7 +31,10 @@ class BlockRunner {
       arena_.prepare();
       if constexpr (requires { arena_.slab().begin_run(); }) arena_.slab().begin_run();
       observer_->end(Phase::allocate);
-      for (; step < info_->nodes.size(); ++step) run_node(step);
+      for (; step < info_->nodes.size(); ++step) {
+        if (frame_->call != nullptr) frame_->call->check();
+        run_node(step);
+      }
     } catch (c10::Error& error) {
       abandon();
       if (step < info_->nodes.size()) detail::add_place(error, *info_->nodes[step].node);

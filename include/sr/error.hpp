@@ -38,7 +38,13 @@ class ArgumentError : public Error {
   using Error::Error;
 };
 
-// A runtime was entered while it was already running.
+// The stop token or the deadline of a call ended it.
+class CancelledError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A runtime was entered while it was already running, or all runtimes of a pool were in use for too long.
 class BusyError : public Error {
  public:
   using Error::Error;

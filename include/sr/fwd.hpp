@@ -13,6 +13,9 @@ class StaticModule;
 template <memory::Planner Planner = memory::LinearScan, class Observer = NoObserver>
 class StaticRuntime;
 
+template <memory::Planner Planner = memory::LinearScan>
+class RuntimePool;
+
 template <memory::Planner Planner, class Observer>
 class BlockRunner;
 

@@ -2,15 +2,12 @@
 // overload gets without a functor of ours. State of one node, owned by the module, read by all its threads.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/alias_rules.hpp>
@@ -21,33 +18,9 @@
 
 namespace sr {
 
-namespace detail {
-
-// Call stacks of nodes point to functions that freezing has removed, and LibTorch's interpreter reads their
-// names when a body throws: they get one that exists.
-inline void forget_call_stacks(torch::jit::Block* block) {
-  static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
-  for (torch::jit::Node* node : block->nodes()) {
-    if (node->callstack()) {
-      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
-    }
-    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
-    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
-  }
-}
-
-inline std::unique_ptr<torch::jit::Code> code_of_fork(const torch::jit::Node& node) {
-  const auto body = node.g(c10::attr::Subgraph)->copy();
-  forget_call_stacks(body->block());
-  return std::make_unique<torch::jit::Code>(body, "forked");
-}
-
-}  // namespace detail
-
 struct InterpretedOp {
   torch::jit::Operation operation{nullptr};
   std::optional<c10::OperatorHandle> out_overload;  // generic out variant
-  std::unique_ptr<torch::jit::Code> forked;         // body of prim::fork
 
   static void run_fallback(const void*, NodeView& view) {
     const auto& guarded = view.processed().guarded_inputs;
@@ -88,21 +61,6 @@ struct InterpretedOp {
   static std::size_t holders_of(const c10::IValue& value) {
     const c10::StorageImpl* storage = value.isTensor() ? detail::storage_of(value.toTensor()) : nullptr;
     return storage == nullptr ? 0 : value.use_count() + value.toTensor().storage().use_count();
-  }
-
-  // The body runs at once, on the caller; its exception travels in the future to the wait.
-  static void run_fork(const void* op, NodeView& view) {
-    auto future = c10::make_intrusive<c10::ivalue::Future>(
-        view.node().output()->type()->expectRef<c10::FutureType>().getElementType());
-    torch::jit::Stack stack;
-    for (std::size_t i = 0; i < view.input_count(); ++i) stack.push_back(view.input(i));
-    try {
-      torch::jit::InterpreterState(*static_cast<const InterpretedOp*>(op)->forked).run(stack);
-      future->markCompleted(torch::jit::pop(stack));
-    } catch (...) {
-      future->setError(std::current_exception());
-    }
-    view.output(0) = c10::IValue(std::move(future));
   }
 };
 

@@ -81,6 +81,7 @@ inline ReplayKind replay_of(const std::string& key, NodeKind kind, const c10::Fu
   if (tables.kernels.count(key) != 0) return ReplayKind::kernel;
   if (tables.iterators.count(key) != 0) return ReplayKind::iterator;
   if (kind == NodeKind::out_variant) return ReplayKind::call;
+  if (key == "prim::fork" || key == "aten::wait") return ReplayKind::interpreted;  // tasks of each call
   // Control flow and containers have no schema.
   return schema == nullptr || is_settled(*schema) ? ReplayKind::none : ReplayKind::interpreted;
 }

@@ -14,6 +14,7 @@
 #include <torch/csrc/jit/passes/freeze_module.h>
 
 #include <sr/error.hpp>
+#include <sr/fork_inputs.hpp>
 #include <sr/guards.hpp>
 #include <sr/neutral_numbers.hpp>
 #include <sr/passes/pipeline.hpp>
@@ -87,7 +88,8 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   torch::jit::Graph& graph = detail::inlined(copy, method);
   const detail::Guards guards(graph, module._ivalue());
   const detail::NeutralNumbers neutral(graph, guards.value_of(), guards.returned());
-  const torch::jit::Module frozen = detail::freeze(copy);
+  const torch::jit::Module frozen =
+      detail::has_fork_without_inputs(graph.block()) ? copy : detail::freeze(copy);
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};

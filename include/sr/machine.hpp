@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <sr/block_runner.hpp>
+#include <sr/fork_body.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -21,6 +22,7 @@ struct Machine {
     frame.run_block = &run_block;
     frame.take_output = &take_output;
     frame.finish_block = &finish_block;
+    frame.run_body = &ForkBody::run<Planner>;
     runners.reserve(content.blocks.size());
     for (std::size_t i = 0; i < content.blocks.size(); ++i) {
       runners.emplace_back(content.blocks[i], static_cast<std::uint32_t>(i), frame, observer,

@@ -2,17 +2,44 @@
 // the outputs, later runs write into them, and whatever could change their dtype or layout makes them anew.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <sr/identity.hpp>
 #include <sr/input_record.hpp>
 #include <sr/processed_node.hpp>
 
 namespace sr {
+
+namespace detail {
+
+// A tensor that is read as the conjugate or the negative of its bytes.
+inline bool is_lazy(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() &&
+         value.toTensor().key_set().has_any(
+             c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+}
+
+// Runs are below autograd, and there the dispatcher copies lazy arguments in front of an operator made of
+// others. Where autograd's keys come first those others get them as they are: a product with a conjugate then
+// rounds as the interpreter's does.
+class WithAutogradKeys {
+ public:
+  WithAutogradKeys()
+      : guard_(c10::impl::tls_local_dispatch_key_set().included_,
+               c10::impl::tls_local_dispatch_key_set().excluded_ - c10::autograd_dispatch_keyset) {}
+
+ private:
+  c10::impl::ForceDispatchKeyGuard guard_;
+};
+
+}  // namespace detail
 
 // Calls LibTorch's own implementation of the node on copies of its inputs and stores the outputs.
 // Throws what the operator throws.
@@ -22,6 +49,8 @@ inline void run_interpreted(NodeView& view) {
   const std::size_t inputs = view.input_count();
   for (std::size_t i = 0; i < inputs; ++i) stack.push_back(view.input(i));
   if (view.processed().takes_count) stack.emplace_back(static_cast<std::int64_t>(inputs));
+  std::optional<detail::WithAutogradKeys> keys;
+  if (std::any_of(stack.begin(), stack.end(), &detail::is_lazy)) keys.emplace();
   (*view.processed().interpreter)(stack);
   const std::size_t outputs = view.output_count();
   TORCH_INTERNAL_ASSERT(stack.size() >= outputs);

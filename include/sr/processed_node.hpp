@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,14 @@
 
 namespace sr {
 
+struct CallOptions;
+class ForkBody;
+
 using Slot = std::uint32_t;  // position of a value in a runtime's table
+
+// Runs a forked body on the planner of the runtime that forks, which need not be there any more.
+using RunBody = c10::IValue (*)(const ForkBody& body, std::vector<c10::IValue> args,
+                                const CallOptions& options);
 
 // The path a node takes.
 enum class NodeKind : std::uint8_t { out_variant, native, fallback };
@@ -38,6 +46,7 @@ struct ProcessedNode {
   std::vector<std::uint32_t> sub_blocks;  // indices into the module's blocks
   std::vector<std::vector<Slot>> sub_block_inputs;
   NodeKind kind = NodeKind::fallback;
+  std::shared_ptr<const ForkBody> body;  // of prim::fork
   bool takes_count = false;  // the interpreter's operator wants the number of inputs on top of its stack
   OutTraits traits;
   const torch::jit::Node* node = nullptr;        // belongs to the module's graph
@@ -56,6 +65,8 @@ struct Frame {
   c10::IValue (*take_output)(Frame& frame, std::uint32_t block, std::size_t output) = nullptr;
   void (*finish_block)(Frame& frame, std::uint32_t block) = nullptr;
   void* runtime = nullptr;
+  RunBody run_body = nullptr;
+  const CallOptions* call = nullptr;  // of the call that runs; null: nothing was chosen
 };
 
 class NodeView {

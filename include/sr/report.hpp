@@ -118,10 +118,14 @@ inline std::string why_this_path(const ProcessedNode& node, const ModuleContent&
     case NodeKind::out_variant:
       return "writes its results into planned tensors through " + node.functor + after + ".";
     case NodeKind::native:
+      if (node.body != nullptr) {
+        return node.body->is_interpreted()
+                   ? "its body is a task, run by LibTorch's interpreter: it holds what sr can not run."
+                   : "its body is a task, run on runtimes of its own.";
+      }
       return "returns a view, a container, a number or another value that is not planned; run by " +
              node.functor + after + ".";
     case NodeKind::fallback:
-      if (node.node->kind() == c10::prim::fork) return "its body runs in LibTorch's interpreter.";
       if (!content.options.enable_out_variant) return "out variants are switched off.";
       if (!node.declined.empty())
         return "declined by " + node.declined + ", and it has no `.out` overload of its own.";

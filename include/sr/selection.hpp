@@ -111,11 +111,6 @@ class Selector {
       return chosen;
     }
     chosen.function.op = own;
-    if (own->forked != nullptr) {
-      chosen.function.run = &InterpretedOp::run_fork;
-      chosen.functor = "interpreter (forked body)";
-      return chosen;
-    }
     if (options_.enable_out_variant) own->out_overload = detail::find_out_overload(node);
     if (own->out_overload) {
       chosen.kind = NodeKind::out_variant;
@@ -150,11 +145,6 @@ class Selector {
   // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
   // inlines).
   InterpretedOp* make_interpreted(const torch::jit::Node& node) {
-    if (node.kind() == c10::prim::fork) {
-      InterpretedOp& op = interpreted_.emplace_back();
-      op.forked = detail::code_of_fork(node);
-      return &op;
-    }
     const torch::jit::Operator* found = node.maybeOperator();
     if (found == nullptr || !found->hasOperation() || !node.blocks().empty()) return nullptr;
     InterpretedOp& op = interpreted_.emplace_back();

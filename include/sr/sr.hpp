@@ -7,5 +7,6 @@
 #include <sr/memory/planners.hpp>
 #include <sr/op.hpp>
 #include <sr/report.hpp>
+#include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>

@@ -16,6 +16,7 @@
 
 #include <sr/block_analysis.hpp>
 #include <sr/block_info.hpp>
+#include <sr/fork_body.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/options.hpp>
 #include <sr/plan/packed_weights.hpp>
@@ -69,10 +70,10 @@ class StaticModule {
       : StaticModule(load_graph(graph, {.off = options.without_passes, .watch = nullptr}), options) {}
   StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
       : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
-        idle_(std::make_shared<IdleRuntimes>()) {}
+        own_(std::make_shared<OwnRuntimes>()) {}
 
-  // Runs the model on a runtime of the module's own; safe from any number of threads. Defined in
-  // static_runtime.hpp.
+  // Runs the model on a runtime of the module's own, as RuntimePool does, with its defaults; safe from any
+  // number of threads. Defined in static_runtime.hpp.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
   const std::shared_ptr<const ModuleContent>& content() const { return content_; }
@@ -81,13 +82,13 @@ class StaticModule {
   const c10::FunctionSchema& schema() const { return content_->schema; }
 
  private:
-  struct IdleRuntimes {
-    std::mutex mutex;
-    std::vector<std::shared_ptr<void>> runtimes;  // of the type operator() makes
+  struct OwnRuntimes {
+    std::once_flag once;
+    std::shared_ptr<const void> pool;  // of StaticRuntime<>, made by the first call
   };
 
   std::shared_ptr<const ModuleContent> content_;
-  std::shared_ptr<IdleRuntimes> idle_;
+  std::shared_ptr<OwnRuntimes> own_;
 };
 
 inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
@@ -171,6 +172,13 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     processed.output_count = static_cast<std::uint32_t>(node->outputs().size());
     if (processed.output_count != 0) processed.first_output = table.of.at(node->output(0));
     if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
+    if (node->kind() == c10::prim::fork) {
+      processed.body = std::make_shared<const ForkBody>(*node, options);
+      if (processed.body->is_interpreted() && options.strict) {
+        throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
+                            detail::place_of(*node) + " can not be run by sr.");
+      }
+    }
     if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
     if (chosen.kind == NodeKind::fallback && options.strict) {
       throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " +
@@ -214,6 +222,36 @@ inline void ModuleContent::check_constants() const {
           "The model holds a weight on " + constant.toTensor().device().str() +
           ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
     }
+  }
+}
+
+namespace detail {
+
+// Call stacks of nodes point to functions that freezing has removed, and LibTorch's interpreter reads their
+// names when a body throws: they get one that exists.
+inline void forget_call_stacks(torch::jit::Block* block) {
+  static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->callstack()) {
+      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
+    }
+    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
+    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
+  }
+}
+
+}  // namespace detail
+
+inline ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
+  const auto body = fork.g(c10::attr::Subgraph)->copy();
+  detail::forget_call_stacks(body->block());
+  StaticModuleOptions own = options;
+  own.manage_output_tensors = false;  // results outlive the next call of their runtime
+  try {
+    content_ = StaticModule(body, own).content();
+  } catch (const UnsupportedOp&) {
+    if (options.strict) throw;
+    code_ = std::make_unique<torch::jit::Code>(body, "forked");
   }
 }
 

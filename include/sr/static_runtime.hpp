@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -17,9 +19,12 @@
 
 #include <sr/arguments.hpp>
 #include <sr/block_runner.hpp>
+#include <sr/call_options.hpp>
+#include <sr/forked_tasks.hpp>
 #include <sr/fwd.hpp>
 #include <sr/machine.hpp>
 #include <sr/plan/replayer.hpp>
+#include <sr/pool/object_pool.hpp>
 #include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
@@ -35,12 +40,18 @@ class StaticRuntime {
  public:
   explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
   explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
-      : state_(std::make_unique<State>(std::move(content))) {}
+      : state_(std::make_shared<State>(std::move(content))) {}
 
   // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
   // operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
     return state_->call(args, &kwargs);
+  }
+
+  // A call that can be cancelled, or that forks onto a launcher of the caller's. Throws CancelledError too.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                         const CallOptions& options) {
+    return state_->call(args, &kwargs, &options);
   }
 
   // Positional arguments without a vector: tensors, numbers, anything an IValue is made of.
@@ -56,33 +67,39 @@ class StaticRuntime {
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    if (state_->call_into(args, outputs)) return;
-    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    const c10::IValue result = state_->call(values, nullptr);
-    std::size_t used = 0;
-    detail::copy_results(result, outputs, used);
-    if (used != outputs.size()) {
-      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
-                          " output tensors, but the model returns " + std::to_string(used) + ".");
-    }
+    state_->run_into(args, outputs, nullptr);
+  }
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                const CallOptions& options) {
+    state_->run_into(args, outputs, &options);
   }
 
-  // The parent graph runs inline on the caller; the future is complete on return. Exceptions travel in it.
+  // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher.
+  // Exceptions travel in the future.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
-                                                    const KeywordArgs& kwargs = {}) {
+                                                    const KeywordArgs& kwargs = {},
+                                                    torch::jit::TaskLauncher launcher = at::launch) {
+    CallOptions options;
+    options.launcher = std::move(launcher);
+    return run_async(std::move(args), kwargs, options);
+  }
+
+  // With options.on_launcher the whole call is a task of the launcher. The runtime is in use until the future
+  // is complete, and may be destroyed before.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                                    const CallOptions& options) {
     auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
-    try {
-      future->markCompleted(state_->call(args, &kwargs));
-    } catch (...) {
-      future->setError(std::current_exception());
-    }
+    detail::run_or_launch(options,
+                          [state = state_, args = std::move(args), kwargs, options, future]() mutable {
+                            detail::complete(*future, [&] { return state->call(args, &kwargs, &options); });
+                          });
     return future;
   }
 
   // Runs with these arguments and makes ready for them: plans memory, largest sizes first in a server's life,
   // and makes a plan for replay at once.
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
-    if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, /*record=*/true);
+    if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);
   }
 
   // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
@@ -107,6 +124,9 @@ class StaticRuntime {
   // Calls so far that a plan answered.
   std::uint64_t replayed_calls() const { return state_->replayer.replayed_calls(); }
 
+  // What a future of a call of it holds.
+  c10::TypePtr result_type() const { return state_->result_type(); }
+
   Observer& observer() { return state_->machine.observer; }
   // The arena of a block, for tests and tools. Not to be used while the runtime runs.
   const memory::Arena<Planner>& arena(std::size_t block = 0) const {
@@ -126,8 +146,10 @@ class StaticRuntime {
     explicit State(std::shared_ptr<const ModuleContent> shared)
         : content(std::move(shared)), machine(*content), replayer(*content) {}
 
-    c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, bool record = false) {
-      const Entered entered(*this);
+    c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
+                     const CallOptions* options = nullptr, bool record = false) {
+      if (options != nullptr) options->check();  // a call may be without steps
+      const Entered entered(*this, options);
       if (!kReplays || !replayer.enabled()) return run_general(args, kwargs);
       if ((kwargs == nullptr || kwargs->empty()) && args.size() == content->schema.arguments().size()) {
         return replay_or_run(args, record);
@@ -143,7 +165,7 @@ class StaticRuntime {
       if (plan::Plan* plan = replayer.find(args)) {
         c10::IValue result;
         const auto replay = [&] {
-          result = replayer.run(*plan, args);
+          result = replayer.run(*plan, args, machine.frame.call);
           return true;
         };
         if (replayer.attempt(*plan, replay)) return result;
@@ -151,7 +173,7 @@ class StaticRuntime {
         bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
         const at::NoGradGuard no_grad;
-        return replayer.record(args);
+        return replayer.record(args, machine.frame.call);
       }
       return run_general(args, nullptr);
     }
@@ -184,14 +206,28 @@ class StaticRuntime {
       return kReplays && replayer.enabled();
     }
 
+    void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                  const CallOptions* options) {
+      if (replay_into(args, outputs, options)) return;
+      c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
+      const c10::IValue result = call(values, nullptr, options);
+      std::size_t used = 0;
+      detail::copy_results(result, outputs, used);
+      if (used != outputs.size()) {
+        throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
+                            " output tensors, but the model returns " + std::to_string(used) + ".");
+      }
+    }
+
     // True: the results are in the caller's buffers.
-    bool call_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-      const Entered entered(*this);
+    bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                     const CallOptions* options) {
+      const Entered entered(*this, options);
       if (!kReplays || !replayer.enabled() || args.size() != content->schema.arguments().size()) return false;
       const std::span<const c10::IValue> values(args.data(), args.size());
       plan::Plan* plan = replayer.find(values);
       return plan != nullptr &&
-             replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs); });
+             replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
     }
 
     // Releases what the call still holds, whether or not its results could be handed over.
@@ -235,15 +271,19 @@ class StaticRuntime {
   // One entry at a time, from whatever thread: an operator that calls its own runtime is caught too.
   class Entered {
    public:
-    explicit Entered(State& state) : state_(&state) {
+    explicit Entered(State& state, const CallOptions* options = nullptr) : state_(&state) {
       if (state.busy.exchange(true, std::memory_order_acquire)) {
         throw BusyError(
             "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its "
             "own "
             "(clone()), or call the StaticModule, which keeps a runtime for each caller.");
       }
+      state.machine.frame.call = options;
     }
-    ~Entered() { state_->busy.store(false, std::memory_order_release); }
+    ~Entered() {
+      state_->machine.frame.call = nullptr;
+      state_->busy.store(false, std::memory_order_release);
+    }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
 
@@ -251,24 +291,53 @@ class StaticRuntime {
     State* state_;
   };
 
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // with the calls that are on a launcher
 };
 
+// At most so many for the calls of a StaticModule, and for each forked body.
+inline constexpr std::size_t kOwnRuntimes = 256;
+
+namespace detail {
+
+template <memory::Planner Planner>
+using Runtimes = pool::ObjectPool<StaticRuntime<Planner>>;
+
+template <memory::Planner Planner>
+std::shared_ptr<Runtimes<Planner>> make_runtimes(const std::shared_ptr<const ModuleContent>& content) {
+  return std::make_shared<Runtimes<Planner>>(
+      kOwnRuntimes, [content] { return std::make_unique<StaticRuntime<Planner>>(content); });
+}
+
+}  // namespace detail
+
 inline c10::IValue StaticModule::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
-  using Runtime = StaticRuntime<>;
-  std::shared_ptr<void> runtime;
-  {
-    const std::scoped_lock lock(idle_->mutex);
-    if (!idle_->runtimes.empty()) {
-      runtime = std::move(idle_->runtimes.back());
-      idle_->runtimes.pop_back();
-    }
+  std::call_once(own_->once, [this] { own_->pool = detail::make_runtimes<memory::LinearScan>(content_); });
+  const auto* const pool = static_cast<const detail::Runtimes<memory::LinearScan>*>(own_->pool.get());
+  const auto runtime = pool->lease();
+  return (*runtime)(std::move(args), kwargs);
+}
+
+template <memory::Planner Planner>
+auto& ForkBody::pool() const {
+  using Pool = detail::Runtimes<Planner>;
+  const std::type_index planner = typeid(Planner);
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [made_for, pool] : pools_) {
+    if (made_for == planner) return *static_cast<Pool*>(pool.get());
   }
-  if (runtime == nullptr) runtime = std::make_shared<Runtime>(content_);
-  c10::IValue result = (*static_cast<Runtime*>(runtime.get()))(std::move(args), kwargs);
-  const std::scoped_lock lock(idle_->mutex);
-  idle_->runtimes.push_back(std::move(runtime));
-  return result;
+  pools_.emplace_back(planner, detail::make_runtimes<Planner>(content_));
+  return *static_cast<Pool*>(pools_.back().second.get());
+}
+
+template <memory::Planner Planner>
+c10::IValue ForkBody::run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options) {
+  if (!body.is_interpreted()) {
+    const auto runtime = body.pool<Planner>().lease();
+    return (*runtime)(std::move(args), {}, options);
+  }
+  options.check();
+  torch::jit::InterpreterState(*body.code_).run(args);
+  return torch::jit::pop(args);
 }
 
 }  // namespace sr

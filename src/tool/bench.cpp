@@ -1,11 +1,8 @@
 #include "bench.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +11,8 @@
 #include <ATen/Parallel.h>
 
 #include "bench_entry.hpp"
+#include "open_loop.hpp"
+#include "text_file.hpp"
 #include "timing.hpp"
 
 namespace sr::tool {
@@ -35,13 +34,29 @@ void attempt(Entry& entry, Step step) {
   if (!entry.error.empty()) entry.lanes.clear();
 }
 
+// Two at least, or there is no rate.
+std::size_t count_of_arrivals(const BenchOptions& options) {
+  constexpr double most = 1 << 26;
+  const double wanted =
+      options.iters > 0 ? static_cast<double>(options.iters) : std::ceil(options.load.rate * options.seconds);
+  if (wanted > most) {
+    throw ArgumentError(c10::str("The load is of ", wanted, " arrivals, but at most ", most,
+                                 " can be recorded: lower --rate, --seconds or --iters."));
+  }
+  return static_cast<std::size_t>(std::max(2.0, wanted));
+}
+
 class ModelBench {
  public:
   ModelBench(const BenchOptions& options, std::string model) : options_(options), path_(std::move(model)) {
     prepare();
     check();
     warm_up();
-    measure();
+    if (options_.load.rate > 0) {
+      offer_load();
+    } else {
+      measure();
+    }
     for (Entry& entry : measured_.entries) attempt(entry, [&](Entry& e) { finish(e); });
   }
 
@@ -167,22 +182,8 @@ class ModelBench {
 
   void warm_up() {
     const std::int64_t wanted = options_.warmup >= 0 ? options_.warmup : 50;
-    const auto least = static_cast<std::int64_t>(3 * sets_.size());
     for (Entry& entry : measured_.entries) {
-      attempt(entry, [&](Entry& e) {
-        for (const auto& lane : e.lanes) {
-          const auto begin = Clock::now();
-          double fastest = 1e9;
-          for (std::int64_t i = 0; i < std::max(wanted, least); ++i) {
-            const std::size_t set = static_cast<std::size_t>(i) % sets_.size();
-            const auto start = Clock::now();
-            lane->run(ArgumentList(sets_[set]), set);
-            fastest = std::min(fastest, seconds_since(start));
-            if (options_.warmup < 0 && i >= least && seconds_since(begin) > 0.5) break;
-          }
-          e.seconds_per_call = fastest;
-        }
-      });
+      attempt(entry, [&](Entry& e) { tool::warm_up(e, sets_, wanted, options_.warmup < 0 ? 0.5 : 1e9); });
     }
   }
 
@@ -207,6 +208,14 @@ class ModelBench {
       for (Entry& entry : measured_.entries) {
         attempt(entry, [&](Entry& e) { time_slice(e, sets_, slice, options_.threads); });
       }
+    }
+  }
+
+  void offer_load() {
+    measured_.load = options_.load;
+    const auto arrivals = arrival_times(options_.load, count_of_arrivals(options_));
+    for (Entry& entry : measured_.entries) {
+      attempt(entry, [&](Entry& e) { e.answered = answer(e.lanes, sets_, arrivals, options_.threads); });
     }
   }
 
@@ -240,6 +249,7 @@ class ModelBench {
 
 int bench(const BenchOptions& options) {
   at::set_num_threads(options.threads);
+  if (options.interop_threads > 0) at::set_num_interop_threads(options.interop_threads);
   Json results = Json::array();
   bool differs = false;
   for (const std::string& model : options.models) {
@@ -252,11 +262,7 @@ int bench(const BenchOptions& options) {
   if (differs)
     std::cerr << "sr: A RESULT OF SR DIFFERS FROM THE INTERPRETER'S, see the lines marked !!! above.\n";
   if (!options.json.empty()) {
-    std::ofstream out(options.json);
-    out << Json{{"context", context_of(options)}, {"results", results}}.dump(1) << '\n';
-    out.close();
-    if (!out)
-      throw LoadError("The file '" + options.json + "' can not be written: " + std::strerror(errno) + ".");
+    write_text(options.json, Json{{"context", context_of(options)}, {"results", results}}.dump(1) + '\n');
   }
   return differs ? kDiffers : 0;
 }

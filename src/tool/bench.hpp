@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "arrivals.hpp"
 #include "run.hpp"
 
 namespace sr::tool {
@@ -16,10 +17,12 @@ struct BenchOptions {
   std::vector<std::string> against;           // interpreter, upstream
   std::vector<std::string> outputs{"fresh"};  // fresh, managed, bound
   int threads = 1;                            // of one operator
+  int interop_threads = 0;                    // of forks; 0: as many as LibTorch takes
   int concurrency = 1;                        // callers at once, each with a runtime of its own
   std::int64_t warmup = -1;                   // calls; negative: up to 50, at most half a second
   std::int64_t iters = 0;                     // timed calls of each runner; 0: by time
   double seconds = 1.0;                       // for each runner
+  Load load;  // with a rate: calls arrive at it, instead of one after the other
   bool replay = true;
   bool ops = false;
   std::string json;                   // file to write; empty: none

@@ -34,7 +34,8 @@ struct Entry {
   std::vector<float> samples;              // nanoseconds of single calls
   std::vector<double> round_medians;       // nanoseconds
   double throughput_calls = 0, throughput_seconds = 0;
-  double seconds_per_call = 0;  // from warming up
+  double seconds_per_call = 0;       // from warming up
+  std::optional<Answered> answered;  // of an open loop, in place of samples and throughput
 };
 
 // What the arena is compared with: of the plan that needs most where calls are replayed, else of the general
@@ -55,6 +56,7 @@ struct Measured {
   std::vector<Entry> entries;
   std::size_t input_sets = 0;
   std::int64_t rounds = 0;
+  std::optional<Load> load;  // of an open loop
 };
 
 // The table, and a line for each runner that failed or differs (bench_table.cpp).

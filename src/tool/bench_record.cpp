@@ -1,16 +1,10 @@
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
 
-#include <ATen/ATen.h>
-#include <ATen/Version.h>
+#include <ATen/Parallel.h>
 
 #include "bench_entry.hpp"
-#include "cpu_model.hpp"
+#include "run_context.hpp"
 #include "statistics.hpp"
 
 namespace sr::tool {
@@ -43,6 +37,20 @@ Json nodes_json(const IndividualMetrics& metrics) {
           {"total_ns", 1e6 * metrics.total_time},
           {"nodes", nodes},
           {"kinds", kinds}};
+}
+
+Json open_loop_json(const Answered& answered) {
+  const Percentiles ranks = percentiles(answered.latencies);
+  return {{"arrivals", answered.latencies.size()},
+          {"not_begun", answered.not_begun},
+          {"offered_per_s", answered.offered_per_s},
+          {"achieved_per_s", answered.achieved_per_s},
+          {"sustained", answered.sustained()},
+          {"p50_ns", ranks.p50},
+          {"p90_ns", ranks.p90},
+          {"p99_ns", ranks.p99},
+          {"p999_ns", ranks.p999},
+          {"max_ns", ranks.max}};
 }
 
 }  // namespace
@@ -95,27 +103,26 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
     });
     if (compared && !entry.agreement->agrees) line["difference"] = entry.agreement->difference;
     if (!entry.error.empty()) line["error"] = entry.error;
+    if (entry.answered) line["open_loop"] = open_loop_json(*entry.answered);
     if (entry.nodes) line["ops"] = nodes_json(*entry.nodes);
     results.push_back(std::move(line));
   }
 }
 
 Json context_of(const BenchOptions& options) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::ostringstream date;
-  date << std::put_time(std::gmtime(&now), "%FT%TZ");
-  return {
-      {"cpu", cpu_model()},
-      {"cores", std::thread::hardware_concurrency()},
-      {"isa", at::get_cpu_capability()},
-      {"threads", options.threads},
-      {"concurrency", options.concurrency},
-      {"torch", TORCH_VERSION},
-      {"sr", options.version},
-      {"date", date.str()},
-      {"command", options.command_line},
-      {"median_ns", "median of the medians of the rounds; p50_ns and above: all calls of all rounds"},
-      {"throughput_per_s", "all callers; holds the making of the argument vectors, which latencies do not"}};
+  Json context = run_context(options.version, options.command_line);
+  context["threads"] = options.threads;
+  context["interop_threads"] = at::get_num_interop_threads();
+  context["concurrency"] = options.concurrency;
+  context["median_ns"] = "median of the medians of the rounds; p50_ns and above: all calls of all rounds";
+  context["throughput_per_s"] =
+      "all callers; holds the making of the argument vectors, which latencies do not";
+  if (options.load.rate > 0) {
+    context["open_loop"] = "latencies from the intended arrivals, those of calls never begun lower bounds";
+    context["rate_per_s"] = options.load.rate;
+    context["poisson"] = options.load.poisson;
+  }
+  return context;
 }
 
 }  // namespace sr::tool

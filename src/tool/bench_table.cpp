@@ -5,15 +5,10 @@
 
 #include "bench_entry.hpp"
 #include "statistics.hpp"
+#include "text_table.hpp"
 
 namespace sr::tool {
 namespace {
-
-std::string number(double value, int digits = 0) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
 
 std::string bytes_or_dash(std::optional<memory::Bytes> bytes) {
   return bytes ? std::to_string(*bytes) : "-";
@@ -40,19 +35,17 @@ std::vector<std::string> row_of(const Entry& entry) {
   return row;
 }
 
-void print_rows(std::ostream& out, const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out << (i == 0 ? "" : "  ") << (i < 3 ? std::left : std::right)
-          << std::setw(static_cast<int>(widths[i])) << row[i];
-    }
-    out << '\n';
-  }
+std::vector<std::string> open_row_of(const Entry& entry) {
+  std::vector<std::string> row{entry.runner, entry.planner.empty() ? "-" : entry.planner,
+                               std::string(name_of(entry.outputs))};
+  if (!entry.error.empty() || !entry.answered) return row;
+  const Percentiles ranks = percentiles(entry.answered->latencies);
+  for (const double rank : {ranks.p50, ranks.p90, ranks.p99, ranks.p999, ranks.max})
+    row.push_back(number(rank));
+  row.push_back(number(entry.answered->offered_per_s, 1));
+  row.push_back(number(entry.answered->achieved_per_s, 1));
+  row.emplace_back(entry.answered->sustained() ? "yes" : "NO");
+  return row;
 }
 
 void print_nodes(std::ostream& out, const IndividualMetrics& metrics) {
@@ -81,13 +74,23 @@ void print_table(std::ostream& out, const Measured& measured) {
       break;
     }
   }
-  out << measured.input_sets << (measured.input_sets == 1 ? " input set, " : " input sets in turn, ")
-      << measured.rounds << " interleaved rounds\n";
+  out << measured.input_sets << (measured.input_sets == 1 ? " input set, " : " input sets in turn, ");
+  if (measured.load) {
+    out << (measured.load->poisson ? "Poisson arrivals, " : "equal gaps, ")
+        << "latency from the intended arrival\n";
+  } else {
+    out << measured.rounds << " interleaved rounds\n";
+  }
   std::vector<std::vector<std::string>> rows{{"runner", "planner", "outputs", "median ns", "p90 ns", "p99 ns",
                                               "max ns", "calls/s", "arena B", "lower bound", "no reuse B",
                                               "own allocs", "other allocs", "max diff"}};
-  for (const Entry& entry : measured.entries) rows.push_back(row_of(entry));
-  print_rows(out, rows);
+  if (measured.load) {
+    rows = {{"runner", "planner", "outputs", "p50 ns", "p90 ns", "p99 ns", "p99.9 ns", "max ns", "offered/s",
+             "achieved/s", "sustained"}};
+  }
+  for (const Entry& entry : measured.entries)
+    rows.push_back(measured.load ? open_row_of(entry) : row_of(entry));
+  print_rows(out, rows, 3);
   for (const Entry& entry : measured.entries) {
     std::string name = entry.runner;
     if (!entry.planner.empty()) name.append(" ").append(entry.planner);
@@ -97,6 +100,8 @@ void print_table(std::ostream& out, const Measured& measured) {
     } else if (!entry.agreement->agrees) {
       out << "!!! " << name << " DIFFERS from the interpreter: " << entry.agreement->difference << '\n';
     }
+    if (entry.error.empty() && entry.answered && !entry.answered->sustained())
+      out << "!!! " << verdict(name, *entry.answered) << '\n';
     if (entry.runner == "sr" && entry.allocations && !entry.allocations->own_places.empty()) {
       out << "    " << name << " allocated at (addr2line -Cfipe of this program):";
       for (const std::string& place : entry.allocations->own_places) out << ' ' << place;

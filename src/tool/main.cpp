@@ -1,4 +1,4 @@
-// The command line tool: sr run, sr bench, sr inspect, sr ops.
+// The command line tool: sr run, sr bench, sr inspect, sr ops, sr info, sr tune.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -11,9 +11,11 @@
 #include <sr/memory/planners.hpp>
 
 #include "bench.hpp"
+#include "info.hpp"
 #include "inspect.hpp"
 #include "ops.hpp"
 #include "run.hpp"
+#include "tune.hpp"
 
 namespace {
 
@@ -93,6 +95,9 @@ void add_bench(CLI::App& tool, sr::tool::BenchOptions& options, bool& no_replay)
   app->add_option("--threads", options.threads, "Threads inside an operator")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app->add_option("--interop-threads", options.interop_threads,
+                  "Threads that forked bodies run on; unless given, as many as LibTorch takes")
+      ->check(CLI::Range(1, 4096));
   app->add_option("--concurrency", options.concurrency, "Callers at once, each with its own runtime")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -105,6 +110,13 @@ void add_bench(CLI::App& tool, sr::tool::BenchOptions& options, bool& no_replay)
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str()
       ->excludes(iters);
+  CLI::Option* rate =
+      app->add_option("--rate", options.load.rate,
+                      "Open loop: so many calls a second arrive, whatever becomes of those before; "
+                      "--concurrency callers take them, and latency counts from the intended arrival")
+          ->type_name("R")
+          ->check(CLI::Range(1e-3, 1e9));
+  app->add_flag("--poisson", options.load.poisson, "With --rate: exponential gaps, by --seed")->needs(rate);
   app->add_option("--outputs", options.outputs,
                   "fresh: new tensors; managed: the runtime's own, used again; bound: buffers of the caller")
       ->delimiter(',')
@@ -148,6 +160,67 @@ void add_ops(CLI::App& tool, sr::tool::OpsOptions& options) {
   app->footer("Example: sr ops | grep upsample");
 }
 
+void add_info(CLI::App& tool, sr::tool::InfoOptions& options) {
+  CLI::App* app =
+      tool.add_subcommand("info", "Show versions, threads, kernels and the variables that matter");
+  app->add_flag("--json", options.json, "As JSON");
+}
+
+void add_tune(CLI::App& tool, sr::tool::TuneOptions& options) {
+  CLI::App* app = tool.add_subcommand(
+      "tune", "Time a model with several numbers of threads, callers and rows, and recommend some");
+  CLI::Option* model =
+      app->add_option("model", options.model, "File of torch.jit.save")->type_name("MODEL.pt");
+  CLI::Option* mm =
+      app->add_option("--mm", options.mm, "In place of a model: the product of two N x N matrices")
+          ->type_name("N")
+          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+          ->excludes(model);
+  add_inputs(*app, options.inputs);
+  const auto add_counts = [&](const char* name, auto& counts, const char* help) {
+    return app->add_option(name, counts, help)->type_name("N,N,...")->delimiter(',')->allow_extra_args(false);
+  };
+  add_counts("--threads", options.threads,
+             "Threads inside an operator; unless given, from 1 to all processors")
+      ->check(CLI::Range(1, 4096));
+  add_counts("--concurrency", options.concurrency,
+             "Callers of one RuntimePool at once; likewise, but one with --mm")
+      ->check(CLI::Range(1, 4096));
+  add_counts("--batch", options.batch, "Rows of dimension 0; the rule is below")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->excludes(mm);
+  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  app->add_option("--seconds", options.seconds, "Time for each setting")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  app->add_option("--p99-us", options.p99_us,
+                  "Recommend the highest throughput whose p99 is within so many microseconds")
+      ->type_name("X")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--json", options.json, "Write all figures")->type_name("FILE");
+  app->add_option("--plot", options.plot, "Draw latency and throughput against the number of threads")
+      ->type_name("FILE.svg")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            return name.ends_with(".svg") ? "" : "A plot can be written as .svg, not as '" + name + "'.";
+          },
+          ""));
+  app->parse_complete_callback([app, model, mm] {
+    if (model->count() + mm->count() == 0) throw CLI::ValidationError("Give sr tune a model file, or --mm N");
+  });
+  app->footer(
+      "--batch B gives every tensor argument whose dimension 0 is as long as that of the first argument B "
+      "rows: those it has,\nrepeated in turn or left out from the end. Other arguments stay as they are.\n"
+      "Every setting is timed in three rounds, the callers calling one after the other without a pause.\n"
+      "Example: sr tune model.pt --shape \"f32[8,64]\" --batch 1,8,32 --p99-us 500 --plot tuning.svg");
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string text = argv[0];
+  for (int i = 1; i < argc; ++i) text.append(" ").append(argv[i]);
+  return text;
+}
+
 // The interpreter puts a traceback of many lines before the message: the last line says what happened.
 int fail(std::string message) {
   while (!message.empty() && message.back() == '\n') message.pop_back();
@@ -167,11 +240,15 @@ int dispatch(int argc, char** argv) {
   sr::tool::BenchOptions bench;
   sr::tool::InspectOptions inspect;
   sr::tool::OpsOptions ops;
+  sr::tool::InfoOptions info;
+  sr::tool::TuneOptions tune;
   bool no_replay = false;
   add_run(tool, run);
   add_bench(tool, bench, no_replay);
   add_inspect(tool, inspect);
   add_ops(tool, ops);
+  add_info(tool, info);
+  add_tune(tool, tune);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -179,7 +256,7 @@ int dispatch(int argc, char** argv) {
     std::string message = error.what();
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.starts_with("-") && !first.empty() && tool.get_subcommands().empty()) {
-      message = "There is no verb '" + first + "'; there are run, bench, inspect, ops";
+      message = "There is no verb '" + first + "'; there are run, bench, inspect, ops, info, tune";
     }
     std::cerr << "sr: " << message << (message.ends_with('.') ? "" : ".") << " Try --help.\n";
     return kUsage;
@@ -187,10 +264,19 @@ int dispatch(int argc, char** argv) {
   if (tool.got_subcommand("run")) return sr::tool::run(run);
   if (tool.got_subcommand("inspect")) return sr::tool::inspect(inspect);
   if (tool.got_subcommand("ops")) return sr::tool::ops(ops);
+  if (tool.got_subcommand("info")) {
+    info.version = SR_VERSION;
+    return sr::tool::info(info);
+  }
+  if (tool.got_subcommand("tune")) {
+    tune.version = SR_VERSION;
+    tune.command_line = command_line(argc, argv);
+    return sr::tool::tune(tune);
+  }
   bench.replay = !no_replay;
+  bench.load.seed = bench.inputs.seed;
   bench.version = SR_VERSION;
-  bench.command_line = joined(std::vector<std::string>(argv, argv + 1));
-  for (int i = 1; i < argc; ++i) bench.command_line.append(" ").append(argv[i]);
+  bench.command_line = command_line(argc, argv);
   return sr::tool::bench(bench);
 }
 

@@ -1,14 +1,14 @@
 #include "plan_picture.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include <sr/error.hpp>
+
+#include "svg.hpp"
+#include "text_file.hpp"
 
 namespace sr::tool {
 namespace {
@@ -16,23 +16,6 @@ namespace {
 constexpr double kWidth = 1000, kLeft = 90, kRight = 20, kPlotHeight = 320, kLabelHeight = 130, kHead = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr std::size_t kMostLabels = 60;  // more steps than that are numbered only
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else
-      safe += c;
-  }
-  return safe;
-}
 
 std::string with_commas(memory::Bytes bytes) {
   std::string digits = std::to_string(bytes);
@@ -297,10 +280,7 @@ void write_plan(const std::string& path, const Report& report, const std::string
   if (!svg && !path.ends_with(".json")) {
     throw ArgumentError("The plan can be written as .svg or .json, but the name given is '" + path + "'.");
   }
-  std::ofstream out(path);
-  out << (svg ? plan_svg(report, title) : plan_json(report, title));
-  out.close();
-  if (!out) throw LoadError("The file '" + path + "' can not be written: " + std::strerror(errno) + ".");
+  write_text(path, svg ? plan_svg(report, title) : plan_json(report, title));
 }
 
 }  // namespace sr::tool

@@ -60,6 +60,19 @@ class BoundRunner : public SrRunner<P> {
   std::vector<std::vector<at::Tensor>> buffers_;  // by input set
 };
 
+// A caller of a pool; its clones are callers of the same one.
+template <class P>
+class PoolRunner : public Runner {
+ public:
+  explicit PoolRunner(std::shared_ptr<const RuntimePool<P>> pool) : pool_(std::move(pool)) {}
+
+  c10::IValue run(ArgumentList&& args, std::size_t) override { return (*pool_)(std::move(args)); }
+  std::unique_ptr<Runner> clone() const override { return std::make_unique<PoolRunner>(pool_); }
+
+ private:
+  std::shared_ptr<const RuntimePool<P>> pool_;
+};
+
 class InterpreterRunner : public Runner {
  public:
   explicit InterpreterRunner(torch::jit::Module frozen) : module_(std::move(frozen)) {}
@@ -181,10 +194,6 @@ void compare_items(const Items& expected, const Items& actual, Agreement& agreem
 
 }  // namespace
 
-c10::IValue Runner::outcome(c10::IValue returned, std::size_t) const {
-  return returned;
-}
-
 std::string_view name_of(Outputs outputs) {
   return outputs == Outputs::fresh ? "fresh" : outputs == Outputs::managed ? "managed" : "bound";
 }
@@ -203,6 +212,17 @@ std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticMod
     StaticRuntime<P> runtime(module);
     if (outputs != Outputs::bound) return std::make_unique<SrRunner<P>>(std::move(runtime));
     return std::make_unique<BoundRunner<P>>(std::move(runtime), tensors);
+  });
+}
+
+std::unique_ptr<Runner> make_pool_runner(std::string_view planner, const StaticModule& module, int threads,
+                                         std::size_t runtimes, const std::vector<ArgumentList>& sets) {
+  return memory::with_planner(planner, [&]<class P>(std::type_identity<P>) -> std::unique_ptr<Runner> {
+    RuntimePoolOptions options;
+    options.intra_op_threads = threads;
+    auto pool = std::make_shared<const RuntimePool<P>>(module, options);
+    for (const ArgumentList& set : sets) pool->reserve(set, {}, runtimes);
+    return std::make_unique<PoolRunner<P>>(std::move(pool));
   });
 }
 

@@ -1,4 +1,4 @@
-// The things that can run a model and be timed, behind one interface, and the comparison of what they return.
+// The things that can run a model and be timed, and the comparison of what they return.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,13 @@
 
 #include <sr/benchmark.hpp>
 #include <sr/report.hpp>
+#include <sr/runtime_pool.hpp>  // defines what modules call, too
 #include <sr/static_module.hpp>
 
 #include "inputs.hpp"
+#include "runner.hpp"
 
 namespace sr::tool {
-
-// Belongs to one thread at a time.
-class Runner {
- public:
-  Runner() = default;
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
-  virtual ~Runner() = default;
-
-  // One call with input set `set`; the number is for runners that keep something for each set. What is
-  // returned is the caller's: runners that write into buffers return nothing.
-  virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
-
-  // What the caller has after a run of input set `set`, by default what it returned.
-  virtual c10::IValue outcome(c10::IValue returned, std::size_t set) const;
-
-  // For another thread: same model, nothing shared that running changes.
-  virtual std::unique_ptr<Runner> clone() const = 0;
-
-  // Bytes held for planned tensors.
-  virtual std::optional<memory::Bytes> arena_bytes() const { return std::nullopt; }
-
-  // Of sr alone.
-  virtual std::optional<Report> report() const { return std::nullopt; }
-};
 
 // Who owns the tensors a call returns: the caller, new ones; the runtime, which uses them again; the caller,
 // the same ones every time (run_into).
@@ -55,6 +32,12 @@ std::string_view name_of(Outputs outputs);
 std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticModule& module,
                                        Outputs outputs = Outputs::fresh,
                                        const std::vector<c10::IValue>& results = {});
+
+// A caller of a RuntimePool of `threads` intra-op threads a call, whose clones call the same pool. It has
+// `runtimes` of them, ready for `sets`; the calling thread must have that many intra-op threads, too. Throws
+// what the model throws on `sets`.
+std::unique_ptr<Runner> make_pool_runner(std::string_view planner, const StaticModule& module, int threads,
+                                         std::size_t runtimes, const std::vector<ArgumentList>& sets);
 
 // LibTorch's graph interpreter on a frozen copy.
 std::unique_ptr<Runner> make_interpreter_runner(const torch::jit::Module& module);

@@ -29,12 +29,14 @@ struct Percentiles {
   double p50 = 0;
   double p90 = 0;
   double p99 = 0;
+  double p999 = 0;
   double max = 0;
 };
 
 inline Percentiles percentiles(std::vector<float> values) {
   std::ranges::sort(values);
-  return {percentile(values, 0.5), percentile(values, 0.9), percentile(values, 0.99), values.back()};
+  return {percentile(values, 0.5), percentile(values, 0.9), percentile(values, 0.99),
+          percentile(values, 0.999), values.back()};
 }
 
 }  // namespace sr::tool

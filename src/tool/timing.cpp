@@ -55,6 +55,22 @@ void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slic
 
 }  // namespace
 
+void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t calls, double most_seconds) {
+  const auto least = static_cast<std::int64_t>(3 * sets.size());
+  for (const auto& lane : entry.lanes) {
+    const auto begin = Clock::now();
+    double fastest = 1e9;
+    for (std::int64_t i = 0; i < std::max(calls, least); ++i) {
+      const std::size_t set = static_cast<std::size_t>(i) % sets.size();
+      const auto start = Clock::now();
+      lane->run(ArgumentList(sets[set]), set);
+      fastest = std::min(fastest, seconds_since(start));
+      if (i >= least && seconds_since(begin) > most_seconds) break;
+    }
+    entry.seconds_per_call = fastest;
+  }
+}
+
 void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice& slice, int threads) {
   std::vector<LaneResult> results(entry.lanes.size());
   for (LaneResult& result : results)

@@ -1,20 +1,14 @@
 // Times one runner for one slice of a round.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "bench_entry.hpp"
+#include "clock.hpp"
 #include "inputs.hpp"
 
 namespace sr::tool {
-
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // How long one runner is timed in one round.
 struct Slice {
@@ -22,6 +16,10 @@ struct Slice {
   double seconds = 0;
   std::size_t most_samples = 0;
 };
+
+// Calls each lane `calls` times, and every input set at least three times, but no longer than `most_seconds`
+// once that is done. Sets the entry's seconds_per_call. Throws what a runner throws.
+void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t calls, double most_seconds);
 
 // All lanes at once, each on a thread of its own when there are several. Adds samples and the round's median
 // to `entry`. Throws what a runner throws.

@@ -12,7 +12,7 @@ PATH = pathlib.Path(__file__).with_name('baseline.json')
 def expectation(record: dict[str, Any]) -> dict[str, Any]:
     forms = {form: [count['exported'], count['samples']] for form, count in sorted(record['forms'].items())}
     return {'exported': forms, 'not_eager': len(record['not_eager']), 'strides': len(record['strides']),
-            'rounds': bool(record['rounding'])}
+            'rounds': bool(record['rounding']), 'ill_conditioned': bool(record['ill_conditioned'])}
 
 
 def write(records: list[dict[str, Any]], path: pathlib.Path = PATH):
@@ -51,4 +51,6 @@ def deviations(record: dict[str, Any], baseline: dict[str, Any]) -> list[str]:
                      f'{record["strides"][-1]["what"]}')
     if actual['rounds'] and not expected['rounds']:
         found.append(f'rounds in another way than the interpreter: {record["rounding"][-1]["what"]}')
+    if actual['ill_conditioned'] and not expected.get('ill_conditioned', False):
+        found.append(f'is decided by a rounding of its arguments: {record["ill_conditioned"][-1]["what"]}')
     return found

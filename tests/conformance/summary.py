@@ -36,7 +36,8 @@ def table(records: list[dict[str, Any]]) -> str:
     lines.append(f'interpreter differs from eager {len(differing)} entries')
     for name, key in (('strides differ from the interpreter', 'strides'),
                       ('equal within tolerances only', 'rounding'),
-                      ('the interpreter does not repeat itself', 'unrepeatable'), ('own samples alone', 'own_samples')):
+                      ('the interpreter does not repeat itself', 'unrepeatable'),
+                      ('a rounding of an argument decides', 'ill_conditioned'), ('own samples alone', 'own_samples')):
         lines.append(f'{name}: {sum(bool(record[key]) for record in done)} entries')
     return '\n'.join(lines)
 
@@ -57,7 +58,9 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
             lines.append(f'{record["entry"]}: only its own samples, since LibTorch does not survive others: {why}')
         for kind, said in (('strides', "strides differ from the interpreter's"),
                            ('rounding', "exact runtimes are within tolerances of the interpreter"),
-                           ('unrepeatable', 'the interpreter does not repeat itself')):
+                           ('unrepeatable', 'the interpreter does not repeat itself'),
+                           ('ill_conditioned', 'fast kernels differ as much as the interpreter does from itself when '
+                                               'its arguments are a rounding away')):
             for what, times in first_lines(record[kind]):
                 lines.append(f'{record["entry"]}: {said} ({times} times): {what}')
         for form, count in record['forms'].items():

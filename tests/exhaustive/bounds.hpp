@@ -157,8 +157,11 @@ inline constexpr std::array kRows = [] {
 inline constexpr std::array kExceptions = [] {
   using namespace kernels::lanes;
   const char* product = "the product of -inf and 0";
+  const char* square = "x * x is rounded up, and the product with it passes the largest number";
   return std::array{
       exception<Sign>(kNaN, kNaN, 0, "the difference of (0 < x) and (x < 0)"),
+      exception<Cube>(0x1.965feap+42f, 0x1.965feap+42f, kInfinity, square),
+      exception<Cube>(-0x1.965feap+42f, -0x1.965feap+42f, -kInfinity, square),
       exception<Hardswish>(0x1.555556p125f, std::numeric_limits<float>::max(), kInfinity, "6 * x overflows"),
       exception<Hardswish>(-kInfinity, -kInfinity, kNaN, product),
       exception<Silu>(-kInfinity, -kInfinity, kNaN, product),

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <sr/memory/placed.hpp>
+#include <sr/memory/placed_in_order.hpp>
 #include <sr/memory/placement.hpp>
 #include <sr/memory/planner.hpp>
 
@@ -21,38 +21,10 @@ struct GreedyBySize {
   static constexpr std::string_view name = "greedy_by_size";
 
   static Layout plan(std::span<const Request> requests) {
-    const std::vector<std::uint32_t> inputs = dying_inputs(requests);
-    std::vector<std::uint32_t> heirs(requests.size(), kNoRequest);
-    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != kNoRequest) heirs[inputs[i]] = i;
-    }
-
-    Layout layout{std::vector<Bytes>(requests.size()), 0};
-    std::vector<bool> done(requests.size());
     Windows windows(requests);
-    for (const std::uint32_t i : by_size(requests)) {
-      const Request& request = requests[i];
-      if (request.bytes == 0) continue;
-      const Bytes bytes = reserved(request);
-      Placed& placed = windows.around(request);
-      const std::span<const std::uint32_t> meeting = placed.meeting(request);
-      Bytes offset = Placed::kNowhere;
-      for (const std::uint32_t partner : {inputs[i], heirs[i]}) {
-        if (offset != Placed::kNowhere || partner == kNoRequest || !done[partner]) continue;
-        const Bytes wanted = layout.offsets[partner];
-        const bool aligned = wanted % request.alignment == 0;
-        if (aligned && placed.is_clear(meeting, wanted, bytes, inputs[i], heirs[i])) offset = wanted;
-      }
-      if (offset == Placed::kNowhere) offset = placed.best_gap(meeting, bytes, request.alignment);
-      layout.offsets[i] = offset;
-      layout.total = std::max(layout.total, end_of(offset, bytes));
-      windows.insert(request, offset, i);
-      done[i] = true;
-    }
-    return layout;
+    return place_in_order(requests, Partners(requests), by_size(requests), windows);
   }
 
- private:
   static std::vector<std::uint32_t> by_size(std::span<const Request> requests) {
     std::vector<std::uint32_t> order(requests.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -61,6 +33,7 @@ struct GreedyBySize {
     return order;
   }
 
+ private:
   // The steps cut into windows of equally many births. Most lifetimes are inside one window, and only what
   // touches that window has to be looked at; index 0 of `lists` is everything, for those that are not.
   class Windows {

@@ -16,6 +16,7 @@
 #include <sr/memory/interval.hpp>
 #include <sr/memory/lower_bound.hpp>
 #include <sr/memory/planner.hpp>
+#include <sr/memory/reordering.hpp>
 #include <sr/memory/slab.hpp>
 
 namespace sr::memory {
@@ -43,6 +44,10 @@ struct LinearScan {
       if (largest_first.total < best.total) best = std::move(largest_first);
     }
     return best;
+  }
+
+  static Layout refine(std::span<const Request> requests, Layout layout) {
+    return Reordering::improve(requests, std::move(layout));
   }
 
  private:

@@ -1,12 +1,16 @@
 // prim::If, prim::Loop, exceptions and futures: nodes that run other nodes.
 #pragma once
 
-#include <stdexcept>
+#include <utility>
+#include <vector>
 
+#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 
+#include <sr/call_options.hpp>
+#include <sr/forked_tasks.hpp>
 #include <sr/op.hpp>
 
 namespace sr::ops {
@@ -52,9 +56,35 @@ struct RaiseException {
   }
 };
 
+// The body is a task of the launcher of the call. What the body throws travels in the future to the wait.
+struct Fork {
+  void operator()(NodeView& node) const {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(
+        node.node().output()->type()->expectRef<c10::FutureType>().getElementType());
+    const CallOptions options = node.frame().call == nullptr ? CallOptions{} : *node.frame().call;
+    std::vector<c10::IValue> args;
+    args.reserve(node.input_count());
+    for (std::size_t i = 0; i < node.input_count(); ++i) args.push_back(node.input(i));
+    sr::detail::ForkedTasks& tasks = sr::detail::ForkedTasks::all();
+    tasks.add(*future, [body = node.processed().body, run = node.frame().run_body, args = std::move(args),
+                        options, future]() mutable {
+      sr::detail::complete(*future, [&] { return run(*body, std::move(args), options); });
+    });
+    try {
+      sr::detail::launch(options, [future] { sr::detail::ForkedTasks::all().run(*future); });
+    } catch (...) {
+      tasks.take(*future);  // nobody will ask for it
+      throw;
+    }
+    node.output(0) = c10::IValue(std::move(future));
+  }
+};
+
+// Runs a forked body that waits for a thread to run it, rather than wait as well.
 struct Wait {
   void operator()(NodeView& node) const {
     const auto future = node.input(0).toFuture();
+    if (!future->completed()) sr::detail::ForkedTasks::all().run(*future);
     future->waitAndThrow();
     node.output(0) = future->value();
   }
@@ -67,6 +97,7 @@ struct Warn {
 inline const NodeOp<"prim::If", If> prim_if;
 inline const NodeOp<"prim::Loop", Loop> prim_loop;
 inline const NodeOp<"prim::RaiseException", RaiseException> prim_raise_exception;
+inline const NodeOp<"prim::fork", Fork> prim_fork;
 inline const NodeOp<"aten::wait", Wait> aten_wait;
 inline const NodeOp<"aten::warn", Warn> aten_warn;
 

@@ -260,7 +260,7 @@ std::unique_ptr<Plan> make_plan(const ModuleContent& content, const Trace& trace
     plan->machine = std::move(machine);
     plan->results.recycles = content.options.manage_output_tensors;
     if (!plan->refusal.empty()) return plan;
-    plan->layout = content.options.optimize_memory ? Planner::plan(plan->requests)
+    plan->layout = content.options.optimize_memory ? memory::plan_for_long<Planner>(plan->requests)
                                                    : memory::NoReuse::plan(plan->requests);
     if constexpr (kCheckPlans) {
       if (const auto fault = memory::validate(plan->requests, plan->layout)) {

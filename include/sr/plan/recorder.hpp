@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/call_options.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/plan/loop_condition.hpp>
 #include <sr/plan/node_recorder.hpp>
@@ -49,6 +50,7 @@ class Recorder {
   }
 
   void run_node(const ProcessedNode& node) {
+    if (frame_->call != nullptr) frame_->call->check();
     if (record_.trace.nodes.size() > kMostNodes)
       record_.refuse(*node.node, "is beyond the longest record a plan is made of.");
     if (!record_.is_refused()) {

@@ -11,6 +11,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
+#include <sr/call_options.hpp>
 #include <sr/identity.hpp>
 #include <sr/machine.hpp>
 #include <sr/plan/check.hpp>
@@ -60,11 +61,12 @@ class Replayer {
   }
 
   // Runs the call as the interpreter would and makes a plan of it. Throws what operators throw.
-  c10::IValue record(std::span<const c10::IValue> args) {
+  c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
     SignatureWords words;
     const bool described = describe_call(args, words);
     // Not the plan's: the arenas of blocks that ran on it know its values.
     Machine<Planner, NoObserver> recording(*content_);
+    recording.frame.call = call;
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
@@ -99,23 +101,24 @@ class Replayer {
     }
   }
 
-  // Throws PlanFailed as steps do.
-  c10::IValue run(Plan& plan, std::span<const c10::IValue> args) {
+  // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
+  c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
     const Finish finish{plan};
-    execute(plan, context, args);
+    execute(plan, context, args, call);
     c10::IValue result = plan.results.build(context, args);
     return plan.results.returns_constants ? fresh_copies(result) : result;
   }
 
   // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
-  bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+  bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                const CallOptions* call) {
     if (!plan.results.may_write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
     plan.results.write_into(outputs, plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
     const Finish finish{plan};
-    execute(plan, context, args);
+    execute(plan, context, args, call);
     return true;
   }
 
@@ -163,18 +166,19 @@ class Replayer {
     refusals_.add(hash, why);
   }
 
-  void execute(Plan& plan, Context& context, std::span<const c10::IValue> args) {
+  void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
     if constexpr (kCheckPlans && kShared) plans_.poison();
     if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0 && !plan.draws_random_numbers) {
       run_checked(plan, context, args);
     } else {
-      run_steps(plan, context);
+      run_steps(plan, context, call);
     }
   }
 
-  void run_steps(Plan& plan, Context& context) {
+  void run_steps(Plan& plan, Context& context, const CallOptions* call) {
+    const bool may_stop = call != nullptr && call->can_be_cancelled();
     if constexpr (kShared) {
-      if (plan.calls + plan.interpreted == 0) {  // kernels of ours look at no guards
+      if (plan.calls + plan.interpreted == 0 && !may_stop) {  // kernels of ours look at no guards
         for (const Step& step : plan.steps) step.run(*step.payload, context);
         return;
       }
@@ -183,7 +187,10 @@ class Replayer {
     const at::NoGradGuard no_grad;
     std::size_t step = 0;
     try {
-      for (; step < plan.steps.size(); ++step) run_step(plan, step, context);
+      for (; step < plan.steps.size(); ++step) {
+        if (may_stop) call->check();
+        run_step(plan, step, context);
+      }
     } catch (c10::Error& error) {
       sr::detail::add_place(error, *plan.nodes[plan.steps[step].node]);
       end_hooks();

@@ -10,6 +10,8 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <sr/processed_node.hpp>
+
 namespace sr::plan {
 
 // Where some bytes are in this call. Every storage of a plan has an entry in the table of bases: the arena's
@@ -30,6 +32,8 @@ struct Context {
   std::byte** bases = nullptr;
   std::vector<c10::IValue>* values = nullptr;  // by ValueId: numbers that depend on data
   std::vector<at::Tensor>* tensors = nullptr;  // what interpreted nodes returned, by storage
+  const CallOptions* call = nullptr;           // see Frame
+  RunBody run_body = nullptr;
 };
 
 class PackedWeights;

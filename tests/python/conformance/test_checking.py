@@ -109,6 +109,13 @@ def test_what_the_interpreter_does_not_repeat_is_no_finding():
     assert Truth(torch.neg, Rules(), Findings()).repeats(inputs)
 
 
+def test_what_a_rounding_of_the_arguments_decides_is_told_apart():
+    inputs = Inputs('x', (torch.tensor([1.0, 1.0, 3.0]),))
+    assert Truth(lambda x: (x[0] - x[1]).sign(), Rules(), Findings()).amplifies(inputs)
+    assert not Truth(torch.exp, Rules(), Findings()).amplifies(inputs)
+    assert not Truth(lambda x: x, Rules(), Findings()).amplifies(Inputs('i', (torch.tensor([1, 2]),)))
+
+
 def test_a_graph_that_is_refused_is_wrong():
     def refuse(graph: torch._C.Graph, **options: Any):
         raise RuntimeError('no')
@@ -137,7 +144,7 @@ def test_what_does_not_export_is_listed():
 
 def record_of(exported: int, not_eager: int = 0) -> dict[str, Any]:
     return {'entry': 'x', 'forms': {'traced': {'exported': exported, 'samples': 9, 'reasons': {}}}, 'wrong': [],
-            'strides': [], 'rounding': [], 'not_eager': [{'what': 'values'}] * not_eager}
+            'strides': [], 'rounding': [], 'ill_conditioned': [], 'not_eager': [{'what': 'values'}] * not_eager}
 
 
 def test_an_entry_may_not_fall_behind_the_baseline(tmp_path):

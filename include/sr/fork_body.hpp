@@ -1,0 +1,49 @@
+// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. Its members are defined
+// in runtime_pool.hpp, as they need what runs modules.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <sr/call_options.hpp>
+#include <sr/memory/planner.hpp>
+#include <sr/options.hpp>
+
+namespace sr {
+
+struct ModuleContent;
+
+// Shared by the module that forks it and the tasks that run it, which may outlive the module.
+class ForkBody {
+ public:
+  // Throws UnsupportedOp under options.strict when the body holds what needs the interpreter.
+  ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options);
+
+  // sr can not run the body, and LibTorch's interpreter does.
+  bool is_interpreted() const { return code_ != nullptr; }
+
+  // From any number of threads at once; the runtimes, and their plans, stay for the next call. Throws what
+  // the body throws.
+  template <memory::Planner Planner>
+  static c10::IValue run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options);
+
+ private:
+  // The pool of a planner; runtimes of several may run one module.
+  template <memory::Planner Planner>
+  auto& pool() const;
+
+  std::shared_ptr<const ModuleContent> content_;  // null: interpreted
+  std::unique_ptr<torch::jit::Code> code_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<std::type_index, std::shared_ptr<void>>> pools_;  // by planner
+};
+
+}  // namespace sr

@@ -1,0 +1,30 @@
+// Forked bodies that use nothing they are given but the module.
+#pragma once
+
+#include <algorithm>
+
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+namespace sr::detail {
+
+// Freezing takes away from a fork what its body does not use, and the modules, and then looks at the first
+// input that is left, also where none is (LibTorch 2.13 reads beyond the end and crashes). Inlines bodies,
+// since only then is it known what they use.
+inline bool has_fork_without_inputs(torch::jit::Block* block) {
+  const auto is_left = [](const torch::jit::Value* input) {
+    return input->hasUses() && !input->type()->is_module();
+  };
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) {
+      if (has_fork_without_inputs(inner)) return true;
+    }
+    if (node->kind() != c10::prim::fork) continue;
+    torch::jit::Graph& body = *node->g(c10::attr::Subgraph);
+    torch::jit::Inline(body);
+    if (std::ranges::none_of(body.inputs(), is_left) || has_fork_without_inputs(body.block())) return true;
+  }
+  return false;
+}
+
+}  // namespace sr::detail

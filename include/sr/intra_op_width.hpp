@@ -1,0 +1,44 @@
+// How many threads one operator may use, for the thread that calls it.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <ATen/Parallel.h>
+
+namespace sr {
+
+// Sets the width for the calling thread and puts it back at the end. at::set_num_threads would do it for
+// threads that begin meanwhile too; OpenMP and the BLAS keep a width for each thread, which is all that is
+// touched here. A LibTorch without them keeps the width it has.
+class IntraOpWidth {
+ public:
+  // threads <= 0: as the thread has it.
+  explicit IntraOpWidth(int threads) {
+    if (threads <= 0) return;
+    const int now = at::get_num_threads();
+    if (now == threads) return;
+    before_ = now;
+    blas_before_ = set(threads, threads);
+  }
+  IntraOpWidth(const IntraOpWidth&) = delete;
+  IntraOpWidth& operator=(const IntraOpWidth&) = delete;
+  ~IntraOpWidth() {
+    if (before_ > 0) set(before_, blas_before_);
+  }
+
+ private:
+  // Returns what the BLAS had; 0: what OpenMP has.
+  static int set(int openmp, int blas) {
+    static auto* const set_openmp =
+        reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    static auto* const set_blas =
+        reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
+    if (set_openmp != nullptr) set_openmp(openmp);
+    return set_blas != nullptr ? set_blas(blas) : 0;
+  }
+
+  int before_ = 0;
+  int blas_before_ = 0;
+};
+
+}  // namespace sr

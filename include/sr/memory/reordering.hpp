@@ -1,0 +1,86 @@
+// A search for a smaller layout, for plans that are made once and used for long.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sr/memory/greedy_by_size.hpp>
+#include <sr/memory/lower_bound.hpp>
+#include <sr/memory/placed_in_order.hpp>
+
+namespace sr::memory {
+
+// Hill climbing over the order in which requests are placed, in the manner of squeaky wheel optimisation
+// (Joslin and Clements, JAIR 10, 1999): what ends beyond the lower bound is to be placed earlier. An order
+// that is no worse than the one before is kept, as there are wide plateaus. Deterministic: the random numbers
+// are always the same. Returns `start` where nothing smaller is found. About 2 us an attempt for 28 requests.
+class Reordering {
+ public:
+  static Layout improve(std::span<const Request> requests, Layout start) {
+    const Bytes bound = lower_bound(requests);
+    if (start.total - bound <= bound / kWorthwhile || requests.size() > kMostRequests) return start;
+    Reordering search(requests, bound);
+    for (std::size_t attempt = 0; attempt < kAttempts && search.kept_.total > bound; ++attempt)
+      search.attempt();
+    return search.kept_.total < start.total ? std::move(search.kept_) : std::move(start);
+  }
+
+ private:
+  static constexpr Bytes kWorthwhile = 64;  // 1/64 above the bound
+  static constexpr std::size_t kMostRequests = 256;
+  static constexpr std::size_t kAttempts = 1000;
+
+  struct All {
+    Placed placed;
+    Placed& around(const Request&) { return placed; }
+    void insert(const Request& request, Bytes offset, std::uint32_t index) {
+      placed.insert(request, offset, index);
+    }
+  };
+
+  Reordering(std::span<const Request> requests, Bytes bound)
+      : requests_(requests),
+        partners_(requests),
+        bound_(bound),
+        order_(GreedyBySize::by_size(requests)),
+        kept_(place(order_, std::numeric_limits<Bytes>::max())) {}
+
+  Layout place(std::span<const std::uint32_t> order, Bytes most) const {
+    All all;
+    return place_in_order(requests_, partners_, order, all, most);
+  }
+
+  void attempt() {
+    std::vector<std::size_t> beyond;  // positions in the order
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const Request& request = requests_[order_[i]];
+      if (request.bytes != 0 && kept_.offsets[order_[i]] + reserved(request) > bound_) beyond.push_back(i);
+    }
+    // Now and then any other, or what is beyond would only change places.
+    const bool any = random_() % 4 == 0;
+    const std::size_t from = any ? random_() % order_.size() : beyond[random_() % beyond.size()];
+    const std::size_t to = from == 0 ? 0 : random_() % from;
+    std::vector<std::uint32_t> order = order_;
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(to),
+                order.begin() + static_cast<std::ptrdiff_t>(from),
+                order.begin() + static_cast<std::ptrdiff_t>(from) + 1);
+    Layout layout = place(order, kept_.total);
+    if (layout.total > kept_.total) return;
+    kept_ = std::move(layout);
+    order_ = std::move(order);
+  }
+
+  std::span<const Request> requests_;
+  const Partners partners_;
+  const Bytes bound_;
+  std::minstd_rand random_{1};
+  std::vector<std::uint32_t> order_;
+  Layout kept_;
+};
+
+}  // namespace sr::memory

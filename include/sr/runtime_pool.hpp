@@ -1,0 +1,178 @@
+// A module that any number of threads call, each on a runtime of its own for as long as the call takes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/fwd.hpp>
+#include <sr/intra_op_width.hpp>
+#include <sr/pool/object_pool.hpp>
+#include <sr/static_module.hpp>
+#include <sr/static_runtime.hpp>
+
+namespace sr {
+
+struct RuntimePoolOptions {
+  std::size_t max_runtimes = kOwnRuntimes;  // made as they are needed; 1 to 65533
+  // How long a call waits while all are in use; then it throws BusyError.
+  std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
+  int intra_op_threads = 0;  // of each call; 0: as the calling thread has it
+};
+
+struct PoolReport {
+  Report runtime;  // the one used last
+  pool::PoolFigures pool;
+  int intra_op_threads = 0;
+  unsigned cores = 0;
+  std::string warning;  // empty: nothing to say
+};
+
+// Shares ownership of the module. Everything may be called from any number of threads at once, but for the
+// destructor. The pool, the module, leases, results and futures may be destroyed in any order.
+//
+// The runtime used last is used next, so that no more of them are made, and learn the model's signatures,
+// than there are callers at once.
+template <memory::Planner Planner>
+class RuntimePool {
+ public:
+  using Runtime = StaticRuntime<Planner>;
+  using Lease = typename pool::ObjectPool<Runtime>::Lease;
+
+  // Throws ArgumentError for a number of runtimes there can not be.
+  explicit RuntimePool(const StaticModule& module, const RuntimePoolOptions& options = {})
+      : RuntimePool(module.content(), options) {}
+  explicit RuntimePool(std::shared_ptr<const ModuleContent> content, const RuntimePoolOptions& options = {})
+      : options_(checked(options)), runtimes_(options.max_runtimes, [content = std::move(content)] {
+          return std::make_unique<Runtime>(content);
+        }) {}
+
+  // As StaticRuntime's. Throws BusyError when no runtime comes free in time.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const {
+    const Lease runtime = lease();
+    const IntraOpWidth width(options_.intra_op_threads);
+    return (*runtime)(std::move(args), kwargs);
+  }
+  // The deadline counts while the call waits for a runtime, too.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                         const CallOptions& options) const {
+    const Lease runtime = lease(options);
+    const IntraOpWidth width(options_.intra_op_threads);
+    return (*runtime)(std::move(args), kwargs, options);
+  }
+  template <class... Args>
+  requires std::is_invocable_v<Runtime&, Args&&...> &&(sizeof...(Args) > 0) &&
+      (!std::is_same_v<std::remove_cvref_t<Args>, std::vector<c10::IValue>> && ...) c10::IValue operator()(
+          Args&&... args) const {
+    const Lease runtime = lease();
+    const IntraOpWidth width(options_.intra_op_threads);
+    return (*runtime)(std::forward<Args>(args)...);
+  }
+
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const {
+    const Lease runtime = lease();
+    const IntraOpWidth width(options_.intra_op_threads);
+    runtime->run_into(args, outputs);
+  }
+
+  // As StaticRuntime's. The runtime is leased by the caller and returned when the call is done.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                    const KeywordArgs& kwargs = {},
+                                                    torch::jit::TaskLauncher launcher = at::launch) const {
+    CallOptions options;
+    options.launcher = std::move(launcher);
+    return run_async(std::move(args), kwargs, options);
+  }
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                                    const CallOptions& options) const {
+    auto runtime = std::make_shared<std::optional<Lease>>(lease(options));
+    auto future = c10::make_intrusive<c10::ivalue::Future>((*runtime)->operator*().result_type());
+    detail::run_or_launch(options, [runtime = std::move(runtime), args = std::move(args), kwargs, options,
+                                    future, width = options_.intra_op_threads]() mutable {
+      detail::complete(*future, [&] {
+        // Back before the future is complete, when the caller may call again.
+        const std::optional<Lease> leased = std::move(*runtime);
+        runtime->reset();
+        const IntraOpWidth own_width(width);
+        return (**leased)(std::move(args), kwargs, options);
+      });
+    });
+    return future;
+  }
+
+  // A runtime for several calls of one thread. Throws BusyError.
+  Lease lease() const { return lease(CallOptions{}); }
+
+  // Makes `runtimes` of them ready for these arguments, as StaticRuntime::reserve does.
+  void reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs = {},
+               std::size_t runtimes = 1) const {
+    const IntraOpWidth width(options_.intra_op_threads);  // which plans are made for
+    std::vector<Lease> all;
+    for (std::size_t i = 0; i < runtimes; ++i) {
+      all.push_back(lease());
+      all.back()->reserve(args, kwargs);
+    }
+  }
+
+  // Destroys the runtimes that are not in use.
+  void trim() const { runtimes_.trim(); }
+
+  // Asks the runtime used last. Throws BusyError.
+  PoolReport report() const {
+    PoolReport report{lease()->report(),
+                      runtimes_.figures(),
+                      options_.intra_op_threads,
+                      std::max(1U, std::thread::hardware_concurrency()),
+                      {}};
+    if (report.intra_op_threads <= 0) report.intra_op_threads = at::get_num_threads();
+    const std::size_t most = report.pool.made * static_cast<std::size_t>(report.intra_op_threads);
+    if (most > report.cores) {
+      report.warning = std::to_string(report.pool.made) + " runtimes were in use at once with " +
+                       std::to_string(report.intra_op_threads) + " intra-op threads each, on " +
+                       std::to_string(report.cores) +
+                       " cores: they take the cores from each other. Fewer callers, or RuntimePoolOptions::"
+                       "intra_op_threads = 1, give shorter latencies.";
+    }
+    return report;
+  }
+
+ private:
+  static RuntimePoolOptions checked(RuntimePoolOptions options) {
+    if (options.max_runtimes == 0 || options.max_runtimes > pool::kMostObjects) {
+      throw ArgumentError("RuntimePoolOptions::max_runtimes is " + std::to_string(options.max_runtimes) +
+                          ", but a pool has 1 to " + std::to_string(pool::kMostObjects) + " runtimes.");
+    }
+    return options;
+  }
+
+  Lease lease(const CallOptions& options) const {
+    using Clock = CallOptions::Clock;
+    Clock::time_point until = options.deadline;
+    if (options_.timeout != std::chrono::nanoseconds::max()) {
+      const Clock::time_point now = Clock::now();
+      if (options_.timeout < until - now) until = now + options_.timeout;
+    }
+    if (std::optional<Lease> leased = runtimes_.lease_until(until)) return std::move(*leased);
+    if (until == options.deadline) {
+      throw CancelledError(
+          "The call was cancelled: its deadline passed while it waited for a runtime of the pool.");
+    }
+    throw BusyError(
+        "All " + std::to_string(options_.max_runtimes) + " runtimes of the pool were in use for " +
+        std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(options_.timeout).count()) +
+        " us. Allow more (RuntimePoolOptions::max_runtimes), wait longer (timeout), or call less.");
+  }
+
+  RuntimePoolOptions options_;
+  pool::ObjectPool<Runtime> runtimes_;
+};
+
+}  // namespace sr

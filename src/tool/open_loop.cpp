@@ -1,0 +1,134 @@
+#include "open_loop.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <latch>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include <ATen/Parallel.h>
+
+#include "clock.hpp"
+
+namespace sr::tool {
+namespace {
+
+// Sleeping threads wake too late by about as much as this: the rest is waited for awake, and the processor
+// left to those who have calls to answer.
+constexpr std::chrono::microseconds kAwake{100};
+
+void wait_until(Clock::time_point due) {
+  if (due - Clock::now() > 2 * kAwake) std::this_thread::sleep_until(due - kAwake);
+  while (Clock::now() < due) std::this_thread::yield();
+}
+
+class OpenLoop {
+ public:
+  OpenLoop(const std::vector<ArgumentList>& sets, const std::vector<std::chrono::nanoseconds>& arrivals)
+      : sets_(sets),
+        arrivals_(arrivals),
+        given_up_after_(2 * horizon_of(arrivals) + std::chrono::seconds(1)) {
+    answered_.latencies.assign(arrivals.size(), std::numeric_limits<float>::quiet_NaN());
+  }
+
+  Answered run(const std::vector<std::unique_ptr<Runner>>& lanes, int threads) {
+    std::latch ready(static_cast<std::ptrdiff_t>(lanes.size())), go(1);
+    std::vector<std::exception_ptr> failures(lanes.size());
+    std::vector<std::chrono::nanoseconds> last(lanes.size());
+    {
+      std::vector<std::jthread> callers;
+      for (std::size_t i = 0; i < lanes.size(); ++i) {
+        callers.emplace_back([&, i] {
+          try {
+            prepare(*lanes[i], threads, ready);
+            go.wait();
+            last[i] = serve(*lanes[i]);
+          } catch (...) {
+            failures[i] = std::current_exception();
+            ended_ = true;
+          }
+        });
+      }
+      ready.wait();
+      start_ = Clock::now() + std::chrono::milliseconds(1);
+      go.count_down();
+    }
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+    return figures(*std::ranges::max_element(last));
+  }
+
+ private:
+  // Whatever becomes of the first call, the others do not wait for it for ever.
+  class Arrived {
+   public:
+    explicit Arrived(std::latch& ready) : ready_(ready) {}
+    Arrived(const Arrived&) = delete;
+    Arrived& operator=(const Arrived&) = delete;
+    ~Arrived() { ready_.count_down(); }
+
+   private:
+    std::latch& ready_;
+  };
+
+  void prepare(Runner& runner, int threads, std::latch& ready) const {
+    const Arrived arrived(ready);
+    at::set_num_threads(threads);           // a property of the calling thread
+    runner.run(ArgumentList(sets_[0]), 0);  // starts the threads that OpenMP gives this one
+  }
+
+  // Returns when the last call began, after the start.
+  std::chrono::nanoseconds serve(Runner& runner) {
+    std::chrono::nanoseconds last{0};
+    while (!ended_) {
+      const std::size_t arrival = next_.fetch_add(1);
+      if (arrival >= arrivals_.size()) break;
+      const std::size_t set = arrival % sets_.size();
+      ArgumentList args = sets_[set];
+      const Clock::time_point due = start_ + arrivals_[arrival];
+      wait_until(due);
+      const auto begun = Clock::now() - start_;
+      if (begun > given_up_after_) break;
+      runner.run(std::move(args), set);
+      answered_.latencies[arrival] = std::chrono::duration<float, std::nano>(Clock::now() - due).count();
+      last = begun;
+    }
+    return last;
+  }
+
+  Answered figures(std::chrono::nanoseconds last) {
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+      float& latency = answered_.latencies[i];
+      if (!std::isnan(latency)) continue;
+      ++answered_.not_begun;
+      latency = std::chrono::duration<float, std::nano>(given_up_after_ - arrivals_[i]).count();
+    }
+    const auto count = static_cast<double>(arrivals_.size());
+    const std::chrono::duration<double> horizon = horizon_of(arrivals_);
+    answered_.offered_per_s = count / horizon.count();
+    answered_.achieved_per_s = (count - static_cast<double>(answered_.not_begun)) /
+                               std::max(horizon, std::chrono::duration<double>(last)).count();
+    return std::move(answered_);
+  }
+
+  const std::vector<ArgumentList>& sets_;
+  const std::vector<std::chrono::nanoseconds>& arrivals_;
+  const std::chrono::nanoseconds given_up_after_;
+  Clock::time_point start_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> ended_{false};
+  Answered answered_;  // each latency is written by the one caller that took the arrival
+};
+
+}  // namespace
+
+Answered answer(const std::vector<std::unique_ptr<Runner>>& lanes, const std::vector<ArgumentList>& sets,
+                const std::vector<std::chrono::nanoseconds>& arrivals, int threads) {
+  return OpenLoop(sets, arrivals).run(lanes, threads);
+}
+
+}  // namespace sr::tool

@@ -1,0 +1,26 @@
+// How many processors there are, and may be used.
+#pragma once
+
+#include <algorithm>
+#include <sched.h>
+#include <thread>
+#include <unistd.h>
+
+namespace sr::tool {
+
+// Of the machine, whether this process may run there or not.
+inline int processors_online() {
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// By the affinity mask of the calling thread, which taskset and most containers set.
+inline int processors_allowed() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  // The mask of a machine of more than 1024 processors does not fit.
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+}  // namespace sr::tool

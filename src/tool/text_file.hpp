@@ -1,0 +1,21 @@
+// Writes what the tool was asked to leave behind.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include <sr/error.hpp>
+
+namespace sr::tool {
+
+// Throws LoadError if it can not be written.
+inline void write_text(const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) throw LoadError("The file '" + path + "' can not be written: " + std::strerror(errno) + ".");
+}
+
+}  // namespace sr::tool
