@@ -1,40 +1,23 @@
 // A table on a terminal, and the same numbers for programs.
 #pragma once
 
-#include <algorithm>
 #include <fstream>
 #include <functional>
-#include <iomanip>
 #include <ostream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "text_table.hpp"
+
 namespace sr::bench {
 
-inline std::string number(double value, int digits = 0) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
-
+using tool::number;
 using Row = std::vector<std::string>;
 
 // The first column to the left, numbers to the right.
 inline void print_table(std::ostream& out, const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out << (i == 0 ? "" : "  ") << (i == 0 ? std::left : std::right)
-          << std::setw(static_cast<int>(widths[i])) << row[i];
-    }
-    out << '\n';
-  }
+  tool::print_rows(out, rows, 1);
   out << std::flush;
 }
 

@@ -1,5 +1,5 @@
-// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. Its members are defined
-// in runtime_pool.hpp, as they need what runs modules.
+// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. What makes it is defined
+// in static_module.hpp, what runs it in static_runtime.hpp.
 #pragma once
 
 #include <memory>

@@ -39,7 +39,7 @@ struct LinearScan {
       if (best.total > bound) scan(intervals, true, bound, best);
     }
     const bool few = requests.size() <= kFew && pairs_alive(intervals) <= kFewPairs;
-    if (few && best.total - bound > bound / kWorthwhile) {
+    if (few && is_worth_improving(best.total, bound)) {
       Layout largest_first = GreedyBySize::plan(requests);
       if (largest_first.total < best.total) best = std::move(largest_first);
     }
@@ -51,7 +51,6 @@ struct LinearScan {
   }
 
  private:
-  static constexpr Bytes kWorthwhile = 64;   // 1/64 above the bound
   static constexpr std::size_t kFew = 2000;  // below both, largest first takes about half a millisecond
   static constexpr double kFewPairs = 40'000;
 

@@ -42,6 +42,12 @@ inline Bytes lower_bound(std::span<const Request> requests) {
   return most;
 }
 
+// Whether a search for something smaller is worth its time: more than 1/64 above the bound.
+constexpr bool is_worth_improving(Bytes total, Bytes bound) {
+  constexpr Bytes kWorthwhile = 64;
+  return total - bound > bound / kWorthwhile;
+}
+
 // What the requests take when nothing is shared.
 inline Bytes no_reuse_bytes(std::span<const Request> requests) {
   return NoReuse::plan(requests).total;

@@ -23,7 +23,7 @@ class Reordering {
  public:
   static Layout improve(std::span<const Request> requests, Layout start) {
     const Bytes bound = lower_bound(requests);
-    if (start.total - bound <= bound / kWorthwhile || requests.size() > kMostRequests) return start;
+    if (!is_worth_improving(start.total, bound) || requests.size() > kMostRequests) return start;
     Reordering search(requests, bound);
     for (std::size_t attempt = 0; attempt < kAttempts && search.kept_.total > bound; ++attempt)
       search.attempt();
@@ -31,7 +31,6 @@ class Reordering {
   }
 
  private:
-  static constexpr Bytes kWorthwhile = 64;  // 1/64 above the bound
   static constexpr std::size_t kMostRequests = 256;
   static constexpr std::size_t kAttempts = 1000;
 
