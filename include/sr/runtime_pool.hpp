@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include <sr/fwd.hpp>
 #include <sr/intra_op_width.hpp>
 #include <sr/pool/object_pool.hpp>
+#include <sr/processors.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
 
@@ -29,18 +29,18 @@ struct RuntimePoolOptions {
 };
 
 struct PoolReport {
-  Report runtime;  // the one used last
+  Report runtime;  // the one this thread would use
   pool::PoolFigures pool;
   int intra_op_threads = 0;
-  unsigned cores = 0;
+  int cores = 0;        // those this process may use
   std::string warning;  // empty: nothing to say
 };
 
 // Shares ownership of the module. Everything may be called from any number of threads at once, but for the
 // destructor. The pool, the module, leases, results and futures may be destroyed in any order.
 //
-// The runtime used last is used next, so that no more of them are made, and learn the model's signatures,
-// than there are callers at once.
+// A thread is given the runtime it used last, or else any that is idle, so that no more of them are made, and
+// learn the model's signatures, than there are callers at once.
 template <memory::Planner Planner>
 class RuntimePool {
  public:
@@ -57,30 +57,22 @@ class RuntimePool {
 
   // As StaticRuntime's. Throws BusyError when no runtime comes free in time.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const {
-    const Lease runtime = lease();
-    const IntraOpWidth width(options_.intra_op_threads);
-    return (*runtime)(std::move(args), kwargs);
+    return with_runtime([&](Runtime& runtime) { return runtime(std::move(args), kwargs); });
   }
   // The deadline counts while the call waits for a runtime, too.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                          const CallOptions& options) const {
-    const Lease runtime = lease(options);
-    const IntraOpWidth width(options_.intra_op_threads);
-    return (*runtime)(std::move(args), kwargs, options);
+    return with_runtime([&](Runtime& runtime) { return runtime(std::move(args), kwargs, options); }, options);
   }
   template <class... Args>
   requires std::is_invocable_v<Runtime&, Args&&...> &&(sizeof...(Args) > 0) &&
       (!std::is_same_v<std::remove_cvref_t<Args>, std::vector<c10::IValue>> && ...) c10::IValue operator()(
           Args&&... args) const {
-    const Lease runtime = lease();
-    const IntraOpWidth width(options_.intra_op_threads);
-    return (*runtime)(std::forward<Args>(args)...);
+    return with_runtime([&](Runtime& runtime) { return runtime(std::forward<Args>(args)...); });
   }
 
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const {
-    const Lease runtime = lease();
-    const IntraOpWidth width(options_.intra_op_threads);
-    runtime->run_into(args, outputs);
+    with_runtime([&](Runtime& runtime) { runtime.run_into(args, outputs); });
   }
 
   // As StaticRuntime's. The runtime is leased by the caller and returned when the call is done.
@@ -125,16 +117,13 @@ class RuntimePool {
   // Destroys the runtimes that are not in use.
   void trim() const { runtimes_.trim(); }
 
-  // Asks the runtime used last. Throws BusyError.
+  // Asks the runtime that this thread would use. Throws BusyError.
   PoolReport report() const {
-    PoolReport report{lease()->report(),
-                      runtimes_.figures(),
-                      options_.intra_op_threads,
-                      std::max(1U, std::thread::hardware_concurrency()),
-                      {}};
+    PoolReport report{
+        lease()->report(), runtimes_.figures(), options_.intra_op_threads, processors_allowed(), {}};
     if (report.intra_op_threads <= 0) report.intra_op_threads = at::get_num_threads();
     const std::size_t most = report.pool.made * static_cast<std::size_t>(report.intra_op_threads);
-    if (most > report.cores) {
+    if (most > static_cast<std::size_t>(report.cores)) {
       report.warning = std::to_string(report.pool.made) + " runtimes were in use at once with " +
                        std::to_string(report.intra_op_threads) + " intra-op threads each, on " +
                        std::to_string(report.cores) +
@@ -151,6 +140,13 @@ class RuntimePool {
                           ", but a pool has 1 to " + std::to_string(pool::kMostObjects) + " runtimes.");
     }
     return options;
+  }
+
+  template <class Run>
+  auto with_runtime(Run run, const CallOptions& options = {}) const {
+    const Lease runtime = lease(options);
+    const IntraOpWidth width(options_.intra_op_threads);
+    return run(*runtime);
   }
 
   Lease lease(const CallOptions& options) const {

@@ -17,9 +17,9 @@
 #include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/memory/planners.hpp>
+#include <sr/processors.hpp>
 
 #include "cpu_model.hpp"
-#include "processors.hpp"
 
 namespace sr::tool {
 namespace {

@@ -11,9 +11,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 
+#include <sr/processors.hpp>
+
 #include "batches.hpp"
 #include "bench_entry.hpp"
-#include "processors.hpp"
 #include "statistics.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"

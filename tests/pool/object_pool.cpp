@@ -56,6 +56,28 @@ TEST_CASE("the object returned last is lent first, and no more are made than are
   CHECK(pool.figures().waiting.waits == 0);
 }
 
+TEST_CASE("threads that call in turn keep to the object each of them had", "[pool][threads]") {
+  std::atomic<int> alive = 0;
+  const Pool pool(8, maker(alive));
+  std::optional<Pool::Lease> mine = pool.lease();
+  Object* const first = &**mine;
+  std::atomic<int> turn = 0;
+  std::vector<Object*> had;  // of the other thread; read after it ended
+  std::jthread other([&] {
+    had.push_back(&*pool.lease());
+    for (turn = 1; turn == 1;) std::this_thread::yield();
+    for (int i = 0; i < 3; ++i) had.push_back(&*pool.lease());
+  });
+  while (turn == 0) std::this_thread::yield();
+  mine.reset();
+  turn = 2;
+  other.join();
+  for (int i = 0; i < 3; ++i) CHECK(&*pool.lease() == first);
+  CHECK(had == std::vector<Object*>(4, had[0]));
+  CHECK(had[0] != first);
+  CHECK(alive == 2);
+}
+
 TEST_CASE("a lease can be moved, and is returned once", "[pool]") {
   std::atomic<int> alive = 0;
   const Pool pool(1, maker(alive));

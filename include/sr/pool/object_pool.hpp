@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include <sr/pool/index_stack.hpp>
+#include <sr/pool/cells.hpp>
 #include <sr/pool/waiting_line.hpp>
 
 namespace sr::pool {
@@ -27,10 +27,10 @@ struct PoolFigures {
   WaitingFigures waiting;
 };
 
-// Lends the object returned last, whose memory is in the caches, first: so no more objects are made than
-// there are users at once. Leasing and returning take no lock unless all `most` objects are out; then callers
-// wait in the order they came. Everything may be called from any number of threads at once, except the
-// destructor.
+// A thread is lent the object it returned last, whose memory is in its caches, or else any that is idle: so
+// no more objects are made than there are users at once. Leasing and returning take no lock unless all `most`
+// objects are out; then callers wait in the order they came. Everything may be called from any number of
+// threads at once, except the destructor.
 //
 // Leases may outlive the pool: the last one frees what is left.
 template <class T>
@@ -51,11 +51,11 @@ class ObjectPool {
       return *this;
     }
     ~Lease() {
-      if (core_ != nullptr) core_->give_back(cell_);
+      if (core_ != nullptr) core_->release(cell_, State::idle);
     }
 
-    T& operator*() const { return *core_->cells[cell_].object; }
-    T* operator->() const { return core_->cells[cell_].object; }
+    T& operator*() const { return *core_->cells.object(cell_); }
+    T* operator->() const { return core_->cells.object(cell_); }
 
    private:
     friend class ObjectPool;
@@ -80,92 +80,65 @@ class ObjectPool {
 
   // Destroys the objects that are idle.
   void trim() const {
-    for (std::uint32_t cell = core_->idle.pop(); cell != kNone; cell = core_->idle.pop()) {
+    core_->cells.take_idle([&](std::uint32_t cell) {
       core_->destroy(cell);
-      core_->vacate(cell);
-    }
+      core_->release(cell, State::vacant);
+    });
   }
 
   PoolFigures figures() const {
-    PoolFigures figures{core_->most, core_->users.load() - 1, 0, {}};
-    for (std::size_t i = 0; i < std::min<std::size_t>(core_->untouched.load(), core_->most); ++i) {
-      figures.leased += core_->cells[i].out.load(std::memory_order_relaxed) ? 1U : 0U;
-    }
+    PoolFigures figures{core_->cells.most(), core_->users.load() - 1, core_->cells.out(), {}};
     const std::scoped_lock lock(core_->line.mutex());
     figures.waiting = core_->line.figures();
     return figures;
   }
 
  private:
-  struct alignas(64) Cell {  // of one thread at a time while it is out
-    std::atomic<std::uint32_t> next = 0;
-    std::atomic<bool> out = false;
-    T* object = nullptr;
-  };
-  using Stack = IndexStack<Cell>;
-  static constexpr std::uint32_t kNone = Stack::kNone;
+  using State = typename Cells<T>::State;
+  using Released = typename Cells<T>::Released;
+  static constexpr std::uint32_t kNone = Cells<T>::kNone;
 
   // Lives as long as the pool or one of its objects.
   struct Core {
-    Core(std::uint32_t most_objects, Make make_object)
-        : most(most_objects),
-          make(std::move(make_object)),
-          cells(std::make_unique<Cell[]>(most_objects)),
-          idle(cells.get()),
-          vacant(cells.get()) {}
+    Core(std::uint32_t most, Make make_object) : make(std::move(make_object)), cells(most) {}
 
     std::uint32_t acquire(Clock::time_point deadline) {
-      std::uint32_t cell = take();
+      std::uint32_t cell = cells.take();
       if (cell == kNone) cell = wait(deadline);
-      if (cell == kNone) return kNone;
-      if (cells[cell].object == nullptr) fill(cell);
-      cells[cell].out.store(true, std::memory_order_relaxed);
+      if (cell != kNone && cells.object(cell) == nullptr) fill(cell);
       return cell;
     }
 
-    // While someone waits nothing is idle or vacant: what comes back is handed on, and none overtakes.
+    // While someone waits every cell is out and wanted: what comes back is handed on, and none overtakes.
     std::uint32_t wait(Clock::time_point deadline) {
       std::unique_lock lock(line.mutex());
       if (line.empty()) {
-        do {
-          if (const std::uint32_t cell = take(); cell != kNone) return cell;
-        } while (!idle.mark_waited_for());
+        if (const std::uint32_t cell = cells.take_or_mark(); cell != kNone) return cell;
       }
       const std::uint32_t cell = line.wait(lock, deadline);
-      if (line.empty()) idle.unmark();
+      if (line.empty()) cells.unmark();
       return cell;
-    }
-
-    // A cell with an object, or one that has room for it.
-    std::uint32_t take() {
-      if (const std::uint32_t cell = idle.pop(); cell != kNone) return cell;
-      if (const std::uint32_t cell = vacant.pop(); cell != kNone) return cell;
-      std::uint32_t cell = untouched.load();
-      while (cell < most && !untouched.compare_exchange_weak(cell, cell + 1)) {
-      }
-      return cell < most ? cell : kNone;
     }
 
     void fill(std::uint32_t cell) {
       try {
-        cells[cell].object = make().release();
+        cells.object(cell) = make().release();
         ++users;
       } catch (...) {
-        vacate(cell);
+        release(cell, State::vacant);  // for whoever makes the next one
         throw;
       }
     }
 
-    void give_back(std::uint32_t cell) {
-      cells[cell].out.store(false, std::memory_order_relaxed);
+    // Unless the cell is vacant the core may be gone afterwards.
+    void release(std::uint32_t cell, State to) {
       for (;;) {
-        // After a push the cell, and with it the core, may be gone: nothing of them is touched any more.
-        switch (idle.push(cell)) {
-          case Stack::Pushed::yes:
+        switch (cells.release(cell, to)) {
+          case Released::yes:
             return;
-          case Stack::Pushed::closed:
+          case Released::closed:
             return destroy(cell);
-          case Stack::Pushed::waited_for:
+          case Released::wanted:
             if (hand_on(cell)) return;
         }
       }
@@ -174,29 +147,18 @@ class ObjectPool {
     bool hand_on(std::uint32_t cell) {
       const std::scoped_lock lock(line.mutex());
       const bool served = line.serve(cell);
-      if (line.empty()) idle.unmark();
+      if (line.empty()) cells.unmark();
       return served;
-    }
-
-    // For whoever makes the next object.
-    void vacate(std::uint32_t cell) {
-      const std::scoped_lock lock(line.mutex());
-      if (!line.serve(cell)) vacant.push(cell);
-      if (line.empty()) idle.unmark();
     }
 
     // The core may be gone afterwards, but not while the pool is there.
     void destroy(std::uint32_t cell) {
-      delete std::exchange(cells[cell].object, nullptr);
+      delete std::exchange(cells.object(cell), nullptr);
       leave();
     }
 
     void close() {
-      for (std::uint32_t cell = idle.close(); cell != kNone;) {
-        const std::uint32_t below = cells[cell].next.load(std::memory_order_relaxed);
-        destroy(cell);
-        cell = below;
-      }
+      cells.close([&](std::uint32_t cell) { destroy(cell); });
       leave();
     }
 
@@ -204,18 +166,14 @@ class ObjectPool {
       if (--users == 0) delete this;
     }
 
-    const std::uint32_t most;
     const Make make;
-    const std::unique_ptr<Cell[]> cells;
-    Stack idle;
-    Stack vacant;
-    std::atomic<std::uint32_t> untouched = 0;  // cells from here on never held anything
+    Cells<T> cells;
     WaitingLine line{kNone};
     std::atomic<std::size_t> users = 1;  // the pool, and every object
   };
 
   static std::uint32_t checked(std::size_t most) {
-    static_assert(kMostObjects == Stack::kMost);
+    static_assert(kMostObjects == Cells<T>::kMost);
     if (most == 0 || most > kMostObjects) {
       throw std::invalid_argument("a pool holds 1 to " + std::to_string(kMostObjects) + " objects, not " +
                                   std::to_string(most));

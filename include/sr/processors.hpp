@@ -6,7 +6,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace sr::tool {
+namespace sr {
 
 // Of the machine, whether this process may run there or not.
 inline int processors_online() {
@@ -23,4 +23,4 @@ inline int processors_allowed() {
   return std::max(1, CPU_COUNT(&allowed));
 }
 
-}  // namespace sr::tool
+}  // namespace sr
