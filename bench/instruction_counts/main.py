@@ -1,6 +1,7 @@
 """Instructions a call of many small computations in every runtime: the one absolute figure that repeats."""
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 import results
 from compare import compare
 from core.expand import Case, materialize
-from core.types import DefinitionError
+from core.types import DefinitionError, Language
 from definitions.standard import DEFINITIONS, QUICK, QUICK_RUNTIMES
 from execution.runner import duration, run_all, say
 from execution.statements import compile_statements
@@ -63,10 +64,14 @@ def compare_files(old: pathlib.Path, new: pathlib.Path, margin: float) -> int:
 
 def chosen(args: argparse.Namespace) -> list[Case]:
     data = args.data.resolve()
-    cases = materialize(DEFINITIONS, data / 'models', args.runner.resolve())
+    with_sr = importlib.util.find_spec('sr') is not None
+    if not with_sr:
+        say('Python does not find the package sr: its counts are those of C++ alone')
+    cases = materialize(DEFINITIONS, data / 'models', args.runner.resolve(), with_sr)
     if args.quick:
         cases = [case for case in cases if ' / '.join(case.path) in QUICK
-                 and case.labels.runtime in QUICK_RUNTIMES and case.labels.threads == 1]
+                 and case.labels.runtime in QUICK_RUNTIMES and case.labels.threads == 1
+                 and case.labels.language is Language.CPP]
     cases = [case for case in cases if args.filter.search(case.name())]
     if not cases:
         raise DefinitionError(f"no name is found by '{args.filter.pattern}'; --list prints them")
@@ -82,7 +87,6 @@ def measure(args: argparse.Namespace) -> int:
     cases = chosen(args)
     if any(case.args.program for case in cases) and not args.runner.exists():
         raise DefinitionError(f'there is no {args.runner}; ./dev instruction-counts builds it')
-    say('sr has no Python package yet: its counts are those of C++ alone')
     cases = compile_statements(cases, args.data.resolve() / 'programs')
     workers = Workers(args.data.resolve() / 'logs', Measure(args.number, args.repeats, args.seconds, args.timeout))
     outcome = run_all(cases, workers, args.jobs)

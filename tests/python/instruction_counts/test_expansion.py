@@ -8,6 +8,7 @@ import torch
 
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants
 from core.expand import materialize
+from core.prepared import IN_PYTHON, PREPARED
 from core.types import IN_PROGRAM, Autograd, DefinitionError, Labels, Language, Runtime
 from definitions.standard import DEFINITIONS, QUICK
 
@@ -33,6 +34,21 @@ def test_every_axis_is_expanded(tmp_path: pathlib.Path):
         assert case.args.num_threads == case.labels.threads
         assert case.args.language is case.labels.language
         assert bool(case.args.program) == (case.labels in programs)
+
+
+def test_models_run_in_python_in_every_runtime_that_has_a_package(tmp_path: pathlib.Path):
+    cases = materialize({'a': product(torchscript=True, num_threads=2)}, tmp_path, RUNNER, with_sr=True)
+    prepared = {case.labels.runtime: case.args for case in cases
+                if case.labels.language is Language.PYTHON and case.labels.runtime in IN_PYTHON}
+    assert set(prepared) == set(IN_PYTHON) == set(IN_PROGRAM) - {Runtime.FROZEN}
+    for runtime, args in prepared.items():
+        assert args.stmt == ('y = jit_model(x, w, out=buffer)' if runtime is Runtime.SR_INTO else 'y = jit_model(x, w)')
+        assert (PREPARED[runtime] in args.setup) and not args.program and args.num_threads == 2
+    assert len({args.setup for args in prepared.values()}) == len(prepared)
+    names: dict = {}
+    exec(prepared[Runtime.UPSTREAM].setup, names | {'torch': torch}, names)
+    exec(prepared[Runtime.UPSTREAM].stmt, names)
+    assert names['y'].item() == 3.
 
 
 def stmts(tmp_path: pathlib.Path, **options) -> dict[tuple, str]:
