@@ -1,11 +1,11 @@
 #include "async_calls.hpp"
 
-#include <pthread.h>
-
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <pthread.h>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -74,22 +74,43 @@ py::object python_error_of(const std::exception_ptr& thrown) {
   return py::reinterpret_steal<py::object>(value);
 }
 
-void tell(c10::ivalue::Future& future, PyObject* done) {
-  {
+// A call that goes on. When Python knows its result, nothing of it is left: the thread that ran it may only
+// come back to what needs the GIL while the interpreter is there.
+struct Call {
+  std::shared_ptr<Engine> engine;
+  std::vector<c10::IValue> args;
+  CallOptions options;
+  PyObject* done;  // owned
+
+  void run() {
+    c10::IValue result;
+    std::exception_ptr thrown;
+    try {
+      result = engine->call(std::move(args), options);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    tell(std::move(result), std::move(thrown));
+    open_calls->remove();
+  }
+
+ private:
+  void tell(c10::IValue result, std::exception_ptr thrown) {
     const py::gil_scoped_acquire locked;
+    args.clear();
+    engine.reset();
     const auto told = py::reinterpret_steal<py::object>(done);
     try {
-      if (future.hasError()) {
-        told(py::none(), python_error_of(future.exception_ptr()));
+      if (thrown) {
+        told(py::none(), python_error_of(std::exchange(thrown, nullptr)));
       } else {
-        told(to_python(future.constValue()), py::none());
+        told(to_python(std::move(result)), py::none());
       }
     } catch (py::error_already_set& error) {
       error.discard_as_unraisable("a call of sr that ended");
     }
   }
-  open_calls->remove();
-}
+};
 
 }  // namespace
 
@@ -99,14 +120,13 @@ void watch_async_calls() {
 
 py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs, py::function done) {
   const Callee& callee = callee_of(self);
-  std::vector<c10::IValue> values = callee.signature.bind(args, kwargs);
   std::stop_source stop;
   CallOptions options = options_of_async_call();
   options.stop = stop.get_token();
-  auto future = without_gil([&] { return callee.engine->run_async(std::move(values), options); });
+  auto values = callee.signature.bind(args, kwargs);
+  auto call = std::make_shared<Call>(Call{callee.engine, std::move(values), options, done.release().ptr()});
   open_calls->add();
-  PyObject* const callback = done.release().ptr();  // `tell` takes it over
-  without_gil([&] { future->addCallback([callback](c10::ivalue::Future& ended) { tell(ended, callback); }); });
+  without_gil([&] { options.launcher([call = std::move(call)] { call->run(); }); });
   return py::cpp_function([stop]() mutable { stop.request_stop(); });
 }
 

@@ -10,7 +10,7 @@ void watch_async_calls();
 
 // Binds the arguments at once and runs the call on a thread of ATen's inter-op pool, which then calls
 // done(result, error), one of them None. Returns a function without arguments that cancels the call. Throws
-// what binding throws and BusyError.
+// what binding throws.
 pybind11::object start(pybind11::handle self, const pybind11::tuple& args, const pybind11::dict& kwargs,
                        pybind11::function done);
 

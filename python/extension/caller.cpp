@@ -1,9 +1,9 @@
 #include "caller.hpp"
 
+#include <structmember.h>
 #include <utility>
 #include <vector>
 
-#include <structmember.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
@@ -79,7 +79,8 @@ void destroy(PyObject* self) {
 
 Callee& callee_of(py::handle self) {
   Callee* const callee = reinterpret_cast<Caller*>(self.ptr())->callee;
-  if (callee == nullptr) throw py::type_error("This sr.StaticModule was not initialised: its __init__ was not called.");
+  if (callee == nullptr)
+    throw py::type_error("This sr.StaticModule was not initialised: its __init__ was not called.");
   callee->engine->after_fork(forks_so_far());
   return *callee;
 }

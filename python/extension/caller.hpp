@@ -3,11 +3,9 @@
 #pragma once
 
 #include <Python.h>
-
 #include <memory>
-#include <string>
-
 #include <pybind11/pybind11.h>
+#include <string>
 
 #include "engine.hpp"
 #include "forks.hpp"
@@ -24,12 +22,12 @@ struct Callee {
 
   std::shared_ptr<Prepared> prepared;
   Signature signature;
-  std::unique_ptr<Engine> engine;
+  std::shared_ptr<Engine> engine;  // with the calls that go on
 };
 
 // The object of Python.
 struct Caller {
-  PyObject_HEAD  // with its own semicolon
+  PyObject ob_base;  // as PyObject_HEAD has it
   vectorcallfunc call;
   Callee* callee;  // null before _begin
 };

@@ -20,6 +20,10 @@ class PoolEngine : public Engine {
 
   c10::IValue call(std::vector<c10::IValue> args) const override { return (*pool_)(std::move(args)); }
 
+  c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const override {
+    return (*pool_)(std::move(args), {}, options);
+  }
+
   void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const override {
     pool_->run_into(args, outputs);
   }
@@ -73,10 +77,10 @@ void Engine::renew(unsigned forks) {
 
 std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,
                                     const RuntimePoolOptions& options) {
-  return memory::with_planner(
-      planner, [&]<class Planner>(std::type_identity<Planner>) -> std::unique_ptr<Engine> {
-        return std::make_unique<PoolEngine<Planner>>(module, options);
-      });
+  return memory::with_planner(planner,
+                              [&]<class Planner>(std::type_identity<Planner>) -> std::unique_ptr<Engine> {
+                                return std::make_unique<PoolEngine<Planner>>(module, options);
+                              });
 }
 
 }  // namespace sr::python

@@ -22,13 +22,14 @@ struct Runs {
   int timed = 1;
 };
 
-// Everything but after_fork may be called by any number of threads, none of which needs the GIL. Arguments are
-// bound: one value for each of the schema.
+// Everything but after_fork may be called by any number of threads, none of which needs the GIL. Arguments
+// are bound: one value for each of the schema.
 class Engine {
  public:
   virtual ~Engine() = default;
 
   virtual c10::IValue call(std::vector<c10::IValue> args) const = 0;
+  virtual c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const = 0;
   virtual void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const = 0;
   virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                             const CallOptions& options) const = 0;

@@ -1,9 +1,9 @@
 #include "errors.hpp"
 
 #include <exception>
+#include <pybind11/pybind11.h>
 #include <utility>
 
-#include <pybind11/pybind11.h>
 #include <torch/csrc/Exceptions.h>
 
 #include <sr/error.hpp>

@@ -1,4 +1,5 @@
-// Exceptions of C++ as exceptions of Python: those of sr as the classes of sr.errors, others as torch gives them.
+// Exceptions of C++ as exceptions of Python: those of sr as the classes of sr.errors, others as torch gives
+// them.
 #pragma once
 
 #include <Python.h>

@@ -2,12 +2,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <pybind11/stl.h>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <pybind11/stl.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <sr/sr.hpp>
@@ -58,9 +58,8 @@ void initialise(py::handle self, std::shared_ptr<Prepared> prepared, const std::
                 std::size_t max_runtimes, std::optional<double> timeout, int intra_op_threads) {
   auto* const caller = reinterpret_cast<Caller*>(self.ptr());
   if (caller->callee != nullptr) throw py::type_error("This sr.StaticModule was initialised before.");
-  const RuntimePoolOptions options{.max_runtimes = max_runtimes,
-                                   .timeout = waiting_time(timeout),
-                                   .intra_op_threads = intra_op_threads};
+  const RuntimePoolOptions options{
+      .max_runtimes = max_runtimes, .timeout = waiting_time(timeout), .intra_op_threads = intra_op_threads};
   caller->callee = new Callee(std::move(prepared), planner, options);
 }
 
@@ -160,8 +159,10 @@ void define_caller(py::module_& module) {
       .def("_start", &start, args, kwargs, py::arg("done"))
       .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
       .def("_report", [](py::handle self) { return described(pool_report(self)); })
-      .def("run_into", &run_into, py::arg("outputs"))
-      .def("trim", &trim)
+      .def("run_into", &run_into, py::arg("outputs"),
+           "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
+           "same.")
+      .def("trim", &trim, "Destroys the runtimes that are not in use, with their memory and plans.")
       .def("runAsync", &run_async, args, kwargs)
       .def("benchmark", &benchmark, args, kwargs, warmup, timed)
       .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
@@ -174,7 +175,10 @@ void define_caller(py::module_& module) {
 }
 
 void define_metrics(py::module_& module) {
-  py::class_<IndividualMetrics>(module, "IndividualMetrics")
+  py::class_<IndividualMetrics>(
+      module, "IndividualMetrics",
+      "Milliseconds of one call, averaged over all timed calls: of the phases of a call, of every node "
+      "(time_per_node, in the order of the report), of every kind of node, and its percentage of total_time.")
       .def_readonly("setup_time", &IndividualMetrics::setup_time)
       .def_readonly("memory_alloc_time", &IndividualMetrics::memory_alloc_time)
       .def_readonly("memory_dealloc_time", &IndividualMetrics::memory_dealloc_time)
@@ -202,6 +206,8 @@ void define_metrics(py::module_& module) {
 
 PYBIND11_MODULE(_C, module) {
   using namespace sr::python;
+  py::options options;
+  options.disable_function_signatures();  // the stubs have them, with types
   register_errors();
   watch_forks();
   watch_async_calls();

@@ -23,8 +23,8 @@ std::string saved(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
   torch::jit::Module module("__torch__.Graph");
   const std::shared_ptr<torch::jit::Graph> method = graph.copy();
   method->insertInput(0, "self")->setType(module.type());
-  auto* const forward =
-      module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), "forward"), method);
+  auto* const forward = module._ivalue()->compilation_unit()->create_function(
+      c10::QualifiedName(*module.type()->name(), "forward"), method);
   std::vector<c10::Argument> arguments{c10::Argument("self", module.type())};
   arguments.insert(arguments.end(), schema.arguments().begin(), schema.arguments().end());
   forward->setSchema(c10::FunctionSchema("forward", "", std::move(arguments), schema.returns()));

@@ -1,5 +1,5 @@
-// A StaticModule as Python holds it, whatever it was made from: an importer of another format makes one of these
-// and gives it to Python, which makes an sr.StaticModule over it.
+// A StaticModule as Python holds it, whatever it was made from: an importer of another format makes one of
+// these and gives it to Python, which makes an sr.StaticModule over it.
 #pragma once
 
 #include <functional>

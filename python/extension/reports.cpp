@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <optional>
+#include <pybind11/stl.h>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <pybind11/stl.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -57,7 +57,9 @@ py::dict of_plan(const PlanReport& plan) {
 }
 
 py::dict of_pool(const PoolReport& report) {
-  const auto seconds = [](std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); };
+  const auto seconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  };
   const pool::PoolFigures& pool = report.pool;
   return py::dict("max_runtimes"_a = pool.most, "made"_a = pool.made, "in_use"_a = pool.leased,
                   "waits"_a = pool.waiting.waits, "timeouts"_a = pool.waiting.timeouts,
@@ -106,9 +108,9 @@ py::list described(const std::vector<c10::Argument>& arguments) {
   return list_of(arguments, [](const c10::Argument& argument) {
     const auto tensor = argument.type()->cast<c10::TensorType>();
     const auto& value = argument.default_value();
-    return py::make_tuple(argument.name(), argument.type()->repr_str(), tensor ? dtype_of(*tensor) : py::none(),
-                          tensor ? shape_of(*tensor) : py::none(), value.has_value(),
-                          value ? torch::jit::toPyObject(*value) : py::none());
+    return py::make_tuple(argument.name(), argument.type()->annotation_str(),
+                          tensor ? dtype_of(*tensor) : py::none(), tensor ? shape_of(*tensor) : py::none(),
+                          value.has_value(), value ? torch::jit::toPyObject(*value) : py::none());
   });
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <Python.h>
-
 #include <utility>
 
 #include <torch/csrc/Exceptions.h>

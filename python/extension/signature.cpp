@@ -100,7 +100,7 @@ c10::IValue Signature::convert_others(std::size_t position, PyObject* object) co
   }
   throw ArgumentError("The value given for " + sr::detail::name_of(*schema_, position) +
                       " is of Python's type " + Py_TYPE(object)->tp_name + ", expected " +
-                      parameter.type->repr_str() + ".\n" + why);
+                      parameter.type->annotation_str() + ".\n" + why);
 }
 
 std::vector<c10::IValue> Signature::bind(const Given& given, std::size_t without) const {

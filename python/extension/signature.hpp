@@ -2,17 +2,17 @@
 #pragma once
 
 #include <Python.h>
-
 #include <cstddef>
+#include <pybind11/pybind11.h>
 #include <vector>
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
-#include <pybind11/pybind11.h>
 
 namespace sr::python {
 
-// Objects as Python's vectorcall gives them: `count` by position, then the values of `names`, a tuple or null.
+// Objects as Python's vectorcall gives them: `count` by position, then the values of `names`, a tuple or
+// null.
 struct Given {
   PyObject* const* values = nullptr;
   std::size_t count = 0;

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from typing_extensions import disjoint_base
 
 class Options:
     def __init__(self, *, enable_out_variant: bool, optimize_memory: bool, manage_output_tensors: bool,
@@ -16,6 +17,7 @@ class Prepared:
     def inputs(self) -> list[tuple[Any, ...]]: ...
     def outputs(self) -> list[tuple[Any, ...]]: ...
 
+@disjoint_base
 class Caller:
     def _begin(self, prepared: Prepared, *, planner: str, max_runtimes: int, timeout: float | None,
                intra_op_threads: int) -> None: ...

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from .errors import ArgumentError
 
@@ -22,7 +23,7 @@ def _tensor_of_numpy(array: Any) -> torch.Tensor:
 
 def _tensor_of(value: Any) -> torch.Tensor:
     try:
-        return _tensor_of_numpy(value) if _is_numpy(value) else torch.from_dlpack(value)
+        return _tensor_of_numpy(value) if _is_numpy(value) else from_dlpack(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise ArgumentError(f'A {type(value).__name__} was given that torch can not share: {error}') from error
 

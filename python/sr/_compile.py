@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import torch
+from torch.jit._trace import TracerWarning
 
+from . import _formats
 from ._module import StaticModule
 from ._options import Options, checked
 from .errors import ArgumentError, UnsupportedOpError
@@ -24,8 +26,10 @@ def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) ->
     args, kwargs = examples
     if kwargs:  # torch.jit.trace takes only one of both
         named = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-        return StaticModule(torch.jit.trace(module, example_kwarg_inputs=named, strict=False), **options)
-    return StaticModule(torch.jit.trace(module, args, strict=False), **options)
+        traced = torch.jit.trace(module, example_kwarg_inputs=named, strict=False)  # type: ignore[no-untyped-call]
+    else:
+        traced = torch.jit.trace(module, args, strict=False)  # type: ignore[no-untyped-call]
+    return StaticModule(traced, **options)
 
 
 def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
@@ -43,12 +47,15 @@ _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticM
 
 def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None, options: Any,
              *, chosen: bool) -> StaticModule:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=not chosen) as heard:
         # Users did not ask for torch.jit; what replaces it is among the front ends.
         warnings.filterwarnings('ignore', r'`torch\.jit', DeprecationWarning)
-        if not chosen:  # a trace that may be wrong for other inputs is taken only when asked for
-            warnings.filterwarnings('error', category=torch.jit.TracerWarning)
-        return _FRONTENDS[frontend](module, examples, options)
+        made = _FRONTENDS[frontend](module, examples, options)
+    for warning in heard or ():
+        if issubclass(warning.category, TracerWarning):  # such a trace is taken only when asked for
+            raise UnsupportedOpError(f'The trace may be wrong for other inputs. {warning.message}')
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return made
 
 
 def compile(module: torch.nn.Module, example_args: Sequence[Any] | None = None,
@@ -89,10 +96,5 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | None = None,
 
 def from_exported(program: Any, **options: Unpack[Options]) -> StaticModule:
     """The module of a program of `torch.export.export`. Raises UnsupportedOpError for what can not be imported."""
-    try:
-        from . import exported
-    except ImportError as error:
-        raise UnsupportedOpError('This copy of sr can not import programs of torch.export. Script or trace the module '
-                                 "(sr.compile(..., frontend='trace')).") from error
-    made: StaticModule = exported.from_exported(program, **options)
+    made: StaticModule = _formats.exported().from_exported(program, **options)
     return made

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, Self, Unpack
 
 import torch
+from torch.jit._trace import TopLevelTracedModule, TracedModule
 
 from . import _C, _formats
 from ._future import Future
@@ -16,7 +17,7 @@ from .errors import ArgumentError, LoadError
 def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
     """What the model is run from, and what it was made by."""
     if isinstance(model, torch.jit.ScriptModule):
-        traced = isinstance(model, torch.jit.TracedModule | torch.jit.TopLevelTracedModule)
+        traced = isinstance(model, TracedModule | TopLevelTracedModule)
         return _C.prepare_module(model._c, options), 'trace' if traced else 'script'
     if isinstance(model, torch._C.ScriptModule):
         return _C.prepare_module(model, options), 'script'
@@ -54,6 +55,7 @@ class StaticModule(_C.Caller):
 
     __slots__ = ('__weakref__', '_chosen', '_frontend', '_prepared')
 
+    IndividualMetrics = _C.IndividualMetrics  # where upstream has it, too
     _chosen: dict[str, Any]
     _frontend: str
     _prepared: _C.Prepared
@@ -108,7 +110,7 @@ class StaticModule(_C.Caller):
     def run_async(self, *args: Any, **kwargs: Any) -> Future:
         """Calls on a thread of torch's inter-op pool. Arguments as for a call; buffers as `out=` are not taken.
 
-        Raises ArgumentError and BusyError at once; what the model raises is in the future.
+        Raises ArgumentError at once; BusyError and what the model raises are in the future.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.ReLU())
