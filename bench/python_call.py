@@ -52,7 +52,8 @@ def python_calls(name):
     """What is timed, each as a call without arguments."""
     module, inputs = MODELS[name].make()
     scripted = torch.jit.script(module)
-    fast, upstream, frozen = sr.StaticModule(scripted), torch._C._jit_to_static_module(scripted._c), torch.jit.freeze(scripted)
+    fast, frozen = sr.StaticModule(scripted), torch.jit.freeze(scripted)
+    upstream = torch._C._jit_to_static_module(scripted._c)
     expected = module(*inputs)
     output = torch.empty_like(expected)
     calls = {

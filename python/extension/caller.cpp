@@ -46,13 +46,14 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
   try {
     Callee& callee = callee_of(self);
     const Given given{values, static_cast<std::size_t>(PyVectorcall_NARGS(flagged)), names};
-    if (const std::size_t out = given.find(name_of_out());
-        out != given.named() && !callee.signature.has(name_of_out())) {
+    std::size_t out = given.find(name_of_out());
+    if (out == given.named() || callee.signature.has(name_of_out())) out = kNone;
+    std::vector<c10::IValue> args = callee.signature.bind(given, out);
+    if (out != kNone && values[given.count + out] != Py_None) {
       PyObject* const buffers = values[given.count + out];
-      call_into(callee, callee.signature.bind(given, out), buffers);
+      call_into(callee, args, buffers);
       return new_reference(buffers);
     }
-    std::vector<c10::IValue> args = callee.signature.bind(given);
     c10::IValue result = without_gil([&] { return callee.engine->call(std::move(args)); });
     if (result.isTensor()) return THPVariable_Wrap(std::move(result).toTensor());
     return torch::jit::toPyObject(std::move(result)).release().ptr();

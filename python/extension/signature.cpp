@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <optional>
+#include <pybind11/gil_safe_call_once.h>
 #include <span>
 #include <string>
 
@@ -33,7 +34,9 @@ bool may_hold_tensor(const c10::TypePtr& type) {
 
 // NumPy arrays and others that share their memory as tensors, also inside of containers.
 py::object with_tensors(py::handle object) {
-  return py::module_::import("sr._arrays").attr("with_tensors")(object);
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> function;
+  function.call_once_and_store_result([] { return py::module_::import("sr._arrays").attr("with_tensors"); });
+  return function.get_stored()(object);
 }
 
 // Empty: the object is not of that type, for the reason `why`.
@@ -54,7 +57,9 @@ std::optional<c10::IValue> try_convert(py::handle object, const c10::TypePtr& ty
 }  // namespace
 
 bool same_name(PyObject* a, PyObject* b) {
-  return a == b || PyUnicode_Compare(a, b) == 0;
+  if (a == b) return true;
+  if (PyUnicode_CHECK_INTERNED(a) && PyUnicode_CHECK_INTERNED(b)) return false;
+  return PyUnicode_Compare(a, b) == 0;
 }
 
 std::size_t Given::find(PyObject* wanted) const {

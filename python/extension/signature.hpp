@@ -56,7 +56,7 @@ class Signature {
   std::vector<Parameter> parameters_;
 };
 
-// The same string? Those of a program's text are interned, so the first comparison nearly always decides.
+// The same string? Names in a program's text are interned: one object for equal ones.
 bool same_name(PyObject* a, PyObject* b);
 
 }  // namespace sr::python

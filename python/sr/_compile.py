@@ -50,6 +50,8 @@ def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None,
     with warnings.catch_warnings(record=not chosen) as heard:
         # Users did not ask for torch.jit; what replaces it is among the front ends.
         warnings.filterwarnings('ignore', r'`torch\.jit', DeprecationWarning)
+        if not chosen:
+            warnings.filterwarnings('always', category=TracerWarning)
         made = _FRONTENDS[frontend](module, examples, options)
     for warning in heard or ():
         if issubclass(warning.category, TracerWarning):  # such a trace is taken only when asked for

@@ -62,10 +62,7 @@ class StaticModule(_C.Caller):
 
     def __init__(self, model: Any, **options: Unpack[Options]) -> None:
         chosen = checked(dict(options))
-        if isinstance(model, _C.Prepared):
-            self._own(model, 'archive', chosen)
-        else:
-            self._own(*_prepare(model, of_module(chosen)), chosen)
+        self._own(*_prepare(model, of_module(chosen)), chosen)
 
     def _own(self, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> None:
         try:
@@ -77,6 +74,7 @@ class StaticModule(_C.Caller):
 
     @classmethod
     def _made(cls, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> Self:
+        """For importers of other formats, too."""
         module = cls.__new__(cls)
         module._own(prepared, frontend, chosen)
         return module

@@ -110,6 +110,7 @@ def test_out_writes_into_tensors_and_arrays(batch):
             assert ours(*inputs, out=buffer) is buffer
             assert_same(torch.as_tensor(buffer), expected)
     ad, user, wide = inputs
+    assert_same(ours(*inputs, out=None), expected)
     assert_same(ours(ad, out=torch.zeros(batch, 1), wide=wide, user=user), expected)
 
 
