@@ -1,0 +1,24 @@
+// How sr::load reads archives of torch.export: <sr/exported.hpp>, in one source file of the program or in the
+// compiled operators, registers itself here, and only who has it needs its JSON parser.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <sr/loaded_graph.hpp>
+
+namespace sr {
+
+// `name` is what messages call the archive. Throws LoadError and UnsupportedOp.
+using ExportedFrontEnd = LoadedGraph (*)(std::span<const std::byte> archive, const std::string& name,
+                                         const passes::PassSettings& settings);
+
+// Null: there is none.
+inline std::atomic<ExportedFrontEnd>& exported_front_end() {
+  static std::atomic<ExportedFrontEnd> registered = nullptr;
+  return registered;
+}
+
+}  // namespace sr
