@@ -20,8 +20,19 @@ namespace sr {
 
 namespace detail {
 
+inline torch::jit::Module parse_exported(std::span<const std::byte> archive, const std::string& name) {
+  if (const ExportedFrontEnd front_end = exported_front_end()) return front_end(archive, name);
+  throw LoadError(
+      "The file '" + name +
+      "' was written by torch.export.save. To read it, include <sr/exported.hpp> in one source file of "
+      "the program, or link the compiled operators (sr_ops_dep in Meson) of a build that found "
+      "nlohmann_json.");
+}
+
 inline torch::jit::Module parse_archive(const std::string& bytes, const std::string& name) {
-  check_archive(std::as_bytes(std::span(bytes.data(), bytes.size())), name);
+  const auto archive = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  if (is_exported(read_zip_directory(archive, name))) return parse_exported(archive, name);
+  check_archive(archive, name);
   std::istringstream stream(bytes);
   try {
     return torch::jit::load(stream, c10::Device(c10::kCPU));
@@ -52,22 +63,11 @@ inline std::string read_file(const std::string& path) {
   return bytes;
 }
 
-inline LoadedGraph load_graph_of(const std::string& bytes, const std::string& name,
-                                 const passes::PassSettings& settings) {
-  const auto archive = std::as_bytes(std::span(bytes.data(), bytes.size()));
-  if (!is_exported(read_zip_directory(archive, name)))
-    return load_graph(parse_archive(bytes, name), "forward", settings);
-  if (const ExportedFrontEnd front_end = exported_front_end()) return front_end(archive, name, settings);
-  throw LoadError(
-      "The file '" + name +
-      "' was written by torch.export.save. To read it, include <sr/exported.hpp> in one source file of "
-      "the program, or link the compiled operators (sr_ops_dep in Meson) of a build that found "
-      "nlohmann_json.");
-}
-
 }  // namespace detail
 
-// The module of a TorchScript archive. `name` is what messages call it. Throws LoadError.
+// The module of an archive; that of an exported program has one method and its tensors in the graph. `name`
+// is what messages call it. Throws LoadError, and UnsupportedOp for what an exported program has and sr does
+// not.
 inline torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream") {
   return detail::parse_archive(detail::read_stream(stream, name), name);
 }
@@ -76,22 +76,13 @@ inline torch::jit::Module load_module(const std::string& path) {
   return detail::parse_archive(detail::read_file(path), path);
 }
 
-// The graph of an archive of either kind, after the passes. Throws LoadError, and UnsupportedOp for what an
-// exported program has and sr does not.
-inline LoadedGraph load_graph(const std::string& path, const passes::PassSettings& settings = {}) {
-  return detail::load_graph_of(detail::read_file(path), path, settings);
-}
-
 // Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file
 // that is missing, truncated, damaged or something else, and what the constructor of StaticModule throws.
 inline StaticModule load(const std::string& path, const StaticModuleOptions& options = {}) {
-  return StaticModule(load_graph(path, {.off = options.without_passes, .watch = nullptr}), options);
+  return StaticModule(load_module(path), options);
 }
 inline StaticModule load(std::istream& stream, const StaticModuleOptions& options = {}) {
-  const std::string name = "the stream";
-  return StaticModule(detail::load_graph_of(detail::read_stream(stream, name), name,
-                                            {.off = options.without_passes, .watch = nullptr}),
-                      options);
+  return StaticModule(load_module(stream), options);
 }
 
 }  // namespace sr

@@ -36,6 +36,11 @@ inline std::string key_of(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
+// Outside of training they return what they are given.
+inline constexpr std::array<std::string_view, 6> kDropouts{
+    "aten::dropout",          "aten::dropout_",      "aten::feature_dropout",
+    "aten::feature_dropout_", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
+
 // "aten.add.Tensor" names aten::add.Tensor, "aten.relu.default" names aten::relu.
 inline std::optional<c10::OperatorName> operator_name(const std::string& target) {
   const auto space = target.find('.'), last = target.rfind('.');
@@ -97,6 +102,7 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
     require(condition, message);
     return true;
   }
+  if (std::ranges::find(detail::kDropouts, key) != detail::kDropouts.end()) return skip_dropout(node);
   if (key != "aten::item" && key != "aten::_local_scalar_dense") return false;
   Value* tensor = argument(input(node, 0), c10::TensorType::get());
   const Json& results = items_of(node, "outputs", where_);
@@ -105,6 +111,16 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
                            : tag == "as_sym_bool" ? "aten::Bool"
                                                   : "aten::Int";
   define_results(node, {call(read, {tensor})});
+  return true;
+}
+
+// False: it is training's.
+inline bool Builder::skip_dropout(const Json& node) {
+  const Json& inputs = items_of(node, "inputs", where_);
+  if (inputs.size() != 3) return false;
+  const Tagged train = tagged(input(node, 2), where_);
+  if (train.tag != "as_bool" || as_bool(train.value, where_)) return false;
+  define_results(node, {argument(input(node, 0), c10::TensorType::get())});
   return true;
 }
 
@@ -120,6 +136,20 @@ inline const torch::jit::Operator* Builder::taking_numbers(const c10::FunctionSc
     if (detail::takes_numbers(schema, other->schema(), is_number)) return other.get();
   }
   return nullptr;
+}
+
+// What is filled with a bool holds bools. A bool is no number in a graph and has become an integer.
+inline void Builder::keep_bools(const c10::FunctionSchema& schema, Values& inputs) {
+  if (schema.name() != "aten::full" && schema.name() != "aten::scalar_tensor") return;
+  const auto dtype = schema.argumentIndexWithName("dtype");
+  const auto filling = schema.argumentIndexWithName(schema.name() == "aten::full" ? "fill_value" : "s");
+  if (!dtype || !filling ||
+      inputs[static_cast<std::size_t>(*dtype)]->type()->kind() != c10::TypeKind::NoneType)
+    return;
+  const torch::jit::Node* made = inputs[static_cast<std::size_t>(*filling)]->node();
+  if (made->kind() == c10::aten::Int && made->input(0)->type()->kind() == c10::TypeKind::BoolType) {
+    inputs[static_cast<std::size_t>(*dtype)] = constant(static_cast<std::int64_t>(c10::ScalarType::Bool));
+  }
 }
 
 inline void Builder::add_call(const Json& node, const torch::jit::Operator& op) {
@@ -143,6 +173,7 @@ inline void Builder::add_call(const Json& node, const torch::jit::Operator& op) 
                             detail::key_of(schema.operator_name()));
     inputs[i] = constant(*formal.default_value());
   }
+  keep_bools(schema, inputs);
   const torch::jit::Operator* chosen = taking_numbers(schema, inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (chosen != nullptr) {
