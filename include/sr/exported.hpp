@@ -25,7 +25,8 @@ namespace exported {
 // The program in an archive. `name` is what messages call it. Throws LoadError for what is missing, damaged
 // or something else, UnsupportedOp for what sr can not run.
 inline Program load_program(std::span<const std::byte> archive, const std::string& name) {
-  return Archive(archive, name).program();
+  const Archive opened(archive, name);
+  return import_program(opened.json(), opened.tensors());
 }
 inline Program load_program(const std::string& path) {
   const std::string bytes = sr::detail::read_file(path);

@@ -30,16 +30,18 @@ class Archive {
       reject("was written on a big-endian machine");
   }
 
-  Program program() const {
+  // Of several programs, the one that torch.export.load takes.
+  std::string_view json() const { return text("models/" + model_name() + ".json"); }
+
+  Tensors tensors() const {
     const std::string model = model_name();
-    Tensors tensors;
-    read_tensors("data/weights/", model + "_weights_config.json", tensors);
-    read_tensors("data/constants/", model + "_constants_config.json", tensors);
-    return import_program(text("models/" + model + ".json"), tensors);
+    Tensors found;
+    read_tensors("data/weights/", model + "_weights_config.json", found);
+    read_tensors("data/constants/", model + "_constants_config.json", found);
+    return found;
   }
 
  private:
-  // Of several, the one that torch.export.load takes.
   std::string model_name() const {
     constexpr std::string_view kFolder = "models/", kEnd = ".json";
     std::vector<std::string> names;
