@@ -15,6 +15,7 @@
 #include "async_calls.hpp"
 #include "caller.hpp"
 #include "errors.hpp"
+#include "exported.hpp"
 #include "reports.hpp"
 #include "running.hpp"
 
@@ -212,6 +213,7 @@ PYBIND11_MODULE(_C, module) {
   watch_forks();
   watch_async_calls();
   define_prepared(module);
+  define_exported(module);
   define_caller(module);
   define_metrics(module);
   module.def("wait_for_async_calls", &wait_for_async_calls);

@@ -35,7 +35,7 @@ def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) ->
 def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
     if examples is None:
         raise ArgumentError('exporting needs example_args or example_kwargs')
-    return from_exported(torch.export.export(module, *examples), **options)
+    return from_exported(_formats.exported().export(module, *examples), **options)
 
 
 _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticModule]] = {

@@ -1,9 +1,6 @@
-"""Archives by format: who reads the bytes that a pickled module holds. And the importer of torch.export's programs,
-which a copy of sr may be without.
-"""
+"""Archives by format: who reads the bytes that a pickled module holds."""
 
 import importlib
-import importlib.util
 from typing import Any
 
 from . import _C
@@ -11,10 +8,7 @@ from .errors import UnsupportedOpError
 
 
 def exported() -> Any:
-    """The module sr.exported. Raises UnsupportedOpError where there is none."""
-    if importlib.util.find_spec('sr.exported') is None:
-        raise UnsupportedOpError('This copy of sr can not import programs of torch.export. Script or trace the module '
-                                 "(sr.compile(..., frontend='trace')).")
+    """The module sr.exported, which itself needs sr.StaticModule."""
     return importlib.import_module('sr.exported')
 
 

@@ -173,10 +173,11 @@ def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str,
 
 def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes],
          **options: Unpack[Options]) -> StaticModule:
-    """The model of a file written by `torch.jit.save`: its path, its bytes, or an open binary file.
+    """The model of a file written by `torch.jit.save` or `torch.export.save`: its path, its bytes, or a binary file.
 
     Every byte is verified against the checksums of the archive. Raises LoadError for what is missing, damaged or
-    something else, and what the constructor of `StaticModule` raises.
+    something else, and what the constructor of `StaticModule` raises. A program of torch.export takes its arguments
+    and gives its result nested as they were when it was exported, and sizes within those it was exported for.
 
     >>> import io, torch, sr
     >>> file = io.BytesIO()
@@ -186,14 +187,19 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
     """
     chosen = checked(dict(options))
     if isinstance(source, str | os.PathLike):
-        prepared = _C.prepare_file(os.fsencode(source), of_module(chosen))
+        content: bytes | str | os.PathLike[str] = source
     elif isinstance(source, bytes | bytearray | memoryview):
-        prepared = _C.prepare_bytes(bytes(source), of_module(chosen))
+        content = bytes(source)
     elif hasattr(source, 'read'):
         content = source.read()
         if not isinstance(content, bytes):
             raise LoadError(f'The file gave {type(content).__name__}; expected bytes. Open it in binary mode.')
-        prepared = _C.prepare_bytes(content, of_module(chosen))
     else:
         raise ArgumentError(f'sr.load was given a {type(source).__name__}; expected a path, bytes or a binary file.')
-    return StaticModule._made(prepared, 'archive', chosen)
+    exported = _formats.exported()
+    if exported.is_exported(content):
+        module: StaticModule = exported.load(content, **options)
+        return module
+    if isinstance(content, bytes):
+        return StaticModule._made(_C.prepare_bytes(content, of_module(chosen)), 'archive', chosen)
+    return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen)), 'archive', chosen)
