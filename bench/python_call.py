@@ -107,8 +107,8 @@ def time_from_cpp(module, inputs, rounds):
 def main():
     parser = argparse.ArgumentParser(prog='./dev bench --python', description=__doc__)
     parser.add_argument('--model', action='append', choices=MODELS, help='default: deep_wide_b1')
-    parser.add_argument('--rounds', type=int, default=101)
-    parser.add_argument('--slice-ms', type=float, default=2)
+    parser.add_argument('--rounds', type=int, default=201)
+    parser.add_argument('--slice-ms', type=float, default=0.5)
     args = parser.parse_args()
     torch.set_num_threads(1)
     for name in args.model or ['deep_wide_b1']:

@@ -60,7 +60,7 @@ def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None,
     return made
 
 
-def compile(module: torch.nn.Module, example_args: Sequence[Any] | None = None,
+def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor | None = None,
             example_kwargs: Mapping[str, Any] | None = None, *, frontend: str | None = None,
             **options: Unpack[Options]) -> StaticModule:
     """Makes a module ready: scripts it, else traces it with the examples, else exports it with them.
@@ -81,6 +81,8 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | None = None,
         return StaticModule(module, **options)
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f'sr.compile was given a {type(module).__name__}; expected a torch.nn.Module.')
+    if isinstance(example_args, torch.Tensor):
+        example_args = example_args,  # as torch.jit.trace takes it, and not row by row
     given = example_args is not None or example_kwargs is not None
     examples = (tuple(example_args or ()), dict(example_kwargs or {})) if given else None
     if frontend is not None:

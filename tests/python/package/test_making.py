@@ -72,6 +72,7 @@ def test_compile_scripts_else_traces():
     made = sr.compile(module, (X, X))
     assert made.frontend == made.report()['frontend'] == 'trace' and "'trace'" in repr(made)
     torch.testing.assert_close(made(X, X), module(X, X))
+    torch.testing.assert_close(sr.compile(module, X)(-X), (-X).relu())
     with pytest.raises(sr.UnsupportedOpError, match='(?s)script: .*trace: .*export: '):
         sr.compile(modules.Traceable())  # no examples
 
