@@ -79,7 +79,8 @@ def test_results_have_the_types_of_eager():
 def test_weights_are_shared():
     layer = torch.nn.Linear(3, 3)
     module = sr.from_exported(torch.export.export(layer, (torch.randn(2, 3),)))
-    assert layer.weight.data_ptr() in {node.t('value').data_ptr() for node in module.graph.findAllNodes('prim::Constant')
+    graph = module.graph
+    assert layer.weight.data_ptr() in {node.t('value').data_ptr() for node in graph.findAllNodes('prim::Constant')
                                        if node.hasAttribute('value') and node.kindOf('value') == 't'}
 
 
