@@ -16,6 +16,7 @@
 namespace {
 
 using sr::exported::Json;
+using sr::test::zip;
 
 Json fixed(std::initializer_list<std::int64_t> numbers) {
   Json sizes = Json::array();
@@ -35,8 +36,12 @@ Json tensor_meta(Json sizes, Json strides) {
           {"layout", 7}};
 }
 
-Json argument(const char* name, Json value) { return {{"name", name}, {"arg", std::move(value)}, {"kind", 1}}; }
-Json tensor(const char* name) { return {{"as_tensor", {{"name", name}}}}; }
+Json argument(const char* name, Json value) {
+  return {{"name", name}, {"arg", std::move(value)}, {"kind", 1}};
+}
+Json tensor(const char* name) {
+  return {{"as_tensor", {{"name", name}}}};
+}
 
 // x * w + 1 with x of [n, 4], 3 <= n <= 8.
 Json program() {
@@ -67,7 +72,8 @@ Json program() {
 }
 
 sr::StaticModule module_of(const Json& json, const at::Tensor& weight) {
-  return sr::StaticModule(sr::exported::to_module(sr::exported::import_program(json.dump(), {{"weight", weight}})));
+  return sr::StaticModule(
+      sr::exported::to_module(sr::exported::import_program(json.dump(), {{"weight", weight}})));
 }
 
 // The sentence of the refusal.
@@ -83,9 +89,8 @@ std::string refusal(const Json& json) {
 
 std::string archive(const Json& json, std::int64_t stored = 4) {
   Json config;
-  config["config"]["weight"] = {{"path_name", "weight_0"},
-                                {"use_pickle", false},
-                                {"tensor_meta", tensor_meta(fixed({4}), fixed({1}))}};
+  config["config"]["weight"] = {
+      {"path_name", "weight_0"}, {"use_pickle", false}, {"tensor_meta", tensor_meta(fixed({4}), fixed({1}))}};
   const std::vector<float> weights(static_cast<std::size_t>(stored), 2.0F);
   return zip({{"m/archive_format", "pt2"},
               {"m/models/model.json", json.dump()},
@@ -147,8 +152,8 @@ TEST_CASE("a damaged program is refused with its node", "[exported][load]") {
 }
 
 TEST_CASE("whatever field of a program is missing, it is refused or runs", "[exported][load]") {
-  const Json whole = program();
-  for (const auto& [pointer, value] : whole.flatten().items()) {
+  const Json whole = program(), flat = whole.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
     for (const Json& other : {Json(), Json(-1), Json("x"), Json::array(), Json::object()}) {
       Json damaged = whole;
       damaged[Json::json_pointer(pointer)] = other;
