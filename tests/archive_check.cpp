@@ -16,12 +16,15 @@
 #include <sr/archive_check.hpp>
 
 #include "support/catch.hpp"
+#include "support/zip.hpp"
 
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
+using sr::test::bytes_of;
+using sr::test::checksum;
+using sr::test::Entry;
+using sr::test::put;
+using sr::test::zip;
 
 std::string saved(const torch::jit::Module& module) {
   std::ostringstream out;
@@ -99,48 +102,6 @@ void flip(const std::string& archive, std::size_t bit, const Behaviour& intact, 
   }
   ++tally.harmless;
   if (!(Behaviour(damaged) == intact)) FAIL("bit " << bit % 8 << " of byte " << bit / 8 << " went unnoticed");
-}
-
-void put(std::string& archive, std::size_t at, std::uint64_t value, unsigned width) {
-  for (unsigned i = 0; i < width; ++i) archive[at + i] = static_cast<char>(value >> (8 * i) & 0xFF);
-}
-
-std::uint32_t checksum(const std::string& text) {
-  return sr::crc32(bytes_of(text));
-}
-
-struct Entry {
-  std::string name;
-  std::string data;
-  std::uint64_t size = data.size();    // declared
-  std::uint64_t stored = data.size();  // declared
-  unsigned method = 0;
-  std::uint32_t crc = checksum(data);
-};
-
-// A zip archive by hand, with no zip64 records and no descriptors, as other tools write them.
-std::string zip(const std::vector<Entry>& entries) {
-  std::string body, directory;
-  for (const Entry& entry : entries) {
-    std::string fields(22, '\0');
-    put(fields, 4, entry.method, 2);
-    put(fields, 10, entry.crc, 4);
-    put(fields, 14, entry.stored, 4);
-    put(fields, 18, entry.size, 4);
-    std::string lengths(4, '\0');
-    put(lengths, 0, entry.name.size(), 2);
-    std::string tail(14, '\0');
-    put(tail, 10, body.size(), 4);
-    directory += std::string("PK\1\2\0\0", 6) + fields + lengths.substr(0, 2) + std::string(2, '\0') + tail +
-                 entry.name;
-    body += "PK\3\4" + fields + lengths + entry.name + entry.data;
-  }
-  std::string end = "PK\5\6" + std::string(18, '\0');
-  put(end, 8, entries.size(), 2);
-  put(end, 10, entries.size(), 2);
-  put(end, 12, directory.size(), 4);
-  put(end, 16, body.size(), 4);
-  return body + directory + end;
 }
 
 std::vector<Entry> module_entries() {

@@ -15,7 +15,7 @@ UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that are not part of <sr/sr.hpp> on purpose: they come with the operators, or with compiled kernels, or are
-# for tools that ask about operators.
+# for tools that ask about operators, or need a JSON parser.
 OUTSIDE_UMBRELLA = (OPS, 'sr/plan/lower/', 'sr/plan/bound_iterator.hpp', 'sr/kernels/own.hpp',
                     'sr/kernels/kernel_set.hpp', 'sr/kernels/bfloat16.hpp', 'sr/kernels/compiled.hpp',
                     'sr/kernels/copy.hpp',
@@ -25,7 +25,7 @@ OUTSIDE_UMBRELLA = (OPS, 'sr/plan/lower/', 'sr/plan/bound_iterator.hpp', 'sr/ker
                     'sr/kernels/columns.hpp', 'sr/kernels/conversions.hpp', 'sr/kernels/indices.hpp',
                     'sr/plan/product_step.hpp', 'sr/plan/convolution_step.hpp', 'sr/plan/lookup_step.hpp',
                     'sr/plan/shares.hpp', 'sr/dispatched.hpp', 'sr/argument_of_handle.hpp',
-                    'sr/one_node.hpp', 'sr/inventory.hpp')
+                    'sr/one_node.hpp', 'sr/inventory.hpp', 'sr/exported.hpp', 'sr/exported/')
 # Implementations of one other header, which includes itself through them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
 

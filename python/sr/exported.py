@@ -171,7 +171,7 @@ def is_exported(source: str | bytes | os.PathLike[str]) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
             names = archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # of several types, for what is not as it should be
         return False
     return any(name.partition('/')[2].startswith('models/') or name.endswith('serialized_exported_program.json')
                for name in names)

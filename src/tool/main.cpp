@@ -63,7 +63,9 @@ void add_inputs(CLI::App& app, sr::tool::InputOptions& inputs) {
 
 void add_run(CLI::App& tool, sr::tool::RunOptions& options) {
   CLI::App* app = tool.add_subcommand("run", "Run a model and print or write what it returns");
-  app->add_option("model", options.model, "File of torch.jit.save")->required()->type_name("MODEL.pt");
+  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
   app->add_option("--output", options.output,
                   "Write a list with one result for each input set, for torch.load")
@@ -80,7 +82,9 @@ void add_run(CLI::App& tool, sr::tool::RunOptions& options) {
 
 void add_bench(CLI::App& tool, sr::tool::BenchOptions& options, bool& no_replay) {
   CLI::App* app = tool.add_subcommand("bench", "Time models, compare with LibTorch, check the results");
-  app->add_option("models", options.models, "Files of torch.jit.save")->required()->type_name("MODEL.pt");
+  app->add_option("models", options.models, "Files of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
   app->add_option("--planner", options.planners, planner_help() + "; several with commas")
       ->delimiter(',')
@@ -134,7 +138,9 @@ void add_bench(CLI::App& tool, sr::tool::BenchOptions& options, bool& no_replay)
 
 void add_inspect(CLI::App& tool, sr::tool::InspectOptions& options) {
   CLI::App* app = tool.add_subcommand("inspect", "Show what sr makes of a model: paths, memory, graph");
-  app->add_option("model", options.model, "File of torch.jit.save")->required()->type_name("MODEL.pt");
+  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
   app->add_flag("--graph", options.graph, "Print the prepared graph");
   app->add_flag("--passes", options.passes, "Print what each pass changed while the graph was prepared");
@@ -169,8 +175,8 @@ void add_info(CLI::App& tool, sr::tool::InfoOptions& options) {
 void add_tune(CLI::App& tool, sr::tool::TuneOptions& options) {
   CLI::App* app = tool.add_subcommand(
       "tune", "Time a model with several numbers of threads, callers and rows, and recommend some");
-  CLI::Option* model =
-      app->add_option("model", options.model, "File of torch.jit.save")->type_name("MODEL.pt");
+  CLI::Option* model = app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
+                           ->type_name("MODEL.pt");
   CLI::Option* mm =
       app->add_option("--mm", options.mm, "In place of a model: the product of two N x N matrices")
           ->type_name("N")

@@ -105,7 +105,8 @@ std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::Fun
 torch::jit::Module load_model(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw LoadError("'" + path + "' is a directory, not a file written by torch.jit.save.");
+    throw LoadError("'" + path +
+                    "' is a directory, not a file written by torch.jit.save or torch.export.save.");
   }
   return load_module(path);
 }

@@ -24,7 +24,7 @@ struct InputOptions {
 // wrong.
 std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::FunctionSchema& schema);
 
-// Throws LoadError for what is not a file of torch.jit.save.
+// Throws LoadError for what is not a file of torch.jit.save or torch.export.save.
 torch::jit::Module load_model(const std::string& path);
 
 struct RunOptions {

@@ -30,7 +30,7 @@ class Builder {
   Value* constant(const c10::IValue& value) { return graph_.insertConstant(value, range_); }
   Value* call(const char* name, std::initializer_list<Value*> inputs);      // an operator with one result
   Value* coerce(Value* value, const c10::TypePtr& formal, int repeat = 1);  // argument_values.hpp
-  void require(Value* condition, const std::string& message);               // assertions.hpp
+  void require(Value* condition, const std::string& message, const char* error);  // assertions.hpp
 
   // What is being written, for messages.
   const std::string& where() const { return where_; }

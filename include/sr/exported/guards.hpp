@@ -54,7 +54,7 @@ class SizeGuards {
 
   void require(const char* comparison, Value* left, Value* right, const std::string& what) {
     builder_.require(builder_.call(comparison, {left, right}),
-                     "The call is outside of what was exported: " + what + ".");
+                     "The call is outside of what was exported: " + what + ".", "sr.ArgumentError");
   }
 
   void check_range(const std::string& what, const std::string& symbol, Value* actual) {

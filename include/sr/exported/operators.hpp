@@ -99,7 +99,7 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
       const Tagged text = tagged(input(node, 1), where_);
       if (text.tag == "as_string") message = as_string(text.value, where_);
     }
-    require(condition, message);
+    require(condition, message, "sr.Error");
     return true;
   }
   if (std::ranges::find(detail::kDropouts, key) != detail::kDropouts.end()) return skip_dropout(node);

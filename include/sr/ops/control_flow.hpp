@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/runtime/jit_exception.h>
 
 #include <sr/call_options.hpp>
+#include <sr/error.hpp>
 #include <sr/forked_tasks.hpp>
 #include <sr/op.hpp>
 
@@ -46,12 +47,15 @@ struct Loop {
   }
 };
 
-// Inputs: message, qualified class name or None. The exception is the interpreter's own.
+// Inputs: message, qualified class name or None. The exception is the interpreter's own, but for those that
+// an exported program's guards and assertions name (exported/assertions.hpp).
 struct RaiseException {
   void operator()(NodeView& node) const {
     const std::string& message = node.input(0).toStringRef();
     std::optional<std::string> class_name;
     if (node.input_count() > 1 && node.input(1).isString()) class_name = node.input(1).toStringRef();
+    if (class_name == "sr.ArgumentError") throw ArgumentError(message);
+    if (class_name == "sr.Error") throw Error(message);
     throw torch::jit::JITException(message, std::move(class_name));
   }
 };

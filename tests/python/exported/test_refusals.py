@@ -1,0 +1,235 @@
+"""What can not be run, or is damaged, is refused with a sentence that says what and where."""
+
+import io
+import json
+import zipfile
+
+import pytest
+import sr
+import torch
+from torch import nn
+
+
+def program_of(module, *args, **options):
+    return torch.export.export(module.eval(), args, **options)
+
+
+def archive_of(program):
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+class AddsToABuffer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer('count', torch.zeros(2))
+
+    def forward(self, x):
+        self.count.view(2).add_(1)
+        return x + self.count
+
+
+class WritesToItsArgument(nn.Module):
+    def forward(self, x):
+        x[0] = 1
+        return x * 2
+
+
+class KeepsStatistics(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+@pytest.mark.parametrize('decomposed', [False, True])
+@pytest.mark.parametrize(('module', 'words'), [(AddsToABuffer(), 'count'), (WritesToItsArgument(), 'argument'),
+                                               (KeepsStatistics(), 'norm')], ids=lambda value: type(value).__name__)
+def test_what_writes_outside_of_itself(module, words, decomposed):
+    x = torch.randn(2, 3) if isinstance(module, KeepsStatistics) else torch.randn(2)
+    program = torch.export.export(module.train(), (x,))
+    if decomposed:
+        program = program.run_decompositions()
+    with pytest.raises(sr.UnsupportedOpError, match=words):
+        sr.from_exported(program)
+
+
+@pytest.fixture
+def sized():
+    dim = torch.export.Dim('batch', min=3, max=20)
+    return sr.from_exported(program_of(nn.Linear(4, 2), torch.randn(5, 4), dynamic_shapes={'input': {0: dim}}))
+
+
+@pytest.mark.parametrize(('x', 'words'), [
+    (torch.randn(5, 3), 'size 3 in dimension 1, but the model was exported for 4'),
+    (torch.randn(5), '1 dimensions, but the model was exported for 2'),
+    (torch.randn(5, 4, dtype=torch.float64), 'of type Double, but the model was exported for Float'),
+])
+def test_tensors_that_were_not_exported_for(sized, x, words):
+    for _ in range(4):
+        with pytest.raises(sr.ArgumentError, match=words):
+            sized(x)
+        assert sized(torch.randn(5, 4)).shape == (5, 2)
+
+
+@pytest.mark.parametrize(('rows', 'words'), [(2, 'less than 3'), (21, 'more than 20')])
+def test_sizes_outside_of_the_range(sized, rows, words):
+    for _ in range(4):
+        with pytest.raises(sr.ArgumentError, match=f"outside of what was exported: size 0 of 'input' is {words}"):
+            sized(torch.randn(rows, 4))
+
+
+class TwoOfOneSize(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+def test_sizes_that_must_be_equal():
+    dim = torch.export.Dim('batch')
+    module = sr.from_exported(program_of(TwoOfOneSize(), torch.randn(4), torch.randn(4),
+                                         dynamic_shapes={'x': {0: dim}, 'y': {0: dim}}))
+    with pytest.raises(sr.ArgumentError, match="size 0 of 'y' is not equal to size 0 of 'x'"):
+        module(torch.randn(4), torch.randn(1))
+
+
+class TakesMore(nn.Module):
+    def forward(self, x, *, flag=True, factor=2):
+        return x * factor if flag else x
+
+
+def test_constants_are_part_of_the_graph():
+    module = sr.from_exported(torch.export.export(TakesMore(), (torch.randn(2),), {'flag': True, 'factor': 3}))
+    assert module(torch.ones(2), factor=3, flag=True).tolist() == [3, 3]
+    with pytest.raises(sr.ArgumentError, match='gives 4 where the model was exported for 3'):
+        module(torch.ones(2), flag=True, factor=4)
+    with pytest.raises(sr.ArgumentError, match='nested as'):
+        module(torch.ones(2), flag=True)
+
+
+class AssertsOnData(nn.Module):
+    def forward(self, x):
+        count = x.sum().item()
+        torch._check(count < 10)
+        return x + 1
+
+
+def test_assertions_hold():
+    module = sr.from_exported(program_of(AssertsOnData(), torch.tensor([1, 2])))
+    for _ in range(4):
+        assert module(torch.tensor([1, 2])).tolist() == [2, 3]
+        with pytest.raises(sr.Error, match='Runtime assertion failed'):
+            module(torch.tensor([100, 2]))
+
+
+def test_messages_name_the_line_of_the_model():
+    class Fails(nn.Module):
+        def forward(self, x, index):
+            return x[index]
+
+    module = sr.from_exported(program_of(Fails(), torch.randn(3), torch.tensor([0])))
+    with pytest.raises(IndexError, match=r'test_refusals\.py:\d+'):
+        module(torch.randn(3), torch.tensor([7]))
+
+
+def test_other_things_than_programs():
+    with pytest.raises(sr.ArgumentError, match=r'given a Linear; expected a torch\.export\.ExportedProgram'):
+        sr.from_exported(nn.Linear(2, 2))
+
+
+def repacked(archive, change):
+    """The archive with `change(name, bytes)` for each of its records; None leaves one out."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, 'w') as new:
+        for name in old.namelist():
+            if (content := change(name, old.read(name))) is not None:
+                new.writestr(name, content)
+    return out.getvalue()
+
+
+@pytest.fixture(scope='module')
+def archive():
+    return archive_of(program_of(nn.Linear(4, 2), torch.randn(5, 4)))
+
+
+def changed_json(archive, end, change):
+    def of(name, content):
+        if not name.endswith(end):
+            return content
+        value = json.loads(content)
+        change(value)
+        return json.dumps(value)
+    return repacked(archive, of)
+
+
+def test_an_archive_packed_again_is_read(archive):
+    assert sr.load(repacked(archive, lambda name, content: content))(torch.randn(5, 4)).shape == (5, 2)
+
+
+def test_every_truncation_is_refused(archive):
+    for size in range(0, len(archive), 211):
+        with pytest.raises(sr.LoadError):
+            sr.load(archive[:size])
+
+
+def test_flipped_bits_are_found(archive):
+    for position in range(0, len(archive), 97):
+        damaged = bytearray(archive)
+        damaged[position] ^= 0x10
+        try:
+            sr.load(bytes(damaged))(torch.randn(5, 4))
+        except sr.LoadError:
+            pass
+
+
+@pytest.mark.parametrize(('end', 'words'), [('models/model.json', 'not a TorchScript module'),
+                                            ('weight_0', 'no record'), ('weights_config.json', 'no values for')])
+def test_missing_records(archive, end, words):
+    with pytest.raises(sr.LoadError, match=words):
+        sr.load(repacked(archive, lambda name, content: None if name.endswith(end) else content))
+
+
+def node_of(value):
+    return value['graph_module']['graph']['nodes'][0]
+
+
+@pytest.mark.parametrize(('change', 'error', 'words'), [
+    (lambda value: value['schema_version'].update(major=9), sr.LoadError, 'version 9'),
+    (lambda value: value.pop('graph_module'), sr.LoadError, "no field 'graph_module'"),
+    (lambda value: node_of(value).update(target='torch.ops.aten.no_such.default'), sr.UnsupportedOpError,
+     r"'linear' \(torch\.ops\.aten\.no_such\.default\).*aten::no_such, an operator that is not registered"),
+    (lambda value: node_of(value).update(target='math.gamma'), sr.UnsupportedOpError, 'has no operator'),
+    (lambda value: node_of(value).update(target='torch.ops.higher_order.scan'), sr.UnsupportedOpError, 'higher-order'),
+    (lambda value: node_of(value)['inputs'].pop(), None, ''),
+    (lambda value: node_of(value)['inputs'].pop(0), sr.LoadError, "no value for the argument 'input'"),
+    (lambda value: node_of(value)['inputs'][0].update(arg={'as_tensor': {'name': 'nobody'}}), sr.LoadError,
+     "uses the value 'nobody'"),
+    (lambda value: node_of(value)['inputs'][0].update(arg={'as_string': 'x'}), sr.UnsupportedOpError, 'does not take'),
+    (lambda value: node_of(value)['inputs'][0].update(arg=3), sr.LoadError, 'union'),
+    (lambda value: node_of(value)['outputs'].append({'as_tensor': {'name': 'more'}}), sr.LoadError, '2 results'),
+])
+def test_damaged_graphs(archive, change, error, words):
+    damaged = changed_json(archive, 'models/model.json', change)
+    if error is None:
+        sr.load(damaged)
+        return
+    with pytest.raises(error, match=words):
+        sr.load(damaged)
+
+
+@pytest.mark.parametrize('meta', [{'sizes': [{'as_int': 2000}, {'as_int': 4}]}, {'sizes': [{'as_int': -2}, {'as_int': 4}]},
+                                  {'strides': [{'as_int': 2**62}, {'as_int': 2**62}]}, {'storage_offset': {'as_int': 1}},
+                                  {'dtype': 99}, {'strides': []}, {'sizes': None}])
+def test_weights_that_reach_beyond_their_bytes(archive, meta):
+    def change(value):
+        value['config']['weight']['tensor_meta'].update(meta)
+    with pytest.raises(sr.LoadError):
+        sr.load(changed_json(archive, 'weights_config.json', change))
+
+
+def test_a_json_that_is_none(archive):
+    for content in (b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000):
+        with pytest.raises(sr.LoadError, match='not a JSON object'):
+            sr.load(repacked(archive, lambda name, old: content if name.endswith('model.json') else old))
