@@ -75,7 +75,9 @@ class ExportedModule(StaticModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if 'out' in kwargs and 'out' not in (self._border.in_spec.child(1).context or ()):
-            return self.run_into(kwargs.pop('out'), *args, **kwargs)
+            buffers = kwargs.pop('out')
+            if buffers is not None:
+                return self.run_into(buffers, *args, **kwargs)
         return self._border.nested(super().__call__(*self._border.flat(args, kwargs)))
 
     def run_into(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
