@@ -49,8 +49,8 @@ class Border:
             if constant is None:
                 given.append(leaf)
             elif type(leaf) is not type(constant[0]) or (leaf != constant[0] and leaf == leaf):
-                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, which is '
-                                    'part of its graph.')
+                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, '
+                                    'which is part of its graph.')
         return given
 
     def nested(self, result: Any) -> Any:
