@@ -58,8 +58,8 @@ def test_a_program_in_an_archive(name):
 
 
 @pytest.mark.parametrize('options', [
-    {'enable_replay': False}, {'enable_out_variant': False}, {'optimize_memory': False}, {'manage_output_tensors': True},
-    {'numerics': 'exact'}], ids=str)
+    {'enable_replay': False}, {'enable_out_variant': False}, {'optimize_memory': False},
+    {'manage_output_tensors': True}, {'numerics': 'exact'}], ids=str)
 def test_options(options):
     for name in ('Attention', 'Branches', 'DataDecideSizes', 'WritesToTemporaries'):
         check(sr.from_exported(exported(name), **options), CASES[name], exported(name))
