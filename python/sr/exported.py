@@ -49,8 +49,8 @@ class Border:
             if constant is None:
                 given.append(leaf)
             elif type(leaf) is not type(constant[0]) or (leaf != constant[0] and leaf == leaf):
-                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, which is '
-                                    'part of its graph.')
+                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, '
+                                    'which is part of its graph.')
         return given
 
     def nested(self, result: Any) -> Any:
@@ -75,7 +75,9 @@ class ExportedModule(StaticModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if 'out' in kwargs and 'out' not in (self._border.in_spec.child(1).context or ()):
-            return self.run_into(kwargs.pop('out'), *args, **kwargs)
+            buffers = kwargs.pop('out')
+            if buffers is not None:
+                return self.run_into(buffers, *args, **kwargs)
         return self._border.nested(super().__call__(*self._border.flat(args, kwargs)))
 
     def run_into(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +147,8 @@ def _serialised(program: torch.export.ExportedProgram) -> str:
         graph_module=graph_module, opset_version={},
         range_constraints=serialize.serialize_range_constraints(program.range_constraints),
         schema_version=schema.SchemaVersion(*schema.SCHEMA_VERSION), torch_version=torch.__version__)
-    return json.dumps(serialize._dataclass_to_dict(whole), cls=serialize.EnumEncoder)
+    to_dict: Callable[[Any], Any] = serialize._dataclass_to_dict
+    return json.dumps(to_dict(whole), cls=serialize.EnumEncoder)
 
 
 def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Options]) -> StaticModule:
@@ -190,16 +193,17 @@ def load(source: str | bytes | os.PathLike[str], **options: Unpack[Options]) -> 
     if not made.in_spec:
         return StaticModule._made(made.prepared, 'archive', chosen)
     try:
-        specs = [pytree.treespec_loads(text) for text in (made.in_spec, made.out_spec)]
+        in_spec, out_spec = pytree.treespec_loads(made.in_spec), pytree.treespec_loads(made.out_spec)
     except Exception as error:
         raise UnsupportedOpError('The types of the arguments or results of the exported program are not known here: '
                                  f'{error}') from error
-    return ExportedModule._bordered(made.prepared, Border(*specs, made.constants), 'archive', chosen)
+    return ExportedModule._bordered(made.prepared, Border(in_spec, out_spec, made.constants), 'archive', chosen)
 
 
 def export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
     """Exports with as many dynamic sizes as the module allows, else with the sizes of the examples."""
-    shapes = torch.export.ShapesCollection()
+    make_collection: Callable[[], Any] = torch.export.ShapesCollection
+    shapes = make_collection()
     for leaf in {id(leaf): leaf for leaf in pytree.tree_leaves((args, kwargs))}.values():
         if isinstance(leaf, torch.Tensor):
             shapes[leaf] = [torch.export.Dim.AUTO] * leaf.dim()

@@ -396,7 +396,8 @@ register(GroupNormAndInterpolate, [call(randn(2, 4, 6, 6)), call(randn(2, 4, 6, 
 
 class EinsumAndLinearAlgebra(nn.Module):
     def forward(self, a, b):
-        return torch.einsum('bij,bjk->bik', a, b), torch.baddbmm(a, a, b), a.norm(dim=-1), a.cumsum(0), a.topk(2)[0], a.sort()[1]
+        return torch.einsum('bij,bjk->bik', a, b), torch.baddbmm(a, a, b), a.norm(dim=-1), a.cumsum(0), \
+            a.topk(2)[0], a.sort()[1]
 
 
 register(EinsumAndLinearAlgebra, [call(randn(2, 3, 3), randn(2, 3, 3)), call(randn(2, 3, 3), randn(2, 3, 3))])

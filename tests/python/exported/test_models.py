@@ -57,8 +57,9 @@ def test_a_program_in_an_archive(name):
     check(pickle.loads(pickle.dumps(module)), CASES[name], exported(name))
 
 
-@pytest.mark.parametrize('options', [{'enable_replay': False}, {'enable_out_variant': False}, {'optimize_memory': False},
-                                     {'manage_output_tensors': True}, {'numerics': 'exact'}], ids=str)
+@pytest.mark.parametrize('options', [
+    {'enable_replay': False}, {'enable_out_variant': False}, {'optimize_memory': False},
+    {'manage_output_tensors': True}, {'numerics': 'exact'}], ids=str)
 def test_options(options):
     for name in ('Attention', 'Branches', 'DataDecideSizes', 'WritesToTemporaries'):
         check(sr.from_exported(exported(name), **options), CASES[name], exported(name))
@@ -121,6 +122,14 @@ def test_other_ways_of_calling():
     torch.testing.assert_close(module.runAsync(args, kwargs).wait(), expected)
     torch.testing.assert_close(module.clone()(*args), expected)
     module.reserve(*args)
-    buffers = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, expected)
-    if all(leaf is None or isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(expected)):
-        torch.testing.assert_close(module(*args, out=buffers), expected)
+    torch.testing.assert_close(module(*args, out=None), expected)
+
+
+def test_results_into_buffers():
+    case = CASES['BranchesWithWeights']
+    args, kwargs = case.calls[1]
+    module = sr.from_exported(exported('BranchesWithWeights'))
+    expected = exported('BranchesWithWeights').module()(*args)
+    buffers = pytree.tree_map(torch.empty_like, expected)
+    assert module(*args, out=buffers) is buffers
+    torch.testing.assert_close(buffers, expected)

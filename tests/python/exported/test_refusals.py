@@ -219,9 +219,10 @@ def test_damaged_graphs(archive, change, error, words):
         sr.load(damaged)
 
 
-@pytest.mark.parametrize('meta', [{'sizes': [{'as_int': 2000}, {'as_int': 4}]}, {'sizes': [{'as_int': -2}, {'as_int': 4}]},
-                                  {'strides': [{'as_int': 2**62}, {'as_int': 2**62}]}, {'storage_offset': {'as_int': 1}},
-                                  {'dtype': 99}, {'strides': []}, {'sizes': None}])
+@pytest.mark.parametrize('meta', [
+    {'sizes': [{'as_int': 2000}, {'as_int': 4}]}, {'sizes': [{'as_int': -2}, {'as_int': 4}]},
+    {'strides': [{'as_int': 2**62}, {'as_int': 2**62}]}, {'storage_offset': {'as_int': 1}}, {'dtype': 99},
+    {'strides': []}, {'sizes': None}])
 def test_weights_that_reach_beyond_their_bytes(archive, meta):
     def change(value):
         value['config']['weight']['tensor_meta'].update(meta)
