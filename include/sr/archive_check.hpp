@@ -110,6 +110,14 @@ inline std::vector<ZipRecord> check_zip(std::span<const std::byte> bytes, const 
   return records;
 }
 
+// Whether torch.export.save wrote these records.
+inline bool is_exported(const std::vector<ZipRecord>& records) {
+  return std::ranges::any_of(records, [](const ZipRecord& record) {
+    const std::string_view below = record.name.substr(record.name.find('/') + 1);  // all of it in no folder
+    return below.starts_with("models/") || below == "serialized_exported_program.json";
+  });
+}
+
 // An archive of torch.jit.save: check_zip, and the records that such a module has.
 inline void check_archive(std::span<const std::byte> bytes, const std::string& file) {
   const std::vector<ZipRecord> records = check_zip(bytes, file);
@@ -128,16 +136,12 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
     return std::ranges::any_of(records,
                                [&](const ZipRecord& record) { return record.name.starts_with(start); });
   };
-  const bool exported =
-      has_below("models/") || has("serialized_exported_program.json") ||
-      std::ranges::find(records, "serialized_exported_program.json", &ZipRecord::name) != records.end();
   const bool versioned = has("version") || has(".data/version");  // LibTorch writes one or the other
   if (has("data.pkl") && has("constants.pkl") && versioned) return;
   const std::string begin = "The file '" + file + "' ";
-  if (exported) {
-    throw LoadError(begin +
-                    "was written by torch.export.save, not by torch.jit.save: trace or script the model and "
-                    "save that.");
+  if (is_exported(records)) {
+    throw LoadError(
+        begin + "was written by torch.export.save, not by torch.jit.save: it holds no TorchScript module.");
   }
   if (has("data.pkl") && versioned && !has_below("code/")) {
     throw LoadError(begin +

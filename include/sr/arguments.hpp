@@ -21,6 +21,32 @@ inline std::string name_of(const c10::FunctionSchema& schema, std::size_t positi
          schema.name();
 }
 
+// Dtype and sizes, where the schema says more than that it is a tensor: those of exported programs do.
+inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position, const at::Tensor& tensor) {
+  const auto& type = *schema.arguments()[position].type()->castRaw<c10::TensorType>();
+  if (&type == c10::TensorType::get().get()) return;
+  const auto wrong = [&](const std::string& given, const std::string& expected) {
+    throw ArgumentError("The tensor given for " + name_of(schema, position) + " " + given +
+                        ", but the model was exported for " + expected + ".");
+  };
+  if (!tensor.defined()) wrong("is undefined", "one that is not");
+  if (type.scalarType() && tensor.scalar_type() != *type.scalarType()) {
+    wrong(std::string("is of type ") + c10::toString(tensor.scalar_type()),
+          c10::toString(*type.scalarType()));
+  }
+  const c10::SymbolicShape& shape = type.symbolic_sizes();
+  if (!shape.rank()) return;
+  if (static_cast<std::size_t>(tensor.dim()) != *shape.rank()) {
+    wrong("has " + std::to_string(tensor.dim()) + " dimensions", std::to_string(*shape.rank()));
+  }
+  for (std::size_t i = 0; i < *shape.rank(); ++i) {
+    const std::int64_t size = tensor.size(static_cast<std::int64_t>(i));
+    if (!shape[i].is_static() || shape[i].static_size() == size) continue;
+    wrong("has size " + std::to_string(size) + " in dimension " + std::to_string(i),
+          std::to_string(shape[i].static_size()));
+  }
+}
+
 inline void check_argument(const c10::FunctionSchema& schema, std::size_t position,
                            const c10::IValue& value) {
   const c10::Argument& argument = schema.arguments()[position];
@@ -30,7 +56,7 @@ inline void check_argument(const c10::FunctionSchema& schema, std::size_t positi
       throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " +
                           tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').");
     }
-    if (argument.type()->kind() == c10::TypeKind::TensorType) return;
+    if (argument.type()->kind() == c10::TypeKind::TensorType) return check_tensor(schema, position, tensor);
   }
   const c10::TypePtr given = value.type();
   std::string why;

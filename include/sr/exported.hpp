@@ -1,0 +1,61 @@
+// Programs of torch.export: from an archive of torch.export.save, or from a serialised graph and tensors that
+// a caller already has. Needs nlohmann/json 3; included in one source file of a program, sr::load reads both
+// kinds of archives.
+//
+// The arguments of a call are the program's tensors and symbolic numbers in order, without the lists, tuples,
+// dicts and constants around them; so is the result: one value, or a tuple of all of them.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <span>
+#include <string>
+
+#include <sr/exported/archive.hpp>
+#include <sr/exported/program.hpp>
+#include <sr/exported/program_module.hpp>
+#include <sr/front_end.hpp>
+#include <sr/load.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+namespace exported {
+
+// The program in an archive. `name` is what messages call it. Throws LoadError for what is missing, damaged
+// or something else, UnsupportedOp for what sr can not run.
+inline Program load_program(std::span<const std::byte> archive, const std::string& name) {
+  const Archive opened(archive, name);
+  return import_program(opened.json(), opened.tensors());
+}
+inline Program load_program(const std::string& path) {
+  const std::string bytes = sr::detail::read_file(path);
+  return load_program(std::as_bytes(std::span(bytes.data(), bytes.size())), path);
+}
+
+}  // namespace exported
+
+// As sr::load, of archives of torch.export.save only.
+inline StaticModule load_exported(const std::string& path, const StaticModuleOptions& options = {}) {
+  return StaticModule(exported::to_module(exported::load_program(path)), options);
+}
+inline StaticModule load_exported(std::istream& stream, const StaticModuleOptions& options = {}) {
+  const std::string name = "the stream", bytes = detail::read_stream(stream, name);
+  const auto program = exported::load_program(std::as_bytes(std::span(bytes.data(), bytes.size())), name);
+  return StaticModule(exported::to_module(program), options);
+}
+
+namespace detail {
+
+inline torch::jit::Module load_exported_module(std::span<const std::byte> archive, const std::string& name) {
+  return exported::to_module(exported::load_program(archive, name));
+}
+
+inline const bool exported_is_registered = [] {
+  exported_front_end() = &load_exported_module;
+  return true;
+}();
+
+}  // namespace detail
+
+}  // namespace sr

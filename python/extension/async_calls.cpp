@@ -1,0 +1,146 @@
+#include "async_calls.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "caller.hpp"
+#include "errors.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+// How many calls have yet to tell Python.
+struct Open {
+  std::mutex mutex;
+  std::condition_variable none;
+  std::size_t count = 0;
+
+  void add() {
+    const std::scoped_lock lock(mutex);
+    ++count;
+  }
+  void remove() {
+    const std::scoped_lock lock(mutex);
+    if (--count == 0) none.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    none.wait(lock, [this] { return count == 0; });
+  }
+};
+
+// Never destroyed: threads may be in it when the process ends. A child of fork() has none of the calls.
+Open* open_calls = new Open;
+
+torch::jit::TaskLauncher launcher() {
+  if (forks_so_far() == 0) return at::launch;
+  // The threads of ATen's pool have stayed in the parent.
+  return [](std::function<void()> task) { std::thread(std::move(task)).detach(); };
+}
+
+CallOptions options_of_async_call() {
+  CallOptions options;
+  options.launcher = launcher();
+  options.on_launcher = true;
+  return options;
+}
+
+// The exception that is being handled, as an object.
+py::object python_error_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (...) {
+    set_python_error();
+  }
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return py::reinterpret_steal<py::object>(value);
+}
+
+// A call that goes on. When Python knows its result, nothing of it is left: the thread that ran it may only
+// come back to what needs the GIL while the interpreter is there.
+struct Call {
+  std::shared_ptr<Engine> engine;
+  std::vector<c10::IValue> args;
+  CallOptions options;
+  PyObject* done;  // owned
+
+  void run() {
+    c10::IValue result;
+    std::exception_ptr thrown;
+    try {
+      result = engine->call(std::move(args), options);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    tell(std::move(result), std::move(thrown));
+    open_calls->remove();
+  }
+
+ private:
+  void tell(c10::IValue result, std::exception_ptr thrown) {
+    const py::gil_scoped_acquire locked;
+    args.clear();
+    engine.reset();
+    const auto told = py::reinterpret_steal<py::object>(done);
+    try {
+      if (thrown) {
+        told(py::none(), python_error_of(std::exchange(thrown, nullptr)));
+      } else {
+        told(to_python(std::move(result)), py::none());
+      }
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("a call of sr that ended");
+    }
+  }
+};
+
+}  // namespace
+
+void watch_async_calls() {
+  pthread_atfork(nullptr, nullptr, [] { open_calls = new Open; });
+}
+
+py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs, py::function done) {
+  const Callee& callee = callee_of(self);
+  std::stop_source stop;
+  CallOptions options = options_of_async_call();
+  options.stop = stop.get_token();
+  auto values = callee.signature.bind(args, kwargs);
+  auto call = std::make_shared<Call>(Call{callee.engine, std::move(values), options, done.release().ptr()});
+  open_calls->add();
+  without_gil([&] { options.launcher([call = std::move(call)] { call->run(); }); });
+  return py::cpp_function([stop]() mutable { stop.request_stop(); });
+}
+
+py::object run_async(py::handle self, const py::tuple& args, const py::dict& kwargs) {
+  const Callee& callee = callee_of(self);
+  std::vector<c10::IValue> values = callee.signature.bind(args, kwargs);
+  const CallOptions options = options_of_async_call();
+  return to_python(
+      without_gil([&] { return c10::IValue(callee.engine->run_async(std::move(values), options)); }));
+}
+
+void wait_for_async_calls() {
+  const py::gil_scoped_release released;
+  open_calls->wait();
+}
+
+}  // namespace sr::python

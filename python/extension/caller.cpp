@@ -1,0 +1,118 @@
+#include "caller.hpp"
+
+#include <structmember.h>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include <sr/error.hpp>
+
+#include "errors.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+// Interned once and kept.
+PyObject* name_of_out() {
+  static PyObject* const name = PyUnicode_InternFromString("out");
+  return name;
+}
+
+void add_buffers(py::handle out, std::vector<at::Tensor>& buffers) {
+  if (THPVariable_Check(out.ptr())) {
+    buffers.push_back(THPVariable_Unpack(out.ptr()));
+  } else if (py::isinstance<py::list>(out) || py::isinstance<py::tuple>(out)) {
+    for (const py::handle element : out) add_buffers(element, buffers);
+  } else if (py::isinstance<py::dict>(out)) {
+    for (const auto& [key, element] : py::reinterpret_borrow<py::dict>(out)) add_buffers(element, buffers);
+  } else {
+    const py::object tensor = py::module_::import("sr._arrays").attr("buffer")(out);
+    buffers.push_back(THPVariable_Unpack(tensor.ptr()));
+  }
+}
+
+PyObject* new_reference(py::handle object) {
+  return object.inc_ref().ptr();
+}
+
+// The vectorcall of every Caller.
+PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyObject* names) {
+  try {
+    Callee& callee = callee_of(self);
+    const Given given{values, static_cast<std::size_t>(PyVectorcall_NARGS(flagged)), names};
+    std::size_t out = given.find(name_of_out());
+    if (out == given.named() || callee.signature.has(name_of_out())) out = kNone;
+    std::vector<c10::IValue> args = callee.signature.bind(given, out);
+    if (out != kNone && values[given.count + out] != Py_None) {
+      PyObject* const buffers = values[given.count + out];
+      call_into(callee, args, buffers);
+      return new_reference(buffers);
+    }
+    c10::IValue result = without_gil([&] { return callee.engine->call(std::move(args)); });
+    if (result.isTensor()) return THPVariable_Wrap(std::move(result).toTensor());
+    return torch::jit::toPyObject(std::move(result)).release().ptr();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* const self = type->tp_alloc(type, 0);
+  if (self != nullptr) reinterpret_cast<Caller*>(self)->call = &call;
+  return self;
+}
+
+void destroy(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  delete std::exchange(reinterpret_cast<Caller*>(self)->callee, nullptr);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+}  // namespace
+
+Callee& callee_of(py::handle self) {
+  Callee* const callee = reinterpret_cast<Caller*>(self.ptr())->callee;
+  if (callee == nullptr)
+    throw py::type_error("This sr.StaticModule was not initialised: its __init__ was not called.");
+  callee->engine->after_fork(forks_so_far());
+  return *callee;
+}
+
+void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
+  std::vector<at::Tensor> buffers;
+  add_buffers(out, buffers);
+  without_gil([&] { callee.engine->run_into(args, buffers); });
+}
+
+py::object to_python(c10::IValue result) {
+  return torch::jit::toPyObject(std::move(result));
+}
+
+py::object make_caller_type() {
+  static PyMemberDef members[] = {
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(Caller, call), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr},
+  };
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(&make)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
+      {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+      {Py_tp_members, members},
+      {0, nullptr},
+  };
+  static PyType_Spec spec{"sr._C.Caller", static_cast<int>(sizeof(Caller)), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+  PyObject* const type = PyType_FromSpec(&spec);
+  if (type == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(type);
+}
+
+}  // namespace sr::python

@@ -1,0 +1,47 @@
+// sr._C.Caller: the callable that sr.StaticModule is made of. Written against Python's own interface, since a
+// call of a small model takes less time than a call through pybind11.
+#pragma once
+
+#include <Python.h>
+#include <memory>
+#include <pybind11/pybind11.h>
+#include <string>
+
+#include "engine.hpp"
+#include "forks.hpp"
+#include "prepared.hpp"
+#include "signature.hpp"
+
+namespace sr::python {
+
+struct Callee {
+  Callee(std::shared_ptr<Prepared> what, const std::string& planner, const RuntimePoolOptions& options)
+      : prepared(std::move(what)),
+        signature(prepared->module.schema()),
+        engine(make_engine(prepared->module, planner, options)) {}
+
+  std::shared_ptr<Prepared> prepared;
+  Signature signature;
+  std::shared_ptr<Engine> engine;  // with the calls that go on
+};
+
+// The object of Python.
+struct Caller {
+  PyObject ob_base;  // as PyObject_HEAD has it
+  vectorcallfunc call;
+  Callee* callee;  // null before _begin
+};
+
+// The callee of a Caller, ready for this process. Throws TypeError of Python. Needs the GIL.
+Callee& callee_of(pybind11::handle self);
+
+// A new type, without methods but the call.
+pybind11::object make_caller_type();
+
+// Copies the results of a call into `out`: a tensor, or containers of tensors in the order of the results.
+void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out);
+
+// The object for a result of a call.
+pybind11::object to_python(c10::IValue result);
+
+}  // namespace sr::python

@@ -1,0 +1,86 @@
+#include "engine.hpp"
+
+#include <sstream>
+#include <type_traits>
+#include <utility>
+
+#include <sr/memory/planners.hpp>
+
+#include "forks.hpp"
+
+namespace sr::python {
+
+namespace {
+
+template <class Planner>
+class PoolEngine : public Engine {
+ public:
+  PoolEngine(const StaticModule& module, const RuntimePoolOptions& options)
+      : Engine(forks_so_far()), module_(module), options_(options), pool_(make_pool()) {}
+
+  c10::IValue call(std::vector<c10::IValue> args) const override { return (*pool_)(std::move(args)); }
+
+  c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const override {
+    return (*pool_)(std::move(args), {}, options);
+  }
+
+  void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const override {
+    pool_->run_into(args, outputs);
+  }
+
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                    const CallOptions& options) const override {
+    return pool_->run_async(std::move(args), {}, options);
+  }
+
+  void reserve(const std::vector<c10::IValue>& args, std::size_t runtimes) const override {
+    pool_->reserve(args, {}, runtimes);
+  }
+
+  void trim() const override { pool_->trim(); }
+  PoolReport report() const override { return pool_->report(); }
+
+  std::string benchmark(const std::vector<c10::IValue>& args, Runs runs) const override {
+    std::ostringstream text;
+    sr::benchmark<Planner>(text, module_, {args}, {}, runs.warmup, runs.timed);
+    return text.str();
+  }
+
+  IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args, Runs runs) const override {
+    return sr::benchmark_individual_ops<Planner>(module_, {args}, {}, runs.warmup, runs.timed);
+  }
+
+ private:
+  std::unique_ptr<RuntimePool<Planner>> make_pool() const {
+    return std::make_unique<RuntimePool<Planner>>(module_, options_);
+  }
+
+  // The old pool is left as it is: its locks and runtimes may belong to threads that are no more. OpenMP's
+  // threads are no more either, and libgomp would wait for them.
+  void replace_pool() override {
+    options_.intra_op_threads = 1;
+    [[maybe_unused]] const auto* const left = pool_.release();
+    pool_ = make_pool();
+  }
+
+  StaticModule module_;
+  RuntimePoolOptions options_;
+  std::unique_ptr<RuntimePool<Planner>> pool_;
+};
+
+}  // namespace
+
+void Engine::renew(unsigned forks) {
+  replace_pool();
+  forks_ = forks;
+}
+
+std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,
+                                    const RuntimePoolOptions& options) {
+  return memory::with_planner(planner,
+                              [&]<class Planner>(std::type_identity<Planner>) -> std::unique_ptr<Engine> {
+                                return std::make_unique<PoolEngine<Planner>>(module, options);
+                              });
+}
+
+}  // namespace sr::python

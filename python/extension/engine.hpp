@@ -1,0 +1,63 @@
+// A RuntimePool whose planner was chosen by name.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/ivalue_inl.h>
+
+#include <sr/benchmark.hpp>
+#include <sr/call_options.hpp>
+#include <sr/runtime_pool.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::python {
+
+// How often each list of arguments is called before and while it is timed.
+struct Runs {
+  int warmup = 0;
+  int timed = 1;
+};
+
+// Everything but after_fork may be called by any number of threads, none of which needs the GIL. Arguments
+// are bound: one value for each of the schema.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual c10::IValue call(std::vector<c10::IValue> args) const = 0;
+  virtual c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const = 0;
+  virtual void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const = 0;
+  virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                            const CallOptions& options) const = 0;
+  virtual void reserve(const std::vector<c10::IValue>& args, std::size_t runtimes) const = 0;
+  virtual void trim() const = 0;
+  virtual PoolReport report() const = 0;
+  virtual std::string benchmark(const std::vector<c10::IValue>& args, Runs runs) const = 0;
+  virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
+                                                     Runs runs) const = 0;
+
+  // To be called, by one thread at a time, before anything else in a process that may be a child of fork():
+  // the runtimes that other threads of the parent used at that time would never come back.
+  void after_fork(unsigned forks) {
+    if (forks != forks_) renew(forks);
+  }
+
+ protected:
+  explicit Engine(unsigned forks) : forks_(forks) {}
+
+ private:
+  void renew(unsigned forks);
+  virtual void replace_pool() = 0;
+
+  unsigned forks_;
+};
+
+// Throws std::invalid_argument for a planner there is not, and ArgumentError as RuntimePool does.
+std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,
+                                    const RuntimePoolOptions& options);
+
+}  // namespace sr::python

@@ -1,0 +1,59 @@
+#include "errors.hpp"
+
+#include <exception>
+#include <pybind11/pybind11.h>
+#include <utility>
+
+#include <torch/csrc/Exceptions.h>
+
+#include <sr/error.hpp>
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+void raise(const char* name, const sr::Error& error) {
+  const py::object type = py::module_::import("sr.errors").attr(name);
+  PyErr_SetString(type.ptr(), error.what());
+}
+
+// What it does not catch goes on to torch's own translators.
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const LoadError& error) {
+    raise("LoadError", error);
+  } catch (const UnsupportedOp& error) {
+    raise("UnsupportedOpError", error);
+  } catch (const ArgumentError& error) {
+    raise("ArgumentError", error);
+  } catch (const CancelledError& error) {
+    raise("CancelledError", error);
+  } catch (const BusyError& error) {
+    raise("BusyError", error);
+  } catch (const Error& error) {
+    raise("Error", error);
+  }
+}
+
+}  // namespace
+
+void register_errors() {
+  py::register_local_exception_translator(&translate);
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (python_error& error) {
+    error.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+}
+
+}  // namespace sr::python

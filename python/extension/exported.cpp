@@ -1,0 +1,117 @@
+#include "exported.hpp"
+
+#include <memory>
+#include <pybind11/stl.h>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <sr/exported.hpp>
+
+#include "prepared.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+// A program as it is pickled: its JSON and its tensors.
+struct Source {
+  std::string json;
+  exported::Tensors tensors;
+};
+
+struct PreparedProgram {
+  std::shared_ptr<Prepared> prepared;
+  exported::Program program;
+};
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string saved(const Source& source) {
+  c10::Dict<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : source.tensors) tensors.insert(name, tensor.detach());
+  const std::vector<char> bytes =
+      torch::jit::pickle_save(c10::ivalue::Tuple::create(source.json, std::move(tensors)));
+  return {bytes.begin(), bytes.end()};
+}
+
+Source restored(const std::string& bytes) {
+  const c10::IValue value = torch::jit::pickle_load({bytes.begin(), bytes.end()});
+  const auto& elements = value.toTupleRef().elements();
+  Source source{elements.at(0).toStringRef(), {}};
+  for (const auto& entry : elements.at(1).toGenericDict()) {
+    source.tensors.emplace(entry.key().toStringRef(), entry.value().toTensor());
+  }
+  return source;
+}
+
+PreparedProgram prepare(Source source, const StaticModuleOptions& options) {
+  exported::Program program = exported::import_program(source.json, source.tensors);
+  StaticModule module(exported::to_module(program), options);
+  auto archive = [kept = std::make_shared<const Source>(std::move(source))] { return saved(*kept); };
+  return {std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive), "exported"}),
+          std::move(program)};
+}
+
+PreparedProgram prepare_archive(const std::string& bytes, const std::string& name,
+                                const StaticModuleOptions& options) {
+  const exported::Archive archive(bytes_of(bytes), name);
+  return prepare({std::string(archive.json()), archive.tensors()}, options);
+}
+
+// What export took for each leaf of a call's arguments: a tuple of one, or None where a call gives it.
+py::list constants_of(const exported::Program& program) {
+  py::list all;
+  for (const auto& constant : program.constants) {
+    all.append(constant ? py::object(py::make_tuple(torch::jit::toPyObject(*constant)))
+                        : py::object(py::none()));
+  }
+  return all;
+}
+
+}  // namespace
+
+void define_exported(py::module_& module) {
+  py::class_<PreparedProgram>(module, "PreparedProgram")
+      .def_readonly("prepared", &PreparedProgram::prepared)
+      .def_property_readonly("in_spec", [](const PreparedProgram& self) { return self.program.in_spec; })
+      .def_property_readonly("out_spec", [](const PreparedProgram& self) { return self.program.out_spec; })
+      .def_property_readonly("constants",
+                             [](const PreparedProgram& self) { return constants_of(self.program); });
+  module.def(
+      "prepare_program",
+      [](std::string json, exported::Tensors tensors, const StaticModuleOptions& options) {
+        return without_gil([&] { return prepare({std::move(json), std::move(tensors)}, options); });
+      },
+      py::arg("json"), py::arg("tensors"), py::arg("options"));
+  module.def(
+      "prepare_exported_file",
+      [](const std::string& path, const StaticModuleOptions& options) {
+        return without_gil([&] { return prepare_archive(sr::detail::read_file(path), path, options); });
+      },
+      py::arg("path"), py::arg("options"));
+  module.def(
+      "prepare_exported_bytes",
+      [](const std::string& bytes, const StaticModuleOptions& options) {
+        return without_gil([&] { return prepare_archive(bytes, "the bytes", options); });
+      },
+      py::arg("bytes"), py::arg("options"));
+  module.def(
+      "prepare_pickled_program",
+      [](const std::string& bytes, const StaticModuleOptions& options) {
+        return without_gil([&] { return prepare(restored(bytes), options); });
+      },
+      py::arg("bytes"), py::arg("options"));
+}
+
+}  // namespace sr::python

@@ -1,0 +1,220 @@
+// The Python module sr._C; sr/_C.pyi says what it holds.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <pybind11/stl.h>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include <sr/sr.hpp>
+
+#include "async_calls.hpp"
+#include "caller.hpp"
+#include "errors.hpp"
+#include "exported.hpp"
+#include "reports.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
+                                 bool enable_replay, std::size_t max_plans, std::size_t check_every,
+                                 bool strict, const std::string& numerics,
+                                 std::vector<std::string> without_passes) {
+  if (numerics != "fast" && numerics != "exact") {
+    throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
+  }
+  return {.enable_out_variant = enable_out_variant,
+          .optimize_memory = optimize_memory,
+          .manage_output_tensors = manage_output_tensors,
+          .enable_replay = enable_replay,
+          .max_plans = max_plans,
+          .check_every = check_every,
+          .strict = strict,
+          .numerics = numerics == "fast" ? Numerics::fast : Numerics::exact,
+          .without_passes = std::move(without_passes)};
+}
+
+// None: as long as it takes.
+std::chrono::nanoseconds waiting_time(std::optional<double> seconds) {
+  using std::chrono::nanoseconds;
+  if (!seconds) return nanoseconds::max();
+  if (!(*seconds >= 0)) {
+    throw ArgumentError("The option `timeout` is " + std::to_string(*seconds) +
+                        "; expected seconds, 0 or more, or None.");
+  }
+  const std::chrono::duration<double, std::nano> time(std::chrono::duration<double>{*seconds});
+  return time.count() < 9e18 ? std::chrono::duration_cast<nanoseconds>(time) : nanoseconds::max();
+}
+
+void initialise(py::handle self, std::shared_ptr<Prepared> prepared, const std::string& planner,
+                std::size_t max_runtimes, std::optional<double> timeout, int intra_op_threads) {
+  auto* const caller = reinterpret_cast<Caller*>(self.ptr());
+  if (caller->callee != nullptr) throw py::type_error("This sr.StaticModule was initialised before.");
+  const RuntimePoolOptions options{
+      .max_runtimes = max_runtimes, .timeout = waiting_time(timeout), .intra_op_threads = intra_op_threads};
+  caller->callee = new Callee(std::move(prepared), planner, options);
+}
+
+// Preparing takes milliseconds to seconds, in which other threads of Python run.
+template <class Source>
+void define_preparation(py::module_& module, const char* name,
+                        std::shared_ptr<Prepared> (*prepare)(Source, const StaticModuleOptions&)) {
+  module.def(
+      name,
+      [prepare](Source source, const StaticModuleOptions& options) {
+        return without_gil([&] { return prepare(source, options); });
+      },
+      py::arg("source"), py::arg("options"));
+}
+
+std::shared_ptr<Prepared> prepare_script_function(const torch::jit::StrongFunctionPtr& source,
+                                                  const StaticModuleOptions& options) {
+  return prepare_function(*source.function_, options);
+}
+
+void reserve(py::handle self, const py::tuple& args, const py::dict& kwargs, std::size_t runtimes) {
+  const Callee& callee = callee_of(self);
+  const auto values = callee.signature.bind(args, kwargs);
+  without_gil([&] { callee.engine->reserve(values, runtimes); });
+}
+
+py::object run_into(py::handle self, py::object outputs, const py::args& args, const py::kwargs& kwargs) {
+  const Callee& callee = callee_of(self);
+  call_into(callee, callee.signature.bind(args, kwargs), outputs.ptr());
+  return outputs;
+}
+
+void trim(py::handle self) {
+  const Callee& callee = callee_of(self);
+  without_gil([&] { callee.engine->trim(); });
+}
+
+PoolReport pool_report(py::handle self) {
+  const Callee& callee = callee_of(self);
+  return without_gil([&] { return callee.engine->report(); });
+}
+
+void benchmark(py::handle self, const py::tuple& args, const py::dict& kwargs, int warmup, int timed) {
+  const Callee& callee = callee_of(self);
+  const auto values = callee.signature.bind(args, kwargs);
+  py::print(without_gil([&] { return callee.engine->benchmark(values, {warmup, timed}); }));
+}
+
+IndividualMetrics benchmark_individual_ops(py::handle self, const py::tuple& args, const py::dict& kwargs,
+                                           int warmup, int timed) {
+  const Callee& callee = callee_of(self);
+  const auto values = callee.signature.bind(args, kwargs);
+  return without_gil([&] { return callee.engine->benchmark_individual_ops(values, {warmup, timed}); });
+}
+
+void define_prepared(py::module_& module) {
+  py::class_<StaticModuleOptions>(module, "Options")
+      .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
+           py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
+           py::arg("check_every"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
+  py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
+      .def_readonly("format", &Prepared::format)
+      .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
+      .def("graph", [](const Prepared& self) { return self.module.content()->graph->copy(); })
+      .def("inputs", [](const Prepared& self) { return described(self.module.schema().arguments()); })
+      .def("outputs", [](const Prepared& self) { return described(self.module.schema().returns()); });
+  define_preparation(module, "prepare_module", &prepare_module);
+  define_preparation(module, "prepare_graph", &prepare_graph);
+  define_preparation(module, "prepare_function", &prepare_script_function);
+  define_preparation(module, "prepare_file", &prepare_file);
+  define_preparation(module, "prepare_bytes", &prepare_bytes);
+}
+
+// Methods of a type that pybind11 did not make.
+class Methods {
+ public:
+  explicit Methods(py::object type) : type_(std::move(type)) {}
+
+  template <class Function, class... Extra>
+  Methods& def(const char* name, Function function, const Extra&... extra) {
+    type_.attr(name) = py::cpp_function(function, py::name(name), py::is_method(type_), extra...);
+    return *this;
+  }
+
+ private:
+  py::object type_;
+};
+
+void define_caller(py::module_& module) {
+  const py::object type = make_caller_type();
+  module.attr("Caller") = type;
+  const auto args = py::arg("args"), kwargs = py::arg("kwargs");
+  const auto warmup = py::arg("warmup_runs"), timed = py::arg("main_runs");
+  Methods(type)
+      .def("_begin", &initialise, py::arg("prepared"), py::kw_only(), py::arg("planner"),
+           py::arg("max_runtimes"), py::arg("timeout").none(true), py::arg("intra_op_threads"))
+      .def("_start", &start, args, kwargs, py::arg("done"))
+      .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
+      .def("_report", [](py::handle self) { return described(pool_report(self)); })
+      .def("run_into", &run_into, py::arg("outputs"),
+           "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
+           "same.")
+      .def("trim", &trim, "Destroys the runtimes that are not in use, with their memory and plans.")
+      .def("runAsync", &run_async, args, kwargs)
+      .def("benchmark", &benchmark, args, kwargs, warmup, timed)
+      .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
+  // A subclass made by a class statement gets it from Python only from 3.12 on.
+  module.def("share_vectorcall", [](py::handle subclass) {
+    auto* const inheriting = reinterpret_cast<PyTypeObject*>(subclass.ptr());
+    inheriting->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    PyType_Modified(inheriting);
+  });
+}
+
+void define_metrics(py::module_& module) {
+  py::class_<IndividualMetrics>(
+      module, "IndividualMetrics",
+      "Milliseconds of one call, averaged over all timed calls: of the phases of a call, of every node "
+      "(time_per_node, in the order of the report), of every kind of node, and its percentage of total_time.")
+      .def_readonly("setup_time", &IndividualMetrics::setup_time)
+      .def_readonly("memory_alloc_time", &IndividualMetrics::memory_alloc_time)
+      .def_readonly("memory_dealloc_time", &IndividualMetrics::memory_dealloc_time)
+      .def_readonly("output_dealloc_time", &IndividualMetrics::output_dealloc_time)
+      .def_readonly("first_iter_time", &IndividualMetrics::first_iter_time)
+      .def_readonly("total_time", &IndividualMetrics::total_time)
+      .def_readonly("out_nodes_count", &IndividualMetrics::out_nodes_count)
+      .def_readonly("total_nodes_count", &IndividualMetrics::total_nodes_count)
+      .def_readonly("time_per_node", &IndividualMetrics::time_per_node)
+      .def_readonly("time_per_node_type", &IndividualMetrics::time_per_node_type)
+      .def_readonly("percent_per_node_type", &IndividualMetrics::percent_per_node_type)
+      .def_readonly("instances_per_node_type", &IndividualMetrics::instances_per_node_type)
+      .def_readonly("out_nodes", &IndividualMetrics::out_nodes)
+      .def_readonly("native_nodes", &IndividualMetrics::native_nodes)
+      .def("__repr__", [](const IndividualMetrics& self) {
+        std::ostringstream text;
+        text << self;
+        return text.str();
+      });
+}
+
+}  // namespace
+
+}  // namespace sr::python
+
+PYBIND11_MODULE(_C, module) {
+  using namespace sr::python;
+  py::options options;
+  options.disable_function_signatures();  // the stubs have them, with types
+  register_errors();
+  watch_forks();
+  watch_async_calls();
+  define_prepared(module);
+  define_exported(module);
+  define_caller(module);
+  define_metrics(module);
+  module.def("wait_for_async_calls", &wait_for_async_calls);
+}

@@ -1,0 +1,75 @@
+#include "prepared.hpp"
+
+#include <sstream>
+#include <utility>
+
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/api/function_impl.h>
+
+#include <sr/load.hpp>
+
+namespace sr::python {
+
+namespace {
+
+std::string saved(const torch::jit::Module& module) {
+  std::ostringstream stream;
+  module.save(stream);
+  return stream.str();
+}
+
+// The graph as the method `forward` of a module without attributes.
+std::string saved(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
+  torch::jit::Module module("__torch__.Graph");
+  const std::shared_ptr<torch::jit::Graph> method = graph.copy();
+  method->insertInput(0, "self")->setType(module.type());
+  auto* const forward = module._ivalue()->compilation_unit()->create_function(
+      c10::QualifiedName(*module.type()->name(), "forward"), method);
+  std::vector<c10::Argument> arguments{c10::Argument("self", module.type())};
+  arguments.insert(arguments.end(), schema.arguments().begin(), schema.arguments().end());
+  forward->setSchema(c10::FunctionSchema("forward", "", std::move(arguments), schema.returns()));
+  module.type()->addMethod(forward);
+  return saved(module);
+}
+
+std::shared_ptr<Prepared> prepare(LoadedGraph loaded, const std::shared_ptr<torch::jit::Graph>& graph,
+                                  const StaticModuleOptions& options) {
+  StaticModule module(std::move(loaded), options);
+  auto archive = [graph, schema = module.schema()] { return saved(*graph, schema); };
+  return std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive)});
+}
+
+LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options) {
+  return load_graph(graph, {.off = options.without_passes, .watch = nullptr});
+}
+
+}  // namespace
+
+std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
+                                         const StaticModuleOptions& options) {
+  return std::make_shared<Prepared>(
+      Prepared{StaticModule(module, options), [module] { return saved(module); }});
+}
+
+std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,
+                                        const StaticModuleOptions& options) {
+  return prepare(load(graph, options), graph, options);
+}
+
+std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
+                                           const StaticModuleOptions& options) {
+  const auto graph = torch::jit::toGraphFunction(function).graph();
+  LoadedGraph loaded = load(graph, options);
+  loaded.schema = function.getSchema();
+  return prepare(std::move(loaded), graph, options);
+}
+
+std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options) {
+  return prepare_module(load_module(path), options);
+}
+
+std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options) {
+  return prepare_module(detail::parse_archive(bytes, "the bytes"), options);
+}
+
+}  // namespace sr::python

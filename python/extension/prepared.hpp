@@ -1,0 +1,34 @@
+// A StaticModule as Python holds it, whatever it was made from: an importer of another format makes one of
+// these and gives it to Python, which makes an sr.StaticModule over it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/options.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::python {
+
+struct Prepared {
+  StaticModule module;
+  std::function<std::string()> archive;  // bytes that the same can be prepared from, for pickle
+  std::string format = "torchscript";    // of the archive; sr._formats says which function reads it
+};
+
+// None of them needs the GIL. They throw LoadError, UnsupportedOp and ArgumentError.
+std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
+                                         const StaticModuleOptions& options);
+std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,
+                                        const StaticModuleOptions& options);
+// A scripted or traced function. Defaults of its arguments are kept, which a graph does not have.
+std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
+                                           const StaticModuleOptions& options);
+std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options);
+std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options);
+
+}  // namespace sr::python

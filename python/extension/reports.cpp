@@ -1,0 +1,117 @@
+#include "reports.hpp"
+
+#include <chrono>
+#include <optional>
+#include <pybind11/stl.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/utils/pybind.h>
+
+namespace py = pybind11;
+using py::literals::operator""_a;
+
+namespace sr::python {
+
+namespace {
+
+template <class Items, class Describe>
+py::list list_of(const Items& items, Describe describe) {
+  py::list all;
+  for (const auto& item : items) all.append(describe(item));
+  return all;
+}
+
+py::dict of_memory(const BlockMemory& memory) {
+  return py::dict("arena_bytes"_a = memory.arena, "lower_bound_bytes"_a = memory.lower_bound,
+                  "no_reuse_bytes"_a = memory.no_reuse);
+}
+
+py::dict of_value(const ValueReport& value) {
+  return py::dict("name"_a = value.name, "managed"_a = value.managed, "why_not"_a = value.why_not,
+                  "bytes"_a = value.bytes, "offset"_a = value.offset, "first"_a = value.first,
+                  "last"_a = value.last);
+}
+
+py::dict of_node(const NodeReport& node) {
+  return py::dict("block"_a = node.block, "index"_a = node.index, "key"_a = node.key, "text"_a = node.text,
+                  "source"_a = node.source, "path"_a = name_of(node.path), "functor"_a = node.functor,
+                  "why"_a = node.why, "outputs"_a = list_of(node.outputs, of_value));
+}
+
+py::dict of_operand(const OperandReport& operand) {
+  return py::dict("place"_a = operand.place, "bytes"_a = operand.bytes, "offset"_a = operand.offset);
+}
+
+py::dict of_step(const StepReport& step) {
+  return py::dict("kind"_a = step.kind, "ops"_a = step.ops, "reads"_a = list_of(step.reads, of_operand),
+                  "writes"_a = list_of(step.writes, of_operand));
+}
+
+py::dict of_plan(const PlanReport& plan) {
+  return py::dict("arguments"_a = plan.arguments, "kernels"_a = plan.kernels, "calls"_a = plan.calls,
+                  "interpreted"_a = plan.interpreted, "replays"_a = plan.replays,
+                  "memory"_a = of_memory(plan.memory), "steps"_a = list_of(plan.steps, of_step));
+}
+
+py::dict of_pool(const PoolReport& report) {
+  const auto seconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const pool::PoolFigures& pool = report.pool;
+  return py::dict("max_runtimes"_a = pool.most, "made"_a = pool.made, "in_use"_a = pool.leased,
+                  "waits"_a = pool.waiting.waits, "timeouts"_a = pool.waiting.timeouts,
+                  "longest_wait"_a = seconds(pool.waiting.longest),
+                  "intra_op_threads"_a = report.intra_op_threads, "cores"_a = report.cores,
+                  "warning"_a = report.warning);
+}
+
+std::string text_of(const PoolReport& report) {
+  std::ostringstream text;
+  text << report.runtime << "pool: " << report.pool.made << " of at most " << report.pool.most
+       << " runtimes made, " << report.intra_op_threads << " intra-op threads a call, " << report.cores
+       << " cores";
+  if (!report.warning.empty()) text << '\n' << report.warning;
+  return text.str();
+}
+
+py::object dtype_of(const c10::TensorType& type) {
+  if (!type.scalarType()) return py::none();
+  return py::cast(*type.scalarType());
+}
+
+py::object shape_of(const c10::TensorType& type) {
+  const auto rank = type.sizes().size();
+  if (!rank) return py::none();
+  py::tuple shape(*rank);
+  for (std::size_t i = 0; i < *rank; ++i) shape[i] = type.sizes()[i];
+  return shape;
+}
+
+}  // namespace
+
+py::dict described(const PoolReport& report) {
+  const Report& runtime = report.runtime;
+  return py::dict(
+      "planner"_a = runtime.planner, "nodes"_a = list_of(runtime.nodes, of_node),
+      "blocks"_a = list_of(runtime.blocks, of_memory), "plans"_a = list_of(runtime.plans, of_plan),
+      "refusals"_a = runtime.refusals, "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
+      "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
+      "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
+      "replay_arena_bytes"_a = runtime.replay_arena_bytes, "pool"_a = of_pool(report),
+      "text"_a = text_of(report));
+}
+
+py::list described(const std::vector<c10::Argument>& arguments) {
+  return list_of(arguments, [](const c10::Argument& argument) {
+    const auto tensor = argument.type()->cast<c10::TensorType>();
+    const auto& value = argument.default_value();
+    return py::make_tuple(argument.name(), argument.type()->annotation_str(),
+                          tensor ? dtype_of(*tensor) : py::none(), tensor ? shape_of(*tensor) : py::none(),
+                          value.has_value(), value ? torch::jit::toPyObject(*value) : py::none());
+  });
+}
+
+}  // namespace sr::python

@@ -1,0 +1,34 @@
+"""sr runs TorchScript models on CPU with as little as possible between the caller and the arithmetic.
+
+    module = sr.load('model.pt')           # or sr.compile(nn_module), sr.StaticModule(scripted)
+    scores = module(x, mask=None)          # from any thread
+    module(x, out=buffer)                  # into your tensor or array
+    scores = await module.run_async(x)
+"""
+
+import atexit
+
+import torch
+
+from ._version import torch_version, version
+
+if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
+    raise ImportError(f'This copy of sr was built for torch {torch_version}, but torch {torch.__version__} is here. '
+                      'Build it again: pip install --no-build-isolation .')
+
+from . import _C
+from ._C import IndividualMetrics
+from ._compile import compile, from_exported
+from ._future import Future
+from ._module import StaticModule, load
+from ._options import Options
+from ._report import Report, Value
+from .errors import ArgumentError, BusyError, CancelledError, Error, LoadError, UnsupportedOpError
+
+__version__ = version
+__all__ = [
+    'ArgumentError', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
+    'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile', 'from_exported', 'load',
+]
+
+atexit.register(_C.wait_for_async_calls)

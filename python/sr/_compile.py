@@ -1,0 +1,102 @@
+"""From an nn.Module to a module of sr, by whatever front end takes it."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
+
+import torch
+from torch.jit._trace import TracerWarning
+
+from . import _formats
+from ._module import StaticModule
+from ._options import Options, checked
+from .errors import ArgumentError, UnsupportedOpError
+
+_Examples = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _script(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
+    return StaticModule(torch.jit.script(module), **options)
+
+
+def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
+    if examples is None:
+        raise ArgumentError('tracing needs example_args or example_kwargs')
+    args, kwargs = examples
+    if kwargs:  # torch.jit.trace takes only one of both
+        named = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+        traced = torch.jit.trace(module, example_kwarg_inputs=named, strict=False)  # type: ignore[no-untyped-call]
+    else:
+        traced = torch.jit.trace(module, args, strict=False)  # type: ignore[no-untyped-call]
+    return StaticModule(traced, **options)
+
+
+def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
+    if examples is None:
+        raise ArgumentError('exporting needs example_args or example_kwargs')
+    return from_exported(_formats.exported().export(module, *examples), **options)
+
+
+_FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticModule]] = {
+    'script': _script,
+    'trace': _trace,
+    'export': _export,
+}
+
+
+def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None, options: Any,
+             *, chosen: bool) -> StaticModule:
+    with warnings.catch_warnings(record=not chosen) as heard:
+        # Users did not ask for torch.jit; what replaces it is among the front ends.
+        warnings.filterwarnings('ignore', r'`torch\.jit', DeprecationWarning)
+        if not chosen:
+            warnings.filterwarnings('always', category=TracerWarning)
+        made = _FRONTENDS[frontend](module, examples, options)
+    for warning in heard or ():
+        if issubclass(warning.category, TracerWarning):  # such a trace is taken only when asked for
+            raise UnsupportedOpError(f'The trace may be wrong for other inputs. {warning.message}')
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return made
+
+
+def compile(module: torch.nn.Module, example_args: Sequence[Any] | None = None,
+            example_kwargs: Mapping[str, Any] | None = None, *, frontend: str | None = None,
+            **options: Unpack[Options]) -> StaticModule:
+    """Makes a module ready: scripts it, else traces it with the examples, else exports it with them.
+
+    The attribute `frontend` of the result, its `repr` and its report say which. `frontend='script'`, 'trace' or
+    'export' takes just that one, and raises what it raises. Call `module.eval()` before: what the module does in
+    training, it does here too. Examples are arguments of a call, of any shapes and dtypes the module takes.
+
+    Raises UnsupportedOpError with the reason of each front end when none takes the module, and ArgumentError for
+    options there are not.
+
+    >>> import torch, sr
+    >>> sr.compile(torch.nn.Softmax(dim=1))
+    sr.StaticModule(input: Tensor) -> (output_0: Tensor), frontend 'script', planner 'linear_scan'
+    """
+    checked(dict(options))
+    if isinstance(module, torch.jit.ScriptModule | torch.jit.ScriptFunction):
+        return StaticModule(module, **options)
+    if not isinstance(module, torch.nn.Module):
+        raise ArgumentError(f'sr.compile was given a {type(module).__name__}; expected a torch.nn.Module.')
+    given = example_args is not None or example_kwargs is not None
+    examples = (tuple(example_args or ()), dict(example_kwargs or {})) if given else None
+    if frontend is not None:
+        if frontend not in _FRONTENDS:
+            raise ArgumentError(f"There is no front end {frontend!r}; there are {', '.join(_FRONTENDS)}.")
+        return _quietly(frontend, module, examples, options, chosen=True)
+    reasons = []
+    for name in _FRONTENDS:
+        try:
+            return _quietly(name, module, examples, options, chosen=False)
+        except Exception as error:
+            reasons.append(f'{name}: {error}')
+    raise UnsupportedOpError(f'No front end takes this {type(module).__name__}.\n' + '\n'.join(reasons))
+
+
+def from_exported(program: Any, **options: Unpack[Options]) -> StaticModule:
+    """The module of a program of `torch.export.export`. Raises UnsupportedOpError for what can not be imported."""
+    made: StaticModule = _formats.exported().from_exported(program, **options)
+    return made

@@ -1,0 +1,205 @@
+"""A model made ready to run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Self, Unpack
+
+import torch
+from torch.jit._trace import TopLevelTracedModule, TracedModule
+
+from . import _C, _formats
+from ._future import Future
+from ._options import Options, checked, of_module, of_pool
+from ._report import Report, Value
+from .errors import ArgumentError, LoadError
+
+
+def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
+    """What the model is run from, and what it was made by."""
+    if isinstance(model, torch.jit.ScriptModule):
+        traced = isinstance(model, TracedModule | TopLevelTracedModule)
+        return _C.prepare_module(model._c, options), 'trace' if traced else 'script'
+    if isinstance(model, torch._C.ScriptModule):
+        return _C.prepare_module(model, options), 'script'
+    if isinstance(model, torch.jit.ScriptFunction):
+        return _C.prepare_function(model, options), 'script'
+    if isinstance(model, torch._C.Graph):
+        return _C.prepare_graph(model, options), 'graph'
+    more = ' For a module that is not scripted there is sr.compile.' if isinstance(model, torch.nn.Module) else ''
+    raise ArgumentError(f'sr.StaticModule was given a {type(model).__name__}; expected a scripted or traced module, '
+                        f'a scripted function or a graph.{more}')
+
+
+class StaticModule(_C.Caller):
+    """Runs a scripted or traced module, a scripted function or a graph; any number of threads may call it at once.
+
+    Calls are those of the model: by position, by keyword, with its defaults; tensors, numbers, strings, None, lists,
+    tuples and dictionaries. Where a tensor is expected, NumPy arrays and anything with `__dlpack__` will do, and
+    share their memory. Any shapes and dtypes that the model itself takes, on any call; tensors are on the CPU.
+    Results are the interpreter's, as torch tensors. The GIL is released while the model runs.
+
+    `out=` takes a tensor or array (or a list, tuple or dictionary of them, one for each tensor of the result) of the
+    result's dtype and shape, writes into it and returns it. A model with an argument `out` of its own has `run_into`.
+
+    Raises ArgumentError for arguments that do not fit, BusyError when no runtime comes free in time, and what
+    operators raise. Construction raises ArgumentError and UnsupportedOpError. The model is not changed, and weights
+    are shared with it. `Options` lists the keywords.
+
+    >>> import torch, sr
+    >>> module = sr.compile(torch.nn.Linear(3, 2).eval())
+    >>> module(torch.zeros(5, 3)).shape
+    torch.Size([5, 2])
+    >>> module(torch.zeros(3), out=torch.empty(2)).dtype
+    torch.float32
+    """
+
+    __slots__ = ('__weakref__', '_chosen', '_frontend', '_prepared')
+
+    IndividualMetrics = _C.IndividualMetrics  # where upstream has it, too
+    _chosen: dict[str, Any]
+    _frontend: str
+    _prepared: _C.Prepared
+
+    def __init__(self, model: Any, **options: Unpack[Options]) -> None:
+        chosen = checked(dict(options))
+        self._own(*_prepare(model, of_module(chosen)), chosen)
+
+    def _own(self, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> None:
+        try:
+            self._begin(prepared, **of_pool(chosen))
+        except TypeError as error:
+            raise error if isinstance(error, ArgumentError) else ArgumentError(
+                f'An option has a value of the wrong type. {error}') from error
+        self._prepared, self._frontend, self._chosen = prepared, frontend, chosen
+
+    @classmethod
+    def _made(cls, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> Self:
+        """For importers of other formats, too."""
+        module = cls.__new__(cls)
+        module._own(prepared, frontend, chosen)
+        return module
+
+    @property
+    def frontend(self) -> str:
+        """What the graph was made by: 'script', 'trace', 'export', 'graph', or 'archive' for a file."""
+        return self._frontend
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given."""
+        return dict(self._chosen)
+
+    @property
+    def graph(self) -> torch._C.Graph:
+        """A copy of the graph that runs: frozen, and rewritten by sr's passes."""
+        return self._prepared.graph()
+
+    @property
+    def inputs(self) -> list[Value]:
+        """The arguments of a call, in order."""
+        return [Value(*value) for value in self._prepared.inputs()]
+
+    @property
+    def outputs(self) -> list[Value]:
+        """The results of a call."""
+        values = [Value(*value) for value in self._prepared.outputs()]
+        return [value._replace(name=value.name or f'output_{i}') for i, value in enumerate(values)]
+
+    def run_async(self, *args: Any, **kwargs: Any) -> Future:
+        """Calls on a thread of torch's inter-op pool. Arguments as for a call; buffers as `out=` are not taken.
+
+        Raises ArgumentError at once; BusyError and what the model raises are in the future.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> module.run_async(torch.tensor([-1., 1.])).result(timeout=10)
+        tensor([0., 1.])
+        """
+        future = Future()
+        future.set_running_or_notify_cancel()
+        future._stop = self._start(args, kwargs, future._tell)
+        return future
+
+    def runAsync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.futures.Future[Any]:
+        """As upstream's method of this name: a torch.Future, whose `wait` returns the result."""
+        return super().runAsync(tuple(args), dict(kwargs))
+
+    def clone(self) -> Self:
+        """The same model with runtimes of its own; weights are shared."""
+        return self._made(self._prepared, self._frontend, self._chosen)
+
+    def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
+        """Makes so many runtimes ready for calls with arguments like these: plans memory and prepares replay."""
+        self._reserve(args, kwargs, runtimes)
+
+    def report(self) -> Report:
+        """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
+        return Report(self._report(), frontend=self._frontend)
+
+    def benchmark(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int, main_runs: int) -> None:
+        """Times calls with these arguments and prints the time of a call, of kinds of nodes, and of phases."""
+        super().benchmark(tuple(args), dict(kwargs), warmup_runs, main_runs)
+
+    def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
+                                 main_runs: int) -> _C.IndividualMetrics:
+        """Times every node; milliseconds of one call, under the names of upstream's IndividualMetrics."""
+        return super().benchmark_individual_ops(tuple(args), dict(kwargs), warmup_runs, main_runs)
+
+    def __repr__(self) -> str:
+        def listed(values: list[Value]) -> str:
+            return ', '.join(f'{value.name}: {value.type}' for value in values)
+
+        return (f"sr.StaticModule({listed(self.inputs)}) -> ({listed(self.outputs)}), frontend '{self.frontend}', "
+                f"planner '{of_pool(self._chosen)['planner']}'")
+
+    def __copy__(self) -> Self:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = self._prepared.format, self._prepared.archive(), self._frontend, self._chosen
+        return _restored, (type(self), *state)
+
+
+_C.share_vectorcall(StaticModule)
+
+
+def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str,
+              chosen: dict[str, Any]) -> StaticModule:
+    return cls._made(_formats.prepare(form, archive, of_module(chosen)), frontend, chosen)
+
+
+def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes],
+         **options: Unpack[Options]) -> StaticModule:
+    """The model of a file written by `torch.jit.save` or `torch.export.save`: its path, its bytes, or a binary file.
+
+    Every byte is verified against the checksums of the archive. Raises LoadError for what is missing, damaged or
+    something else, and what the constructor of `StaticModule` raises. A program of torch.export takes its arguments
+    and gives its result nested as they were when it was exported, and sizes within those it was exported for.
+
+    >>> import io, torch, sr
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
+    >>> sr.load(file.getvalue(), planner='greedy_by_size')(torch.tensor([-2., 2.]))
+    tensor([0., 2.])
+    """
+    chosen = checked(dict(options))
+    if isinstance(source, str | os.PathLike):
+        content: bytes | str | os.PathLike[str] = source
+    elif isinstance(source, bytes | bytearray | memoryview):
+        content = bytes(source)
+    elif hasattr(source, 'read'):
+        content = source.read()
+        if not isinstance(content, bytes):
+            raise LoadError(f'The file gave {type(content).__name__}; expected bytes. Open it in binary mode.')
+    else:
+        raise ArgumentError(f'sr.load was given a {type(source).__name__}; expected a path, bytes or a binary file.')
+    exported = _formats.exported()
+    if exported.is_exported(content):
+        module: StaticModule = exported.load(content, **options)
+        return module
+    if isinstance(content, bytes):
+        return StaticModule._made(_C.prepare_bytes(content, of_module(chosen)), 'archive', chosen)
+    return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen)), 'archive', chosen)

@@ -1,0 +1,73 @@
+"""Options of a module: what the functions take as keywords, and what the extension takes."""
+
+from typing import Any, TypedDict
+
+from . import _C
+from .errors import ArgumentError
+
+
+class Options(TypedDict, total=False):
+    """Keywords of `load`, `compile` and `StaticModule`.
+
+    planner: 'linear_scan' (default), 'standard_resizing', 'greedy_by_size' or 'no_reuse'.
+    numerics: 'fast' (default; within stated ULP bounds of ATen's results) or 'exact' (bit-equal to the interpreter).
+    enable_out_variant: False runs native functions and the interpreter only.
+    optimize_memory: False gives every tensor bytes of its own.
+    manage_output_tensors: True recycles results once the caller has let go of them.
+    enable_replay: False keeps to the general path; max_plans: signatures a runtime remembers (default 8).
+    check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
+    strict: True refuses a model that needs the interpreter.
+    without_passes: names of passes over the graph to leave out.
+    max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.
+    intra_op_threads: of each call (default 0: as the calling thread has it).
+    """
+
+    planner: str
+    numerics: str
+    enable_out_variant: bool
+    optimize_memory: bool
+    manage_output_tensors: bool
+    enable_replay: bool
+    max_plans: int
+    check_every: int
+    strict: bool
+    without_passes: list[str]
+    max_runtimes: int
+    timeout: float | None
+    intra_op_threads: int
+
+
+OF_POOL: dict[str, Any] = {'planner': 'linear_scan', 'max_runtimes': 256, 'timeout': None, 'intra_op_threads': 0}
+OF_MODULE: dict[str, Any] = {
+    'enable_out_variant': True,
+    'optimize_memory': True,
+    'manage_output_tensors': False,
+    'enable_replay': True,
+    'max_plans': 8,
+    'check_every': 0,
+    'strict': False,
+    'numerics': 'fast',
+    'without_passes': [],
+}
+PLANNERS = ('linear_scan', 'standard_resizing', 'greedy_by_size', 'no_reuse')
+
+
+def checked(options: dict[str, Any]) -> dict[str, Any]:
+    """The same. Raises ArgumentError for an option there is not."""
+    for name in options:
+        if name not in OF_POOL and name not in OF_MODULE:
+            raise ArgumentError(f"There is no option '{name}'; there are {', '.join([*OF_POOL, *OF_MODULE])}.")
+    if (planner := options.get('planner', 'linear_scan')) not in PLANNERS:
+        raise ArgumentError(f"The option `planner` is {planner!r}; expected one of {', '.join(PLANNERS)}.")
+    return options
+
+
+def of_module(options: dict[str, Any]) -> _C.Options:
+    try:
+        return _C.Options(**{name: options.get(name, default) for name, default in OF_MODULE.items()})
+    except TypeError as error:
+        raise ArgumentError(f'An option has a value of the wrong type. {error}') from error
+
+
+def of_pool(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options.get(name, default) for name, default in OF_POOL.items()}

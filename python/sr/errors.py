@@ -1,0 +1,25 @@
+"""What sr raises on its own account. What an operator raises keeps the type it has in torch."""
+
+
+class Error(RuntimeError):
+    """Base of all of them."""
+
+
+class LoadError(Error):
+    """The file is missing, truncated, damaged, or not a TorchScript archive."""
+
+
+class UnsupportedOpError(Error):
+    """The model holds something that can not be run here, or that `strict` forbids; names the node and its line."""
+
+
+class ArgumentError(Error, TypeError, ValueError):
+    """Wrong number, name, type, size or device of an argument or an output buffer, or an option there is not."""
+
+
+class BusyError(Error):
+    """All runtimes of the module were in use for longer than `timeout`."""
+
+
+class CancelledError(Error):
+    """`Future.cancel` ended the call."""

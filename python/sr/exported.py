@@ -1,0 +1,209 @@
+"""Programs of torch.export: from memory, from archives, and the nesting of their arguments and results."""
+
+import contextlib
+import io
+import json
+import logging
+import os
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, Unpack
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _C
+from ._future import Future
+from ._module import StaticModule
+from ._options import Options, checked, of_module
+from .errors import ArgumentError, UnsupportedOpError
+
+
+@dataclass
+class Border:
+    """Between a call as the user nests it and the flat call of the graph."""
+
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+    constants: list[tuple[Any] | None]  # of each leaf of a call: what export took for it; None: the call gives it
+
+    @property
+    def is_flat(self) -> bool:
+        """Are the arguments and the result tensors and numbers by position, with nothing around them?"""
+        args, kwargs = self.in_spec.children()
+        leaves = all(child.is_leaf() for child in args.children())
+        return leaves and not kwargs.children() and not any(self.constants) and self.out_spec.is_leaf()
+
+    def flat(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        names = self.in_spec.child(1).context
+        if names and list(kwargs) != names and set(kwargs) == set(names):
+            kwargs = {name: kwargs[name] for name in names}
+        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        if spec != self.in_spec:
+            raise ArgumentError(f'The arguments of the call are nested as {spec}, but the model was exported for '
+                                f'{self.in_spec}.')
+        given = []
+        for leaf, constant in zip(leaves, self.constants, strict=True):
+            if constant is None:
+                given.append(leaf)
+            elif type(leaf) is not type(constant[0]) or (leaf != constant[0] and leaf == leaf):
+                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, which is '
+                                    'part of its graph.')
+        return given
+
+    def nested(self, result: Any) -> Any:
+        leaves = [result] if self.out_spec.num_leaves == 1 else list(result)
+        return pytree.tree_unflatten(leaves, self.out_spec)
+
+
+class ExportedModule(StaticModule):
+    """A StaticModule whose arguments and result are nested as they were when the program was exported."""
+
+    __slots__ = ('_border',)
+
+    _border: Border
+
+    @classmethod
+    def _bordered(cls, prepared: _C.Prepared, border: Border, frontend: str, chosen: dict[str, Any]) -> StaticModule:
+        if border.is_flat:
+            return StaticModule._made(prepared, frontend, chosen)
+        module = cls._made(prepared, frontend, chosen)
+        module._border = border
+        return module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if 'out' in kwargs and 'out' not in (self._border.in_spec.child(1).context or ()):
+            return self.run_into(kwargs.pop('out'), *args, **kwargs)
+        return self._border.nested(super().__call__(*self._border.flat(args, kwargs)))
+
+    def run_into(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        buffers = [leaf for leaf in pytree.tree_leaves(outputs) if leaf is not None]
+        super().run_into(buffers, *self._border.flat(args, kwargs))
+        return outputs
+
+    def _start(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+               done: Callable[[Any, BaseException | None], None]) -> Callable[[], None]:
+        def nest(result: Any, error: BaseException | None) -> None:
+            done(self._border.nested(result) if error is None else result, error)
+
+        return super()._start(tuple(self._border.flat(args, kwargs)), {}, nest)
+
+    def runAsync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.futures.Future[Any]:
+        future = super().runAsync(self._border.flat(args, kwargs), {})
+        return future.then(lambda done: self._border.nested(done.value()))
+
+    def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
+        super().reserve(*self._border.flat(args, kwargs), runtimes=runtimes)
+
+    def benchmark(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int, main_runs: int) -> None:
+        super().benchmark(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
+
+    def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
+                                 main_runs: int) -> _C.IndividualMetrics:
+        return super().benchmark_individual_ops(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
+
+    def clone(self) -> Self:
+        module = super().clone()
+        module._border = self._border
+        return module
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._prepared.archive(), self._border, self._frontend, self._chosen)
+
+
+def _restored(archive: bytes, border: Border, frontend: str, chosen: dict[str, Any]) -> StaticModule:
+    return ExportedModule._bordered(prepare_bytes(archive, of_module(chosen)), border, frontend, chosen)
+
+
+def prepare_bytes(archive: bytes, options: _C.Options) -> _C.Prepared:
+    """From what `Prepared.archive` gives for a program."""
+    return _C.prepare_pickled_program(archive, options).prepared
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What the serializer logs is about its own choices."""
+    log = logging.getLogger('torch._export.serde.serialize')
+    before = log.disabled
+    log.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        log.disabled = before
+
+
+def _serialised(program: torch.export.ExportedProgram) -> str:
+    """The program without its tensors, its examples and the nesting of its arguments."""
+    from torch._export.serde import schema, serialize
+
+    graph_module = serialize.GraphModuleSerializer(program.graph_signature, []).serialize(program.graph_module)
+    whole = schema.ExportedProgram(
+        graph_module=graph_module, opset_version={},
+        range_constraints=serialize.serialize_range_constraints(program.range_constraints),
+        schema_version=schema.SchemaVersion(*schema.SCHEMA_VERSION), torch_version=torch.__version__)
+    return json.dumps(serialize._dataclass_to_dict(whole), cls=serialize.EnumEncoder)
+
+
+def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Options]) -> StaticModule:
+    """The module of a program of `torch.export.export`, whose weights it shares."""
+    chosen = checked(dict(options))
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise ArgumentError(f'sr.from_exported was given a {type(program).__name__}; expected a '
+                            'torch.export.ExportedProgram.')
+    try:
+        with _quiet():
+            text = _serialised(program)
+    except Exception as error:
+        raise UnsupportedOpError(f'PyTorch can not serialise the exported program: {error}') from error
+    tensors = {name: value for name, value in (program.constants | program.state_dict).items()
+               if isinstance(value, torch.Tensor)}
+    made = _C.prepare_program(text, tensors, of_module(chosen))
+    border = Border(program.call_spec.in_spec, program.call_spec.out_spec, made.constants)
+    return ExportedModule._bordered(made.prepared, border, 'export', chosen)
+
+
+def is_exported(source: str | bytes | os.PathLike[str]) -> bool:
+    """Did torch.export.save write this file or these bytes? Says no of what is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return any(name.partition('/')[2].startswith('models/') or name.endswith('serialized_exported_program.json')
+               for name in names)
+
+
+def load(source: str | bytes | os.PathLike[str], **options: Unpack[Options]) -> StaticModule:
+    """The model of an archive of `torch.export.save`: of its path or of its bytes.
+
+    Types in arguments and results that are not Python's own have to be registered, as for `torch.export.load`.
+    """
+    chosen = checked(dict(options))
+    if isinstance(source, bytes):
+        made = _C.prepare_exported_bytes(source, of_module(chosen))
+    else:
+        made = _C.prepare_exported_file(os.fsencode(source), of_module(chosen))
+    if not made.in_spec:
+        return StaticModule._made(made.prepared, 'archive', chosen)
+    try:
+        specs = [pytree.treespec_loads(text) for text in (made.in_spec, made.out_spec)]
+    except Exception as error:
+        raise UnsupportedOpError('The types of the arguments or results of the exported program are not known here: '
+                                 f'{error}') from error
+    return ExportedModule._bordered(made.prepared, Border(*specs, made.constants), 'archive', chosen)
+
+
+def export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
+    """Exports with as many dynamic sizes as the module allows, else with the sizes of the examples."""
+    shapes = torch.export.ShapesCollection()
+    for leaf in {id(leaf): leaf for leaf in pytree.tree_leaves((args, kwargs))}.values():
+        if isinstance(leaf, torch.Tensor):
+            shapes[leaf] = [torch.export.Dim.AUTO] * leaf.dim()
+    try:
+        return torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
+    except Exception:
+        return torch.export.export(module, args, kwargs)

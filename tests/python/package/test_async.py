@@ -1,0 +1,96 @@
+"""Futures: results, errors, cancellation, asyncio, and the end of the interpreter."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+import torch
+
+import modules
+import sr
+from modules import scripted
+
+X = torch.randn(4, 4)
+
+
+def test_result_done_and_callbacks():
+    script = scripted(modules.Defaults())
+    ours, called = sr.StaticModule(script), threading.Event()
+    future = ours.run_async(X, times=3)
+    assert isinstance(future, sr.Future)
+    torch.testing.assert_close(future.result(timeout=60), X * 8)
+    assert future.done() and future.exception() is None and future.cancel() is False
+    future.add_done_callback(lambda done: called.set())
+    assert called.wait(60)
+
+
+def test_errors_travel_in_the_future_but_those_of_arguments():
+    ours = sr.StaticModule(scripted(modules.Raises()))
+    with pytest.raises(RuntimeError, match='aten::mm'):
+        ours.run_async(-torch.ones(2, 3)).result(timeout=60)
+    with pytest.raises(torch.jit.Error, match='positive'):
+        ours.run_async(torch.ones(2, 2)).result(timeout=60)
+    with pytest.raises(sr.ArgumentError):
+        ours.run_async('text')
+
+
+def test_timeout_and_cancel():
+    ours = sr.StaticModule(scripted(modules.Slow()))
+    future = ours.run_async(torch.randn(64, 64), 10 ** 8)
+    with pytest.raises(TimeoutError):
+        future.result(timeout=0.05)
+    assert not future.done() and future.cancel() is True
+    with pytest.raises(sr.CancelledError, match='stop token'):
+        future.result(timeout=60)
+
+
+def test_await():
+    script = scripted(modules.Defaults())
+    ours = sr.StaticModule(script)
+
+    async def main():
+        one = await ours.run_async(X)
+        many = await asyncio.gather(*(ours.run_async(X, times=n) for n in range(20)))
+        with pytest.raises(RuntimeError):
+            await sr.StaticModule(scripted(modules.Raises())).run_async(-torch.ones(2, 3))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(sr.StaticModule(scripted(modules.Slow())).run_async(X, 10 ** 8), 0.05)
+        return one, many
+
+    one, many = asyncio.run(main())
+    torch.testing.assert_close(one, X * 2)
+    for n, result in enumerate(many):
+        torch.testing.assert_close(result, X * 2 ** n)
+
+
+def test_the_module_may_go_before_the_result():
+    future = sr.StaticModule(scripted(modules.Slow())).run_async(torch.eye(8), 2000)
+    gc.collect()
+    assert future.result(timeout=60).shape == (8, 8)
+
+
+def test_futures_are_collected():
+    ours = sr.StaticModule(scripted(modules.Defaults()))
+    future = ours.run_async(X)
+    result = weakref.ref(future.result(timeout=60))
+    sr._C.wait_for_async_calls()
+    del future
+    assert result() is None
+
+
+def test_the_interpreter_ends_while_calls_go_on():
+    code = '''
+import torch, sr, modules
+module = sr.StaticModule(modules.scripted(modules.Slow()))
+futures = [module.run_async(torch.eye(64), 3000) for _ in range(4)]
+for future in futures:
+    future.add_done_callback(lambda done: print("done", flush=True))
+'''
+    ended = subprocess.run([sys.executable, '-W', 'ignore', '-c', code], capture_output=True, text=True, timeout=120,
+                           env={**__import__('os').environ, 'PYTHONPATH': ':'.join(sys.path)})
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ['done'] * 4

@@ -1,0 +1,51 @@
+"""Docstrings run, are there, and types are what the stubs say."""
+
+import doctest
+import importlib
+import inspect
+import os
+import pathlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import sr
+
+PACKAGE = pathlib.Path(sr.__file__).parent
+ALLOWED = pathlib.Path(__file__).with_name('stubtest_allowed.txt')
+MODULES = ['sr', *(f'sr.{module.name}' for module in pkgutil.iter_modules(sr.__path__) if module.name != '_C')]
+
+
+@pytest.mark.parametrize('name', MODULES)
+def test_examples(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_there_are_examples():
+    for thing in (sr.StaticModule, sr.load, sr.compile):
+        assert '>>>' in thing.__doc__
+
+
+def test_everything_public_is_described():
+    for name in sr.__all__:
+        thing = getattr(sr, name)
+        assert inspect.getdoc(thing), name
+        if inspect.isclass(thing) and issubclass(thing, sr.StaticModule | sr.Error):
+            for member, value in vars(thing).items():
+                assert member.startswith('_') or inspect.getdoc(value), f'{name}.{member}'
+
+
+def test_every_option_is_described():
+    for option in sr.Options.__annotations__:
+        assert option in sr.Options.__doc__
+
+
+@pytest.mark.parametrize('tool', [['mypy', '--strict', '--no-incremental', str(PACKAGE)],
+                                  ['mypy.stubtest', 'sr', '--allowlist', str(ALLOWED)]])
+def test_types(tool, tmp_path):
+    pytest.importorskip('mypy')
+    checked = subprocess.run([sys.executable, '-m', *tool], capture_output=True, text=True, cwd=tmp_path,
+                             env={**os.environ, 'PYTHONPATH': str(PACKAGE.parent.resolve())})
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,115 @@
+"""What is raised, as which type, and that the module works afterwards."""
+
+import pickle
+import threading
+import time
+
+import pytest
+import torch
+
+import modules
+import sr
+from modules import scripted
+
+
+def test_classes():
+    for error in (sr.LoadError, sr.UnsupportedOpError, sr.ArgumentError, sr.BusyError, sr.CancelledError):
+        assert issubclass(error, sr.Error) and issubclass(error, RuntimeError)
+    assert issubclass(sr.ArgumentError, TypeError) and issubclass(sr.ArgumentError, ValueError)
+    assert type(pickle.loads(pickle.dumps(sr.BusyError('text')))) is sr.BusyError
+
+
+@pytest.mark.parametrize('args, kwargs, message', [
+    ((), {}, "no value for argument 0 \\('x'\\) of forward"),
+    ((torch.ones(2), 1.0, None, 1, 1), {}, 'gives 5 positional arguments'),
+    ((torch.ones(2),), {'y': 1}, "names an argument 'y'"),
+    ((torch.ones(2),), {'x': torch.ones(2)}, 'twice'),
+    ((torch.ones(2), 'text'), {}, "argument 1 \\('scale'\\) of forward is of Python's type str, expected float"),
+    ((torch.ones(2),), {'times': 1.5}, "expected int"),
+    ((torch.ones(2),), {'out': torch.ones(3)}, 'the model returns Float'),
+    ((torch.ones(2),), {'out': torch.ones(2).double()}, 'the model returns Float'),
+    ((torch.ones(2),), {'out': [torch.ones(2)] * 2}, 'given 2 output tensors'),
+    ((torch.ones(2),), {'out': 3}, 'can not be written into a int'),
+    ((torch.ones(2, device='meta'),), {}, 'is on meta'),
+])
+def test_calls_that_do_not_fit(args, kwargs, message):
+    ours = sr.StaticModule(scripted(modules.Defaults()))
+    for _ in range(3):
+        with pytest.raises(sr.ArgumentError, match=message) as raised:
+            ours(*args, **kwargs)
+        assert '.cpp' not in str(raised.value) and 'frame #' not in str(raised.value)
+        assert torch.equal(ours(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize('given', [torch.ones(2, 2), -torch.ones(2, 3)])  # a raise of the model; an operator's
+def test_errors_of_models_are_those_of_the_interpreter(given):
+    script = scripted(modules.Raises())
+    ours = sr.StaticModule(script)
+    with pytest.raises(Exception) as theirs:
+        script(given)
+    for _ in range(3):
+        with pytest.raises(Exception) as raised:
+            ours(given)
+        assert type(raised.value) is type(theirs.value)
+        assert 'frame #' not in str(raised.value)
+        assert torch.equal(ours(-torch.eye(2)), torch.eye(2))
+
+
+def test_errors_of_operators_name_the_node_and_its_line():
+    with pytest.raises(RuntimeError, match=r'while sr ran aten::mm \(.*modules\.py:\d+\)'):
+        sr.StaticModule(scripted(modules.Raises()))(-torch.ones(2, 3))
+
+
+def test_a_module_without_a_free_runtime_is_busy():
+    ours = sr.StaticModule(scripted(modules.Slow()), max_runtimes=1, timeout=0.01)
+    x = torch.randn(256, 256)
+    future = ours.run_async(x, 10 ** 7)
+    with pytest.raises(sr.BusyError, match='All 1 runtimes'):
+        while not future.done():
+            ours(x, 1)
+    future.cancel()
+    with pytest.raises(sr.CancelledError):
+        future.result(timeout=60)
+    assert ours(x, 1).shape == x.shape
+
+
+def test_warnings_of_operators_are_pythons():
+    class Resized(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.add(x, x, out=y)
+
+    ours = sr.StaticModule(scripted(Resized()))
+    with pytest.warns(UserWarning, match='was resized'):
+        ours(torch.ones(2), torch.ones(3))
+
+
+def test_an_interrupt_of_conversion_is_not_swallowed():
+    class Interrupts:
+        def __dlpack__(self, *args, **kwargs):
+            raise KeyboardInterrupt
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    with pytest.raises(KeyboardInterrupt):
+        sr.StaticModule(scripted(modules.Defaults()))(Interrupts())
+
+
+def test_the_gil_is_free_while_the_model_runs():
+    ours = sr.StaticModule(scripted(modules.Slow()))
+    x = torch.randn(128, 128)
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(1)
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    before = len(ticks)
+    ours(x, 3000)  # far longer than a tick
+    during = len(ticks) - before
+    stop.set()
+    ticker.join()
+    assert during > 1
