@@ -81,6 +81,30 @@ TEST_CASE("static decisions leave no trace in a plan", "[replay]") {
   }
 }
 
+TEST_CASE("dropout outside of training is a view", "[replay]") {
+  StaticRuntime<> runtime{
+      StaticModule(script("def forward(self, x):\n    y = torch.dropout(x * 2, 0.5, False)\n    return y + "
+                          "torch.dropout(y, 0.1, False)\n"))};
+  const at::Tensor x = sample({4, 6});
+  for (int run = 0; run < 4; ++run) CHECK(at::equal(runtime(x).toTensor(), x * 4));
+  CHECK(runtime.replayed_calls() == 2);
+  for (const PlanReport& plan : runtime.report().plans) CHECK(plan.interpreted == 0);
+}
+
+TEST_CASE("what is added in place to a product changes no weight", "[replay]") {
+  for (const char* product : {"torch.linear(x, self.w)", "torch.matmul(x, self.w)"}) {
+    torch::jit::Module module("m");
+    module.register_parameter("w", sample({6, 6}), false);
+    module.define(std::string("def forward(self, x):\n    y = ") + product + "\n    y += 1\n    return y\n");
+    module.eval();
+    StaticRuntime<> runtime{StaticModule(module)};
+    const at::Tensor x = sample({4, 6});
+    for (int run = 0; run < 4; ++run)
+      CHECK(at::allclose(runtime(x).toTensor(), module.forward({x}).toTensor(), 1e-5, 1e-6));
+    CHECK(runtime.replayed_calls() == 2);
+  }
+}
+
 TEST_CASE("what depends on data is interpreted inside a plan, and other shapes end it", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    y = x * 2\n    if bool(y.sum() > 0):\n        z = y + "

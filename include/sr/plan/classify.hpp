@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/core/enum_tag.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -106,6 +107,17 @@ inline bool has_effect(c10::Symbol kind) {
 
 }  // namespace detail
 
+namespace detail {
+
+// Outside of training dropout draws nothing and hands on its input: a view. The tag of its schema does not know.
+inline bool is_idle_dropout(const torch::jit::Node& node) {
+  if (node.kind() != c10::aten::dropout || node.inputs().size() != 3) return false;
+  const auto train = torch::jit::toIValue(node.input(2));
+  return train && train->isBool() && !train->toBool();
+}
+
+}  // namespace detail
+
 struct OperatorFacts {
   bool foreign = false;  // neither the language's nor ATen's nor a functor of ours
   bool builtin = false;  // the language's own: containers, numbers, strings
@@ -130,7 +142,8 @@ inline OperatorFacts facts_of(const ProcessedNode& processed) {
   if (schema != nullptr && schema->is_mutable())
     (handle ? facts.changes_tensor : facts.changes_container) = true;
   if (handle) {
-    facts.is_random = handle->hasTag(at::Tag::nondeterministic_seeded);
+    facts.is_random =
+        handle->hasTag(at::Tag::nondeterministic_seeded) && !detail::is_idle_dropout(node);
     facts.data_decides =
         handle->hasTag(at::Tag::dynamic_output_shape) || handle->hasTag(at::Tag::data_dependent_output);
   }
