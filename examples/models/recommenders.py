@@ -1,5 +1,7 @@
 """What the recommenders share: deepctr-torch without its look for newer versions, ids as users have them, training."""
 
+import contextlib
+import io
 import sys
 import types
 from collections.abc import Callable
@@ -34,7 +36,7 @@ def clicks(rng: numpy.random.Generator, logits: numpy.ndarray) -> numpy.ndarray:
 
 def trained(model: torch.nn.Module, columns: dict[str, numpy.ndarray], labels: numpy.ndarray) -> torch.nn.Module:
     """After one epoch, with the package's own loop: weights and statistics of batch norms are none of a constructor."""
-    with torch.enable_grad():
+    with torch.enable_grad(), contextlib.redirect_stdout(io.StringIO()):
         model.compile('adam', 'binary_crossentropy')
         model.fit(columns, labels, batch_size=BATCH, epochs=1, verbose=0, shuffle=False)
     return model.eval()

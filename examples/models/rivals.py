@@ -41,16 +41,20 @@ def exported(program: Program) -> torch.export.ExportedProgram:
     return torch.export.export(program.module, program.example, dynamic_shapes=program.dynamic_shapes)
 
 
+# Text has many lengths, and each has a plan of its own; that many are remembered.
+MAX_PLANS = 64
+
+
 def sr_trace(program: Program) -> Runner:
     import sr
 
-    return sr.StaticModule(traced(program))
+    return sr.StaticModule(traced(program), max_plans=MAX_PLANS)
 
 
 def sr_export(program: Program) -> Runner:
     import sr
 
-    return sr.from_exported(exported(program))
+    return sr.from_exported(exported(program), max_plans=MAX_PLANS)
 
 
 def eager(program: Program) -> Runner:
@@ -74,7 +78,8 @@ def torch_compile(program: Program) -> Runner:
 def onnx_runtime(program: Program) -> Runner:
     import onnxruntime
 
-    logging.getLogger('onnxscript').setLevel(logging.ERROR)
+    for name in ('onnxscript', 'torch.onnx'):  # they count what is not installed
+        logging.getLogger(name).setLevel(logging.ERROR)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     with tempfile.TemporaryDirectory() as folder:
