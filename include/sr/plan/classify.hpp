@@ -109,7 +109,8 @@ inline bool has_effect(c10::Symbol kind) {
 
 namespace detail {
 
-// Outside of training dropout draws nothing and hands on its input: a view. The tag of its schema does not know.
+// Outside of training dropout draws nothing and hands on its input: a view. The tag of its schema does not
+// know.
 inline bool is_idle_dropout(const torch::jit::Node& node) {
   if (node.kind() != c10::aten::dropout || node.inputs().size() != 3) return false;
   const auto train = torch::jit::toIValue(node.input(2));
@@ -142,8 +143,7 @@ inline OperatorFacts facts_of(const ProcessedNode& processed) {
   if (schema != nullptr && schema->is_mutable())
     (handle ? facts.changes_tensor : facts.changes_container) = true;
   if (handle) {
-    facts.is_random =
-        handle->hasTag(at::Tag::nondeterministic_seeded) && !detail::is_idle_dropout(node);
+    facts.is_random = handle->hasTag(at::Tag::nondeterministic_seeded) && !detail::is_idle_dropout(node);
     facts.data_decides =
         handle->hasTag(at::Tag::dynamic_output_shape) || handle->hasTag(at::Tag::data_dependent_output);
   }
