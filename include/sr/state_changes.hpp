@@ -78,7 +78,8 @@ class StateChanges {
     }
   }
 
-  // A composite that ends in a product whatever its arguments are: `x = linear(x, w); x += b` changes no weight.
+  // A composite that ends in a product whatever its arguments are: `x = linear(x, w); x += b` changes no
+  // weight.
   static bool makes_result(const torch::jit::Node* node) {
     return node->kind() == c10::aten::linear || node->kind() == c10::aten::matmul;
   }
