@@ -20,6 +20,7 @@ from published import Arguments, Published  # noqa: E402
 from rivals import Program, Runner  # noqa: E402
 
 BOUND = 1e-5
+Examples = tuple[dict[str, numpy.ndarray], numpy.ndarray]  # columns by name, and what was clicked
 TRAINED_ON, JUDGED_ON, BATCH = 20_000, 2_000, 256
 
 
@@ -49,7 +50,7 @@ def rows_of(model: torch.nn.Module, columns: dict[str, numpy.ndarray]) -> torch.
 
 
 def published(name: str, model_of: Callable[[], torch.nn.Module],
-              examples: Callable[[numpy.random.Generator, int], tuple[dict[str, numpy.ndarray], numpy.ndarray]]) -> Published:
+              examples: Callable[[numpy.random.Generator, int], Examples]) -> Published:
     torch.manual_seed(0)
     rng = numpy.random.default_rng(0)
     model = trained(model_of(), *examples(rng, TRAINED_ON))
