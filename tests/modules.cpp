@@ -99,6 +99,16 @@ TEST_CASE("63704, 87396: the caller's module, graph and training flag stay as th
   CHECK(given->toString() == text);
 }
 
+TEST_CASE("a graph that notes the dtype and sizes of its example takes others", "[modules]") {
+  const auto traced = test::graph(
+      "graph(%x : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)):\n"
+      "  %y : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu) = aten::abs(%x)\n  return (%y)\n");
+  StaticRuntime<> runtime{StaticModule(traced)};
+  for (const at::Tensor& x : {at::randn({2, 3}), at::arange(-4, 4), at::randn({1, 2, 2}, at::kDouble)}) {
+    for (int run = 0; run < 3; ++run) CHECK(at::equal(runtime(x).toTensor(), x.abs()));
+  }
+}
+
 TEST_CASE("a named tuple stays one", "[oracle][modules]") {
   const auto type = c10::TupleType::createNamed(
       c10::QualifiedName("__torch__.Pair"), std::vector<std::string>{"first", "second"},

@@ -38,11 +38,13 @@ inline c10::FunctionSchema without_self(const c10::FunctionSchema& schema) {
   return schema.cloneWithArguments(std::move(arguments));
 }
 
+// Dtypes and sizes that a trace noted are those of its example, not what a call must be.
 inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
   std::vector<c10::Argument> arguments;
   for (const torch::jit::Value* input : graph.inputs()) {
+    const bool is_tensor = input->type()->kind() == c10::TypeKind::TensorType;
     arguments.emplace_back(input->debugNameBase().empty() ? input->debugName() : input->debugNameBase(),
-                           input->type());
+                           is_tensor ? c10::TensorType::get() : input->type());
   }
   std::vector<c10::Argument> returns;
   for (const torch::jit::Value* output : graph.outputs()) returns.emplace_back("", output->type());

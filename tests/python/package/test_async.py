@@ -88,7 +88,7 @@ import torch, sr, modules
 module = sr.StaticModule(modules.scripted(modules.Slow()))
 futures = [module.run_async(torch.eye(64), 3000) for _ in range(4)]
 for future in futures:
-    future.add_done_callback(lambda done: print("done", flush=True))
+    future.add_done_callback(lambda done: print("done\\n", end="", flush=True))
 '''
     ended = subprocess.run([sys.executable, '-W', 'ignore', '-c', code], capture_output=True, text=True, timeout=120,
                            env={**__import__('os').environ, 'PYTHONPATH': ':'.join(sys.path)})

@@ -52,6 +52,7 @@ def test_static_module_takes_what_torch_has():
     def function(x, factor: float = 3.0):
         return x * factor
 
+    traced_function = torch.jit.trace(lambda x: x * 2, X)
     graph = torch._C.parse_ir('graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)')
     assert torch.equal(sr.StaticModule(script)(X), X * 2)
     assert torch.equal(sr.StaticModule(script._c)(X), X * 2)
@@ -60,6 +61,9 @@ def test_static_module_takes_what_torch_has():
     assert torch.equal(sr.StaticModule(function)(X), X * 3)
     assert torch.equal(sr.StaticModule(function)(X, factor=0.5), X * 0.5)
     assert torch.equal(sr.StaticModule(graph)(X), X.relu())
+    for other in X, X.double(), X.reshape(-1, 1), torch.arange(4):  # a trace is not for its example alone
+        assert torch.equal(sr.StaticModule(traced)(other), other.relu())
+        assert torch.equal(sr.StaticModule(traced_function)(other), other * 2)
     assert [sr.StaticModule(m).frontend for m in (script, traced, function, graph)] == [
         'script', 'trace', 'script', 'graph']
     with pytest.raises(sr.ArgumentError, match='sr.compile'):
