@@ -8,24 +8,28 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 import time
 
 import toolchain
 from toolchain import ROOT
 
 FINDING = re.compile(r'^(?=/[^\n]*: (?:error|warning): )', re.MULTILINE)
-SOURCES = ('src/*.cpp', 'src/tool/*.cpp')
+SOURCES = ('src/*.cpp', 'src/tool/*.cpp', 'python/extension/*.cpp')
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--torch', required=True, help='directory of LibTorch')
     args = parser.parse_args()
-    flags = toolchain.Compiler(args.torch).flags + [f'-include{ROOT}/tools/tidy_shim.hpp', '-DSR_VERSION=""', '-Wno-everything']
+    flags = toolchain.Compiler(args.torch).flags + [
+        f'-include{ROOT}/tools/tidy_shim.hpp', '-DSR_VERSION=""', '-Wno-everything', f'-isystem{sysconfig.get_path("include")}'
+    ]
 
     store = toolchain.WORK / 'tidy.json'
     passed = set(json.loads(store.read_text())) if store.exists() else set()
-    headers = [p.read_text() for p in (*toolchain.headers().values(), *sorted((ROOT / 'src').rglob('*.hpp')))]
+    private = [p for folder in ('src', 'python') for p in sorted((ROOT / folder).rglob('*.hpp'))]
+    headers = [p.read_text() for p in (*toolchain.headers().values(), *private)]
     rules = (ROOT / '.clang-tidy').read_text()
     sources = [p for pattern in SOURCES for p in sorted(ROOT.glob(pattern))]
     key = {p: toolchain.digest(rules, flags, p, p.read_text(), *headers) for p in sources}

@@ -11,7 +11,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 namespace py = pybind11;
-using py::literals::operator""_a;
+using py::literals::operator""_a;  // NOLINT(misc-unused-using-decls): clang-tidy 14 sees no use of literals
 
 namespace sr::python {
 

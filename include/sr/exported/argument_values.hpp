@@ -75,8 +75,9 @@ inline std::vector<Value*> Builder::elements(const Tagged& given) {
   return items;
 }
 
-inline Value* Builder::list(const std::vector<Value*>& items, c10::TypePtr element) {
+inline Value* Builder::list(const std::vector<Value*>& items, const c10::TypePtr& element) {
   std::vector<Value*> values;
+  values.reserve(items.size());
   for (Value* item : items) values.push_back(coerce(item, element));
   torch::jit::Node* node = graph_.insertNode(graph_.createList(element, values));
   node->setSourceRange(range_);

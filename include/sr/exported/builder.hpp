@@ -55,7 +55,7 @@ class Builder {
   Value* argument(const Json& argument, const c10::TypePtr& formal, int repeat = 1);
   std::optional<Value*> single(const Tagged& given);
   Values elements(const Tagged& given);
-  Value* list(const Values& items, c10::TypePtr element);
+  Value* list(const Values& items, const c10::TypePtr& element);
   Value* truth(Value* value);
 
   // operators.hpp

@@ -160,9 +160,9 @@ class Importer {
     if (tag == "as_sym_int") int_inputs_.emplace_back(input, name);
   }
 
-  void add_argument_type(const std::string& name, c10::TypePtr type) {
+  void add_argument_type(const std::string& name, const c10::TypePtr& type) {
     made_.constants.emplace_back();
-    arguments_.emplace_back(name, std::move(type));
+    arguments_.emplace_back(name, type);
   }
 
   // Dtype and fixed sizes; sizes that are dynamic are free.
