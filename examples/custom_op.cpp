@@ -1,5 +1,5 @@
 // An operator of one's own: known to LibTorch by its schema, run by sr through a functor that writes into
-// planned memory.
+// planned memory. Linked with sr-ops, the operators compiled once.
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -10,7 +10,6 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
-#include <sr/ops/all.hpp>
 #include <sr/sr.hpp>
 
 // For the interpreter, and for the first run of sr, which learns dtype and strides from it.

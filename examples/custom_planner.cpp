@@ -1,5 +1,6 @@
 // A planner of one's own: a type with a name and a pure function. Given the path of a TorchScript file, the
-// file is run with it; without one, a small list is laid out.
+// file is run with it; without one, a small list is laid out. Linked with sr-ops, the operators compiled
+// once.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -10,7 +11,6 @@
 
 #include <sr/memory/planner.hpp>
 #include <sr/memory/validate.hpp>
-#include <sr/ops/all.hpp>
 #include <sr/sr.hpp>
 
 // Every value lies on top of whatever is alive at the same time and already has its place.

@@ -1,4 +1,5 @@
-// One StaticModule, shared; one StaticRuntime for each thread.
+// One StaticModule, shared; one StaticRuntime for each thread. Linked with sr-ops, the operators compiled
+// once.
 #include <exception>
 #include <iostream>
 #include <thread>
@@ -7,7 +8,6 @@
 #include <ATen/Parallel.h>
 #include <torch/script.h>
 
-#include <sr/ops/all.hpp>
 #include <sr/sr.hpp>
 
 int main() try {
