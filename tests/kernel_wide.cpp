@@ -76,6 +76,7 @@ struct One {
   friend One log1p(One x) { return std::log1p(x.value); }
   friend One tanh(One x) { return std::tanh(x.value); }
   friend One erf(One x) { return std::erf(x.value); }
+  friend One one_plus_erf(One x) { return 1 + std::erf(x.value); }
   friend One logistic(One x, One numerator) { return numerator / (1 + std::exp(-x.value)); }
   friend One sigmoid(One x) { return logistic(x, 1); }
 };

@@ -415,7 +415,7 @@ struct GeluErf : InexactUnary {
   template <class V>
   static V apply(V x) {
     // In ATen's order: the product of -inf and 0 is NaN.
-    return x * V(0.5f) * (V(1) + erf(x * V(kSqrtHalf<typename V::Element>)));
+    return x * V(0.5f) * one_plus_erf(x * V(kSqrtHalf<typename V::Element>));
   }
 };
 template <class T>

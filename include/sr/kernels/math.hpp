@@ -31,11 +31,14 @@ SR_KERNEL_INLINE Reduced reduce_by_log2(Vec x) {
   return {power, fma(power, Vec(0x1.bd0106p-13f), near)};
 }
 
-// exp(x) - 1 for |x| <= log(2) / 2.
+// exp(x) - 1 for |x| <= log(2) / 2. The polynomial is taken by pairs (G. Estrin, 1960): calls on few elements
+// wait for the chain of its operations.
 SR_KERNEL_INLINE Vec expm1_near_zero(Vec x) {
-  const Vec tail =
-      polynomial(x, 0.5f, 0.166666657f, 0.0416664928f, 0.00833354332f, 0.00139323878f, 0.000197644331f);
-  return fma(x * x, tail, x);
+  const Vec square = x * x;
+  const Vec low =
+      fma(square, polynomial(x, 0.0416664928f, 0.00833354332f), polynomial(x, 0.5f, 0.166666657f));
+  const Vec tail = fma(square * square, polynomial(x, 0.00139323878f, 0.000197644331f), low);
+  return fma(square, tail, x);
 }
 
 SR_KERNEL_INLINE Vec exp(Vec x) {
@@ -121,35 +124,52 @@ SR_KERNEL_INLINE Vec tanh(Vec x) {
   return copysign(select(magnitude < Vec(0x1p-14f), magnitude, result), x);
 }
 
-// numerator / (1 + exp(-x)), the quotient of two numbers that are both scaled so that neither overflows;
-// where x is -infinity the numerator is multiplied by zero. The numerator may not be so small that a division
-// by 2^22 loses digits where x > 0.3.
-SR_KERNEL_INLINE Vec logistic(Vec x, Vec numerator) {
+// 1 / (1 + exp(-x)) = scale / sum, both scaled so that neither overflows; scale is a power of two, or zero
+// where the quotient is less than any number.
+struct LogisticParts {
+  Vec sum, scale;
+};
+SR_KERNEL_INLINE LogisticParts logistic_parts(Vec x) {
   const Reduced reduced = reduce_by_log2(first_min(Vec(176.0f), first_max(Vec(-30.0f), -x)));
   const Ints power = to_ints(reduced.power);
   const Ints half = power >> 1;
   const Vec first = from_bits((half + Ints(127)) << 23);
   const Vec second = from_bits((half - power + Ints(127)) << 23);
   // In this order: 1 is not lost where it is half of the last place of the exponential.
-  const Vec sum = fma(expm1_near_zero(reduced.remainder), first, second) + first;
-  return numerator / sum * second;
+  return {fma(expm1_near_zero(reduced.remainder), first, second) + first, second};
 }
 
 SR_KERNEL_INLINE Vec sigmoid(Vec x) {
-  return logistic(x, Vec(1.0f));
+  const LogisticParts parts = logistic_parts(x);
+  return parts.scale / parts.sum;
 }
 
-// 1 - exp(-g(|x|)) where g = -log(erfc), a smooth function: one polynomial for all x (the substitution is
-// N. Juffa's, who uses it for the larger x).
-SR_KERNEL_INLINE Vec erf(Vec x) {
-  const Vec magnitude = first_min(Vec(3.95f), abs(x));
+// numerator * sigmoid(x); where x is -infinity the numerator is multiplied by zero. It may not be so small
+// that a division by 2^22 loses digits where x > 0.3.
+SR_KERNEL_INLINE Vec logistic(Vec x, Vec numerator) {
+  const LogisticParts parts = logistic_parts(x);
+  return numerator / parts.sum * parts.scale;
+}
+
+// log(erfc(|x|)), a smooth function: one polynomial for all x (the substitution is N. Juffa's, who uses it
+// for the larger x), taken at -|x|.
+SR_KERNEL_INLINE Vec log_erfc(Vec of) {
+  const Vec x = first_max(Vec(-3.95f), -abs(of));
   // 2 / sqrt(pi) less 1 is what the polynomial begins with: adding the 1 by the sum keeps the rounding small.
-  const Vec rest =
-      polynomial(magnitude, 0.128379167f, 0.636619508f, 0.102776878f, -0.0191499833f, -0.000165482372f,
-                 0.00167163473f, -0.000635141274f, 0.000118235235f, -9.31756949e-06f);
-  const Vec minus_g = -fma(magnitude, rest, magnitude);
-  const Vec result = select(magnitude < Vec(0x1p-26f), -minus_g, -expm1_inside(minus_g));
-  return copysign(result, x);
+  const Vec rest = polynomial(x, 0.128379167f, -0.636619508f, 0.102776878f, 0.0191499833f, -0.000165482372f,
+                              -0.00167163473f, -0.000635141274f, -0.000118235235f, -9.31756949e-06f);
+  return fma(x, rest, x);
+}
+
+// 1 - exp(-g(|x|)) with the sign of x.
+SR_KERNEL_INLINE Vec erf(Vec x) {
+  const Vec minus_g = log_erfc(x);
+  return copysign(select(abs(x) < Vec(0x1p-26f), minus_g, expm1_inside(minus_g)), x);
+}
+
+// Rounded as the sum is, so that small values of erf need no care.
+SR_KERNEL_INLINE Vec one_plus_erf(Vec x) {
+  return Vec(1) + copysign(expm1_inside(log_erfc(x)), x);
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -219,5 +219,9 @@ SR_KERNEL_INLINE Doubles erf(Doubles x) {
   return copysign(result, x);
 }
 
+SR_KERNEL_INLINE Doubles one_plus_erf(Doubles x) {
+  return Doubles(1) + erf(x);
+}
+
 }  // namespace SR_KERNEL_ISA
 }  // namespace sr::kernels
