@@ -81,13 +81,14 @@ void check_link(const Kernels& set, std::size_t lane, std::size_t kind, std::siz
 
 TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    const std::size_t block = set->table.block;
+    const std::size_t block = set->table.block, width = set->table.width;
     for (std::size_t lane = 0; lane < BuiltinLanes::size; ++lane) {
       REQUIRE(set->lanes[lane].links != nullptr);
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
         // Both sizes of blocks, whole and overlapping, in every order that there is.
-        for (const std::size_t n : {block, block + 1, 2 * block, 2 * block + 3, 3 * block, 3 * block + 1,
-                                    4 * block, 7 * block - 1}) {
+        for (const std::size_t n :
+             {width, width + 1, 2 * width, 3 * width - 1, block - 1, block, block + 1, 2 * block,
+              2 * block + 3, 3 * block, 3 * block + 1, 4 * block, 7 * block - 1}) {
           check_link(*set, lane, kind, n);
         }
       }
@@ -100,7 +101,7 @@ TEST_CASE("kernels: what a chain keeps is loaded again, as its first operand or 
     const Table& table = set->table;
     const auto& sub = set->lanes[BuiltinLanes::index_of<lanes::Sub>()];
     const auto& neg = set->lanes[BuiltinLanes::index_of<lanes::Neg>()];
-    for (const std::size_t n : {table.block, 3 * table.block + 1, 4 * table.block}) {
+    for (const std::size_t n : {table.width + 3, table.block, 3 * table.block + 1, 4 * table.block}) {
       const std::vector<float> a = numbers(n);
       std::vector<float> in = a, kept(n), out(n);
       const std::array<ChainLink, 8> chain = {

@@ -69,6 +69,10 @@ TEST_CASE("going round more signatures than there are places does not make a pla
   }
   // Were one made whenever a signature comes back, none would ever be replayed.
   CHECK(runtime.replayed_calls() > 90);
+  REQUIRE(runtime.report().refusals.size() == 1);
+  CHECK(runtime.report().refusals[0].find("room for 2 plans") != std::string::npos);
+  runtime.trim();
+  CHECK(runtime.report().refusals.empty());
 }
 
 TEST_CASE("what a signature is made of", "[replay]") {
@@ -86,6 +90,16 @@ TEST_CASE("what a signature is made of", "[replay]") {
   CHECK_FALSE(same({x}, {x.to(at::kDouble)}));
   CHECK_FALSE(same({x}, {x, x}));
   CHECK_FALSE(same({x}, {c10::IValue()}));
+  CHECK_FALSE(same({c10::IValue()}, {x}));
+  CHECK_FALSE(same({1}, {x}));
+  CHECK_FALSE(same({x}, {at::Tensor()}));
+  const at::Tensor scalar = sample({}), empty = sample({0, 4});
+  CHECK(same({scalar, empty}, {sample({}), at::empty({0, 4})}));
+  CHECK_FALSE(same({scalar}, {sample({1})}));
+  CHECK_FALSE(same({scalar}, {c10::scalar_to_tensor(1.0)}));
+  const at::Tensor freed = sample({4, 4});
+  freed.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr());
+  CHECK_FALSE(same({x}, {freed}));
   CHECK_FALSE(same({x, 1}, {x, 2}));
   CHECK_FALSE(same({x, 1}, {x, 1.0}));
   CHECK_FALSE(same({x, 1}, {x, true}));
@@ -100,6 +114,11 @@ TEST_CASE("what a signature is made of", "[replay]") {
   CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{x.to_sparse()}, words));
   CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{at::conj(x.to(at::kComplexFloat))}, words));
   CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{at::Tensor()}, words));
+  CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{freed}, words));
+  const std::vector<c10::IValue> text{sample({2, 3}), sample({}), 7};
+  words.clear();
+  REQUIRE(plan::describe_call(text, words));
+  CHECK(plan::text_of(words) == "Float[2, 3], Float[], 7");
 }
 
 TEST_CASE("only calls that a plan answered are counted", "[replay]") {

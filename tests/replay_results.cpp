@@ -1,6 +1,8 @@
 // What a replay hands out: whose memory it is, when that is used again, and what the caller may do to it.
 #include <thread>
 
+#include <c10/core/InferenceMode.h>
+
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -124,6 +126,82 @@ TEST_CASE("run_into writes into the caller's buffers, also when they overlap the
   CHECK(at::equal(transposed_buffer, again));
   CHECK_THROWS_AS(runtime.run_into({x}, {at::empty({3, 2}), outputs[1]}), ArgumentError);
   CHECK_THROWS_AS(runtime.run_into({x}, {outputs[0]}), ArgumentError);
+}
+
+TEST_CASE("run_into takes buffers of any origin, and writes to no other tensor", "[replay]") {
+  StaticRuntime<> runtime{
+      StaticModule(script("def forward(self, x):\n    return x * 2 + 1\n"), {.numerics = Numerics::exact})};
+  const at::Tensor x = sample({2, 3}), expected = x * 2 + 1;
+  const auto writes = [&](const at::Tensor& buffer) {
+    const std::uint64_t before = runtime.replayed_calls();
+    runtime.run_into({x}, {buffer});
+    CHECK(runtime.replayed_calls() == before + 1);
+    return at::equal(buffer, expected);
+  };
+  for (int run = 0; run < 3; ++run) runtime(x);
+
+  const at::Tensor whole = at::zeros({4, 3});
+  CHECK(writes(whole.narrow(0, 1, 2)));
+  CHECK(at::equal(whole[0], at::zeros({3})));
+  CHECK(at::equal(whole[3], at::zeros({3})));
+
+  const at::Tensor kept = at::zeros({2, 3});
+  CHECK(writes(at::_lazy_clone(kept)));
+  CHECK(at::equal(kept, at::zeros({2, 3})));
+
+  at::Tensor of_inference_mode;
+  {
+    const c10::InferenceMode inference_mode;
+    of_inference_mode = at::empty({2, 3});
+  }
+  CHECK(writes(of_inference_mode));
+
+  CHECK_THROWS_AS(runtime.run_into({x}, {at::Tensor()}), ArgumentError);
+  at::Tensor gone = at::empty({2, 3});
+  gone.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr());
+  CHECK_THROWS_AS(runtime.run_into({x}, {gone}), ArgumentError);
+  CHECK(writes(kept));
+}
+
+TEST_CASE("variables of the caller are lent to a call: it leaves their counts of references as they were",
+          "[replay]") {
+  StaticRuntime<> runtime{StaticModule(
+      script("def forward(self, x, y, z: List[Tensor], n: int):\n    return x, torch.mm(y, z[0]) + n\n"))};
+  const at::Tensor x = sample({2, 2});
+  const c10::IValue y = sample({2, 2});
+  c10::IValue z = std::vector<at::Tensor>{sample({2, 2})};
+  const c10::IValue wrong = std::vector<at::Tensor>{sample({3, 2})};
+  for (int run = 0; run < 5; ++run) {
+    const auto result = runtime(x, y, z, run).toTuple();
+    CHECK(result->elements()[0].toTensor().is_same(x));
+    CHECK(at::allclose(result->elements()[1].toTensor(), at::mm(y.toTensor(), z.toTensorVector()[0]) + run));
+    CHECK(x.use_count() == 2);  // the result's, too
+    CHECK(y.use_count() == 1);
+    CHECK(z.use_count() == 1);
+    CHECK_THROWS(runtime(x, y, wrong, run));
+    CHECK_THROWS_AS(runtime(x, y), ArgumentError);
+    CHECK(x.use_count() == 2);
+    CHECK(wrong.use_count() == 1);
+  }
+  CHECK(runtime.replayed_calls() == 0);  // another number in each call
+  for (int run = 0; run < 5; ++run) runtime(x, y, z, 9);
+  CHECK(runtime.replayed_calls() == 3);
+  const auto last = runtime(at::Tensor(x), c10::IValue(y), std::move(z), 9).toTuple();
+  CHECK(z.isNone());
+  CHECK(last->elements()[0].toTensor().is_same(x));
+  CHECK(x.use_count() == 2);
+  CHECK(y.use_count() == 1);
+}
+
+TEST_CASE("an argument whose bytes are gone is an error, before a plan and with one", "[replay][traps]") {
+  StaticRuntime<> runtime{StaticModule(script(kSmall))};
+  const at::Tensor x = sample({4, 3}), y = sample({3}), gone = sample({4, 3});
+  gone.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr());
+  for (int run = 0; run < 4; ++run) {
+    CHECK_THROWS_AS(runtime(gone, y), ArgumentError);
+    CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
+  }
+  CHECK(runtime.replayed_calls() > 0);
 }
 
 }  // namespace sr::test

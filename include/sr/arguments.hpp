@@ -56,6 +56,11 @@ inline void check_argument(const c10::FunctionSchema& schema, std::size_t positi
       throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " +
                           tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').");
     }
+    // Operators of ATen read the null.
+    if (tensor.has_storage() && tensor.numel() != 0 && tensor.storage().data() == nullptr) {
+      throw ArgumentError("The tensor given for " + name_of(schema, position) +
+                          " has no memory: its storage was freed, or never made.");
+    }
     if (argument.type()->kind() == c10::TypeKind::TensorType) return check_tensor(schema, position, tensor);
   }
   const c10::TypePtr given = value.type();

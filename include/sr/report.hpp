@@ -168,6 +168,10 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
                           ", but the model returns " + c10::str(from.scalar_type(), from.sizes()) +
                           " there.");
     }
+    if (to.numel() != 0 && to.has_storage() && to.storage().data() == nullptr) {
+      throw ArgumentError("Output tensor " + std::to_string(used) +
+                          " given to run_into has no memory any more.");
+    }
     to.copy_(from);
     ++used;
   } else if (result.isTuple()) {

@@ -1,9 +1,12 @@
 // Lanes linked together: what one makes of a block of eight registers, all that the calling convention hands
 // on, stays in them for the next. Each link ends by calling the one behind it with the registers as arguments
 // (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is as deep
-// as the chain is long. Fewer elements than eight registers hold go by blocks of four.
+// as the chain is long. Fewer elements than eight registers hold go by blocks of four, which may overlap:
+// they are computed once more than they need be, which takes less than to store and load them between the
+// lanes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -43,53 +46,64 @@ SR_KERNEL_INLINE Vec apply_from(const ChainLink* self, std::size_t at, Vec befor
   return Lane::template apply<Vec>(From::get(self, at, before)...);
 }
 
-// Links on blocks of as many registers as there are indices.
-template <class Indices>
+// Links on blocks of as many registers as there are indices in the first list. With one position they are
+// side by side from there on; else there is one for each.
+template <class Registers, class Positions>
 struct Block;
-template <std::size_t... register_>
-struct Block<std::index_sequence<register_...>> {
+template <std::size_t... register_, std::size_t... position_>
+struct Block<std::index_sequence<register_...>, std::index_sequence<position_...>> {
   template <std::size_t>
   using Register = Vec;
-  using Function = void (*)(const ChainLink* self, std::size_t at, Register<register_>... registers);
+  template <std::size_t>
+  using Position = std::size_t;
+  using Function = void (*)(const ChainLink* self, Position<position_>... at,
+                            Register<register_>... registers);
 
   static constexpr std::size_t kFloats = sizeof...(register_) * kWidth;
+
+  template <std::size_t kOf>
+  SR_KERNEL_INLINE static std::size_t place(Position<position_>... at) {
+    const std::array<std::size_t, sizeof...(at)> all{at...};
+    return sizeof...(at) == 1 ? all[0] + kOf * kWidth : all[sizeof...(at) == 1 ? 0 : kOf];
+  }
 
   SR_KERNEL_INLINE static Function function(const ChainLink* link) {
     return reinterpret_cast<Function>(sizeof...(register_) == kMostRegisters ? link->run.by_eight
                                                                              : link->run.by_four);
   }
-  SR_KERNEL_INLINE static void call_next(const ChainLink* self, std::size_t at,
+  SR_KERNEL_INLINE static void call_next(const ChainLink* self, Position<position_>... at,
                                          Register<register_>... registers) {
-    return function(self + 1)(self + 1, at, registers...);
+    return function(self + 1)(self + 1, at..., registers...);
   }
 
   template <class Lane, class... From>
-  [[gnu::flatten]] static void lane(const ChainLink* self, std::size_t at, Register<register_>... registers) {
-    return call_next(self, at, apply_from<Lane, From...>(self, at + register_ * kWidth, registers)...);
+  [[gnu::flatten]] static void lane(const ChainLink* self, Position<position_>... at,
+                                    Register<register_>... registers) {
+    return call_next(self, at..., apply_from<Lane, From...>(self, place<register_>(at...), registers)...);
   }
-  static void load(const ChainLink* self, std::size_t at, Register<register_>...) {
-    return call_next(self, at, Vec::load(self->at[0] + at + register_ * kWidth)...);
+  static void load(const ChainLink* self, Position<position_>... at, Register<register_>...) {
+    return call_next(self, at..., Vec::load(self->at[0] + place<register_>(at...))...);
   }
-  static void store(const ChainLink* self, std::size_t at, Register<register_>... registers) {
-    (registers.store(self->at[0] + at + register_ * kWidth), ...);
-    return call_next(self, at, registers...);
+  static void store(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
+    (registers.store(self->at[0] + place<register_>(at...)), ...);
+    return call_next(self, at..., registers...);
   }
-  static void keep(const ChainLink* self, std::size_t at, Register<register_>... registers) {
+  static void keep(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
     asm volatile("");
-    (registers.store(self->at[0] + at + register_ * kWidth), ...);
-    return call_next(self, at, registers...);
+    (registers.store(self->at[0] + place<register_>(at...)), ...);
+    return call_next(self, at..., registers...);
   }
-  static void load_kept(const ChainLink* self, std::size_t at, Register<register_>...) {
-    return call_next(self, at, FromKept::get(self, at + register_ * kWidth, Vec(0.0F))...);
+  static void load_kept(const ChainLink* self, Position<position_>... at, Register<register_>...) {
+    return call_next(self, at..., FromKept::get(self, place<register_>(at...), Vec(0.0F))...);
   }
-  static void end(const ChainLink*, std::size_t, Register<register_>...) {}
+  static void end(const ChainLink*, Position<position_>..., Register<register_>...) {}
 
-  SR_KERNEL_INLINE static void run(const ChainLink* first, std::size_t at) {
-    return function(first)(first, at, Register<register_>(0.0F)...);
+  SR_KERNEL_INLINE static void run(const ChainLink* first, Position<position_>... at) {
+    return function(first)(first, at..., Register<register_>(0.0F)...);
   }
 };
-using ByEight = Block<std::make_index_sequence<kMostRegisters>>;
-using ByFour = Block<std::make_index_sequence<4>>;
+using ByEight = Block<std::make_index_sequence<kMostRegisters>, std::index_sequence<0>>;
+using ByFour = Block<std::make_index_sequence<4>, std::make_index_sequence<4>>;
 
 struct OwnLinks : Links {
   std::array<ByEight::Function, kLinkKinds> by_eight{};
@@ -155,15 +169,18 @@ inline LinkFunctions link_to(ChainEnd end) {
   return {link_of<ByEight>(end), link_of<ByFour>(end)};
 }
 
+// The last registers overlap where n is no multiple of a block.
 inline void run_chain(const ChainLink* first, std::size_t n) {
   std::size_t at = 0;
   for (; at + ByEight::kFloats <= n; at += ByEight::kFloats) ByEight::run(first, at);
-  const std::size_t rest = n - at;
-  if (rest > ByFour::kFloats && at != 0) {
+  if (at != 0 && n - at > ByFour::kFloats) {
     ByEight::run(first, n - ByEight::kFloats);
-  } else if (rest != 0) {
-    if (rest > ByFour::kFloats) ByFour::run(first, at);
-    ByFour::run(first, n - ByFour::kFloats);
+    at = n;
+  }
+  const std::size_t last = n - kWidth;
+  for (; at < n; at += ByFour::kFloats) {
+    ByFour::run(first, std::min(at, last), std::min(at + kWidth, last), std::min(at + 2 * kWidth, last),
+                std::min(at + 3 * kWidth, last));
   }
   clean_upper_halves();
 }

@@ -16,7 +16,9 @@ struct Operand {
 
   SR_KERNEL_INLINE explicit Operand(const typename V::Element* begin) : from(begin) {}
   SR_KERNEL_INLINE V at(std::size_t i) const { return V::load(from + i); }
-  SR_KERNEL_INLINE V first(std::size_t count) const { return V::load(from, count); }
+  // One element alone, which the step before has often written, is not loaded and stored as part of a
+  // register: that would wait until what was written is in the cache.
+  SR_KERNEL_INLINE V first(std::size_t count) const { return count == 1 ? V(*from) : V::load(from, count); }
 };
 
 template <class V>
@@ -34,7 +36,13 @@ struct Operand<V, true> {
 template <class Lane, class V, class... Operands>
 SR_KERNEL_INLINE void run_lane(std::size_t n, typename V::Element* out, const Operands... operands) {
   if (n < V::width) {
-    if (n != 0) Lane::template apply<V>(operands.first(n)...).store(out, n);
+    if (n == 0) return;
+    const V all = Lane::template apply<V>(operands.first(n)...);
+    if (n == 1) {
+      *out = all.lanes[0];
+    } else {
+      all.store(out, n);
+    }
     return;
   }
   const std::size_t end = n - V::width;

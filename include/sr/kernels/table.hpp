@@ -244,8 +244,8 @@ struct Table {
   // Sums divided by `divisors`, y.out x x.out of them.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 
-  // Chains of lanes over n elements, `block` (a power of two) at a time; n is not less. The last block
-  // overlaps the one before where n is no multiple: then nothing that is stored may be what a link reads.
+  // Chains of lanes over n elements, at least `width`. Where n is no multiple of `block`, a power of two,
+  // elements are computed twice: then nothing that is stored may be what a link reads.
   std::size_t block = 0;
   LinkFunctions (*link)(const Links& links, std::size_t kind) = nullptr;
   LinkFunctions (*link_to)(ChainEnd end) = nullptr;

@@ -35,7 +35,7 @@ struct FusedStep final : Payload {
   std::vector<double> numbers;  // literal operands point in here: each is of the type computed with
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
-  std::size_t chain_block = 1;  // elements, as kernels::Table::block
+  std::size_t chain_block = 1, chain_least = 1;  // elements, as kernels::Table::block and width
 
   std::size_t count = 0;                    // elements of the iteration space
   c10::SmallVector<std::int64_t, 4> sizes;  // of it, outermost first
@@ -98,16 +98,36 @@ struct FusedStep final : Payload {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    if (self.count <= static_cast<std::size_t>(self.chunk) * self.inner) {
-      self.run_tile(context.bases, 0, self.count, Index{});
+    if (self.is_one_tile()) {
+      self.run_tile(context.bases, 0, self.count, kOrigin);
     } else {
       self.run_tiles(context.bases);
     }
   }
 
+  // Once it is complete: of steps that are one chain, or one lane, on one tile, a function that does just
+  // that.
+  RunStep runner() const {
+    if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
+    if (linked_part(segments[0], count) == count) return &run_only_chain;
+    return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_lane : &run;
+  }
+
  private:
   // Of a tile's first element, from the outermost dimension to `split`.
   using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
+  static constexpr Index kOrigin{};
+
+  bool is_one_tile() const { return count <= static_cast<std::size_t>(chunk) * inner; }
+
+  static void run_only_chain(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_chain(self.segments[0], context.bases, 0, self.count);
+  }
+  static void run_only_lane(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    run_lane(self.ops[0], context.bases, 0, 0, self.count);
+  }
 
   void run_tiles(std::byte* const* bases) const {
     Index index{};
@@ -148,8 +168,9 @@ struct FusedStep final : Payload {
 
   // How many of a tile's elements go through the chain.
   std::size_t linked_part(const Segment& segment, std::size_t n) const {
-    if (!segment.is_linked() || n < chain_block) return 0;
-    return segment.may_repeat ? n : n & ~(chain_block - 1);
+    if (!segment.is_linked()) return 0;
+    if (!segment.may_repeat) return n & ~(chain_block - 1);
+    return n < chain_least ? 0 : n;
   }
 
   // Elements from `from` to `n` - 1 of the tile.

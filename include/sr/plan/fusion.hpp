@@ -50,7 +50,7 @@ class Fusion {
     step_->link();
     most_bytes_ = std::max(most_bytes_, slots_ * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
-    draft.step.run = &FusedStep::run;
+    draft.step.run = step_->runner();
     draft.step.payload = step_.get();
     std::erase_if(draft.reads, [&](StorageId storage) { return is_scratch_only(storage); });
     std::erase_if(draft.writes, [&](StorageId storage) { return !is_kept_[storage]; });
@@ -67,6 +67,7 @@ class Fusion {
     step_->copy = table.copy;
     step_->run_links = table.run_chain;
     step_->chain_block = table.block;
+    step_->chain_least = table.width;
     step_->cut_into_tiles();
   }
 

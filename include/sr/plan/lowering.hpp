@@ -204,7 +204,9 @@ class Lowering {
   template <class P>
   void emit_owned(Payload* payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
     for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
-    drafts_.push_back({{&P::run, payload, node_}, std::move(reads), std::move(writes), kNone});
+    RunStep run = &P::run;
+    if constexpr (requires(const P& step) { step.runner(); }) run = static_cast<const P*>(payload)->runner();
+    drafts_.push_back({{run, payload, node_}, std::move(reads), std::move(writes), kNone});
   }
 
   // Joins the last group it fits into, or opens one. Operands are of types that element_of knows.
@@ -252,7 +254,8 @@ class Lowering {
   template <class P>
   Draft* sole_maker(const Operand& operand, std::size_t readers) {
     const std::uint32_t made = made_at_[operand.storage];
-    if (made == kNone || operand.storage >= trace_.storages.size() || drafts_[made].step.run != &P::run ||
+    if (made == kNone || operand.storage >= trace_.storages.size() ||
+        dynamic_cast<const P*>(drafts_[made].step.payload) == nullptr ||
         drafts_[made].writes.front() != operand.storage || readers_[operand.storage] != readers) {
       return nullptr;
     }

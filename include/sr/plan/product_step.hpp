@@ -42,15 +42,12 @@ struct ProductStepOf final : Payload {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ProductStepOf&>(payload);
-    kernels::ProductOf<T> product = self.shape;
-    const auto* a = self.a.template in<const float>(context.bases);
-    const auto* b = self.packed != nullptr ? self.packed->data : self.b.template in<const T>(context.bases);
-    auto* out = self.out.template in<T>(context.bases);
-    if (self.has_bias) product.bias = self.bias.template in<const float>(context.bases);
+    const kernels::ProductOf<T> at_start = self.bound(context.bases);
+    kernels::ProductOf<T> product = at_start;
     for (const Batch& batch : self.batches) {
-      product.a = a + batch.a;
-      product.b = b + batch.b;
-      product.out = out + batch.out;
+      product.a = at_start.a + batch.a;
+      product.b = at_start.b + batch.b;
+      product.out = at_start.out + batch.out;
       if (self.part == 0) {
         self.multiply(product);
       } else {
@@ -58,6 +55,12 @@ struct ProductStepOf final : Payload {
             [&](std::int64_t first, std::int64_t end) { self.multiply_part(product, first, end); });
       }
     }
+  }
+
+  // Once it is complete: of a single product that is not cut, a function that does just that.
+  RunStep runner() const {
+    const bool is_one = batches.size() == 1 && batches[0].a == 0 && batches[0].b == 0 && batches[0].out == 0;
+    return is_one && part == 0 ? &run_one : &run;
   }
 
   // Makes parts of what is too much for one thread. None of them is other than in the whole: columns are cut
@@ -81,6 +84,21 @@ struct ProductStepOf final : Payload {
 
  private:
   static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
+
+  static void run_one(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ProductStepOf&>(payload);
+    self.multiply(self.bound(context.bases));
+  }
+
+  // Without the offsets of a batch.
+  kernels::ProductOf<T> bound(std::byte* const* bases) const {
+    kernels::ProductOf<T> product = shape;
+    product.a = a.template in<const float>(bases);
+    product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
+    product.out = out.template in<T>(bases);
+    if (has_bias) product.bias = bias.template in<const float>(bases);
+    return product;
+  }
 
   void multiply_part(kernels::ProductOf<T> product, std::int64_t first, std::int64_t end) const {
     const bool is_last = end == shares.count();

@@ -55,9 +55,11 @@ class Replayer {
     if (refusals_.contains(hash)) return false;
     // A full table gives a place away only to a signature that has come back often, more so each time: calls
     // that go round more signatures than there are places would make a plan each.
-    const std::uint32_t wanted =
-        plans_.size() < content_->options.max_plans ? 2U : 2U << std::min(plans_.evictions(), 16U);
-    return sightings_.count(hash) >= wanted;
+    const bool is_full = plans_.size() >= content_->options.max_plans;
+    const std::uint32_t wanted = is_full ? 2U << std::min(plans_.evictions(), 16U) : 2U;
+    const std::uint32_t seen = sightings_.count(hash);
+    if (is_full && seen >= 2 && seen < wanted) ++without_room_;
+    return seen >= wanted;
   }
 
   // Runs the call as the interpreter would and makes a plan of it. Throws what operators throw.
@@ -105,7 +107,7 @@ class Replayer {
   c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
     Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
-    const Finish finish{plan};
+    const Finish finish{{plan}};
     execute(plan, context, args, call);
     c10::IValue result = plan.results.build(context, args);
     return plan.results.returns_constants ? fresh_copies(result) : result;
@@ -114,10 +116,9 @@ class Replayer {
   // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
   bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
-    if (!plan.results.may_write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
-    plan.results.write_into(outputs, plan.bases.data());
+    if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
     Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
-    const Finish finish{plan};
+    const ReleaseValues release{plan};
     execute(plan, context, args, call);
     return true;
   }
@@ -127,6 +128,7 @@ class Replayer {
     sightings_ = Sightings();
     refusals_ = Refusals();
     refused_calls_ = 0;
+    without_room_ = 0;
   }
 
   // Of planners that bring their own; for tests.
@@ -139,6 +141,12 @@ class Replayer {
     plans_.each_plan([&](const Plan& plan) { report.plans.push_back(report_plan(plan)); });
     report.refusals = refusals_.reasons();
     if (!why_never_.empty()) report.refusals.push_back(why_never_);
+    if (without_room_ != 0) {
+      report.refusals.push_back(
+          "There is room for " + std::to_string(content_->options.max_plans) +
+          " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
+          " calls found none, although their sizes, dtypes and numbers had come before.");
+    }
     report.replay_arena_bytes = plans_.shared_bytes();
   }
 
@@ -150,14 +158,16 @@ class Replayer {
   static constexpr std::uint32_t kMostRefusedCalls = 8;
 
   // Releases what a replay holds of its call, also when an operator throws.
-  struct Finish {
+  struct ReleaseValues {
     Plan& plan;
-    ~Finish() {
-      plan.results.release();
+    ~ReleaseValues() {
       if (plan.interpreted == 0) return;
       for (c10::IValue& value : plan.values) value = c10::IValue();
       for (at::Tensor& tensor : plan.tensors) tensor.reset();
     }
+  };
+  struct Finish : ReleaseValues {
+    ~Finish() { this->plan.results.release(); }
   };
 
   void give_up(const Plan& plan, const std::string& why) {
@@ -261,6 +271,7 @@ class Replayer {
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;
+  std::uint64_t without_room_ = 0;  // calls that came back and would have been recorded
 };
 
 }  // namespace sr::plan

@@ -12,9 +12,9 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/identity.hpp>
+#include <sr/plan/direct_result.hpp>
 #include <sr/plan/fresh_tensor.hpp>
 #include <sr/plan/result_template.hpp>
-#include <sr/plan/signature.hpp>
 #include <sr/plan/step.hpp>
 
 namespace sr::plan {
@@ -30,8 +30,7 @@ class Results {
   std::vector<ResultNode> nodes;
   std::uint32_t roots = 1;
   bool returns_constants = false;
-  std::vector<std::uint32_t>
-      direct;  // tensors in depth-first order when each can be written where the caller says
+  std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
 
   bool recycles = false;  // uses tensors of the last call again where nobody else holds them or their storage
 
@@ -59,37 +58,28 @@ class Results {
     return sr::detail::join_results(std::move(all));
   }
 
-  // Whether these buffers of the caller can take the results as they are: one for each tensor, depth first,
-  // laid out like it, and apart from the arguments (whose first elements are the first bases) and from each
-  // other.
-  bool may_write_into(c10::ArrayRef<at::Tensor> buffers, std::byte* const* bases,
-                      std::span<const std::size_t> leaf_bytes) const {
+  // Makes buffers of the caller's the storages of the results: one for each tensor, depth first, laid out
+  // like it, and apart from the arguments (whose first elements are the first bases) and from each other.
+  // False: they are not of that kind, and nothing is written to them.
+  bool write_into(c10::ArrayRef<at::Tensor> buffers, std::byte** bases,
+                  std::span<const std::size_t> leaf_bytes) const {
     if (direct.empty() || buffers.size() != direct.size()) return false;
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      const ResultTensor& wanted = tensors[direct[i]];
-      const c10::TensorImpl* impl = buffers[i].unsafeGetTensorImpl();
-      if (!buffers[i].defined() || impl->dtype() != c10::scalarTypeToTypeMeta(wanted.dtype) ||
-          !impl->sizes().equals(wanted.sizes) || !impl->strides().equals(wanted.strides) ||
-          !detail::is_replayable(impl)) {
-        return false;
-      }
-      const auto* begin = static_cast<const std::byte*>(impl->data());
+    const at::Tensor* buffer = buffers.data();
+    for (const DirectResult& result : direct) {
+      std::byte* const begin = result.address_in(*buffer++);
+      if (begin == nullptr) return false;
       for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf) {
-        if (overlap(begin, wanted.bytes, bases[leaf], leaf_bytes[leaf])) return false;
+        if (overlap(begin, result.bytes, bases[leaf], leaf_bytes[leaf])) return false;
       }
-      for (std::size_t j = 0; j < i; ++j) {
-        const auto* other = static_cast<const std::byte*>(buffers[j].unsafeGetTensorImpl()->data());
-        if (overlap(begin, wanted.bytes, other, tensors[direct[j]].bytes)) return false;
+      for (const DirectResult* other = direct.data(); other != &result; ++other) {
+        if (overlap(begin, result.bytes, bases[other->storage], other->bytes)) return false;
       }
+      bases[result.storage] = begin;
+    }
+    for (const DirectResult& result : direct) {
+      if (result.copy_of != nullptr) std::memcpy(bases[result.storage], result.copy_of, result.bytes);
     }
     return true;
-  }
-
-  void write_into(c10::ArrayRef<at::Tensor> buffers, std::byte** bases) const {
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      set_base(tensors[direct[i]].from, bases,
-               static_cast<std::byte*>(buffers[i].unsafeGetTensorImpl()->mutable_data()));
-    }
   }
 
   // Once all else is set: which tensors can be written in place, if all can.
@@ -104,13 +94,15 @@ class Results {
       for (const std::int64_t size : tensor.sizes) bytes *= static_cast<std::size_t>(size);
       if (bytes == fresh[tensor.from].bytes) tensor.bytes = bytes;
     }
+    std::vector<bool> seen(tensors.size(), false);
     for (const ResultNode& node : nodes) {
       const bool structure = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
                              node.kind == ResultNode::Kind::dict;
-      const bool plain = node.kind == ResultNode::Kind::tensor && tensors[node.index].bytes != 0 &&
-                         std::ranges::find(direct, node.index) == direct.end();
+      const bool plain =
+          node.kind == ResultNode::Kind::tensor && tensors[node.index].bytes != 0 && !seen[node.index];
       if (plain) {
-        direct.push_back(node.index);
+        seen[node.index] = true;
+        direct.emplace_back(tensors[node.index], fresh[tensors[node.index].from], plain_keys());
       } else if (!structure) {
         direct.clear();
         return;

@@ -12,41 +12,12 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/DefaultDtype.h>
-#include <c10/util/SmallVector.h>
+
+#include <sr/plan/tensor_words.hpp>
 
 namespace sr::plan {
 
-// A flat list of words: default dtype, number of arguments, then each argument depth first. Tensors by dtype,
-// dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
-using SignatureWords = c10::SmallVector<std::int64_t, 48>;
-
 namespace detail {
-
-enum class Tag : std::uint8_t { tensor, integer, real, boolean, none, string, device, list, tuple, dict };
-
-constexpr std::int64_t head(Tag tag, std::int64_t kind = 0, std::int64_t count = 0) {
-  return static_cast<std::int64_t>(tag) | kind << 8 | count << 24;
-}
-
-inline std::int64_t tensor_head(const c10::TensorImpl* impl) {
-  const bool wrapped = impl->is_wrapped_number();
-  return head(Tag::tensor, static_cast<std::int64_t>(impl->dtype().toScalarType()) | (wrapped ? 128 : 0),
-              impl->dim());
-}
-
-inline std::int64_t keys_of(const c10::TensorImpl* impl) {
-  return static_cast<std::int64_t>(impl->key_set().raw_repr());
-}
-
-// Dense, strided, in main memory, and none of the kinds whose elements are not what their bytes say.
-inline bool is_replayable(const c10::TensorImpl* impl) {
-  const c10::DispatchKeySet plain{c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
-                                  c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU};
-  const c10::DispatchKeySet keys = impl->key_set();
-  return keys.has(c10::DispatchKey::CPU) && keys.raw_repr() == (keys & plain).raw_repr() &&
-         impl->has_storage() && !impl->has_symbolic_sizes_strides() &&
-         (impl->numel() == 0 || impl->unsafe_storage().data() != nullptr);
-}
 
 inline std::int64_t dtype_of_list(const c10::IValue& value) {
   return static_cast<std::int64_t>(value.isIntList()      ? 1
@@ -66,17 +37,7 @@ inline void add_text(std::string_view text, SignatureWords& words) {
 
 // False when the value holds something no plan is made for.
 inline bool describe(const c10::IValue& value, SignatureWords& words) {
-  if (value.isTensor()) {
-    const c10::TensorImpl* impl = value.unsafeToTensorImpl();
-    if (!is_replayable(impl)) return false;
-    words.push_back(tensor_head(impl));
-    words.push_back(keys_of(impl));
-    const auto sizes = impl->sizes();
-    const auto strides = impl->strides();
-    words.append(sizes.begin(), sizes.end());
-    words.append(strides.begin(), strides.end());
-    return true;
-  }
+  if (value.isTensor()) return add_tensor(value.unsafeToTensorImpl(), words);
   if (value.isInt()) {
     words.append({head(Tag::integer), value.toInt()});
   } else if (value.isDouble()) {
@@ -119,28 +80,11 @@ inline std::int64_t global_state() {
   return static_cast<std::int64_t>(c10::get_default_dtype_as_scalartype());
 }
 
-inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
-
 // Compares one value with the words at `at` and moves past them; writes the address of each tensor's first
-// element to `leaves`. Words hold whole values, so no end is needed: a head that differs ends the comparison.
-inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
-  if (!value.isTensor()) return match_other(value, at, leaves);
-  const c10::TensorImpl* impl = value.unsafeToTensorImpl();
-  if (at[0] != tensor_head(impl) || at[1] != keys_of(impl)) return false;
-  const auto sizes = impl->sizes();
-  const auto strides = impl->strides();
-  at += 2;
-  std::int64_t difference = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    difference |= (at[i] ^ sizes[i]) | (at[sizes.size() + i] ^ strides[i]);
-  }
-  if (difference != 0) return false;
-  at += 2 * sizes.size();
-  *leaves++ = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data())) +  // read only
-              impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
-  return true;
-}
+// element to `leaves`.
+inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
 
+// Anything but a tensor.
 inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
   if (value.isInt()) {
     const bool same = at[0] == head(Tag::integer) && at[1] == value.toInt();
@@ -187,6 +131,11 @@ inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::
   return true;
 }
 
+inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
+  return value.isTensor() ? match_tensor(value.unsafeToTensorImpl(), at, *leaves++)
+                          : match_other(value, at, leaves);
+}
+
 }  // namespace detail
 
 // False when no plan is ever made for such arguments.
@@ -201,12 +150,22 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
 
 // Whether the call has this signature. On success `leaves` holds the address of every tensor, depth first;
 // there must be room for as many as the described call had.
-inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words, std::byte** leaves) {
+[[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
+                                           std::byte** leaves) {
   const std::int64_t* at = words.data();
   if (at[0] != detail::global_state() || at[1] != static_cast<std::int64_t>(args.size())) return false;
   at += 2;
   for (const c10::IValue& value : args) {
-    if (!detail::match(value, at, leaves)) return false;
+    if (value.isTensor()) {
+      if (!detail::match_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
+      continue;
+    }
+    // Copies: what another function has the address of is not kept in registers.
+    const std::int64_t* rest = at;
+    std::byte** rest_of_leaves = leaves;
+    if (!detail::match_other(value, rest, rest_of_leaves)) return false;
+    at = rest;
+    leaves = rest_of_leaves;
   }
   return true;
 }
@@ -217,7 +176,7 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
   const std::int64_t first = *at++;
   const auto tag = static_cast<Tag>(first & 0xFF);
   const std::int64_t kind = first >> 8 & 0xFFFF;
-  const std::int64_t count = first >> 24;
+  const std::int64_t count = first >> kCountAt;
   const auto sequence = [&](const char* open, const char* close, std::int64_t elements) {
     text += open;
     for (std::int64_t i = 0; i < elements; ++i) {
@@ -230,9 +189,9 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
     case Tag::tensor:
       text += c10::toString(static_cast<c10::ScalarType>(kind & 127));
       text += '[';
-      for (std::int64_t d = 0; d < count; ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[1 + d]);
+      for (std::int64_t d = 0; d < at[1]; ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[2 + d]);
       text += ']';
-      at += 1 + 2 * count;
+      at += 2 + 2 * at[1];
       break;
     case Tag::integer:
       text += std::to_string(*at++);

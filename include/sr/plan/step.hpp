@@ -45,8 +45,10 @@ struct Payload {
   virtual void pack_weights(PackedWeights&) {}
 };
 
+using RunStep = void (*)(const Payload& payload, Context& context);
+
 struct Step {
-  void (*run)(const Payload& payload, Context& context) = nullptr;
+  RunStep run = nullptr;
   const Payload* payload = nullptr;
   std::uint32_t node = 0;  // index of the traced node, for messages
 };

@@ -1,0 +1,224 @@
+// What a StaticRuntime is made of, and how a call goes: by a plan, or on the general path.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <sr/arguments.hpp>
+#include <sr/block_runner.hpp>
+#include <sr/call_options.hpp>
+#include <sr/error.hpp>
+#include <sr/machine.hpp>
+#include <sr/observer.hpp>
+#include <sr/plan/replayer.hpp>
+#include <sr/report.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::detail {
+
+// Runtimes share it with their calls that are on a launcher.
+template <memory::Planner Planner, class Observer>
+class RuntimeState {
+ public:
+  // One entry at a time, from whatever thread: an operator that calls its own runtime is caught too.
+  class Entered {
+   public:
+    explicit Entered(RuntimeState& state, const CallOptions* options = nullptr) : state_(&state) {
+      if (state.busy_.exchange(true, std::memory_order_acquire)) throw_busy();
+      state.machine.frame.call = options;
+    }
+    ~Entered() {
+      state_->machine.frame.call = nullptr;
+      state_->busy_.store(false, std::memory_order_release);
+    }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    [[noreturn]] static void throw_busy() {
+      throw BusyError(
+          "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its "
+          "own (clone()), or call the StaticModule, which keeps a runtime for each caller.");
+    }
+
+    RuntimeState* state_;
+  };
+
+  explicit RuntimeState(std::shared_ptr<const ModuleContent> shared)
+      : content(std::move(shared)),
+        machine(*content),
+        replayer(*content),
+        argument_count_(content->schema.arguments().size()) {}
+
+  c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
+                   const CallOptions* options = nullptr, bool record = false) {
+    if (options != nullptr) options->check();  // a call may be without steps
+    const Entered entered(*this, options);
+    return run(args, kwargs, record);
+  }
+
+  // Positional arguments that stay the caller's: plans read them where they are.
+  c10::IValue call_lent(std::span<const c10::IValue> args) {
+    const Entered entered(*this);
+    plan::Plan* plan = nullptr;
+    if (replays() && args.size() == argument_count_) {
+      plan = replayer.find(args);
+      c10::IValue result;
+      if (plan != nullptr && replay(*plan, args, result)) return result;
+    }
+    return run_copies(args, plan == nullptr);
+  }
+
+  // Plans the memory of the general path; true: replay is on, and the arguments are as they were.
+  bool run_general_once(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
+    const Entered entered(*this);
+    std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
+    run_general(copies, &kwargs);
+    for (auto& runner : machine.runners) runner.reserve();
+    return replays();
+  }
+
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                const CallOptions* options) {
+    if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
+  }
+
+  c10::TypePtr result_type() const {
+    const auto& returns = content->schema.returns();
+    return returns.size() == 1 ? returns[0].type() : c10::TypePtr(c10::AnyType::get());
+  }
+
+  std::shared_ptr<const ModuleContent> content;
+  Machine<Planner, Observer> machine;
+  plan::Replayer<Planner> replayer;
+
+ private:
+  // Plans have no nodes to observe: whoever watches gets the general path.
+  bool replays() const { return std::is_same_v<Observer, NoObserver> && replayer.enabled(); }
+
+  bool replay(plan::Plan& plan, std::span<const c10::IValue> args, c10::IValue& result) {
+    return replayer.attempt(plan, [&] {
+      result = replayer.run(plan, args, machine.frame.call);
+      return true;
+    });
+  }
+
+  c10::IValue run(std::span<c10::IValue> args, const KeywordArgs* kwargs, bool record) {
+    if (!replays()) return run_general(args, kwargs);
+    if ((kwargs == nullptr || kwargs->empty()) && args.size() == argument_count_) {
+      return replay_or_run(args, record);
+    }
+    std::vector<c10::IValue> bound(argument_count_);
+    bind_arguments(content->schema, args, kwargs,
+                   [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
+    return replay_or_run(bound, record);
+  }
+
+  // One value for each argument of the schema.
+  c10::IValue replay_or_run(std::span<c10::IValue> args, bool record) {
+    plan::Plan* const plan = replayer.find(args);
+    c10::IValue result;
+    if (plan != nullptr && replay(*plan, args, result)) return result;
+    return run_unplanned(args, plan == nullptr, record);
+  }
+
+  // In code of its own, as run_and_copy is.
+  [[gnu::noinline]] c10::IValue run_copies(std::span<const c10::IValue> args, bool may_record) {
+    c10::SmallVector<c10::IValue, 8> copies(args.begin(), args.end());
+    if (!replays() || args.size() != argument_count_) return run(copies, nullptr, /*record=*/false);
+    return run_unplanned(copies, may_record, /*record=*/false);
+  }
+
+  c10::IValue run_unplanned(std::span<c10::IValue> args, bool may_record, bool record) {
+    if (!may_record || !(record || replayer.should_record(args))) return run_general(args, nullptr);
+    bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    return replayer.record(args, machine.frame.call);
+  }
+
+  c10::IValue run_general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    Observer& observer = machine.observer;
+    observer.begin(Phase::setup);
+    forget_on_new_default_dtype();
+    auto& top = machine.runners[0];
+    const auto& inputs = content->blocks[0].inputs;
+    bind_arguments(content->schema, args, kwargs, [&](std::size_t i, c10::IValue&& value) {
+      machine.frame.values[inputs[i]] = std::move(value);
+    });
+    if (content->options.manage_output_tensors) top.recycle_outputs();
+    observer.end(Phase::setup);
+    top.run();
+    const Finish finish{*this};
+    c10::IValue result = take_results(top);
+    return content->folded.empty() ? result : detail::FreshCopies(content->folded)(result);
+  }
+
+  // In code of its own, as it would double what the fast way has to save and restore.
+  [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                                      const CallOptions* options) {
+    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
+    const c10::IValue result = call(values, nullptr, options);
+    std::size_t used = 0;
+    detail::copy_results(result, outputs, used);
+    if (used != outputs.size()) {
+      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
+                          " output tensors, but the model returns " + std::to_string(used) + ".");
+    }
+  }
+
+  // True: the results are in the caller's buffers.
+  bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                   const CallOptions* options) {
+    const Entered entered(*this, options);
+    if (!replays()) return false;
+    const std::span<const c10::IValue> values(args.data(), args.size());
+    plan::Plan* plan = replayer.find(values);
+    return plan != nullptr &&
+           replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
+  }
+
+  // Releases what the call still holds, whether or not its results could be handed over.
+  struct Finish {
+    RuntimeState& state;
+    ~Finish() {
+      state.machine.observer.begin(Phase::release);
+      state.machine.runners[0].finish();
+      state.machine.observer.end(Phase::release);
+    }
+  };
+
+  c10::IValue take_results(BlockRunner<Planner, Observer>& top) {
+    const std::size_t count = content->blocks[0].outputs.size();
+    if (count == 1) return top.take_output(0);
+    std::vector<c10::IValue> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
+    return detail::join_results(std::move(all));
+  }
+
+  // Dtypes of some results depend on it (true division of integers, factory functions).
+  void forget_on_new_default_dtype() {
+    const auto now = c10::get_default_dtype_as_scalartype();
+    if (now == default_dtype_) return;
+    for (NodeState& node : machine.frame.states) node.valid = false;
+    default_dtype_ = now;
+  }
+
+  std::size_t argument_count_;
+  at::ScalarType default_dtype_ = c10::get_default_dtype_as_scalartype();
+  std::atomic<bool> busy_ = false;
+};
+
+}  // namespace sr::detail
