@@ -31,9 +31,16 @@ SR_KERNEL_INLINE Reduced reduce_by_log2(Vec x) {
   return {power, fma(power, Vec(0x1.bd0106p-13f), near)};
 }
 
-// exp(x) - 1 for |x| <= log(2) / 2. The polynomial is taken by pairs (G. Estrin, 1960): calls on few elements
-// wait for the chain of its operations.
+// exp(x) - 1 for |x| <= log(2) / 2.
 SR_KERNEL_INLINE Vec expm1_near_zero(Vec x) {
+  const Vec tail =
+      polynomial(x, 0.5f, 0.166666657f, 0.0416664928f, 0.00833354332f, 0.00139323878f, 0.000197644331f);
+  return fma(x * x, tail, x);
+}
+
+// The same polynomial by pairs (G. Estrin, 1960): calls on few elements wait for the chain of its operations.
+// It is rounded once more, which is too much where nothing else is added to the error.
+SR_KERNEL_INLINE Vec expm1_near_zero_by_pairs(Vec x) {
   const Vec square = x * x;
   const Vec low =
       fma(square, polynomial(x, 0.0416664928f, 0.00833354332f), polynomial(x, 0.5f, 0.166666657f));
@@ -136,7 +143,7 @@ SR_KERNEL_INLINE LogisticParts logistic_parts(Vec x) {
   const Vec first = from_bits((half + Ints(127)) << 23);
   const Vec second = from_bits((half - power + Ints(127)) << 23);
   // In this order: 1 is not lost where it is half of the last place of the exponential.
-  return {fma(expm1_near_zero(reduced.remainder), first, second) + first, second};
+  return {fma(expm1_near_zero_by_pairs(reduced.remainder), first, second) + first, second};
 }
 
 SR_KERNEL_INLINE Vec sigmoid(Vec x) {
