@@ -10,6 +10,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/error.hpp>
+#include <sr/identity.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -56,8 +57,7 @@ inline void check_argument(const c10::FunctionSchema& schema, std::size_t positi
       throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " +
                           tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').");
     }
-    // Operators of ATen read the null.
-    if (tensor.has_storage() && tensor.numel() != 0 && tensor.storage().data() == nullptr) {
+    if (has_no_memory(tensor)) {
       throw ArgumentError("The tensor given for " + name_of(schema, position) +
                           " has no memory: its storage was freed, or never made.");
     }

@@ -21,6 +21,12 @@ inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
              : nullptr;
 }
 
+// Whether its storage was freed, or never made: operators of ATen read and write the null.
+inline bool has_no_memory(const at::Tensor& tensor) {
+  const c10::StorageImpl* storage = storage_of(tensor);
+  return storage != nullptr && tensor.numel() != 0 && storage->data() == nullptr;
+}
+
 // Of a tensor its storage (itself when it has none), of a container or object itself; null for what can not
 // change.
 inline const void* identity_of(const c10::IValue& value) {

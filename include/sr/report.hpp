@@ -12,6 +12,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/error.hpp>
+#include <sr/identity.hpp>
 #include <sr/memory/lower_bound.hpp>
 #include <sr/memory/request.hpp>
 #include <sr/static_module.hpp>
@@ -168,7 +169,7 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
                           ", but the model returns " + c10::str(from.scalar_type(), from.sizes()) +
                           " there.");
     }
-    if (to.numel() != 0 && to.has_storage() && to.storage().data() == nullptr) {
+    if (has_no_memory(to)) {
       throw ArgumentError("Output tensor " + std::to_string(used) +
                           " given to run_into has no memory any more.");
     }

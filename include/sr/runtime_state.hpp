@@ -163,7 +163,7 @@ class RuntimeState {
     top.run();
     const Finish finish{*this};
     c10::IValue result = take_results(top);
-    return content->folded.empty() ? result : detail::FreshCopies(content->folded)(result);
+    return content->folded.empty() ? result : FreshCopies(content->folded)(result);
   }
 
   // In code of its own, as it would double what the fast way has to save and restore.
@@ -172,7 +172,7 @@ class RuntimeState {
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
     const c10::IValue result = call(values, nullptr, options);
     std::size_t used = 0;
-    detail::copy_results(result, outputs, used);
+    copy_results(result, outputs, used);
     if (used != outputs.size()) {
       throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
                           " output tensors, but the model returns " + std::to_string(used) + ".");
@@ -205,7 +205,7 @@ class RuntimeState {
     if (count == 1) return top.take_output(0);
     std::vector<c10::IValue> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
-    return detail::join_results(std::move(all));
+    return join_results(std::move(all));
   }
 
   // Dtypes of some results depend on it (true division of integers, factory functions).

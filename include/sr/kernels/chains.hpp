@@ -63,8 +63,11 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
 
   template <std::size_t kOf>
   SR_KERNEL_INLINE static std::size_t place(Position<position_>... at) {
-    const std::array<std::size_t, sizeof...(at)> all{at...};
-    return sizeof...(at) == 1 ? all[0] + kOf * kWidth : all[sizeof...(at) == 1 ? 0 : kOf];
+    if constexpr (sizeof...(at) == 1) {
+      return (at + ...) + kOf * kWidth;
+    } else {
+      return std::array<std::size_t, sizeof...(at)>{at...}[kOf];
+    }
   }
 
   SR_KERNEL_INLINE static Function function(const ChainLink* link) {
