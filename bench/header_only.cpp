@@ -12,7 +12,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <sr/kernels/compiled.hpp>
-#include <sr/ops/all.hpp>
 
 #include "output.hpp"
 #include "program.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <sr/definitions.hpp>  // of the runtime, for a planner that libsr does not know
 #include <sr/memory/planner.hpp>
 #include <sr/memory/validate.hpp>
 #include <sr/sr.hpp>

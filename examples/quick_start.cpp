@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <sr/ops/all.hpp>  // the operators; in one source file of a program
 #include <sr/sr.hpp>
 
 int main(int argc, char** argv) try {

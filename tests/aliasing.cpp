@@ -7,7 +7,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::aliasing_tests {
 
 TEST_CASE("ops that alias their input or not, depending on it", "[oracle][traps]") {
   for (const char* op :
@@ -240,4 +240,4 @@ TEST_CASE("a result computed three times is returned three times", "[oracle][tra
       {{at::ones({2, 3})}, {at::ones({3, 3})}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::aliasing_tests

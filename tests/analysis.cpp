@@ -14,6 +14,8 @@
 
 #include "support/catch.hpp"
 
+namespace sr::test::analysis_tests {
+
 namespace {
 
 struct Expected {
@@ -202,3 +204,5 @@ TEST_CASE("a forked body that changes what it is given changes state, also after
   fork_first(*writes, reads);
   CHECK(sr::StateChanges(*outer).changed_by() == "aten::relu_");
 }
+
+}  // namespace sr::test::analysis_tests

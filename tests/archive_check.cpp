@@ -18,6 +18,8 @@
 #include "support/catch.hpp"
 #include "support/zip.hpp"
 
+namespace sr::test::archive_check_tests {
+
 namespace {
 
 using sr::test::bytes_of;
@@ -244,3 +246,5 @@ TEST_CASE("a zip bomb is refused before it is inflated", "[load]") {
   }
   CHECK(mentions(zip(entries), "zip bomb"));
 }
+
+}  // namespace sr::test::archive_check_tests

@@ -5,7 +5,7 @@
 #include "support/ir.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::arguments_tests {
 
 namespace {
 
@@ -69,4 +69,4 @@ TEST_CASE("run_into and run_async", "[modules][errors]") {
   CHECK(runtime.run_async({x})->value().isTuple());
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::arguments_tests

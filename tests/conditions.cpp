@@ -9,7 +9,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-using namespace sr::test;
+namespace sr::test::conditions_tests {
 
 namespace {
 
@@ -179,3 +179,5 @@ TEST_CASE("conditions: prelu", "[replay][ops]") {
                 {sample({3}), sample({1})}},
                close_to());
 }
+
+}  // namespace sr::test::conditions_tests

@@ -4,7 +4,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::control_flow_tests {
 
 namespace {
 
@@ -182,4 +182,4 @@ TEST_CASE("a throw inside a body leaves the runtime right", "[oracle][errors]") 
       {{kA, 1}, {kA, 4}, {kA, 2}, {kB, 4}, {kB, 1}, {kA, 0}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::control_flow_tests

@@ -4,7 +4,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::defects_upstream_tests {
 
 namespace {
 
@@ -269,4 +269,4 @@ TEST_CASE("freezing does not take x * 1 for x", "[oracle][defects]") {
               {{i64()}, {f32()}, {i64()}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::defects_upstream_tests

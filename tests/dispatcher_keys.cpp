@@ -11,7 +11,7 @@
 #include "support/catch.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::dispatcher_keys_tests {
 
 namespace {
 
@@ -96,4 +96,4 @@ TEST_CASE("every operator with a functor of its own is in a table of the oracle"
   CHECK(missing == "");
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::dispatcher_keys_tests

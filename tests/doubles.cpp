@@ -8,7 +8,7 @@
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 
-using namespace sr::test;
+namespace sr::test::doubles_tests {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("doubles: under Numerics::exact functions are LibTorch's", "[replay][o
   REQUIRE(runtime.report().plans.size() == 1);
   CHECK(runtime.report().plans[0].kernels == 3);  // under Numerics::fast it is one
 }
+
+}  // namespace sr::test::doubles_tests

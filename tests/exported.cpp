@@ -13,6 +13,8 @@
 #include "support/catch.hpp"
 #include "support/zip.hpp"
 
+namespace sr::test::exported_tests {
+
 namespace {
 
 using sr::exported::Json;
@@ -167,3 +169,5 @@ TEST_CASE("whatever field of a program is missing, it is refused or runs", "[exp
   }
   SUCCEED();
 }
+
+}  // namespace sr::test::exported_tests

@@ -10,7 +10,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::foreign_ops_tests {
 
 namespace {
 
@@ -162,4 +162,4 @@ TEST_CASE("an operator that enters its own runtime gets a BusyError", "[errors][
   on_call() = nullptr;
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::foreign_ops_tests

@@ -10,7 +10,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::forks_tests {
 
 namespace {
 
@@ -200,4 +200,4 @@ TEST_CASE("reports say how a forked body is run", "[forks]") {
   CHECK(report.fallbacks == 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::forks_tests

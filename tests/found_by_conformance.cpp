@@ -7,7 +7,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::found_by_conformance_tests {
 
 namespace {
 
@@ -108,4 +108,4 @@ TEST_CASE("an operator that puts other tensors into the list it is given", "[ora
       {{sample({5}), mask, indices(0)}, {sample({5}), mask, indices(3)}, {sample({6}), mask, indices(1)}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::found_by_conformance_tests

@@ -11,7 +11,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-using namespace sr::test;
+namespace sr::test::fusion_tests {
 
 namespace {
 
@@ -177,3 +177,5 @@ TEST_CASE("fusion: an operand that is one element for all of a tile", "[replay][
     check_script("def forward(self, x, a, b, m):\n    " + body + "\n", runs, close());
   }
 }
+
+}  // namespace sr::test::fusion_tests

@@ -6,12 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 
-namespace sr::test {
+namespace sr::test::guard_pages_tests {
 
 namespace {
 
@@ -81,4 +82,4 @@ TEST_CASE("guard pages notice a write just before a tensor", "[oracle]") {
   CHECK_FALSE(pages.intact());
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::guard_pages_tests

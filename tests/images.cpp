@@ -12,7 +12,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-using namespace sr::test;
+namespace sr::test::images_tests {
 
 namespace {
 
@@ -305,3 +305,5 @@ TEST_CASE("images: pooling is a kernel, whatever its window", "[replay][ops]") {
       "[3], [2], [1]), torch.avg_pool1d(x[0], [3], [2], [1], True, False)\n",
       thrice({sample({2, 3, 8, 12}), sample({1, 5, 4, 4}), sample({1, 2, 7, 9})}), close());
 }
+
+}  // namespace sr::test::images_tests

@@ -13,7 +13,7 @@
 
 #include "support/catch.hpp"
 
-namespace sr::test {
+namespace sr::test::inventory_tests {
 
 namespace {
 
@@ -134,4 +134,4 @@ TEST_CASE("a selection without a model", "[ops]") {
   CHECK(select_operator(schema_of("aten::stft", "center")).kind == NodeKind::fallback);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::inventory_tests

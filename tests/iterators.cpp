@@ -15,7 +15,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::iterators_tests {
 
 namespace {
 
@@ -359,4 +359,4 @@ TEST_CASE("bound iterators: three operands", "[replay]") {
               {"torch.where(x, y, z)", 3, true}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::iterators_tests

@@ -11,7 +11,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::modules_tests {
 
 namespace {
 
@@ -282,4 +282,4 @@ TEST_CASE("a module is called from four threads", "[modules]") {
   CHECK(wrong == 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::modules_tests

@@ -3,12 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 
-namespace sr::test {
+namespace sr::test::observer_tests {
 
 namespace {
 
@@ -53,4 +54,4 @@ TEST_CASE("observers see every node once for each time it runs", "[registry]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::observer_tests

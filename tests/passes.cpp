@@ -5,11 +5,15 @@
 
 #include <torch/script.h>
 
+#include <sr/loaded_graph.hpp>
+#include <sr/passes/pass.hpp>
 #include <sr/static_module.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
+
+namespace sr::test::passes_tests {
 
 namespace {
 
@@ -210,3 +214,5 @@ TEST_CASE("a watcher sees each pass with the graph before and after", "[passes]"
   CHECK(seen.size() == sr::passes::pipeline().size() - 1);
   CHECK(removed);
 }
+
+}  // namespace sr::test::passes_tests

@@ -10,7 +10,7 @@
 #include "support/ir.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::plan_report_tests {
 
 namespace {
 
@@ -68,4 +68,4 @@ TEST_CASE("steps that are not kernels of ours are named as well", "[replay]") {
   CHECK(kinds.size() == 4);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::plan_report_tests

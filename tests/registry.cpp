@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-namespace sr::test {
+namespace sr::test::registry_tests {
 
 namespace {
 
@@ -66,8 +66,8 @@ TEST_CASE("the same functor twice is one entry, another one is refused by name",
   const std::string message = message_of([&] { table.add(entry_of<Second>("aten::relu")); });
   INFO(message);
   CHECK(holds(message, "aten::relu"));
-  CHECK(holds(message, "sr::test::(anonymous namespace)::First"));
-  CHECK(holds(message, "sr::test::(anonymous namespace)::Second"));
+  CHECK(holds(message, "sr::test::registry_tests::(anonymous namespace)::First"));
+  CHECK(holds(message, "sr::test::registry_tests::(anonymous namespace)::Second"));
   CHECK_THROWS_AS(table.add(entry_of<Second>("aten::relu")), RegistryError);
   CHECK(holds(table.find("aten::relu", NodeKind::out_variant)->functor, "First"));  // the first stays
 }
@@ -81,4 +81,4 @@ TEST_CASE("entries are sorted by key, out variants first", "[registry]") {
   CHECK(keys == std::vector<std::string>{"a::b out", "a::b native", "a::b.c out", "b::z out", "c::a out"});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::registry_tests

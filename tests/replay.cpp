@@ -3,13 +3,14 @@
 
 #include <thread>
 
+#include <sr/plan/signature.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::replay_tests {
 
 TEST_CASE("a plan is made when a signature comes back, and answers from then on", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
@@ -244,4 +245,4 @@ TEST_CASE("a change of the default dtype is another signature", "[replay][traps]
   CHECK(runtime(x).toTupleRef().elements()[0].toTensor().scalar_type() == at::kFloat);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::replay_tests

@@ -10,7 +10,7 @@
 #include "support/replay.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::replay_results_tests {
 
 TEST_CASE("a result of a replay is the caller's: writing to it changes no later one", "[replay][traps]") {
   StaticRuntime<> runtime{
@@ -204,4 +204,4 @@ TEST_CASE("an argument whose bytes are gone is an error, before a plan and with 
   CHECK(runtime.replayed_calls() > 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::replay_results_tests

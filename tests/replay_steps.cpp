@@ -9,7 +9,7 @@
 #include "support/replay.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::replay_steps_tests {
 
 namespace {
 
@@ -262,4 +262,4 @@ TEST_CASE("parts of a joined tensor are written in their place", "[replay][ops]"
       {{sample({3, 4})}, {sample({2, 2})}});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::replay_steps_tests

@@ -9,7 +9,7 @@
 #include "support/launchers.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::runtime_pool_tests {
 
 namespace {
 
@@ -252,4 +252,4 @@ TEST_CASE("cancelling reaches loops and forked bodies", "[pool][errors][forks]")
   CHECK(fork(x).toTensor()[0][0].item<float>() == 3);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::runtime_pool_tests

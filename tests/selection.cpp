@@ -12,7 +12,7 @@
 
 #include "support/catch.hpp"
 
-namespace sr::test {
+namespace sr::test::selection_tests {
 
 namespace {
 
@@ -145,7 +145,7 @@ TEST_CASE("an op of the user runs through its functor and its output is managed"
   const Report report = runtime.report();
   const NodeReport& node = node_of(report, "sr_test::twice");
   CHECK(node.path == NodeKind::out_variant);
-  CHECK(node.functor == "sr::test::(anonymous namespace)::Twice");
+  CHECK(node.functor == "sr::test::selection_tests::(anonymous namespace)::Twice");
   CHECK(holds(node.why, node.functor));
   REQUIRE(node.outputs.size() == 1);
   CHECK(node.outputs[0].managed);
@@ -266,4 +266,4 @@ TEST_CASE("strict refuses a model that needs the interpreter and says where", "[
   CHECK_THROWS_AS(StaticModule(module, strict), UnsupportedOp);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::selection_tests

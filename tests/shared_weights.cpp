@@ -1,4 +1,5 @@
 // Threads share a module's constants without counting who uses them.
+#include <sr/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -6,7 +7,7 @@
 #include "support/refcount_watch.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::shared_weights_tests {
 
 namespace {
 
@@ -61,4 +62,4 @@ TEST_CASE("a steady run takes no reference to a constant", "[modules][replay]") 
   CHECK(writes == 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::shared_weights_tests

@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/oracle.hpp"
 
-using namespace sr::test;
+namespace sr::test::small_models_tests {
 
 namespace {
 
@@ -51,3 +51,5 @@ TEST_CASE("a DLRM-like model", "[models]") {
 TEST_CASE("a detection head with control flow", "[models]") {
   check(detection_head());
 }
+
+}  // namespace sr::test::small_models_tests

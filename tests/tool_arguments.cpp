@@ -15,7 +15,7 @@
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 
-using namespace sr::test;
+namespace sr::test::tool_arguments_tests {
 
 namespace {
 
@@ -200,3 +200,5 @@ TEST_CASE("a malformed description names the position and right forms", "[tool]"
     CHECK(contains(spec_error(spec), "wrong at position " + std::to_string(position) + ":"));
   }
 }
+
+}  // namespace sr::test::tool_arguments_tests

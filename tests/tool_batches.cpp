@@ -8,6 +8,8 @@
 #include "../src/tool/batches.hpp"
 #include "support/catch.hpp"
 
+namespace sr::test::tool_batches_tests {
+
 using sr::tool::ArgumentList;
 using sr::tool::text_of;
 using sr::tool::with_batch;
@@ -58,3 +60,5 @@ TEST_CASE("a first argument without rows is named with all of them", "[tool]") {
   }
   CHECK(text_of(ArgumentList{torch::rand({2, 3}), 1, c10::IValue()}) == "(Float[2, 3], Int, None)");
 }
+
+}  // namespace sr::test::tool_batches_tests

@@ -15,7 +15,7 @@
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 
-using namespace sr::test;
+namespace sr::test::tool_files_tests {
 
 namespace {
 
@@ -142,3 +142,5 @@ TEST_CASE("a damaged pickle is refused or read, never a crash", "[tool]") {
   }
   CHECK(refused > read);
 }
+
+}  // namespace sr::test::tool_files_tests

@@ -12,7 +12,8 @@
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 
-using namespace sr::test;
+namespace sr::test::tool_inputs_tests {
+
 using sr::tool::conform;
 using sr::tool::read_input_sets;
 using sr::tool::write_values;
@@ -159,3 +160,5 @@ TEST_CASE("what can not be written for Python is named", "[tool]") {
   CHECK_THROWS_AS(write_values(folder.file("out"), {torch::empty({2}, at::kMeta)}), sr::ArgumentError);
   CHECK_THROWS_AS(write_values(folder.file("missing/out"), {1}), sr::LoadError);
 }
+
+}  // namespace sr::test::tool_inputs_tests

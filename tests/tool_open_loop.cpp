@@ -10,6 +10,8 @@
 #include "../src/tool/open_loop.hpp"
 #include "support/catch.hpp"
 
+namespace sr::test::tool_open_loop_tests {
+
 using namespace std::chrono_literals;
 using sr::tool::answer;
 using sr::tool::Answered;
@@ -96,3 +98,5 @@ TEST_CASE("what a call throws comes out of the loop, during and before the load"
     CHECK_THROWS_AS(answer(lanes(2, fail), kNoArguments, arrivals, 1), std::runtime_error);
   }
 }
+
+}  // namespace sr::test::tool_open_loop_tests

@@ -1,4 +1,5 @@
 // The trap list of the mission (research/mission.md 3d) and the instructive planner bugs (3a).
+#include <sr/memory/arena.hpp>
 #include <sr/static_runtime.hpp>
 
 #include "support/bodies.hpp"
@@ -7,7 +8,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::traps_tests {
 
 TEST_CASE("63012: outputs of one node have storages of their own", "[oracle][traps]") {
   check("a, b = torch.max(x, 1)\n    c, d = torch.sort(x, 1)\n    return a * 2, b * 2, c + 1, d + 1",
@@ -215,4 +216,4 @@ TEST_CASE("trap: alternating batch sizes keep the plan, in place or not", "[trap
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::traps_tests

@@ -11,7 +11,7 @@
 
 #include "support/catch.hpp"
 
-namespace sr::test {
+namespace sr::test::unpacking_tests {
 
 namespace {
 
@@ -149,4 +149,4 @@ TEST_CASE("the schema parser agrees with LibTorch's on every operator of LibTorc
   CHECK(compared > 2000);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::unpacking_tests

@@ -2,25 +2,34 @@
 
 import concurrent.futures
 import fcntl
+import functools
 import hashlib
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / 'include'
 WORK = ROOT / 'build' / 'syntax'
 _INCLUDE_LINE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
+# What public headers add where nothing is linked: their definitions, and the operators.
+_HEADER_ONLY = re.compile(r'^#ifdef SR_HEADER_ONLY\n.*?^#endif\n', re.MULTILINE | re.DOTALL)
+
 
 def digest(*parts):
-    return hashlib.sha256('\0'.join(map(str, parts)).encode()).hexdigest()[:16]
+    """A key of these texts, the same in every clone: what lies in the clone is named relative to it."""
+    return hashlib.sha256('\0'.join(map(str, parts)).replace(str(ROOT), '.').encode()).hexdigest()[:32]
 
 
-def includes(path):
-    return _INCLUDE_LINE.findall(path.read_text())
+def includes(path, header_only=True):
+    """What a header includes; `header_only`: with SR_HEADER_ONLY defined."""
+    text = path.read_text()
+    return _INCLUDE_LINE.findall(text if header_only else _HEADER_ONLY.sub('', text))
 
 
 def headers():
@@ -28,14 +37,26 @@ def headers():
     return {str(p.relative_to(INCLUDE)): p for p in sorted(INCLUDE.rglob('*.hpp'))}
 
 
-def closure(names, known):
+def closure(names, known, header_only=True):
     """Everything `names` include, directly or not; headers that are not ours are listed but not read."""
     seen, todo = set(), list(names)
     while todo:
         name = todo.pop()
         if name not in seen:
             seen.add(name)
-            todo += includes(known[name]) if name in known else []
+            todo += includes(known[name], header_only) if name in known else []
+    return seen
+
+
+def files_read(source):
+    """That file and every file of ours that it includes, directly or not."""
+    seen, todo = set(), [source]
+    while todo:
+        path = todo.pop()
+        if path not in seen:
+            seen.add(path)
+            places = [folder / name for name in includes(path) for folder in (path.parent, INCLUDE)]
+            todo += [place.resolve() for place in places if place.is_file()]
     return seen
 
 
@@ -44,9 +65,40 @@ def wants_torch(names):
     return any(n.startswith(('torch/', 'ATen/')) for n in names)
 
 
-def parallel(function, items):
-    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-        return list(pool.map(function, items))
+def parallel(function, items, what='check'):
+    """Calls the function for each item, as many at a time as there are cores; says every ten seconds how far it is."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        futures = [pool.submit(function, item) for item in items]
+        said = time.monotonic()
+        for done, _ in enumerate(concurrent.futures.as_completed(futures), 1):
+            if time.monotonic() - said > 10:
+                said = time.monotonic()
+                print(f'{what} {done} of {len(futures)}', flush=True)
+        return [f.result() for f in futures]
+
+
+class Passed:
+    """Checks that passed, by a key of everything they read: clones share them, as they share the compiler's cache."""
+
+    KEPT_FOR = 30 * 24 * 3600  # seconds since the last use
+
+    def __init__(self, check):
+        cache = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
+        self.folder = pathlib.Path(cache) / 'sr' / check
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for entry in self.folder.iterdir():
+            if time.time() - entry.stat().st_mtime > self.KEPT_FOR:
+                entry.unlink(missing_ok=True)
+
+    def __contains__(self, key):
+        entry = self.folder / key
+        if not entry.exists():
+            return False
+        entry.touch()
+        return True
+
+    def add(self, key):
+        (self.folder / key).touch()
 
 
 class Compiler:
@@ -54,9 +106,17 @@ class Compiler:
         self.command = shlex.split(os.environ.get('CXX', 'g++'))
         if 'ccache' in self.command[0]:
             self.command = self.command[1:]  # it can not store what -fsyntax-only prints
+        self.launcher = ['ccache'] if shutil.which('ccache') else []
         self.torch = pathlib.Path(torch)
         self.flags = ['-std=c++20', '-D_GLIBCXX_USE_CXX11_ABI=1', f'-I{INCLUDE}',
                       f'-isystem{self.torch}/include', f'-isystem{self.torch}/include/torch/csrc/api/include']
+
+    @functools.cached_property
+    def identity(self):
+        """What decides a compiler's answer beside the sources: its version, LibTorch's, and the flags."""
+        version = subprocess.run([*self.command, '-v'], capture_output=True, text=True).stderr
+        torch = (self.torch / 'version.py', self.torch / 'include' / 'torch' / 'headeronly' / 'version.h')
+        return digest(version, *self.flags, *(p.read_text() for p in torch if p.exists()))
 
     def check(self, source, *flags, torch_ready=True):
         """Reads a source text without making code. `torch_ready`: LibTorch comes precompiled (3 s instead of 13 s)."""
@@ -65,17 +125,18 @@ class Compiler:
                               input=source, capture_output=True, text=True)
 
     def precompiled(self):
-        text = (ROOT / 'src' / 'pch' / 'pch.hpp').read_text()
-        version = subprocess.run([*self.command, '-v'], capture_output=True, text=True).stderr
-        header = WORK / f'{digest(text, version, self.flags)}.hpp'
+        text = (ROOT / 'tools' / 'precompiled.hpp').read_text()
+        header = WORK / f'{digest(text, self.identity)}.hpp'
         WORK.mkdir(parents=True, exist_ok=True)
         with open(WORK / 'lock', 'w') as lock:  # tests run side by side
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not header.with_suffix('.hpp.gch').exists():
+            made = header.with_suffix('.hpp.gch')
+            if not made.exists():
                 for old in WORK.glob('*.hpp*'):
                     old.unlink()
                 header.write_text(text)
-                made = header.with_suffix('.tmp')
-                subprocess.run([*self.command, *self.flags, '-x', 'c++-header', header, '-o', made], check=True)
-                made.rename(header.with_suffix('.hpp.gch'))
+                new = header.with_suffix('.new.gch')
+                subprocess.run([*self.launcher, *self.command, *self.flags, '-x', 'c++-header', '-c', header, '-o', new],
+                               check=True)
+                new.rename(made)
         return header

@@ -7,6 +7,15 @@
 #error "sr needs LibTorch 2.13 or newer: pip install torch==2.13.0, or point -Dtorch= at a newer LibTorch."
 #endif
 
+// How sr is used. Without a define the public headers declare, and libsr holds the definitions: link it. With
+// -DSR_HEADER_ONLY on every file of a program they define everything inline, the operators included, and
+// nothing of ours is linked. A program must not mix the two.
+#ifdef SR_HEADER_ONLY
+#define SR_INLINE inline
+#else
+#define SR_INLINE
+#endif
+
 namespace sr {
 
 // Debug builds check every plan with memory::validate before it is used; release builds trust the planners,

@@ -11,11 +11,11 @@
 #include <span>
 #include <string>
 
+#include <sr/archive_bytes.hpp>
 #include <sr/exported/archive.hpp>
 #include <sr/exported/program.hpp>
 #include <sr/exported/program_module.hpp>
 #include <sr/front_end.hpp>
-#include <sr/load.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {

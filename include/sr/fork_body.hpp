@@ -1,5 +1,5 @@
-// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. What makes it is defined
-// in static_module.hpp, what runs it in static_runtime.hpp.
+// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. Defined in
+// impl/fork_body.hpp, since it needs what is declared after it.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,7 @@
 
 #include <sr/block_runner.hpp>
 #include <sr/fork_body.hpp>
-#include <sr/static_module.hpp>
+#include <sr/module_content.hpp>
 
 namespace sr {
 

@@ -11,6 +11,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/kernels/table.hpp>
+#include <sr/node_kind.hpp>
 #include <sr/node_state.hpp>
 #include <sr/processed_function.hpp>
 
@@ -24,9 +25,6 @@ using Slot = std::uint32_t;  // position of a value in a runtime's table
 // Runs a forked body on the planner of the runtime that forks, which need not be there any more.
 using RunBody = c10::IValue (*)(const ForkBody& body, std::vector<c10::IValue> args,
                                 const CallOptions& options);
-
-// The path a node takes.
-enum class NodeKind : std::uint8_t { out_variant, native, fallback };
 
 struct ProcessedNode {
   ProcessedFunction function;

@@ -12,6 +12,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/error.hpp>
+#include <sr/forked_tasks.hpp>
 #include <sr/fwd.hpp>
 #include <sr/intra_op_width.hpp>
 #include <sr/pool/object_pool.hpp>

@@ -17,11 +17,12 @@
 #include <sr/arguments.hpp>
 #include <sr/block_runner.hpp>
 #include <sr/call_options.hpp>
+#include <sr/copied_results.hpp>
 #include <sr/error.hpp>
 #include <sr/machine.hpp>
+#include <sr/module_content.hpp>
 #include <sr/observer.hpp>
 #include <sr/plan/replayer.hpp>
-#include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr::detail {

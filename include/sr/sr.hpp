@@ -1,5 +1,4 @@
-// The whole of sr except its operators: include <sr/ops/all.hpp> in one source file, or link the compiled
-// operators.
+// The whole of sr: link libsr, or define SR_HEADER_ONLY on every file of the program.
 #pragma once
 
 #include <sr/benchmark.hpp>
@@ -10,3 +9,7 @@
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
+
+#ifdef SR_HEADER_ONLY
+#include <sr/ops/all.hpp>
+#endif

@@ -2,257 +2,55 @@
 // handle share the same content, and whoever runs it shares its ownership.
 #pragma once
 
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/block_analysis.hpp>
-#include <sr/block_info.hpp>
-#include <sr/fork_body.hpp>
-#include <sr/loaded_graph.hpp>
+#include <sr/config.hpp>
 #include <sr/options.hpp>
-#include <sr/plan/packed_weights.hpp>
-#include <sr/selection.hpp>
-#include <sr/state_changes.hpp>
 
 namespace sr {
 
+struct LoadedGraph;
+struct ModuleContent;
+
 using KeywordArgs = std::unordered_map<std::string, c10::IValue>;
-
-// Everything that running reads and nothing that running writes. blocks[0] is the top block.
-struct ModuleContent {
-  StaticModuleOptions options;
-  std::shared_ptr<torch::jit::Graph> graph;
-  c10::FunctionSchema schema;
-  c10::IValue self;  // private module, when the graph reads or writes attributes
-  std::vector<c10::IValue> constants;
-  std::size_t slot_count = 0;
-  std::uint32_t state_count = 0;
-  std::vector<BlockInfo> blocks;
-  std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
-  std::deque<InterpretedOp> interpreted;
-  std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
-  // Storages and containers of folded constants, when the caller may get to see one of them.
-  std::unordered_set<const void*> folded;
-  std::unordered_map<const torch::jit::Value*, Slot> slots;
-  // Filled as plans are made, and shared by them. Locks itself.
-  mutable plan::PackedWeights packed;
-
-  ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
-
- private:
-  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
-                           KindOf& kinds);
-  void check_constants() const;
-  void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
-
-  std::vector<const torch::jit::Block*> sources_;  // by block index
-};
 
 class StaticModule {
  public:
   // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node
   // that can not run (or, under options.strict, that needs the interpreter), ArgumentError for a pass in
   // options.without_passes that there is not.
-  explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {})
-      : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}),
-                     options) {}
+  explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {});
   explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
-                        const StaticModuleOptions& options = {})
-      : StaticModule(load_graph(graph, {.off = options.without_passes, .watch = nullptr}), options) {}
-  StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
-      : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
-        own_(std::make_shared<OwnRuntimes>()) {}
+                        const StaticModuleOptions& options = {});
+  StaticModule(LoadedGraph loaded, const StaticModuleOptions& options);
 
   // Runs the model on a runtime of the module's own, as RuntimePool does, with its defaults; safe from any
-  // number of threads. Defined in static_runtime.hpp.
+  // number of threads. Throws ArgumentError, BusyError, and what operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
+  // What running reads: <sr/module_content.hpp> says what it holds.
   const std::shared_ptr<const ModuleContent>& content() const { return content_; }
-  const StaticModuleOptions& options() const { return content_->options; }
-  const torch::jit::Graph& graph() const { return *content_->graph; }
-  const c10::FunctionSchema& schema() const { return content_->schema; }
+  const StaticModuleOptions& options() const;
+  const torch::jit::Graph& graph() const;
+  const c10::FunctionSchema& schema() const;
 
  private:
-  struct OwnRuntimes {
-    std::once_flag once;
-    std::shared_ptr<const void> pool;  // of StaticRuntime<>, made by the first call
-  };
+  struct OwnRuntimes;
 
   std::shared_ptr<const ModuleContent> content_;
   std::shared_ptr<OwnRuntimes> own_;
 };
 
-inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
-    : options(chosen_options),
-      graph(std::move(loaded.graph)),
-      schema(std::move(loaded.schema)),
-      self(std::move(loaded.self)) {
-  if (registry().empty()) {
-    throw RegistryError(
-        "No operator is registered. Include <sr/ops/all.hpp> in one source file of the program, or link the "
-        "compiled "
-        "operators (sr_ops_dep in Meson).");
-  }
-  const SlotTable table(*graph, self);
-  slots = table.of;
-  slot_count = table.count;
-  constants = table.constants;
-  check_constants();
-  std::vector<std::string> reasons;
-  Selector selector(options, interpreted, reasons);
-  KindOf kinds;
-  add_blocks(graph->block(), table, selector, kinds);
-  if (!reasons.empty()) {
-    std::string message = "The model can not be run by sr:";
-    for (const std::string& reason : reasons) message += "\n  " + reason;
-    throw UnsupportedOp(message);
-  }
-  const AliasAnalysis aliases(*graph, table, kinds);
-  const BlockAnalysis analysis(*graph, table, aliases);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    analysis.fill(sources_[i], blocks[i], i == 0, options.manage_output_tensors);
-    for (ProcessedNode& node : blocks[i].nodes) {
-      if (node.kind != NodeKind::fallback || node.output_count == 0) continue;
-      for (std::uint32_t input : node.dynamic_inputs) {
-        const auto& origins = aliases.origins(node.inputs[input]);
-        const bool promised = aliases.origins(node.first_output).empty();
-        if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) {
-              return !table.is_constant(slot) && aliases.reason(slot).empty();
-            })) {
-          node.guarded_inputs.push_back(input);
-        }
-      }
-    }
-  }
-  find_folded(aliases, loaded.known);
-  state_changed_by = StateChanges(*graph).changed_by();
-  unmanaged_reasons.resize(slot_count);
-  for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
-}
-
-inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& table,
-                                               Selector& selector, KindOf& kinds) {
-  const auto index = static_cast<std::uint32_t>(blocks.size());
-  blocks.emplace_back();
-  sources_.push_back(block);
-  std::vector<ProcessedNode> nodes;
-  std::vector<std::pair<std::size_t, const torch::jit::Node*>> parents;
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Constant) continue;
-    ProcessedNode processed;
-    Selected chosen = selector.select(*node);
-    kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
-    processed.function = chosen.function;
-    processed.write = chosen.write;
-    processed.lane = chosen.lane;
-    processed.kind = chosen.kind;
-    processed.traits = chosen.traits;
-    processed.functor = std::move(chosen.functor);
-    processed.declined = std::move(chosen.declined);
-    processed.interpreter = chosen.interpreter;
-    processed.kind_inputs = detail::kind_inputs(*node);
-    processed.node = node;
-    processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
-    for (const torch::jit::Value* input : node->inputs()) {
-      const Slot slot = table.of.at(input);
-      if (!table.is_constant(slot)) {
-        processed.dynamic_inputs.push_back(static_cast<std::uint32_t>(processed.inputs.size()));
-      }
-      processed.inputs.push_back(slot);
-    }
-    processed.output_count = static_cast<std::uint32_t>(node->outputs().size());
-    if (processed.output_count != 0) processed.first_output = table.of.at(node->output(0));
-    if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
-    if (node->kind() == c10::prim::fork) {
-      processed.body = std::make_shared<const ForkBody>(*node, options);
-      if (processed.body->is_interpreted() && options.strict) {
-        throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
-                            detail::place_of(*node) + " can not be run by sr.");
-      }
-    }
-    if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
-    if (chosen.kind == NodeKind::fallback && options.strict) {
-      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " +
-                          detail::place_of(*node) + " has no functor of sr and no `.out` overload.");
-    }
-    nodes.push_back(std::move(processed));
-  }
-  for (const auto& [position, node] : parents) {
-    for (const torch::jit::Block* inner : node->blocks()) {
-      nodes[position].sub_blocks.push_back(add_blocks(inner, table, selector, kinds));
-      std::vector<Slot>& inputs = nodes[position].sub_block_inputs.emplace_back();
-      for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(table.of.at(input));
-    }
-  }
-  blocks[index].nodes = std::move(nodes);
-  return index;
-}
-
-inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
-                                       const std::unordered_set<const void*>& known) {
-  const auto outputs = graph->outputs();
-  const bool returns_containers =
-      std::any_of(outputs.begin(), outputs.end(),
-                  [](const torch::jit::Value* output) { return detail::may_hold_container(output->type()); });
-  std::unordered_set<const void*> seen;
-  for (Slot slot = 0; slot < constants.size(); ++slot) {
-    const c10::IValue& constant = constants[slot];
-    const bool container = constant.isList() || constant.isTuple() || constant.isGenericDict();
-    if (!aliases.reason(slot).empty() || (container && returns_containers))
-      detail::add_identities(constant, seen);
-  }
-  for (const void* identity : seen) {
-    if (known.count(identity) == 0) folded.insert(identity);
-  }
-}
-
-inline void ModuleContent::check_constants() const {
-  for (const c10::IValue& constant : constants) {
-    if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
-      throw UnsupportedOp(
-          "The model holds a weight on " + constant.toTensor().device().str() +
-          ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
-    }
-  }
-}
-
-namespace detail {
-
-// Call stacks of nodes point to functions that freezing has removed, and LibTorch's interpreter reads their
-// names when a body throws: they get one that exists.
-inline void forget_call_stacks(torch::jit::Block* block) {
-  static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
-  for (torch::jit::Node* node : block->nodes()) {
-    if (node->callstack()) {
-      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
-    }
-    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
-    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
-  }
-}
-
-}  // namespace detail
-
-inline ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
-  const auto body = fork.g(c10::attr::Subgraph)->copy();
-  detail::forget_call_stacks(body->block());
-  StaticModuleOptions own = options;
-  own.manage_output_tensors = false;  // results outlive the next call of their runtime
-  try {
-    content_ = StaticModule(body, own).content();
-  } catch (const UnsupportedOp&) {
-    if (options.strict) throw;
-    code_ = std::make_unique<torch::jit::Code>(body, "forked");
-  }
-}
-
 }  // namespace sr
+
+#ifdef SR_HEADER_ONLY
+#include <sr/impl/static_module.hpp>
+#endif

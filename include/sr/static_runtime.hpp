@@ -1,25 +1,23 @@
 // Runs a StaticModule, one call at a time.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <typeindex>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/arguments.hpp>
+#include <sr/built_in.hpp>
 #include <sr/call_options.hpp>
-#include <sr/forked_tasks.hpp>
+#include <sr/config.hpp>
 #include <sr/fwd.hpp>
 #include <sr/lent_values.hpp>
-#include <sr/pool/object_pool.hpp>
 #include <sr/report.hpp>
-#include <sr/runtime_state.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -29,24 +27,26 @@ namespace sr {
 //
 // Results equal the interpreter's in values, dtypes, sizes and aliasing, for any shapes on any run. After an
 // exception, which keeps the type it was thrown with, nothing of the call is held and the next call works.
+//
+// libsr holds the runtimes of the planners and observers that come with sr. A file that runs one of its own
+// includes <sr/definitions.hpp>.
 template <memory::Planner Planner, class Observer>
 class StaticRuntime {
  public:
   explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
-  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
-      : state_(std::make_shared<State>(std::move(content))) {}
+  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content) : state_(make(std::move(content))) {
+    static_assert(detail::CanRun<Planner, Observer>,
+                  "libsr has no runtime for this planner or observer: include <sr/definitions.hpp> in the file "
+                  "that uses it");
+  }
 
   // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
   // operators throw.
-  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
-    return state_->call(args, &kwargs);
-  }
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {});
 
   // A call that can be cancelled, or that forks onto a launcher of the caller's. Throws CancelledError too.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-                         const CallOptions& options) {
-    return state_->call(args, &kwargs, &options);
-  }
+                         const CallOptions& options);
 
   // Positional arguments without a vector: tensors, numbers, anything an IValue is made of. Variables of the
   // caller must stay as they are until the call returns.
@@ -56,86 +56,58 @@ class StaticRuntime {
            !(std::is_same_v<std::remove_cvref_t<Args>, KeywordArgs> || ...)) c10::IValue
   operator()(Args&&... args) {
     const detail::LentValues<Args...> values(std::forward<Args>(args)...);
-    return state_->call_lent(values.span());
+    return call_lent(values.span());
   }
 
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
-  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    state_->run_into(args, outputs, nullptr);
-  }
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs);
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions& options) {
-    state_->run_into(args, outputs, &options);
-  }
+                const CallOptions& options);
 
   // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher.
   // Exceptions travel in the future.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
-                                                    torch::jit::TaskLauncher launcher = at::launch) {
-    CallOptions options;
-    options.launcher = std::move(launcher);
-    return run_async(std::move(args), kwargs, options);
-  }
+                                                    torch::jit::TaskLauncher launcher = at::launch);
 
   // With options.on_launcher the whole call is a task of the launcher. The runtime is in use until the future
   // is complete, and may be destroyed before.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-                                                    const CallOptions& options) {
-    auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
-    detail::run_or_launch(options,
-                          [state = state_, args = std::move(args), kwargs, options, future]() mutable {
-                            detail::complete(*future, [&] { return state->call(args, &kwargs, &options); });
-                          });
-    return future;
-  }
+                                                    const CallOptions& options);
 
   // Runs with these arguments and makes ready for them: plans memory, largest sizes first in a server's life,
   // and makes a plan for replay at once.
-  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
-    if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);
-  }
+  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {});
 
   // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
-  void trim() {
-    const Entered entered(*state_);
-    for (auto& runner : state_->machine.runners) runner.trim();
-    for (NodeState& state : state_->machine.frame.states) state.valid = false;
-    state_->replayer.trim();
-  }
+  void trim();
 
   // A runtime of its own over the same module.
-  StaticRuntime clone() const { return StaticRuntime(state_->content); }
+  StaticRuntime clone() const { return StaticRuntime(content()); }
 
-  Report report() const {
-    std::vector<BlockMemory> memory;
-    for (const auto& runner : state_->machine.runners) memory.push_back(block_memory(runner.arena()));
-    Report report = make_report(*state_->content, std::string(Planner::name), std::move(memory));
-    state_->replayer.report(report);
-    return report;
-  }
+  Report report() const;
 
   // Calls so far that a plan answered.
-  std::uint64_t replayed_calls() const { return state_->replayer.replayed_calls(); }
+  std::uint64_t replayed_calls() const;
 
   // What a future of a call of it holds.
-  c10::TypePtr result_type() const { return state_->result_type(); }
+  c10::TypePtr result_type() const;
 
-  Observer& observer() { return state_->machine.observer; }
-  // The arena of a block, for tests and tools. Not to be used while the runtime runs.
-  const memory::Arena<Planner>& arena(std::size_t block = 0) const {
-    return state_->machine.runners[block].arena();
-  }
+  Observer& observer();
+  // The arena of a block, for tests and tools; <sr/memory/arena.hpp> says what it can do. Not to be used while
+  // the runtime runs.
+  const memory::Arena<Planner>& arena(std::size_t block = 0) const;
+  // Calls visit(slab) for the memory of each plan; defined in <sr/definitions.hpp>.
   template <class Visit>
-  void each_plan_slab(const Visit& visit) const {
-    state_->replayer.each_slab(visit);
-  }
-  const std::shared_ptr<const ModuleContent>& content() const { return state_->content; }
+  void each_plan_slab(const Visit& visit) const;
+  const std::shared_ptr<const ModuleContent>& content() const;
 
  private:
   using State = detail::RuntimeState<Planner, Observer>;
-  using Entered = typename State::Entered;
+
+  static std::shared_ptr<State> make(std::shared_ptr<const ModuleContent> content);
+  c10::IValue call_lent(std::span<const c10::IValue> args);
 
   std::shared_ptr<State> state_;  // with the calls that are on a launcher
 };
@@ -143,47 +115,21 @@ class StaticRuntime {
 // At most so many for the calls of a StaticModule, and for each forked body.
 inline constexpr std::size_t kOwnRuntimes = 256;
 
-namespace detail {
+}  // namespace sr
 
-template <memory::Planner Planner>
-using Runtimes = pool::ObjectPool<StaticRuntime<Planner>>;
+#ifdef SR_HEADER_ONLY
+#include <sr/impl/static_runtime.hpp>
+#else
+namespace sr {
 
-template <memory::Planner Planner>
-std::shared_ptr<Runtimes<Planner>> make_runtimes(const std::shared_ptr<const ModuleContent>& content) {
-  return std::make_shared<Runtimes<Planner>>(
-      kOwnRuntimes, [content] { return std::make_unique<StaticRuntime<Planner>>(content); });
-}
-
-}  // namespace detail
-
-inline c10::IValue StaticModule::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
-  std::call_once(own_->once, [this] { own_->pool = detail::make_runtimes<memory::LinearScan>(content_); });
-  const auto* const pool = static_cast<const detail::Runtimes<memory::LinearScan>*>(own_->pool.get());
-  const auto runtime = pool->lease();
-  return (*runtime)(std::move(args), kwargs);
-}
-
-template <memory::Planner Planner>
-auto& ForkBody::pool() const {
-  using Pool = detail::Runtimes<Planner>;
-  const std::type_index planner = typeid(Planner);
-  const std::scoped_lock lock(mutex_);
-  for (const auto& [made_for, pool] : pools_) {
-    if (made_for == planner) return *static_cast<Pool*>(pool.get());
-  }
-  pools_.emplace_back(planner, detail::make_runtimes<Planner>(content_));
-  return *static_cast<Pool*>(pools_.back().second.get());
-}
-
-template <memory::Planner Planner>
-c10::IValue ForkBody::run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options) {
-  if (!body.is_interpreted()) {
-    const auto runtime = body.pool<Planner>().lease();
-    return (*runtime)(std::move(args), {}, options);
-  }
-  options.check();
-  torch::jit::InterpreterState(*body.code_).run(args);
-  return torch::jit::pop(args);
-}
+extern template class StaticRuntime<memory::StandardResizing>;
+extern template class StaticRuntime<memory::LinearScan>;
+extern template class StaticRuntime<memory::GreedyBySize>;
+extern template class StaticRuntime<memory::NoReuse>;
+extern template class StaticRuntime<memory::StandardResizing, TimingObserver>;
+extern template class StaticRuntime<memory::LinearScan, TimingObserver>;
+extern template class StaticRuntime<memory::GreedyBySize, TimingObserver>;
+extern template class StaticRuntime<memory::NoReuse, TimingObserver>;
 
 }  // namespace sr
+#endif

@@ -10,6 +10,7 @@
 
 #include <torch/csrc/jit/python/pybind_utils.h>
 
+#include <sr/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "async_calls.hpp"

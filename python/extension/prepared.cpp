@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/api/function_impl.h>
 
 #include <sr/load.hpp>
+#include <sr/loaded_graph.hpp>
 
 namespace sr::python {
 

@@ -10,7 +10,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <sr/module_content.hpp>
+
 #include "bench_entry.hpp"
+#include "input_sets.hpp"
 #include "open_loop.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"

@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <sr/loaded_graph.hpp>
+#include <sr/passes/pass.hpp>
+
+#include "input_sets.hpp"
 #include "plan_picture.hpp"
 #include "runners.hpp"
 

@@ -53,7 +53,7 @@ std::vector<PlannedTensor> tensors_of_block(const Report& report, std::size_t bl
 }
 
 // "packed product: aten::linear, aten::relu"
-std::string text_of(const StepReport& step) {
+std::string label_of(const StepReport& step) {
   std::string text = step.kind;
   for (std::size_t i = 0; i < step.ops.size(); ++i) text += (i == 0 ? ": " : ", ") + step.ops[i];
   return text;
@@ -211,7 +211,7 @@ std::vector<PlannedMemory> planned_memories(const Report& report) {
     PlannedMemory& planned = all.emplace_back();
     planned.name = "replay of (" + plan.arguments + ")";
     planned.memory = &plan.memory;
-    for (const StepReport& step : plan.steps) planned.steps.push_back(text_of(step));
+    for (const StepReport& step : plan.steps) planned.steps.push_back(label_of(step));
     for (std::size_t i = 0; i < plan.memory.requests.size(); ++i) {
       const memory::Request& request = plan.memory.requests[i];
       planned.tensors.push_back({std::to_string(i), planned.steps[request.first], request.bytes,

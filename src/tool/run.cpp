@@ -9,6 +9,7 @@
 
 #include <sr/load.hpp>
 
+#include "input_sets.hpp"
 #include "runners.hpp"
 
 namespace sr::tool {

@@ -15,6 +15,7 @@
 
 #include "batches.hpp"
 #include "bench_entry.hpp"
+#include "input_sets.hpp"
 #include "statistics.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"

@@ -5,7 +5,6 @@
 #include <torch/csrc/jit/ir/irparser.h>
 #include <torch/script.h>
 
-#include <sr/ops/all.hpp>
 #include <sr/sr.hpp>
 
 #include "plugin.hpp"

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <sr/memory/planners.hpp>
+#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

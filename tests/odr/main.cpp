@@ -2,7 +2,6 @@
 // twice.
 #include <cstdio>
 
-#include <sr/ops/all.hpp>
 #include <sr/sr.hpp>
 
 at::Tensor run_in_other_file(const sr::StaticModule& module, const at::Tensor& x);

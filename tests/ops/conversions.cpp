@@ -8,7 +8,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_conversions_tests {
 
 namespace {
 
@@ -157,4 +157,4 @@ TEST_CASE("members of enumerations are compared", "[ops]") {
   CHECK_FALSE(ops::Different{}(member("RED", 1), member("RED", 1)));
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_conversions_tests

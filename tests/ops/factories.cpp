@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_factories_tests {
 
 namespace {
 
@@ -105,4 +105,4 @@ TEST_CASE("tensors of one value and of ranges equal the interpreter's", "[oracle
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_factories_tests

@@ -5,7 +5,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_in_place_tests {
 
 namespace {
 
@@ -145,4 +145,4 @@ TEST_CASE("what is written in place is seen through views and by the caller", "[
       few_pairs(), options);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_in_place_tests

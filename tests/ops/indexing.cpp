@@ -8,7 +8,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_indexing_tests {
 
 namespace {
 
@@ -236,4 +236,4 @@ TEST_CASE("bags of indices of two dimensions have literal offsets", "[oracle][op
               {.rtol = 1e-5, .atol = 1e-5});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_indexing_tests

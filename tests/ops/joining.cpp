@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_joining_tests {
 
 namespace {
 
@@ -72,4 +72,4 @@ TEST_CASE("joining ops equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_joining_tests

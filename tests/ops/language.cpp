@@ -5,7 +5,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_language_tests {
 
 namespace {
 
@@ -281,4 +281,4 @@ TEST_CASE("dictionaries whose keys are tensors", "[oracle][ops]") {
   check_script("def forward(self, x):\n    d = {x: 3}\n    return d.keys()\n", few_alone(), options);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_language_tests

@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_more_views_tests {
 
 namespace {
 
@@ -152,4 +152,4 @@ TEST_CASE("views through typed handles equal the interpreter's", "[oracle][ops]"
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_more_views_tests

@@ -9,7 +9,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_norms_tests {
 
 namespace {
 
@@ -118,4 +118,4 @@ TEST_CASE("statistics of a training step are LibTorch's to make", "[oracle][ops]
       {{sample({2, 3, 5}), sample({3}), at::rand({3}) + 1}}, {.rtol = 1e-5, .atol = 1e-5});
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_norms_tests

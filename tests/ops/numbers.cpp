@@ -7,7 +7,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_numbers_tests {
 
 namespace {
 
@@ -189,4 +189,4 @@ TEST_CASE("a remainder of zero is an error where the interpreter dies", "[ops]")
   CHECK(Remainder::of(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) == 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_numbers_tests

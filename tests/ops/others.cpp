@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_others_tests {
 
 namespace {
 
@@ -266,4 +266,4 @@ TEST_CASE("ops through typed handles equal the interpreter's", "[oracle][ops]") 
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_others_tests

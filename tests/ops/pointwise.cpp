@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_pointwise_tests {
 
 namespace {
 
@@ -73,4 +73,4 @@ TEST_CASE("element-by-element ops equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_pointwise_tests

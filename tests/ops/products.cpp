@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_products_tests {
 
 namespace {
 
@@ -190,4 +190,4 @@ TEST_CASE("products without features, and of a vector, are written without a wor
   CHECK(counter.count == 0);
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_products_tests

@@ -4,7 +4,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_quantized_tests {
 
 namespace {
 
@@ -127,4 +127,4 @@ TEST_CASE("quantized layers and look-ups equal the interpreter's", "[oracle][ops
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_quantized_tests

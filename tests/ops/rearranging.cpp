@@ -4,7 +4,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_rearranging_tests {
 
 namespace {
 
@@ -153,4 +153,4 @@ TEST_CASE("clones, repetitions and replaced elements equal the interpreter's", "
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_rearranging_tests

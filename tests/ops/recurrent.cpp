@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_recurrent_tests {
 
 namespace {
 
@@ -96,4 +96,4 @@ TEST_CASE("recurrent networks equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_recurrent_tests

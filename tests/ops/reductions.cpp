@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_reductions_tests {
 
 namespace {
 
@@ -153,4 +153,4 @@ TEST_CASE("reductions over any dimensions are replayed", "[oracle][replay]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_reductions_tests

@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test {
+namespace sr::test::ops_views_tests {
 
 namespace {
 
@@ -93,4 +93,4 @@ TEST_CASE("views, sizes and numbers equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-}  // namespace sr::test
+}  // namespace sr::test::ops_views_tests

@@ -1,6 +1,11 @@
 // Catch2, whichever major version is installed. Compiled once: the main comes from elsewhere.
 #pragma once
 
+// LibTorch's logging defines CHECK as well, in whichever of its headers comes first: Catch2's has to be the last.
+#if __has_include(<c10/util/Logging.h>)
+#include <c10/util/Logging.h>
+#endif
+
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -18,25 +18,71 @@ struct OpRow {
   int results = 1;
 };
 
+namespace ops_pointwise_tests {
 std::vector<OpRow> pointwise_rows();
+}
+namespace ops_joining_tests {
 std::vector<OpRow> joining_rows();
+}
+namespace ops_products_tests {
 std::vector<OpRow> product_rows();
+}
+namespace ops_reductions_tests {
 std::vector<OpRow> reduction_rows();
+}
+namespace ops_views_tests {
 std::vector<OpRow> view_rows();
+}
+namespace ops_numbers_tests {
 std::vector<OpRow> number_rows();
+}
+namespace ops_language_tests {
 std::vector<OpRow> language_rows();
+}
+namespace ops_conversions_tests {
 std::vector<OpRow> conversion_rows();
+}
+namespace ops_factories_tests {
 std::vector<OpRow> factory_rows();
+}
+namespace ops_rearranging_tests {
 std::vector<OpRow> rearranging_rows();
+}
+namespace ops_pointwise_others_tests {
 std::vector<OpRow> pointwise_other_rows();
+}
+namespace ops_more_views_tests {
 std::vector<OpRow> more_view_rows();
+}
+namespace ops_in_place_tests {
 std::vector<OpRow> in_place_rows();
+}
+namespace ops_others_tests {
 std::vector<OpRow> other_rows();
+}
+namespace ops_recurrent_tests {
 std::vector<OpRow> recurrent_rows();
+}
+namespace ops_quantized_tests {
 std::vector<OpRow> quantized_rows();
+}
 
-// All tables: every operator with a functor of its own is in one.
-std::vector<OpRow> all_rows();
+using ops_pointwise_tests::pointwise_rows;
+using ops_joining_tests::joining_rows;
+using ops_products_tests::product_rows;
+using ops_reductions_tests::reduction_rows;
+using ops_views_tests::view_rows;
+using ops_numbers_tests::number_rows;
+using ops_language_tests::language_rows;
+using ops_conversions_tests::conversion_rows;
+using ops_factories_tests::factory_rows;
+using ops_rearranging_tests::rearranging_rows;
+using ops_pointwise_others_tests::pointwise_other_rows;
+using ops_more_views_tests::more_view_rows;
+using ops_in_place_tests::in_place_rows;
+using ops_others_tests::other_rows;
+using ops_recurrent_tests::recurrent_rows;
+using ops_quantized_tests::quantized_rows;
 
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);

@@ -12,7 +12,7 @@
 #include <sr/plan/record.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/written_tensors.hpp>
-#include <sr/static_module.hpp>
+#include <sr/module_content.hpp>
 
 namespace sr::plan {
 

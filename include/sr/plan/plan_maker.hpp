@@ -22,7 +22,7 @@
 #include <sr/plan/plan.hpp>
 #include <sr/plan/result_maker.hpp>
 #include <sr/registry.hpp>
-#include <sr/static_module.hpp>
+#include <sr/module_content.hpp>
 
 namespace sr::plan {
 

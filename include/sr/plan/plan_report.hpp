@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <sr/block_memory.hpp>
 #include <sr/plan/plan.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/registry.hpp>

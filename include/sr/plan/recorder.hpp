@@ -15,7 +15,7 @@
 #include <sr/plan/record.hpp>
 #include <sr/plan/trace.hpp>
 #include <sr/selection.hpp>
-#include <sr/static_module.hpp>
+#include <sr/module_content.hpp>
 
 namespace sr::plan {
 

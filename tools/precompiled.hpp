@@ -1,5 +1,4 @@
-// Precompiled for the tool; tools/toolchain.py uses it too, to check our headers alone. Nothing of sr may be
-// in here.
+// Precompiled by tools/toolchain.py to check our headers alone. Nothing of sr may be in here.
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>

@@ -1,0 +1,76 @@
+// Definitions of <sr/fork_body.hpp>, which need a whole module and its runtimes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <sr/error.hpp>
+#include <sr/fork_body.hpp>
+#include <sr/impl/static_runtime.hpp>
+#include <sr/loaded_graph.hpp>
+#include <sr/module_content.hpp>
+
+namespace sr {
+
+namespace detail {
+
+// Call stacks of nodes point to functions that freezing has removed, and LibTorch's interpreter reads their
+// names when a body throws: they get one that exists.
+inline void forget_call_stacks(torch::jit::Block* block) {
+  static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->callstack()) {
+      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
+    }
+    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
+    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
+  }
+}
+
+}  // namespace detail
+
+inline ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
+  const auto body = fork.g(c10::attr::Subgraph)->copy();
+  detail::forget_call_stacks(body->block());
+  StaticModuleOptions own = options;
+  own.manage_output_tensors = false;  // results outlive the next call of their runtime
+  try {
+    content_ = std::make_shared<const ModuleContent>(
+        load_graph(body, {.off = own.without_passes, .watch = nullptr}), own);
+  } catch (const UnsupportedOp&) {
+    if (options.strict) throw;
+    code_ = std::make_unique<torch::jit::Code>(body, "forked");
+  }
+}
+
+template <memory::Planner Planner>
+auto& ForkBody::pool() const {
+  using Pool = detail::Runtimes<Planner>;
+  const std::type_index planner = typeid(Planner);
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [made_for, pool] : pools_) {
+    if (made_for == planner) return *static_cast<Pool*>(pool.get());
+  }
+  pools_.emplace_back(planner, detail::make_runtimes<Planner>(content_));
+  return *static_cast<Pool*>(pools_.back().second.get());
+}
+
+template <memory::Planner Planner>
+c10::IValue ForkBody::run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options) {
+  if (!body.is_interpreted()) {
+    const auto runtime = body.pool<Planner>().lease();
+    return (*runtime)(std::move(args), {}, options);
+  }
+  options.check();
+  torch::jit::InterpreterState(*body.code_).run(args);
+  return torch::jit::pop(args);
+}
+
+}  // namespace sr

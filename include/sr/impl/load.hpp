@@ -1,0 +1,63 @@
+// Definitions of <sr/load.hpp>.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <sr/archive_bytes.hpp>
+#include <sr/archive_check.hpp>
+#include <sr/error.hpp>
+#include <sr/front_end.hpp>
+#include <sr/load.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+namespace detail {
+
+inline torch::jit::Module parse_exported(std::span<const std::byte> archive, const std::string& name) {
+  if (const ExportedFrontEnd front_end = exported_front_end()) return front_end(archive, name);
+  throw LoadError(
+      "The file '" + name +
+      "' was written by torch.export.save, and this sr was built without nlohmann_json, which reads it. "
+      "Install nlohmann_json 3 and build sr again, or include <sr/exported.hpp> in one source file of a "
+      "program that is built with SR_HEADER_ONLY.");
+}
+
+SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::string& name) {
+  const auto archive = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  if (is_exported(read_zip_directory(archive, name))) return parse_exported(archive, name);
+  check_archive(archive, name);
+  std::istringstream stream(bytes);
+  try {
+    return torch::jit::load(stream, c10::Device(c10::kCPU));
+  } catch (const std::exception& error) {
+    throw LoadError(name +
+                    " is an intact archive that LibTorch can not load as TorchScript: " + error.what());
+  }
+}
+
+}  // namespace detail
+
+SR_INLINE torch::jit::Module load_module(std::istream& stream, const std::string& name) {
+  return detail::parse_archive(detail::read_stream(stream, name), name);
+}
+
+SR_INLINE torch::jit::Module load_module(const std::string& path) {
+  return detail::parse_archive(detail::read_file(path), path);
+}
+
+SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options) {
+  return StaticModule(load_module(path), options);
+}
+
+SR_INLINE StaticModule load(std::istream& stream, const StaticModuleOptions& options) {
+  return StaticModule(load_module(stream), options);
+}
+
+}  // namespace sr

@@ -1,0 +1,52 @@
+// Definitions of <sr/static_module.hpp>.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <sr/impl/static_runtime.hpp>
+#include <sr/loaded_graph.hpp>
+#include <sr/module_content.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+struct StaticModule::OwnRuntimes {
+  std::once_flag once;
+  std::shared_ptr<detail::Runtimes<memory::LinearScan>> pool;  // made by the first call
+};
+
+SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
+    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}), options) {
+}
+
+SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
+                                     const StaticModuleOptions& options)
+    : StaticModule(load_graph(graph, {.off = options.without_passes, .watch = nullptr}), options) {}
+
+SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
+    : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
+      own_(std::make_shared<OwnRuntimes>()) {}
+
+SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
+                                               const KeywordArgs& kwargs) const {
+  std::call_once(own_->once, [this] { own_->pool = detail::make_runtimes<memory::LinearScan>(content_); });
+  const auto runtime = own_->pool->lease();
+  return (*runtime)(std::move(args), kwargs);
+}
+
+SR_INLINE const StaticModuleOptions& StaticModule::options() const {
+  return content_->options;
+}
+
+SR_INLINE const torch::jit::Graph& StaticModule::graph() const {
+  return *content_->graph;
+}
+
+SR_INLINE const c10::FunctionSchema& StaticModule::schema() const {
+  return content_->schema;
+}
+
+}  // namespace sr

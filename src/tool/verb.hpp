@@ -1,0 +1,23 @@
+// What a command line asks for.
+#pragma once
+
+#include <variant>
+
+#include "bench.hpp"
+#include "info.hpp"
+#include "inspect.hpp"
+#include "ops.hpp"
+#include "run.hpp"
+#include "tune.hpp"
+
+namespace sr::tool {
+
+using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, InfoOptions, TuneOptions>;
+
+// Reads the command line: a verb to do, or the exit code when all is said (help, version, wrong usage). Needs
+// no LibTorch.
+std::variant<Verb, int> parse(int argc, char** argv);
+
+inline constexpr int kError = 1;
+
+}  // namespace sr::tool

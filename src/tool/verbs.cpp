@@ -1,0 +1,40 @@
+// The program sr-verbs: does what a command line of `sr` asks for.
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+#include "verb.hpp"
+
+namespace {
+
+// The interpreter puts a traceback of many lines before the message: the last line says what happened.
+int fail(std::string message) {
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  if (message.find("Traceback of TorchScript") != std::string::npos)
+    message.erase(0, message.rfind('\n') + 1);
+  std::cerr << "sr: " << message << '\n';
+  return sr::tool::kError;
+}
+
+struct Call {
+  int operator()(const sr::tool::RunOptions& options) const { return run(options); }
+  int operator()(const sr::tool::BenchOptions& options) const { return bench(options); }
+  int operator()(const sr::tool::InspectOptions& options) const { return inspect(options); }
+  int operator()(const sr::tool::OpsOptions& options) const { return ops(options); }
+  int operator()(const sr::tool::InfoOptions& options) const { return info(options); }
+  int operator()(const sr::tool::TuneOptions& options) const { return tune(options); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto parsed = sr::tool::parse(argc, argv);
+  if (const int* code = std::get_if<int>(&parsed)) return *code;
+  return std::visit(Call(), std::get<sr::tool::Verb>(parsed));
+} catch (const c10::Error& error) {
+  return fail(error.what_without_backtrace());
+} catch (const std::exception& error) {
+  return fail(error.what());
+}
