@@ -1,5 +1,5 @@
 // An operator of one's own: known to LibTorch by its schema, run by sr through a functor that writes into
-// planned memory. Linked with sr-ops, the operators compiled once.
+// planned memory.
 #include <exception>
 #include <iostream>
 #include <memory>

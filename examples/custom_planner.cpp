@@ -1,6 +1,5 @@
 // A planner of one's own: a type with a name and a pure function. Given the path of a TorchScript file, the
-// file is run with it; without one, a small list is laid out. Linked with sr-ops, the operators compiled
-// once.
+// file is run with it; without one, a small list is laid out.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -9,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include <sr/definitions.hpp>  // of the runtime, for a planner that libsr does not know
 #include <sr/memory/planner.hpp>
 #include <sr/memory/validate.hpp>
 #include <sr/sr.hpp>

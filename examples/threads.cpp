@@ -1,5 +1,4 @@
-// One StaticModule, shared; one StaticRuntime for each thread. Linked with sr-ops, the operators compiled
-// once.
+// One StaticModule, shared; one StaticRuntime for each thread.
 #include <exception>
 #include <iostream>
 #include <thread>

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -15,8 +15,7 @@ OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that <sr/sr.hpp> does not reach under SR_HEADER_ONLY either: for compiled kernels, for tools that ask about
 # operators, or in need of a JSON parser.
-OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/inventory.hpp', 'sr/one_node.hpp', 'sr/definitions.hpp', 'sr/exported.hpp',
-                    'sr/exported/')
+OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/inventory.hpp', 'sr/one_node.hpp', 'sr/exported.hpp', 'sr/exported/')
 # What a program that links libsr never reads.
 COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/plan/lower/', 'sr/exported/')
 FLAGS = ('-Wall', '-Wextra', '-Werror')
@@ -29,9 +28,6 @@ def shape_problems(known):
         text = path.read_text()
         if '#pragma once' not in text:
             yield f'{name}: no #pragma once'
-        # The definitions of runtimes and of forked bodies need each other.
-        if name.startswith('sr/impl/'):
-            continue
         if name in toolchain.closure(toolchain.includes(path, False), known, False) and not (
                 name in PARTS or any(part in toolchain.includes(path) for part in PARTS)):
             yield f'{name}: includes itself through others'

@@ -11,9 +11,9 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/built_in.hpp>
 #include <sr/config.hpp>
 #include <sr/fwd.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
@@ -42,37 +42,55 @@ struct IndividualMetrics {
   Report report;  // after the last call; its nodes are in the order of time_per_node
 };
 
+namespace detail {
+
+IndividualMetrics benchmark_individual_ops(const memory::PlannerOps& planner, const StaticModule& module,
+                                           const std::vector<std::vector<c10::IValue>>& args_list,
+                                           const std::vector<KeywordArgs>& kwargs_list, int warmup_runs,
+                                           int main_runs);
+double benchmark_model(const memory::PlannerOps& planner, const StaticModule& module,
+                       const std::vector<std::vector<c10::IValue>>& args_list,
+                       const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs);
+void benchmark(const memory::PlannerOps& planner, std::ostream& out, const StaticModule& module,
+               const std::vector<std::vector<c10::IValue>>& args_list,
+               const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs,
+               bool print_per_node_time);
+
+}  // namespace detail
+
 // Times every node. Runs each list of arguments warmup_runs and then main_runs times on a runtime of its own;
 // one clock reading before and after each node is part of the times. kwargs_list is empty or as long as
 // args_list. Throws ArgumentError and what the model throws.
 template <memory::Planner P = memory::LinearScan>
-IndividualMetrics benchmark_individual_ops(
-    const StaticModule& module,
-    const std::vector<std::vector<c10::IValue>>& args_list, const std::vector<KeywordArgs>& kwargs_list,
-    int warmup_runs, int main_runs);
+IndividualMetrics benchmark_individual_ops(const StaticModule& module,
+                                           const std::vector<std::vector<c10::IValue>>& args_list,
+                                           const std::vector<KeywordArgs>& kwargs_list, int warmup_runs,
+                                           int main_runs) {
+  return detail::benchmark_individual_ops(memory::kPlannerOps<P>, module, args_list, kwargs_list, warmup_runs,
+                                          main_runs);
+}
 
 // Milliseconds of one call without an observer, the copy of the argument vector and the drop of the result
-// included.
+// included. Throws as benchmark_individual_ops does.
 template <memory::Planner P = memory::LinearScan>
-double benchmark_model(
-    const StaticModule& module,
-    const std::vector<std::vector<c10::IValue>>& args_list, const std::vector<KeywordArgs>& kwargs_list,
-    int warmup_runs, int main_runs);
+double benchmark_model(const StaticModule& module, const std::vector<std::vector<c10::IValue>>& args_list,
+                       const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs) {
+  return detail::benchmark_model(memory::kPlannerOps<P>, module, args_list, kwargs_list, warmup_runs,
+                                 main_runs);
+}
 
-// What upstream's benchmark() prints, without the line of the whole model.
+// Prints what upstream's benchmark() prints, without the line of the whole model.
 std::ostream& operator<<(std::ostream& out, const IndividualMetrics& metrics);
 
 // Prints the time of a call, then (print_per_node_time) of every node, then of every kind of node and phase.
+// Throws as benchmark_individual_ops does.
 template <memory::Planner P = memory::LinearScan>
-void benchmark(
-    std::ostream& out, const StaticModule& module,
-    const std::vector<std::vector<c10::IValue>>& args_list, const std::vector<KeywordArgs>& kwargs_list,
-    int warmup_runs, int main_runs,
-    bool print_per_node_time = false);
+void benchmark(std::ostream& out, const StaticModule& module,
+               const std::vector<std::vector<c10::IValue>>& args_list,
+               const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs,
+               bool print_per_node_time = false) {
+  detail::benchmark(memory::kPlannerOps<P>, out, module, args_list, kwargs_list, warmup_runs, main_runs,
+                    print_per_node_time);
+}
 
 }  // namespace sr
-
-#ifdef SR_HEADER_ONLY
-#include <sr/impl/benchmark.hpp>
-#include <sr/impl/individual_metrics.hpp>
-#endif

@@ -15,11 +15,15 @@
 namespace sr {
 
 // Belongs to one runtime, whose frame and observer, and whose module's BlockInfo, must outlive it.
-template <memory::Planner Planner, class Observer>
 class BlockRunner {
  public:
-  BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, Observer& observer, bool optimize)
-      : info_(&info), index_(index), frame_(&frame), observer_(&observer), arena_(info, frame, optimize) {}
+  BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, const ObserverHooks& observer,
+              const memory::PlannerOps& planner, bool optimize)
+      : info_(&info),
+        index_(index),
+        frame_(&frame),
+        observer_(&observer),
+        arena_(info, frame, planner, optimize) {}
 
   // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes
   // throw, or CancelledError, after everything the block held has been released; a c10::Error says which node
@@ -29,7 +33,7 @@ class BlockRunner {
     try {
       observer_->begin(Phase::allocate);
       arena_.prepare();
-      if constexpr (requires { arena_.slab().begin_run(); }) arena_.slab().begin_run();
+      if (arena_.has_own_slab()) arena_.slab().begin_run();
       observer_->end(Phase::allocate);
       for (; step < info_->nodes.size(); ++step) {
         if (frame_->call != nullptr) frame_->call->check();
@@ -54,7 +58,7 @@ class BlockRunner {
 
   // Releases what the run left in the slots. Outputs not taken are gone.
   void finish() noexcept {
-    if constexpr (requires { arena_.slab().end_run(); }) arena_.slab().end_run();
+    if (arena_.has_own_slab()) arena_.slab().end_run();
     for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
     arena_.finish();
   }
@@ -79,14 +83,12 @@ class BlockRunner {
   void reserve() { arena_.prepare(); }
 
   const BlockInfo& info() const { return *info_; }
-  const memory::Arena<Planner>& arena() const { return arena_; }
+  const memory::Arena& arena() const { return arena_; }
 
  private:
   void run_node(std::size_t step) {
     const ProcessedNode& node = info_->nodes[step];
-    if constexpr (requires { arena_.slab().begin_step(memory::Step{}); }) {
-      arena_.slab().begin_step(static_cast<memory::Step>(step));
-    }
+    if (arena_.has_own_slab()) arena_.slab().begin_step(static_cast<memory::Step>(step));
     observer_->before(index_, step, node);
     NodeView view(node, *frame_);
     node.function(view);
@@ -110,8 +112,8 @@ class BlockRunner {
   const BlockInfo* info_;
   std::uint32_t index_;
   Frame* frame_;
-  Observer* observer_;
-  memory::Arena<Planner> arena_;
+  const ObserverHooks* observer_;
+  memory::Arena arena_;
 };
 
 }  // namespace sr

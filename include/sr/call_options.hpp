@@ -2,13 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <stop_token>
-
-#include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <sr/error.hpp>
 
 namespace sr {
+
+// Runs a task, now or later, on a thread of its choice; torch::jit::TaskLauncher is the same type.
+using TaskLauncher = std::function<void(std::function<void()>)>;
 
 // Cancellation is looked for before each step of a plan, each node of the general path and each step of a
 // body that was forked: an operator that runs is not interrupted. A cancelled call throws CancelledError and
@@ -18,8 +20,8 @@ struct CallOptions {
 
   std::stop_token stop = {};
   Clock::time_point deadline = Clock::time_point::max();
-  torch::jit::TaskLauncher launcher = {};  // what forked bodies run on; empty: at::launch, the inter-op pool
-  bool on_launcher = false;                // run_async: the whole call runs there, not on the caller
+  TaskLauncher launcher = {};  // what forked bodies run on; empty: at::launch, the inter-op pool
+  bool on_launcher = false;    // run_async: the whole call runs there, not on the caller
 
   bool can_be_cancelled() const { return stop.stop_possible() || deadline != Clock::time_point::max(); }
 

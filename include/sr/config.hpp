@@ -7,11 +7,11 @@
 #error "sr needs LibTorch 2.13 or newer: pip install torch==2.13.0, or point -Dtorch= at a newer LibTorch."
 #endif
 
-// How sr is used. Without a define the public headers declare, and libsr holds the definitions: link it. With
-// -DSR_HEADER_ONLY on every file of a program they define everything inline, the operators included, and
-// nothing of ours is linked. A program must not mix the two.
+// The public headers declare, and libsr holds the definitions. A program without the library defines
+// SR_HEADER_ONLY before it includes <sr/sr.hpp> in one file, which then holds all definitions and operators:
+// `used` keeps those that the file itself does not call. Several files may define it; that costs only time.
 #ifdef SR_HEADER_ONLY
-#define SR_INLINE inline
+#define SR_INLINE [[gnu::used]] inline
 #else
 #define SR_INLINE
 #endif

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <mutex>
-#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -14,12 +13,16 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <sr/call_options.hpp>
-#include <sr/memory/planner.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/options.hpp>
 
 namespace sr {
 
 struct ModuleContent;
+
+namespace detail {
+class CorePool;
+}
 
 // Shared by the module that forks it and the tasks that run it, which may outlive the module.
 class ForkBody {
@@ -32,18 +35,17 @@ class ForkBody {
 
   // From any number of threads at once; the runtimes, and their plans, stay for the next call. Throws what
   // the body throws.
-  template <memory::Planner Planner>
-  static c10::IValue run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options);
+  c10::IValue run(const memory::PlannerOps& planner, std::vector<c10::IValue> args,
+                  const CallOptions& options) const;
 
  private:
   // The pool of a planner; runtimes of several may run one module.
-  template <memory::Planner Planner>
-  auto& pool() const;
+  const detail::CorePool& pool(const memory::PlannerOps& planner) const;
 
   std::shared_ptr<const ModuleContent> content_;  // null: interpreted
   std::unique_ptr<torch::jit::Code> code_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::pair<std::type_index, std::shared_ptr<void>>> pools_;  // by planner
+  mutable std::vector<std::pair<const memory::PlannerOps*, std::shared_ptr<detail::CorePool>>> pools_;
 };
 
 }  // namespace sr

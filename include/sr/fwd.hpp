@@ -16,7 +16,4 @@ class StaticRuntime;
 template <memory::Planner Planner = memory::LinearScan>
 class RuntimePool;
 
-template <memory::Planner Planner, class Observer>
-class BlockRunner;
-
 }  // namespace sr

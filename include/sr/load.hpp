@@ -31,7 +31,3 @@ torch::jit::Module parse_archive(const std::string& bytes, const std::string& na
 }  // namespace detail
 
 }  // namespace sr
-
-#ifdef SR_HEADER_ONLY
-#include <sr/impl/load.hpp>
-#endif

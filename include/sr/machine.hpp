@@ -6,15 +6,17 @@
 #include <vector>
 
 #include <sr/block_runner.hpp>
-#include <sr/fork_body.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/module_content.hpp>
+#include <sr/observer.hpp>
 
 namespace sr {
 
 // Must not move: the frame points to it. The module's content must outlive it.
-template <memory::Planner Planner, class Observer>
 struct Machine {
-  explicit Machine(const ModuleContent& content) {
+  Machine(const ModuleContent& content, const memory::PlannerOps& planner, const ObserverHooks& hooks = {})
+      : observer(hooks) {
+    frame.planner = &planner;
     frame.values.resize(content.slot_count);
     std::copy(content.constants.begin(), content.constants.end(), frame.values.begin());
     frame.states.resize(content.state_count);
@@ -22,10 +24,9 @@ struct Machine {
     frame.run_block = &run_block;
     frame.take_output = &take_output;
     frame.finish_block = &finish_block;
-    frame.run_body = &ForkBody::run<Planner>;
     runners.reserve(content.blocks.size());
     for (std::size_t i = 0; i < content.blocks.size(); ++i) {
-      runners.emplace_back(content.blocks[i], static_cast<std::uint32_t>(i), frame, observer,
+      runners.emplace_back(content.blocks[i], static_cast<std::uint32_t>(i), frame, observer, planner,
                            content.options.optimize_memory);
     }
   }
@@ -33,8 +34,8 @@ struct Machine {
   Machine& operator=(const Machine&) = delete;
 
   Frame frame;
-  Observer observer;
-  std::vector<BlockRunner<Planner, Observer>> runners;
+  ObserverHooks observer;
+  std::vector<BlockRunner> runners;
 
  private:
   static Machine& of(Frame& frame) { return *static_cast<Machine*>(frame.runtime); }

@@ -1,23 +1,69 @@
-// Hooks around the one run loop. An observer is a policy: the empty one costs nothing.
+// Hooks around the run loop. An observer is a policy type; the run loop, which is compiled once, sees its
+// table.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
-#include <sr/processed_node.hpp>
-
 namespace sr {
+
+struct ProcessedNode;
 
 enum class Phase : std::uint8_t { setup, allocate, release };
 
 // Node hooks get the block's index in the module and the node's position in that block. Hooks must not throw.
+// Calls that are observed are never replayed: a replay has no nodes.
 struct NoObserver {
   void begin(Phase) {}
   void end(Phase) {}
   void before(std::uint32_t, std::size_t, const ProcessedNode&) {}
   void after(std::uint32_t, std::size_t, const ProcessedNode&) {}
 };
+
+// The hooks of an observer of any type, which must outlive the table.
+struct ObserverHooks {
+  void* object = nullptr;  // null: nobody observes
+  void (*on_begin)(void* object, Phase phase) = nullptr;
+  void (*on_end)(void* object, Phase phase) = nullptr;
+  void (*on_before)(void* object, std::uint32_t block, std::size_t index,
+                    const ProcessedNode& node) = nullptr;
+  void (*on_after)(void* object, std::uint32_t block, std::size_t index, const ProcessedNode& node) = nullptr;
+
+  void begin(Phase phase) const {
+    if (object != nullptr) on_begin(object, phase);
+  }
+  void end(Phase phase) const {
+    if (object != nullptr) on_end(object, phase);
+  }
+  void before(std::uint32_t block, std::size_t index, const ProcessedNode& node) const {
+    if (object != nullptr) on_before(object, block, index, node);
+  }
+  void after(std::uint32_t block, std::size_t index, const ProcessedNode& node) const {
+    if (object != nullptr) on_after(object, block, index, node);
+  }
+};
+
+template <class Observer>
+ObserverHooks hooks_of(Observer& observer) {
+  if constexpr (std::is_same_v<Observer, NoObserver>) {
+    return {};
+  } else {
+    return {
+        &observer,
+        [](void* object, Phase phase) { static_cast<Observer*>(object)->begin(phase); },
+        [](void* object, Phase phase) { static_cast<Observer*>(object)->end(phase); },
+        [](void* object, std::uint32_t block, std::size_t index, const ProcessedNode& node) {
+          static_cast<Observer*>(object)->before(block, index, node);
+        },
+        [](void* object, std::uint32_t block, std::size_t index, const ProcessedNode& node) {
+          static_cast<Observer*>(object)->after(block, index, node);
+        },
+    };
+  }
+}
 
 // Adds up nanoseconds by node and by phase. Time of a control-flow node includes its sub-blocks.
 struct TimingObserver {

@@ -20,11 +20,11 @@ namespace sr {
 struct CallOptions;
 class ForkBody;
 
-using Slot = std::uint32_t;  // position of a value in a runtime's table
+namespace memory {
+struct PlannerOps;
+}
 
-// Runs a forked body on the planner of the runtime that forks, which need not be there any more.
-using RunBody = c10::IValue (*)(const ForkBody& body, std::vector<c10::IValue> args,
-                                const CallOptions& options);
+using Slot = std::uint32_t;  // position of a value in a runtime's table
 
 struct ProcessedNode {
   ProcessedFunction function;
@@ -63,8 +63,8 @@ struct Frame {
   c10::IValue (*take_output)(Frame& frame, std::uint32_t block, std::size_t output) = nullptr;
   void (*finish_block)(Frame& frame, std::uint32_t block) = nullptr;
   void* runtime = nullptr;
-  RunBody run_body = nullptr;
-  const CallOptions* call = nullptr;  // of the call that runs; null: nothing was chosen
+  const memory::PlannerOps* planner = nullptr;  // of the runtime; forked bodies run on it, too
+  const CallOptions* call = nullptr;            // of the call that runs; null: nothing was chosen
 };
 
 class NodeView {

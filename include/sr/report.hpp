@@ -95,7 +95,3 @@ Report make_report(const ModuleContent& content, std::string planner, std::vecto
 std::ostream& operator<<(std::ostream& out, const Report& report);
 
 }  // namespace sr
-
-#ifdef SR_HEADER_ONLY
-#include <sr/impl/report.hpp>
-#endif

@@ -80,7 +80,7 @@ class RuntimePool {
   // As StaticRuntime's. The runtime is leased by the caller and returned when the call is done.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
-                                                    torch::jit::TaskLauncher launcher = at::launch) const {
+                                                    TaskLauncher launcher = {}) const {
     CallOptions options;
     options.launcher = std::move(launcher);
     return run_async(std::move(args), kwargs, options);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,6 @@
 namespace sr::detail {
 
 // Runtimes share it with their calls that are on a launcher.
-template <memory::Planner Planner, class Observer>
 class RuntimeState {
  public:
   // One entry at a time, from whatever thread: an operator that calls its own runtime is caught too.
@@ -55,11 +53,15 @@ class RuntimeState {
     RuntimeState* state_;
   };
 
-  explicit RuntimeState(std::shared_ptr<const ModuleContent> shared)
+  // `observed` is the object of the hooks, which the state keeps: calls on a launcher outlive their runtime.
+  RuntimeState(std::shared_ptr<const ModuleContent> shared, const memory::PlannerOps& planner,
+               const ObserverHooks& hooks, std::shared_ptr<void> observed)
       : content(std::move(shared)),
-        machine(*content),
-        replayer(*content),
-        argument_count_(content->schema.arguments().size()) {}
+        machine(*content, planner, hooks),
+        replayer(*content, planner),
+        observed_(std::move(observed)),
+        argument_count_(content->schema.arguments().size()),
+        may_replay_(hooks.object == nullptr && replayer.enabled()) {}
 
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                    const CallOptions* options = nullptr, bool record = false) {
@@ -100,12 +102,12 @@ class RuntimeState {
   }
 
   std::shared_ptr<const ModuleContent> content;
-  Machine<Planner, Observer> machine;
-  plan::Replayer<Planner> replayer;
+  Machine machine;
+  plan::Replayer replayer;
 
  private:
   // Plans have no nodes to observe: whoever watches gets the general path.
-  bool replays() const { return std::is_same_v<Observer, NoObserver> && replayer.enabled(); }
+  bool replays() const { return may_replay_; }
 
   bool replay(plan::Plan& plan, std::span<const c10::IValue> args, c10::IValue& result) {
     return replayer.attempt(plan, [&] {
@@ -151,7 +153,7 @@ class RuntimeState {
   c10::IValue run_general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    Observer& observer = machine.observer;
+    const ObserverHooks& observer = machine.observer;
     observer.begin(Phase::setup);
     forget_on_new_default_dtype();
     auto& top = machine.runners[0];
@@ -201,7 +203,7 @@ class RuntimeState {
     }
   };
 
-  c10::IValue take_results(BlockRunner<Planner, Observer>& top) {
+  c10::IValue take_results(BlockRunner& top) {
     const std::size_t count = content->blocks[0].outputs.size();
     if (count == 1) return top.take_output(0);
     std::vector<c10::IValue> all;
@@ -217,7 +219,9 @@ class RuntimeState {
     default_dtype_ = now;
   }
 
+  std::shared_ptr<void> observed_;
   std::size_t argument_count_;
+  bool may_replay_;
   at::ScalarType default_dtype_ = c10::get_default_dtype_as_scalartype();
   std::atomic<bool> busy_ = false;
 };

@@ -1,4 +1,5 @@
-// The whole of sr: link libsr, or define SR_HEADER_ONLY on every file of the program.
+// The whole of sr. Link libsr; or, without a library, define SR_HEADER_ONLY in one file of the program, which
+// then holds the library.
 #pragma once
 
 #include <sr/benchmark.hpp>
@@ -11,5 +12,6 @@
 #include <sr/static_runtime.hpp>
 
 #ifdef SR_HEADER_ONLY
+#include <sr/impl/all.hpp>
 #include <sr/ops/all.hpp>
 #endif

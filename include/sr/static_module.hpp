@@ -50,7 +50,3 @@ class StaticModule {
 };
 
 }  // namespace sr
-
-#ifdef SR_HEADER_ONLY
-#include <sr/impl/static_module.hpp>
-#endif

@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/built_in.hpp>
 #include <sr/call_options.hpp>
-#include <sr/config.hpp>
 #include <sr/fwd.hpp>
 #include <sr/lent_values.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/observer.hpp>
 #include <sr/report.hpp>
+#include <sr/runtime_core.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -28,25 +28,25 @@ namespace sr {
 // Results equal the interpreter's in values, dtypes, sizes and aliasing, for any shapes on any run. After an
 // exception, which keeps the type it was thrown with, nothing of the call is held and the next call works.
 //
-// libsr holds the runtimes of the planners and observers that come with sr. A file that runs one of its own
-// includes <sr/definitions.hpp>.
+// Planner and Observer are policies (memory/planner.hpp, observer.hpp); what runs is compiled once for all.
 template <memory::Planner Planner, class Observer>
 class StaticRuntime {
  public:
   explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
-  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content) : state_(make(std::move(content))) {
-    static_assert(detail::CanRun<Planner, Observer>,
-                  "libsr has no runtime for this planner or observer: include <sr/definitions.hpp> in the file "
-                  "that uses it");
-  }
+  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
+      : StaticRuntime(std::move(content), std::make_shared<Observer>()) {}
 
   // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
   // operators throw.
-  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {});
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+    return core_.call(args, &kwargs, nullptr);
+  }
 
   // A call that can be cancelled, or that forks onto a launcher of the caller's. Throws CancelledError too.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-                         const CallOptions& options);
+                         const CallOptions& options) {
+    return core_.call(args, &kwargs, &options);
+  }
 
   // Positional arguments without a vector: tensors, numbers, anything an IValue is made of. Variables of the
   // caller must stay as they are until the call returns.
@@ -56,80 +56,85 @@ class StaticRuntime {
            !(std::is_same_v<std::remove_cvref_t<Args>, KeywordArgs> || ...)) c10::IValue
   operator()(Args&&... args) {
     const detail::LentValues<Args...> values(std::forward<Args>(args)...);
-    return call_lent(values.span());
+    return core_.call_lent(values.span());
   }
 
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
-  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs);
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    core_.run_into(args, outputs, nullptr);
+  }
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions& options);
+                const CallOptions& options) {
+    core_.run_into(args, outputs, &options);
+  }
 
-  // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher.
-  // Exceptions travel in the future.
+  // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher
+  // (empty: at::launch). Exceptions travel in the future.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
-                                                    torch::jit::TaskLauncher launcher = at::launch);
+                                                    TaskLauncher launcher = {}) {
+    CallOptions options;
+    options.launcher = std::move(launcher);
+    return run_async(std::move(args), kwargs, options);
+  }
 
   // With options.on_launcher the whole call is a task of the launcher. The runtime is in use until the future
   // is complete, and may be destroyed before.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-                                                    const CallOptions& options);
+                                                    const CallOptions& options) {
+    return core_.run_async(std::move(args), kwargs, options);
+  }
 
   // Runs with these arguments and makes ready for them: plans memory, largest sizes first in a server's life,
   // and makes a plan for replay at once.
-  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {});
+  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
+    core_.reserve(std::move(args), kwargs);
+  }
 
   // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
-  void trim();
+  void trim() { core_.trim(); }
 
   // A runtime of its own over the same module.
   StaticRuntime clone() const { return StaticRuntime(content()); }
 
-  Report report() const;
+  Report report() const { return core_.report(); }
 
   // Calls so far that a plan answered.
-  std::uint64_t replayed_calls() const;
+  std::uint64_t replayed_calls() const { return core_.replayed_calls(); }
 
   // What a future of a call of it holds.
-  c10::TypePtr result_type() const;
+  c10::TypePtr result_type() const { return core_.result_type(); }
 
-  Observer& observer();
-  // The arena of a block, for tests and tools; <sr/memory/arena.hpp> says what it can do. Not to be used while
-  // the runtime runs.
-  const memory::Arena<Planner>& arena(std::size_t block = 0) const;
-  // Calls visit(slab) for the memory of each plan; defined in <sr/definitions.hpp>.
+  Observer& observer() { return *observer_; }
+
+  // The arena of a block, for tests and tools; <sr/memory/arena.hpp> says what it can do. Not to be used
+  // while the runtime runs.
+  const memory::Arena& arena(std::size_t block = 0) const { return core_.arena(block); }
+
+  // Calls visit(slab) for the memory of each replay plan, of a planner that brings its own Slab; for tests.
   template <class Visit>
-  void each_plan_slab(const Visit& visit) const;
-  const std::shared_ptr<const ModuleContent>& content() const;
+  void each_plan_slab(const Visit& visit) const {
+    core_.each_plan_slab(
+        [](void* with, const memory::AnySlab& slab) {
+          (*static_cast<const Visit*>(with))(*static_cast<const typename Planner::Slab*>(slab.object()));
+        },
+        const_cast<Visit*>(&visit));
+  }
+
+  const std::shared_ptr<const ModuleContent>& content() const { return core_.content(); }
 
  private:
-  using State = detail::RuntimeState<Planner, Observer>;
+  // Calls on a launcher may outlive this handle, so the runtime's state keeps the observer.
+  StaticRuntime(std::shared_ptr<const ModuleContent> content, std::shared_ptr<Observer> observer)
+      : observer_(observer.get()),
+        core_(std::move(content), memory::kPlannerOps<Planner>, hooks_of(*observer), observer) {}
 
-  static std::shared_ptr<State> make(std::shared_ptr<const ModuleContent> content);
-  c10::IValue call_lent(std::span<const c10::IValue> args);
-
-  std::shared_ptr<State> state_;  // with the calls that are on a launcher
+  Observer* observer_;
+  detail::RuntimeCore core_;
 };
 
 // At most so many for the calls of a StaticModule, and for each forked body.
 inline constexpr std::size_t kOwnRuntimes = 256;
 
 }  // namespace sr
-
-#ifdef SR_HEADER_ONLY
-#include <sr/impl/static_runtime.hpp>
-#else
-namespace sr {
-
-extern template class StaticRuntime<memory::StandardResizing>;
-extern template class StaticRuntime<memory::LinearScan>;
-extern template class StaticRuntime<memory::GreedyBySize>;
-extern template class StaticRuntime<memory::NoReuse>;
-extern template class StaticRuntime<memory::StandardResizing, TimingObserver>;
-extern template class StaticRuntime<memory::LinearScan, TimingObserver>;
-extern template class StaticRuntime<memory::GreedyBySize, TimingObserver>;
-extern template class StaticRuntime<memory::NoReuse, TimingObserver>;
-
-}  // namespace sr
-#endif

@@ -1,5 +1,6 @@
-// The program `sr`. LibTorch takes up to half a second to start, which whoever asks for help or mistypes should not
-// wait for: this program reads the command line without it, and becomes sr-verbs when there is a verb to do.
+// The program `sr`. LibTorch takes up to half a second to start, which whoever asks for help or mistypes
+// should not wait for: this program reads the command line without it, and becomes sr-verbs when there is a
+// verb to do.
 #include <cerrno>
 #include <cstring>
 #include <exception>

@@ -7,7 +7,6 @@
 
 #include <torch/csrc/jit/python/pybind_utils.h>
 
-#include <sr/definitions.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

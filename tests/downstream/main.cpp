@@ -1,5 +1,5 @@
-// A program of another project, as every test of tests/downstream builds it: it saves a model, loads it, and chooses
-// planners by template argument.
+// A program of another project, as every test of tests/downstream builds it: it saves a model, loads it, and
+// chooses planners by template argument.
 #include <cstdio>
 #include <exception>
 

@@ -1,5 +1,5 @@
-// Two files of one program include the library, this one with the operators; the linker must find nothing
-// twice.
+// A header-only program of two files: this one holds the library, the other one only uses it.
+#define SR_HEADER_ONLY
 #include <cstdio>
 
 #include <sr/sr.hpp>

@@ -1,7 +1,8 @@
 // Catch2, whichever major version is installed. Compiled once: the main comes from elsewhere.
 #pragma once
 
-// LibTorch's logging defines CHECK as well, in whichever of its headers comes first: Catch2's has to be the last.
+// LibTorch's logging defines CHECK as well, in whichever of its headers comes first: Catch2's has to be the
+// last.
 #if __has_include(<c10/util/Logging.h>)
 #include <c10/util/Logging.h>
 #endif

@@ -5,7 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include <sr/definitions.hpp>
+#include <sr/memory/arena.hpp>
+#include <sr/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -73,6 +74,12 @@ struct Runner {
   std::function<bool()> intact;
 };
 
+// Its slab knows whether somebody wrote beside the tensors.
+template <class Planner>
+constexpr bool kChecksItsMemory = requires(const typename Planner::Slab& slab) {
+  slab.intact();
+};
+
 template <class Planner>
 Runner make_runner(const StaticModule& module) {
   auto runtime = std::make_shared<StaticRuntime<Planner>>(module);
@@ -81,13 +88,14 @@ Runner make_runner(const StaticModule& module) {
   runner.report = [runtime] { return runtime->report(); };
   runner.intact = [runtime] {
     for (std::size_t i = 0; i < runtime->content()->blocks.size(); ++i) {
-      if constexpr (requires { runtime->arena(i).slab().intact(); }) {
-        if (!runtime->arena(i).slab().intact()) return false;
+      if constexpr (kChecksItsMemory<Planner>) {
+        const auto* slab = static_cast<const typename Planner::Slab*>(runtime->arena(i).slab().object());
+        if (!slab->intact()) return false;
       }
     }
     bool intact = true;
-    if constexpr (requires(typename memory::SlabOf<Planner>::type slab) { slab.intact(); }) {
-      runtime->each_plan_slab([&](const auto& slab) { intact &= slab.intact(); });
+    if constexpr (kChecksItsMemory<Planner>) {
+      runtime->each_plan_slab([&](const typename Planner::Slab& slab) { intact &= slab.intact(); });
     }
     return intact;
   };

@@ -67,22 +67,22 @@ namespace ops_quantized_tests {
 std::vector<OpRow> quantized_rows();
 }
 
-using ops_pointwise_tests::pointwise_rows;
-using ops_joining_tests::joining_rows;
-using ops_products_tests::product_rows;
-using ops_reductions_tests::reduction_rows;
-using ops_views_tests::view_rows;
-using ops_numbers_tests::number_rows;
-using ops_language_tests::language_rows;
 using ops_conversions_tests::conversion_rows;
 using ops_factories_tests::factory_rows;
-using ops_rearranging_tests::rearranging_rows;
-using ops_pointwise_others_tests::pointwise_other_rows;
-using ops_more_views_tests::more_view_rows;
 using ops_in_place_tests::in_place_rows;
+using ops_joining_tests::joining_rows;
+using ops_language_tests::language_rows;
+using ops_more_views_tests::more_view_rows;
+using ops_numbers_tests::number_rows;
 using ops_others_tests::other_rows;
-using ops_recurrent_tests::recurrent_rows;
+using ops_pointwise_others_tests::pointwise_other_rows;
+using ops_pointwise_tests::pointwise_rows;
+using ops_products_tests::product_rows;
 using ops_quantized_tests::quantized_rows;
+using ops_rearranging_tests::rearranging_rows;
+using ops_recurrent_tests::recurrent_rows;
+using ops_reductions_tests::reduction_rows;
+using ops_views_tests::view_rows;
 
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);

@@ -11,9 +11,9 @@
 
 #include <sr/benchmark.hpp>
 #include <sr/error.hpp>
-#include <sr/impl/static_runtime.hpp>
 #include <sr/module_content.hpp>
 #include <sr/observer.hpp>
+#include <sr/runtime_core.hpp>
 
 namespace sr {
 
@@ -79,33 +79,33 @@ inline void collect_nodes(const ModuleContent& content, const TimingObserver& ob
   }
 }
 
-}  // namespace detail
-
-template <memory::Planner P>
-IndividualMetrics benchmark_individual_ops(const StaticModule& module,
-                                           const std::vector<std::vector<c10::IValue>>& args_list,
-                                           const std::vector<KeywordArgs>& kwargs_list, int warmup_runs,
-                                           int main_runs) {
-  detail::check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
-  StaticRuntime<P, TimingObserver> runtime(module);
+SR_INLINE IndividualMetrics benchmark_individual_ops(const memory::PlannerOps& planner,
+                                                     const StaticModule& module,
+                                                     const std::vector<std::vector<c10::IValue>>& args_list,
+                                                     const std::vector<KeywordArgs>& kwargs_list,
+                                                     int warmup_runs, int main_runs) {
+  check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
+  TimingObserver observer;
+  const RuntimeCore runtime(module.content(), planner, hooks_of(observer));
+  const auto call = [&](std::vector<c10::IValue> args, const KeywordArgs& kwargs) {
+    return runtime.call(args, &kwargs, nullptr);
+  };
   IndividualMetrics metrics;
   {
     const KeywordArgs kwargs = kwargs_list.empty() ? KeywordArgs() : kwargs_list[0];
-    const auto start = detail::BenchmarkClock::now();
-    runtime(args_list[0], kwargs);
-    metrics.first_iter_time = detail::milliseconds_since(start);
+    const auto start = BenchmarkClock::now();
+    call(args_list[0], kwargs);
+    metrics.first_iter_time = milliseconds_since(start);
   }
-  detail::for_each_call(args_list, kwargs_list, warmup_runs,
-                        [&](const auto& args, const auto& kwargs) { runtime(args, kwargs); });
-  runtime.observer() = TimingObserver{};
-  detail::for_each_call(args_list, kwargs_list, main_runs, [&](const auto& args, const auto& kwargs) {
-    c10::IValue result = runtime(args, kwargs);
-    const auto start = detail::BenchmarkClock::now();
+  for_each_call(args_list, kwargs_list, warmup_runs, call);
+  observer = TimingObserver{};
+  for_each_call(args_list, kwargs_list, main_runs, [&](const auto& args, const auto& kwargs) {
+    c10::IValue result = call(args, kwargs);
+    const auto start = BenchmarkClock::now();
     result = c10::IValue();
-    metrics.output_dealloc_time += detail::milliseconds_since(start);
+    metrics.output_dealloc_time += milliseconds_since(start);
   });
   const double calls = static_cast<double>(args_list.size()) * main_runs;
-  const TimingObserver& observer = runtime.observer();
   const auto phase = [&](Phase which) {
     return observer.phase_ns[static_cast<std::size_t>(which)] / calls / 1e6;
   };
@@ -113,30 +113,33 @@ IndividualMetrics benchmark_individual_ops(const StaticModule& module,
   metrics.memory_alloc_time = phase(Phase::allocate);
   metrics.memory_dealloc_time = phase(Phase::release);
   metrics.output_dealloc_time /= calls;
-  detail::collect_nodes(*module.content(), observer, calls, metrics);
+  collect_nodes(*module.content(), observer, calls, metrics);
   metrics.report = runtime.report();
   return metrics;
 }
 
-template <memory::Planner P>
-double benchmark_model(const StaticModule& module, const std::vector<std::vector<c10::IValue>>& args_list,
-                       const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs) {
-  detail::check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
-  StaticRuntime<P> runtime(module);
-  const auto call = [&](const auto& args, const auto& kwargs) { runtime(args, kwargs); };
-  detail::for_each_call(args_list, kwargs_list, std::max(warmup_runs, 1), call);
-  const auto start = detail::BenchmarkClock::now();
-  detail::for_each_call(args_list, kwargs_list, main_runs, call);
-  return detail::milliseconds_since(start) / (static_cast<double>(args_list.size()) * main_runs);
+SR_INLINE double benchmark_model(const memory::PlannerOps& planner, const StaticModule& module,
+                                 const std::vector<std::vector<c10::IValue>>& args_list,
+                                 const std::vector<KeywordArgs>& kwargs_list, int warmup_runs,
+                                 int main_runs) {
+  check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
+  const RuntimeCore runtime(module.content(), planner);
+  const auto call = [&](std::vector<c10::IValue> args, const KeywordArgs& kwargs) {
+    runtime.call(args, &kwargs, nullptr);
+  };
+  for_each_call(args_list, kwargs_list, std::max(warmup_runs, 1), call);
+  const auto start = BenchmarkClock::now();
+  for_each_call(args_list, kwargs_list, main_runs, call);
+  return milliseconds_since(start) / (static_cast<double>(args_list.size()) * main_runs);
 }
 
-template <memory::Planner P>
-void benchmark(std::ostream& out, const StaticModule& module,
-               const std::vector<std::vector<c10::IValue>>& args_list,
-               const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs,
-               bool print_per_node_time) {
-  const double call = benchmark_model<P>(module, args_list, kwargs_list, warmup_runs, main_runs);
-  const auto metrics = benchmark_individual_ops<P>(module, args_list, kwargs_list, warmup_runs, main_runs);
+SR_INLINE void benchmark(const memory::PlannerOps& planner, std::ostream& out, const StaticModule& module,
+                         const std::vector<std::vector<c10::IValue>>& args_list,
+                         const std::vector<KeywordArgs>& kwargs_list, int warmup_runs, int main_runs,
+                         bool print_per_node_time) {
+  const double call = benchmark_model(planner, module, args_list, kwargs_list, warmup_runs, main_runs);
+  const IndividualMetrics metrics =
+      benchmark_individual_ops(planner, module, args_list, kwargs_list, warmup_runs, main_runs);
   out << "One call: " << 1e3 * call << " us, " << 1e3 / call << " calls a second\n";
   if (print_per_node_time) {
     for (std::size_t i = 0; i < metrics.time_per_node.size(); ++i) {
@@ -147,5 +150,7 @@ void benchmark(std::ostream& out, const StaticModule& module,
   }
   out << metrics;
 }
+
+}  // namespace detail
 
 }  // namespace sr

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,7 @@
 
 #include <sr/error.hpp>
 #include <sr/fork_body.hpp>
-#include <sr/impl/static_runtime.hpp>
+#include <sr/impl/core_pool.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/module_content.hpp>
 
@@ -36,7 +35,7 @@ inline void forget_call_stacks(torch::jit::Block* block) {
 
 }  // namespace detail
 
-inline ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
+SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
   const auto body = fork.g(c10::attr::Subgraph)->copy();
   detail::forget_call_stacks(body->block());
   StaticModuleOptions own = options;
@@ -50,26 +49,19 @@ inline ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOption
   }
 }
 
-template <memory::Planner Planner>
-auto& ForkBody::pool() const {
-  using Pool = detail::Runtimes<Planner>;
-  const std::type_index planner = typeid(Planner);
+SR_INLINE const detail::CorePool& ForkBody::pool(const memory::PlannerOps& planner) const {
   const std::scoped_lock lock(mutex_);
   for (const auto& [made_for, pool] : pools_) {
-    if (made_for == planner) return *static_cast<Pool*>(pool.get());
+    if (made_for == &planner) return *pool;
   }
-  pools_.emplace_back(planner, detail::make_runtimes<Planner>(content_));
-  return *static_cast<Pool*>(pools_.back().second.get());
+  return *pools_.emplace_back(&planner, std::make_shared<detail::CorePool>(content_, planner)).second;
 }
 
-template <memory::Planner Planner>
-c10::IValue ForkBody::run(const ForkBody& body, std::vector<c10::IValue> args, const CallOptions& options) {
-  if (!body.is_interpreted()) {
-    const auto runtime = body.pool<Planner>().lease();
-    return (*runtime)(std::move(args), {}, options);
-  }
+SR_INLINE c10::IValue ForkBody::run(const memory::PlannerOps& planner, std::vector<c10::IValue> args,
+                                    const CallOptions& options) const {
+  if (!is_interpreted()) return pool(planner).lease()->call(args, nullptr, &options);
   options.check();
-  torch::jit::InterpreterState(*body.code_).run(args);
+  torch::jit::InterpreterState(*code_).run(args);
   return torch::jit::pop(args);
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <sr/impl/static_runtime.hpp>
+#include <sr/impl/core_pool.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/module_content.hpp>
 #include <sr/static_module.hpp>
@@ -15,12 +15,12 @@ namespace sr {
 
 struct StaticModule::OwnRuntimes {
   std::once_flag once;
-  std::shared_ptr<detail::Runtimes<memory::LinearScan>> pool;  // made by the first call
+  std::unique_ptr<detail::CorePool> pool;  // made by the first call
 };
 
 SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
-    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}), options) {
-}
+    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}),
+                   options) {}
 
 SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                                      const StaticModuleOptions& options)
@@ -32,9 +32,10 @@ SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptio
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
                                                const KeywordArgs& kwargs) const {
-  std::call_once(own_->once, [this] { own_->pool = detail::make_runtimes<memory::LinearScan>(content_); });
-  const auto runtime = own_->pool->lease();
-  return (*runtime)(std::move(args), kwargs);
+  std::call_once(own_->once, [this] {
+    own_->pool = std::make_unique<detail::CorePool>(content_, memory::kPlannerOps<memory::LinearScan>);
+  });
+  return own_->pool->lease()->call(args, &kwargs, nullptr);
 }
 
 SR_INLINE const StaticModuleOptions& StaticModule::options() const {

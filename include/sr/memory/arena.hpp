@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,18 +20,17 @@
 #include <sr/error.hpp>
 #include <sr/memory/borrowed.hpp>
 #include <sr/memory/no_reuse.hpp>
-#include <sr/memory/planner.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/memory/validate.hpp>
 
 namespace sr::memory {
 
 // Where the bytes of a layout come from. A policy may bring its own (the tests put each tensor on pages of
 // its own): a nested type `Planner::Slab` with these members replaces this one.
-class HeapSlab {
+class HeapSlab final : public AnySlab {
  public:
   // Throws c10::OutOfMemoryError-like errors of LibTorch's CPU allocator; keeps the old bytes then.
-  void commit(std::span<const Request> requests, const Layout& layout) {
-    (void)requests;
+  void commit(std::span<const Request>, const Layout& layout) override {
     if (layout.total > capacity_) {
       at::DataPtr bigger = c10::GetCPUAllocator()->allocate(layout.total);
       data_ = std::move(bigger);
@@ -38,10 +38,10 @@ class HeapSlab {
     }
     offsets_ = layout.offsets;
   }
-  std::byte* address(std::size_t index) const {
+  std::byte* address(std::size_t index) const override {
     return static_cast<std::byte*>(data_.get()) + offsets_[index];
   }
-  Bytes capacity() const { return capacity_; }
+  const void* object() const override { return this; }
 
  private:
   at::DataPtr data_;
@@ -49,26 +49,19 @@ class HeapSlab {
   std::vector<Bytes> offsets_;
 };
 
-template <class P>
-struct SlabOf {
-  using type = HeapSlab;
-};
-template <class P>
-requires requires {
-  typename P::Slab;
+inline std::unique_ptr<AnySlab> make_slab(const PlannerOps& planner) {
+  if (planner.make_slab != nullptr) return planner.make_slab();
+  return std::make_unique<HeapSlab>();
 }
-struct SlabOf<P> {
-  using type = typename P::Slab;
-};
 
-template <Planner P>
 class Arena {
  public:
-  using Slab = typename SlabOf<P>::type;
-
-  Arena(const BlockInfo& block, Frame& frame, bool optimize)
+  // `planner` is a constant of the program; block and frame must outlive the arena.
+  Arena(const BlockInfo& block, Frame& frame, const PlannerOps& planner, bool optimize)
       : block_(&block),
         frame_(&frame),
+        planner_(&planner),
+        slab_(make_slab(planner)),
         optimize_(optimize),
         entries_(block.managed.size()),
         requests_(block.managed.size()) {
@@ -116,12 +109,13 @@ class Arena {
       requests_[i].bytes = 0;
     }
     layout_ = Layout{};
-    slab_ = Slab{};
+    slab_ = make_slab(*planner_);
     stale_ = false;
   }
 
-  Slab& slab() { return slab_; }
-  const Slab& slab() const { return slab_; }
+  AnySlab& slab() { return *slab_; }
+  const AnySlab& slab() const { return *slab_; }
+  bool has_own_slab() const { return planner_->make_slab != nullptr; }
   const std::vector<Request>& requests() const { return requests_; }
   const Layout& layout() const { return layout_; }
   Bytes bytes() const { return layout_.total; }
@@ -182,13 +176,14 @@ class Arena {
       if (entries_[i].excluded) requests[i].bytes = 0;
       requests[i].may_reuse_input = may_write_in_place(i) ? block_->managed[i].reuses : kNoRequest;
     }
-    Layout layout = optimize_ ? P::plan(requests) : NoReuse::plan(requests);
+    Layout layout = optimize_ ? planner_->plan(requests) : NoReuse::plan(requests);
     if constexpr (kCheckPlans) {
       if (const auto fault = validate(requests, layout)) {
-        throw PlanError("The planner '" + std::string(P::name) + "' returned a wrong layout: " + *fault);
+        throw PlanError("The planner '" + std::string(planner_->name) +
+                        "' returned a wrong layout: " + *fault);
       }
     }
-    slab_.commit(requests, layout);
+    slab_->commit(requests, layout);
     requests_ = std::move(requests);
     layout_ = std::move(layout);
     for (std::size_t i = 0; i < entries_.size(); ++i) bind(i);
@@ -199,7 +194,7 @@ class Arena {
   void bind(std::size_t i) {
     Entry& entry = entries_[i];
     if (entry.tensor == nullptr || entry.excluded || requests_[i].bytes == 0) return;
-    void* address = slab_.address(i);
+    void* address = slab_->address(i);
     entry.storage->set_data_ptr_noswap(borrow(address));
     entry.storage->set_nbytes(requests_[i].bytes);
     entry.address = address;
@@ -230,11 +225,12 @@ class Arena {
 
   const BlockInfo* block_;
   Frame* frame_;
+  const PlannerOps* planner_;
+  std::unique_ptr<AnySlab> slab_;
   bool optimize_;
   std::vector<Entry> entries_;
   std::vector<Request> requests_;  // sizes: the largest seen
   Layout layout_;
-  Slab slab_;
   bool stale_ = false;
 };
 

@@ -11,6 +11,7 @@
 
 #include <sr/call_options.hpp>
 #include <sr/error.hpp>
+#include <sr/fork_body.hpp>
 #include <sr/forked_tasks.hpp>
 #include <sr/op.hpp>
 
@@ -70,9 +71,9 @@ struct Fork {
     args.reserve(node.input_count());
     for (std::size_t i = 0; i < node.input_count(); ++i) args.push_back(node.input(i));
     sr::detail::ForkedTasks& tasks = sr::detail::ForkedTasks::all();
-    tasks.add(*future, [body = node.processed().body, run = node.frame().run_body, args = std::move(args),
+    tasks.add(*future, [body = node.processed().body, planner = node.frame().planner, args = std::move(args),
                         options, future]() mutable {
-      sr::detail::complete(*future, [&] { return run(*body, std::move(args), options); });
+      sr::detail::complete(*future, [&] { return body->run(*planner, std::move(args), options); });
     });
     try {
       sr::detail::launch(options, [future] { sr::detail::ForkedTasks::all().run(*future); });

@@ -252,7 +252,7 @@ struct InterpretedNode final : BoundNode {
     Frame& on = shared != nullptr ? *shared : frame;
     const Clear clear{*this, on};
     on.call = context.call;
-    on.run_body = context.run_body;
+    on.planner = context.planner;
     for (const Input& input : inputs_) {
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
       // Some operators of LibTorch put other tensors into the list they are given (_unsafe_masked_index).

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include <sr/identity.hpp>
+#include <sr/module_content.hpp>
 #include <sr/plan/classify.hpp>
 #include <sr/plan/record.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/written_tensors.hpp>
-#include <sr/module_content.hpp>
 
 namespace sr::plan {
 

@@ -13,8 +13,9 @@
 #include <sr/error.hpp>
 #include <sr/machine.hpp>
 #include <sr/memory/no_reuse.hpp>
-#include <sr/memory/planner.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/memory/validate.hpp>
+#include <sr/module_content.hpp>
 #include <sr/plan/bound_node.hpp>
 #include <sr/plan/fusion.hpp>
 #include <sr/plan/lower_table.hpp>
@@ -22,7 +23,6 @@
 #include <sr/plan/plan.hpp>
 #include <sr/plan/result_maker.hpp>
 #include <sr/registry.hpp>
-#include <sr/module_content.hpp>
 
 namespace sr::plan {
 
@@ -247,25 +247,24 @@ class PlanMaker {
 };
 
 // With memory laid out; with a refusal when there can be none.
-template <memory::Planner Planner>
-std::unique_ptr<Plan> make_plan(const ModuleContent& content, const Trace& trace) {
+inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const memory::PlannerOps& planner,
+                                       const Trace& trace) {
   auto refused = std::make_unique<Plan>();
   refused->refusal = trace.refusal;
   if (!refused->refusal.empty()) return refused;
   try {
-    std::shared_ptr<Machine<Planner, NoObserver>> machine;
-    if (trace.has_blocks()) machine = std::make_shared<Machine<Planner, NoObserver>>(content);
+    std::shared_ptr<Machine> machine;
+    if (trace.has_blocks()) machine = std::make_shared<Machine>(content, planner);
     std::unique_ptr<Plan> plan =
         PlanMaker(content, trace, machine != nullptr ? &machine->frame : nullptr).make();
     plan->machine = std::move(machine);
     plan->results.recycles = content.options.manage_output_tensors;
     if (!plan->refusal.empty()) return plan;
-    plan->layout = content.options.optimize_memory ? memory::plan_for_long<Planner>(plan->requests)
+    plan->layout = content.options.optimize_memory ? planner.plan_for_long(plan->requests)
                                                    : memory::NoReuse::plan(plan->requests);
     if constexpr (kCheckPlans) {
       if (const auto fault = memory::validate(plan->requests, plan->layout)) {
-        throw PlanError("The planner '" + std::string(Planner::name) +
-                        "' returned a wrong layout: " + *fault);
+        throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
       }
     }
     return plan;

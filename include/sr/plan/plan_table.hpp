@@ -8,27 +8,26 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
 #include <c10/core/CPUAllocator.h>
 
-#include <sr/memory/arena.hpp>
-#include <sr/memory/planner.hpp>
+#include <sr/memory/planner_ops.hpp>
 #include <sr/plan/plan.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/trace.hpp>
 
 namespace sr::plan {
 
-template <memory::Planner Planner>
 class PlanTable {
  public:
-  using Slab = typename memory::SlabOf<Planner>::type;
-  static constexpr bool kShared =
-      std::is_same_v<Slab, memory::HeapSlab>;  // one slab serves all plans in turn
+  explicit PlanTable(const memory::PlannerOps& planner)
+      : make_slab_(planner.make_slab), is_shared_(planner.make_slab == nullptr) {}
+
+  // One block of the heap serves all plans in turn; else the planner brings slabs of its own.
+  bool is_shared() const { return is_shared_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
   Plan* find(std::span<const c10::IValue> args) {
@@ -41,11 +40,13 @@ class PlanTable {
   void add(std::unique_ptr<Plan> plan, std::size_t most) {
     auto entry = std::make_unique<Entry>();
     plan->last_used = ++clock_;
-    if constexpr (kShared) bind_shared(*plan);
-    if constexpr (!kShared) {
-      entry->slab.commit(plan->requests, plan->layout);
+    if (is_shared_) {
+      bind_shared(*plan);
+    } else {
+      entry->slab = make_slab_();
+      entry->slab->commit(plan->requests, plan->layout);
       for (std::size_t i = 0; i < plan->placed.size(); ++i) {
-        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab.address(i);
+        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab->address(i);
       }
     }
     entry->plan = std::move(plan);
@@ -73,7 +74,7 @@ class PlanTable {
   std::size_t shared_bytes() const { return capacity_; }
 
   // Of the plan found last.
-  Slab& slab() { return entries_[last_]->slab; }
+  memory::AnySlab& slab() { return *entries_[last_]->slab; }
 
   // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
   void poison() {
@@ -86,13 +87,15 @@ class PlanTable {
   }
   template <class Visit>
   void each_slab(const Visit& visit) const {
-    for (const auto& entry : entries_) visit(entry->slab);
+    for (const auto& entry : entries_) {
+      if (entry->slab != nullptr) visit(*entry->slab);
+    }
   }
 
  private:
   struct Entry {
     std::unique_ptr<Plan> plan;
-    Slab slab;             // unless one is shared
+    std::unique_ptr<memory::AnySlab> slab;  // null: the shared one
     std::size_t next = 0;  // the plan of the call that followed last time; before that, this one
   };
 
@@ -115,9 +118,7 @@ class PlanTable {
     last_ = i;
     Plan& plan = *entries_[i]->plan;
     plan.last_used = ++clock_;
-    if constexpr (kShared) {
-      if (plan.bound_to != generation_) bind_shared(plan);
-    }
+    if (is_shared_ && plan.bound_to != generation_) bind_shared(plan);
     return &plan;
   }
 
@@ -133,6 +134,8 @@ class PlanTable {
     plan.bound_to = generation_;
   }
 
+  std::unique_ptr<memory::AnySlab> (*make_slab_)();
+  bool is_shared_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::size_t last_ = kNone;  // entry of the last call that had a plan
   std::uint64_t clock_ = 0;

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include <sr/call_options.hpp>
+#include <sr/module_content.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/plan/loop_condition.hpp>
 #include <sr/plan/node_recorder.hpp>
 #include <sr/plan/record.hpp>
 #include <sr/plan/trace.hpp>
 #include <sr/selection.hpp>
-#include <sr/module_content.hpp>
 
 namespace sr::plan {
 

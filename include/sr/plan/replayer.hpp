@@ -26,10 +26,10 @@
 namespace sr::plan {
 
 // Belongs to one runtime, used by one thread at a time; the module must outlive it.
-template <memory::Planner Planner>
 class Replayer {
  public:
-  explicit Replayer(const ModuleContent& content) : content_(&content) {
+  Replayer(const ModuleContent& content, const memory::PlannerOps& planner)
+      : content_(&content), planner_(&planner), plans_(planner) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
@@ -67,12 +67,12 @@ class Replayer {
     SignatureWords words;
     const bool described = describe_call(args, words);
     // Not the plan's: the arenas of blocks that ran on it know its values.
-    Machine<Planner, NoObserver> recording(*content_);
+    Machine recording(*content_, *planner_);
     recording.frame.call = call;
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
-    std::unique_ptr<Plan> plan = make_plan<Planner>(*content_, trace);
+    std::unique_ptr<Plan> plan = make_plan(*content_, *planner_, trace);
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
@@ -106,7 +106,7 @@ class Replayer {
   // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
   c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_};
     const Finish finish{{plan}};
     execute(plan, context, args, call);
     c10::IValue result = plan.results.build(context, args);
@@ -117,14 +117,14 @@ class Replayer {
   bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &ForkBody::run<Planner>};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_};
     const ReleaseValues release{plan};
     execute(plan, context, args, call);
     return true;
   }
 
   void trim() {
-    plans_ = PlanTable<Planner>();
+    plans_ = PlanTable(*planner_);
     sightings_ = Sightings();
     refusals_ = Refusals();
     refused_calls_ = 0;
@@ -151,7 +151,6 @@ class Replayer {
   }
 
  private:
-  static constexpr bool kShared = PlanTable<Planner>::kShared;
   static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
   // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
@@ -177,7 +176,7 @@ class Replayer {
   }
 
   void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
-    if constexpr (kCheckPlans && kShared) plans_.poison();
+    if (kCheckPlans && plans_.is_shared()) plans_.poison();
     if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0 && !plan.draws_random_numbers) {
       run_checked(plan, context, args);
     } else {
@@ -187,11 +186,10 @@ class Replayer {
 
   void run_steps(Plan& plan, Context& context, const CallOptions* call) {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
-    if constexpr (kShared) {
-      if (plan.calls + plan.interpreted == 0 && !may_stop) {  // kernels of ours look at no guards
-        for (const Step& step : plan.steps) step.run(*step.payload, context);
-        return;
-      }
+    if (plan.calls + plan.interpreted == 0 && !may_stop &&
+        plans_.is_shared()) {  // our kernels look at no guards
+      for (const Step& step : plan.steps) step.run(*step.payload, context);
+      return;
     }
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
@@ -215,14 +213,14 @@ class Replayer {
   void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    Machine<Planner, NoObserver> machine(*content_);
+    Machine machine(*content_, *planner_);
     const Trace trace = Recorder(*content_, machine.frame).run(args);
     const PlanCheck check(plan, trace, content_->options.numerics);
-    if constexpr (kShared) check.poison_arena();
+    if (plans_.is_shared()) check.poison_arena();
     try {
       for (std::size_t step = 0; step < plan.steps.size(); ++step) {
         run_step(plan, step, context);
-        if constexpr (kShared) check.after(step);
+        if (plans_.is_shared()) check.after(step);
       }
       end_hooks();
     } catch (...) {
@@ -232,21 +230,15 @@ class Replayer {
   }
 
   void run_step(Plan& plan, std::size_t step, Context& context) {
-    if constexpr (!kShared) {
-      auto& slab = plans_.slab();
-      if (step == 0) {
-        if constexpr (requires { slab.begin_run(); }) slab.begin_run();
-      }
-      if constexpr (requires { slab.begin_step(memory::Step{}); })
-        slab.begin_step(static_cast<memory::Step>(step));
+    if (!plans_.is_shared()) {
+      if (step == 0) plans_.slab().begin_run();
+      plans_.slab().begin_step(static_cast<memory::Step>(step));
     }
     plan.steps[step].run(*plan.steps[step].payload, context);
   }
 
   void end_hooks() {
-    if constexpr (!kShared) {
-      if constexpr (requires { plans_.slab().end_run(); }) plans_.slab().end_run();
-    }
+    if (!plans_.is_shared()) plans_.slab().end_run();
   }
 
   static std::unordered_set<const void*> literals_of(const Trace& trace) {
@@ -263,11 +255,12 @@ class Replayer {
   }
 
   const ModuleContent* content_;
+  const memory::PlannerOps* planner_;
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
   std::size_t check_every_ = 0;
   std::uint64_t replayed_ = 0;
-  PlanTable<Planner> plans_;
+  PlanTable plans_;
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;

@@ -30,10 +30,10 @@ struct Address {
 // What steps share while a plan is replayed.
 struct Context {
   std::byte** bases = nullptr;
-  std::vector<c10::IValue>* values = nullptr;  // by ValueId: numbers that depend on data
-  std::vector<at::Tensor>* tensors = nullptr;  // what interpreted nodes returned, by storage
-  const CallOptions* call = nullptr;           // see Frame
-  RunBody run_body = nullptr;
+  std::vector<c10::IValue>* values = nullptr;   // by ValueId: numbers that depend on data
+  std::vector<at::Tensor>* tensors = nullptr;   // what interpreted nodes returned, by storage
+  const CallOptions* call = nullptr;            // see Frame
+  const memory::PlannerOps* planner = nullptr;  // see Frame
 };
 
 class PackedWeights;

@@ -1,0 +1,3 @@
+// The program without a library: this file holds it.
+#define SR_HEADER_ONLY
+#include "sr_program.cpp"

@@ -1,0 +1,10 @@
+// The same program on LibTorch's own runtime: what the others are compared with.
+#include <iostream>
+
+#include <torch/script.h>
+
+int main(int argc, char** argv) {
+  torch::jit::Module model = torch::jit::load(argc > 1 ? argv[1] : "model.pt");
+  model.eval();
+  std::cout << model.forward({at::ones({2, 3})}).toTensor() << '\n';
+}

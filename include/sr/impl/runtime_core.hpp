@@ -1,0 +1,88 @@
+// Definitions of <sr/runtime_core.hpp>.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sr/block_memory.hpp>
+#include <sr/forked_tasks.hpp>
+#include <sr/memory/arena.hpp>
+#include <sr/runtime_core.hpp>
+#include <sr/runtime_state.hpp>
+
+namespace sr::detail {
+
+SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const ModuleContent> content,
+                                   const memory::PlannerOps& planner, const ObserverHooks& hooks,
+                                   std::shared_ptr<void> observed)
+    : state_(std::make_shared<RuntimeState>(std::move(content), planner, hooks, std::move(observed))) {}
+
+SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
+                                        const CallOptions* options) const {
+  return state_->call(args, kwargs, options);
+}
+
+SR_INLINE c10::IValue RuntimeCore::call_lent(std::span<const c10::IValue> args) const {
+  return state_->call_lent(args);
+}
+
+SR_INLINE void RuntimeCore::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                                     const CallOptions* options) const {
+  state_->run_into(args, outputs, options);
+}
+
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::vector<c10::IValue> args,
+                                                                         const KeywordArgs& kwargs,
+                                                                         const CallOptions& options) const {
+  auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
+  run_or_launch(options, [state = state_, args = std::move(args), kwargs, options, future]() mutable {
+    complete(*future, [&] { return state->call(args, &kwargs, &options); });
+  });
+  return future;
+}
+
+SR_INLINE void RuntimeCore::reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
+  if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);
+}
+
+SR_INLINE void RuntimeCore::trim() const {
+  const RuntimeState::Entered entered(*state_);
+  for (BlockRunner& runner : state_->machine.runners) runner.trim();
+  for (NodeState& state : state_->machine.frame.states) state.valid = false;
+  state_->replayer.trim();
+}
+
+SR_INLINE Report RuntimeCore::report() const {
+  std::vector<BlockMemory> memory;
+  for (const BlockRunner& runner : state_->machine.runners) memory.push_back(block_memory(runner.arena()));
+  Report report =
+      make_report(*state_->content, std::string(state_->machine.frame.planner->name), std::move(memory));
+  state_->replayer.report(report);
+  return report;
+}
+
+SR_INLINE std::uint64_t RuntimeCore::replayed_calls() const {
+  return state_->replayer.replayed_calls();
+}
+
+SR_INLINE c10::TypePtr RuntimeCore::result_type() const {
+  return state_->result_type();
+}
+
+SR_INLINE const memory::Arena& RuntimeCore::arena(std::size_t block) const {
+  return state_->machine.runners.at(block).arena();
+}
+
+SR_INLINE void RuntimeCore::each_plan_slab(void (*visit)(void* with, const memory::AnySlab& slab),
+                                           void* with) const {
+  state_->replayer.each_slab([&](const memory::AnySlab& slab) { visit(with, slab); });
+}
+
+SR_INLINE const std::shared_ptr<const ModuleContent>& RuntimeCore::content() const {
+  return state_->content;
+}
+
+}  // namespace sr::detail

@@ -1,0 +1,80 @@
+// A planner as a table of functions: what the runtime, which is compiled once, knows of the policy type.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <sr/memory/planner.hpp>
+#include <sr/memory/request.hpp>
+
+namespace sr::memory {
+
+// The memory that a layout is placed in, of whatever type.
+class AnySlab {
+ public:
+  virtual ~AnySlab() = default;
+  // Makes room for the layout; throws what the allocator throws, and keeps the old memory then.
+  virtual void commit(std::span<const Request> requests, const Layout& layout) = 0;
+  // Where the request with that index lies, until the next commit.
+  virtual std::byte* address(std::size_t index) const = 0;
+  // Around each run, and before each step of it.
+  virtual void begin_run() {}
+  virtual void begin_step(Step) {}
+  virtual void end_run() {}
+  // The planner's own Slab, for tests that know its type.
+  virtual const void* object() const = 0;
+};
+
+// The nested type Slab of a planner. Its hooks begin_run(), begin_step(Step) and end_run() are optional.
+template <class Slab>
+class SlabOf final : public AnySlab {
+ public:
+  void commit(std::span<const Request> requests, const Layout& layout) override {
+    slab_.commit(requests, layout);
+  }
+  std::byte* address(std::size_t index) const override { return slab_.address(index); }
+  void begin_run() override {
+    if constexpr (requires { slab_.begin_run(); }) slab_.begin_run();
+  }
+  void begin_step(Step step) override {
+    if constexpr (requires { slab_.begin_step(step); }) slab_.begin_step(step);
+  }
+  void end_run() override {
+    if constexpr (requires { slab_.end_run(); }) slab_.end_run();
+  }
+  const void* object() const override { return &slab_; }
+
+ private:
+  Slab slab_;
+};
+
+// One constant for each planner; its address identifies the planner.
+struct PlannerOps {
+  std::string_view name;
+  Layout (*plan)(std::span<const Request> requests);
+  Layout (*plan_for_long)(std::span<const Request> requests);
+  std::unique_ptr<AnySlab> (*make_slab)();  // null: a block of the heap
+};
+
+template <Planner P>
+struct OpsOf {
+  static Layout plan(std::span<const Request> requests) { return P::plan(requests); }
+  static Layout plan_for_long(std::span<const Request> requests) {
+    return memory::plan_for_long<P>(requests);
+  }
+  static constexpr auto slab_maker() -> std::unique_ptr<AnySlab> (*)() {
+    if constexpr (requires { typename P::Slab; }) {
+      return []() -> std::unique_ptr<AnySlab> { return std::make_unique<SlabOf<typename P::Slab>>(); };
+    } else {
+      return nullptr;
+    }
+  }
+};
+
+template <Planner P>
+inline constexpr PlannerOps kPlannerOps{P::name, &OpsOf<P>::plan, &OpsOf<P>::plan_for_long,
+                                        OpsOf<P>::slab_maker()};
+
+}  // namespace sr::memory

@@ -1,0 +1,57 @@
+// The border between the templates that a user names and the runtime, which is compiled once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+#include <sr/call_options.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/observer.hpp>
+#include <sr/report.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr::memory {
+
+class Arena;
+
+}  // namespace sr::memory
+
+namespace sr::detail {
+
+class RuntimeState;
+
+// What a StaticRuntime does whatever its planner and observer; its functions are described there. Copies
+// share one state, which calls on a launcher keep alive.
+class RuntimeCore {
+ public:
+  // `observed` is the object of the hooks, or null.
+  RuntimeCore(std::shared_ptr<const ModuleContent> content, const memory::PlannerOps& planner,
+              const ObserverHooks& hooks = {}, std::shared_ptr<void> observed = nullptr);
+
+  // Moves from the arguments. `options` may be null.
+  c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options) const;
+  // The arguments stay the caller's.
+  c10::IValue call_lent(std::span<const c10::IValue> args) const;
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                const CallOptions* options) const;
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                                    const CallOptions& options) const;
+  void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const;
+  void trim() const;
+  Report report() const;
+  std::uint64_t replayed_calls() const;
+  c10::TypePtr result_type() const;
+  const memory::Arena& arena(std::size_t block) const;
+  void each_plan_slab(void (*visit)(void* with, const memory::AnySlab& slab), void* with) const;
+  const std::shared_ptr<const ModuleContent>& content() const;
+
+ private:
+  std::shared_ptr<RuntimeState> state_;
+};
+
+}  // namespace sr::detail
