@@ -30,15 +30,19 @@ class PlanTable {
   bool is_shared() const { return is_shared_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
-  Plan* find(std::span<const c10::IValue> args) {
-    if (last_ >= entries_.size()) return search(args);
-    const std::size_t expected = entries_[last_]->next;
-    return match(expected, args) ? use(expected) : search(args);
+  // Inlined where a replay begins, which is as short as what a call of it would save and restore.
+  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) {
+    if (last_ != nullptr) {
+      Entry& expected = *last_->next;
+      if (match(*expected.plan, args)) return use(expected);
+    }
+    return search(args);
   }
 
   // Beyond `most` plans another one goes. Throws what the allocator throws.
   void add(std::unique_ptr<Plan> plan, std::size_t most) {
     auto entry = std::make_unique<Entry>();
+    entry->next = entry.get();
     plan->last_used = ++clock_;
     if (is_shared_) {
       bind_shared(*plan);
@@ -54,19 +58,20 @@ class PlanTable {
       const auto oldest = std::ranges::min_element(
           entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
       ++evictions_;
-      entry->next = static_cast<std::size_t>(oldest - entries_.begin());
+      for (const std::unique_ptr<Entry>& each : entries_) {
+        if (each->next == oldest->get()) each->next = entry.get();
+      }
       *oldest = std::move(entry);
-      last_ = kNone;
+      last_ = nullptr;
     } else {
-      entry->next = entries_.size();
       entries_.push_back(std::move(entry));
     }
   }
 
   void remove(const Plan& plan) {
     std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
-    last_ = kNone;
-    for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->next = i;
+    last_ = nullptr;
+    for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
   }
 
   std::size_t size() const { return entries_.size(); }
@@ -74,7 +79,7 @@ class PlanTable {
   std::size_t shared_bytes() const { return capacity_; }
 
   // Of the plan found last.
-  memory::AnySlab& slab() { return *entries_[last_]->slab; }
+  memory::AnySlab& slab() { return *last_->slab; }
 
   // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
   void poison() {
@@ -96,27 +101,26 @@ class PlanTable {
   struct Entry {
     std::unique_ptr<Plan> plan;
     std::unique_ptr<memory::AnySlab> slab;  // null: the shared one
-    std::size_t next = 0;  // the plan of the call that followed last time; before that, this one
+    Entry* next = nullptr;  // the plan of the call that followed last time; before that, this one
   };
 
-  bool match(std::size_t i, std::span<const c10::IValue> args) {
-    Plan& plan = *entries_[i]->plan;
+  static bool match(Plan& plan, std::span<const c10::IValue> args) {
     return matches(args, plan.signature, plan.bases.data());
   }
 
-  // After a call that nobody expected.
-  Plan* search(std::span<const c10::IValue> args) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!match(i, args)) continue;
-      if (last_ < entries_.size()) entries_[last_]->next = i;
-      return use(i);
+  // For a call that did not follow the order of the last ones.
+  [[gnu::noinline]] Plan* search(std::span<const c10::IValue> args) {
+    for (const std::unique_ptr<Entry>& entry : entries_) {
+      if (!match(*entry->plan, args)) continue;
+      if (last_ != nullptr) last_->next = entry.get();
+      return use(*entry);
     }
     return nullptr;
   }
 
-  Plan* use(std::size_t i) {
-    last_ = i;
-    Plan& plan = *entries_[i]->plan;
+  Plan* use(Entry& entry) {
+    last_ = &entry;
+    Plan& plan = *entry.plan;
     plan.last_used = ++clock_;
     if (is_shared_ && plan.bound_to != generation_) bind_shared(plan);
     return &plan;
@@ -137,7 +141,7 @@ class PlanTable {
   std::unique_ptr<memory::AnySlab> (*make_slab_)();
   bool is_shared_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::size_t last_ = kNone;  // entry of the last call that had a plan
+  Entry* last_ = nullptr;  // of the last call that had a plan
   std::uint64_t clock_ = 0;
   std::uint32_t evictions_ = 0;
   at::DataPtr bytes_;  // of the arena all plans share
