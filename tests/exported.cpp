@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <torch/script.h>
 
 #include <sr/exported.hpp>
 #include <sr/sr.hpp>

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <torch/script.h>
+
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

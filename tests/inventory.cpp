@@ -7,8 +7,10 @@
 
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/static/ops.h>
+#include <torch/script.h>
 
 #include <sr/one_node.hpp>
+#include <sr/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

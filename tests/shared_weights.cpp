@@ -1,4 +1,6 @@
 // Threads share a module's constants without counting who uses them.
+#include <torch/script.h>
+
 #include <sr/module_content.hpp>
 #include <sr/sr.hpp>
 

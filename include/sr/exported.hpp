@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 
+#include <torch/csrc/jit/api/module.h>
+
 #include <sr/archive_bytes.hpp>
 #include <sr/exported/archive.hpp>
 #include <sr/exported/program.hpp>

@@ -12,6 +12,7 @@
 
 #include <sr/alias_rules.hpp>
 #include <sr/memory/borrowed.hpp>
+#include <sr/op_spec.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/processed_node.hpp>
 #include <sr/unequal_outs.hpp>

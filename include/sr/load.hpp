@@ -4,17 +4,16 @@
 #include <iosfwd>
 #include <string>
 
-#include <torch/csrc/jit/api/module.h>
-
 #include <sr/config.hpp>
+#include <sr/jit_fwd.hpp>
 #include <sr/options.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
 
-// The module of an archive; that of an exported program has one method and its tensors in the graph. `name`
-// is what messages call it. Throws LoadError, and UnsupportedOp for what an exported program has and sr does
-// not.
+// The module of an archive; that of an exported program has one method and its tensors in the graph. A caller
+// includes <torch/script.h>, which defines it. `name` is what messages call the archive. Throws LoadError,
+// and UnsupportedOp for what an exported program has and sr does not.
 torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream");
 torch::jit::Module load_module(const std::string& path);
 

@@ -11,13 +11,17 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include <sr/argument.hpp>
 #include <sr/fixed_string.hpp>
+#include <sr/jit_fwd.hpp>
 #include <sr/kernels/loops.hpp>
-#include <sr/out_protocol.hpp>
-#include <sr/registry.hpp>
+#include <sr/op_spec.hpp>
 #include <sr/schema.hpp>
 
 namespace sr {
@@ -143,20 +147,23 @@ consteval bool check_parameters() {
 }
 
 template <class Functor>
-OpEntry make_entry(std::string_view literal, const Schema& schema, NodeKind kind) {
-  static constexpr Functor functor{};
-  OpEntry entry;
-  entry.key = schema.key;
-  entry.schema = literal;
-  entry.kind = kind;
-  entry.functor = c10::demangle_type<Functor>();
-  entry.function.op = &functor;
-  entry.argument_count = schema.argument_count;
+inline constexpr Functor kFunctor{};
+
+template <class Functor>
+consteval OpSpec make_spec(std::string_view literal, const Schema& schema, NodeKind kind,
+                           void (*run)(const void*, NodeView&)) {
+  OpSpec spec;
+  spec.key = schema.key;
+  spec.schema = literal;
+  spec.kind = kind;
+  spec.functor = &typeid(Functor);
+  spec.function = {run, &kFunctor<Functor>};
+  spec.argument_count = schema.argument_count;
   if constexpr (requires { &Functor::accepts; }) {
-    entry.accepts = &Functor::accepts;
+    spec.accepts = &Functor::accepts;
   }
-  entry.traits = traits_of<Functor>();
-  return entry;
+  spec.traits = traits_of<Functor>();
+  return spec;
 }
 
 // `static constexpr auto lane` of a functor, one parameter for each argument of the schema, as kernels want
@@ -189,6 +196,19 @@ struct OutCall {
   static void run(const void* op, NodeView& view) { run_out_variant(view, &typed, op); }
 };
 
+template <class T>
+void put_result(c10::IValue& slot, T&& value) {
+  using Value = std::remove_cvref_t<T>;
+  if constexpr (std::is_same_v<Value, at::Tensor>) {
+    put(slot, at::Tensor(std::forward<T>(value)));
+  } else if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, double> ||
+                       std::is_same_v<Value, bool>) {
+    put(slot, value);
+  } else {
+    put(slot, c10::IValue(std::forward<T>(value)));
+  }
+}
+
 // What a native functor returns: one value, several in a tuple, or none.
 template <class Result>
 struct Returns {
@@ -198,7 +218,7 @@ struct Returns {
   static constexpr std::size_t tensors =
       std::is_same_v<Value, at::Tensor> || std::is_same_v<Value, c10::IValue> ? 1 : 0;
   static void store(NodeView& view, Result&& result) {
-    view.output(0) = c10::IValue(std::forward<Result>(result));
+    put_result(view.output(0), std::forward<Result>(result));
   }
 };
 template <>
@@ -219,7 +239,7 @@ struct Returns<std::tuple<R...>> {
  private:
   template <std::size_t... I>
   static void store(NodeView& view, std::tuple<R...>&& results, std::index_sequence<I...>) {
-    ((view.output(I) = c10::IValue(std::move(std::get<I>(results)))), ...);
+    (put_result(view.output(I), std::move(std::get<I>(results))), ...);
   }
 };
 
@@ -277,17 +297,20 @@ struct OutVariant {
                          ArgumentKind::tensor),
                 "writes_in_place is the position of a Tensor argument of the schema");
 
-  OutVariant() {
-    OpEntry entry = detail::make_entry<Functor>(Literal.view(), schema, NodeKind::out_variant);
-    entry.function.run = &detail::OutCall<Functor, inputs, outputs>::run;
-    entry.write = {&detail::OutCall<Functor, inputs, outputs>::typed, entry.function.op};
+  static consteval OpSpec make() {
+    using Call = detail::OutCall<Functor, inputs, outputs>;
+    OpSpec made = detail::make_spec<Functor>(Literal.view(), schema, NodeKind::out_variant, &Call::run);
+    made.write = {&Call::typed, made.function.op};
     if constexpr (requires { Functor::lane; }) {
       static_assert(outputs == 1 && inputs <= kernels::kMaxOperands,
                     "a lane has one result and at most three operands");
-      entry.lane = &detail::kLaneLoops<Functor, inputs>;
+      made.lane = &detail::kLaneLoops<Functor, inputs>;
     }
-    registry().add(std::move(entry));
+    return made;
   }
+  static constexpr OpSpec spec = make();
+
+  OutVariant() { register_op(spec); }
 };
 
 // An op that returns its results, as upstream's native functions: views, containers, numbers.
@@ -310,11 +333,10 @@ struct Native {
   static_assert(schema.tensor_return_count <= Returns::tensors,
                 "the schema returns a tensor but the functor does not");
 
-  Native() {
-    OpEntry entry = detail::make_entry<Functor>(Literal.view(), schema, NodeKind::native);
-    entry.function.run = &detail::NativeCall<Functor, schema.argument_count>::run;
-    registry().add(std::move(entry));
-  }
+  static constexpr OpSpec spec = detail::make_spec<Functor>(
+      Literal.view(), schema, NodeKind::native, &detail::NativeCall<Functor, schema.argument_count>::run);
+
+  Native() { register_op(spec); }
 };
 
 // A node with any number of inputs and outputs, or with sub-blocks: `void operator()(NodeView& node) const`.
@@ -332,18 +354,20 @@ struct NodeOp {
   static_assert(Kind != NodeKind::out_variant || !detail::traits_of<Functor>().makes_new_tensor,
                 "makes_new_tensor is for native ops: an out variant always does");
 
-  NodeOp() {
-    Schema schema;
-    schema.key = Key.view();
-    OpEntry entry = detail::make_entry<Functor>({}, schema, Kind);
-    entry.function.run = Kind == NodeKind::out_variant ? &run_out : &call;
-    if (Kind == NodeKind::out_variant) entry.write = {&call, entry.function.op};
-    registry().add(std::move(entry));
-  }
+  NodeOp() { register_op(spec); }
 
  private:
   static void call(const void* op, NodeView& view) { (*static_cast<const Functor*>(op))(view); }
   static void run_out(const void* op, NodeView& view) { run_out_variant(view, &call, op); }
+  static consteval OpSpec make() {
+    Schema schema;
+    schema.key = Key.view();
+    OpSpec made =
+        detail::make_spec<Functor>({}, schema, Kind, Kind == NodeKind::out_variant ? &run_out : &call);
+    if (Kind == NodeKind::out_variant) made.write = {&call, made.function.op};
+    return made;
+  }
+  static constexpr OpSpec spec = make();
 };
 
 }  // namespace sr

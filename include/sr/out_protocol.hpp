@@ -1,5 +1,5 @@
-// How an out variant is run, for all ops in one place: the first run lets the interpreter's own operator make
-// the outputs, later runs write into them, and whatever could change their dtype or layout makes them anew.
+// The steps of sr::run_out_variant: the first run lets the interpreter's own operator make the outputs, later
+// runs write into them, and whatever could change their dtype or layout makes them anew.
 #pragma once
 
 #include <algorithm>
@@ -143,41 +143,5 @@ inline bool may_resize(const NodeView& view, const NodeState& state) {
 }
 
 }  // namespace detail
-
-// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots, which hold tensors
-// of the right dtype: with the right sizes and strides already, or with no elements.
-inline void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {
-  NodeState& state = view.state();
-  NodeState::Change change = compare_inputs(view, state);
-  if (change == NodeState::Change::sizes && !detail::may_resize(view, state)) {
-    change = NodeState::Change::everything;
-  }
-  if (change == NodeState::Change::everything) {
-    detail::make_outputs_anew(view, state);
-    return;
-  }
-  const bool shrink_first =
-      change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
-  const std::size_t outputs = view.output_count();
-  for (std::size_t i = 0; i < outputs; ++i) {
-    c10::IValue& output = view.output(i);
-    if (!output.isTensor()) {
-      output = detail::empty_like(state.outputs[i]);
-    } else if (output.toTensor().scalar_type() != state.outputs[i].dtype) {
-      output =
-          detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
-    }
-    if (shrink_first || !state.outputs[i].matches(output.toTensor())) detail::shrink(output.toTensor());
-  }
-  if (change == NodeState::Change::none) {
-    call(op, view);
-    return;
-  }
-  state.valid = false;
-  record_inputs(view, state);
-  call(op, view);
-  for (std::size_t i = 0; i < outputs; ++i) state.outputs[i].assign(view.output(i).toTensor());
-  state.valid = true;
-}
 
 }  // namespace sr

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/jit_fwd.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/node_kind.hpp>
 #include <sr/node_state.hpp>

@@ -2,6 +2,8 @@
 // then holds the library.
 #pragma once
 
+#include <ATen/ATen.h>
+
 #include <sr/benchmark.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>

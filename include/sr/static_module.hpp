@@ -7,12 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/config.hpp>
+#include <sr/jit_fwd.hpp>
 #include <sr/options.hpp>
 
 namespace sr {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <sr/module_content.hpp>

@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <ATen/core/function_schema.h>
+
 #include <sr/runtime_pool.hpp>
 
 namespace sr::python {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include <ATen/core/function_schema.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/loaded_graph.hpp>
 #include <sr/passes/pass.hpp>
 

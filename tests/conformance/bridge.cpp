@@ -6,7 +6,9 @@
 #include <vector>
 
 #include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/script.h>
 
+#include <sr/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

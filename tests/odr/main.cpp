@@ -2,6 +2,8 @@
 #define SR_HEADER_ONLY
 #include <cstdio>
 
+#include <torch/script.h>
+
 #include <sr/sr.hpp>
 
 at::Tensor run_in_other_file(const sr::StaticModule& module, const at::Tensor& x);

@@ -1,3 +1,5 @@
+#include <torch/script.h>
+
 #include <sr/sr.hpp>
 
 at::Tensor run_in_other_file(const sr::StaticModule& module, const at::Tensor& x) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <c10/core/Device.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/exported/builder.hpp>
 #include <sr/exported/enums.hpp>

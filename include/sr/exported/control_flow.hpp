@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/exported/argument_values.hpp>
 #include <sr/exported/builder.hpp>
 

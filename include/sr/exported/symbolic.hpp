@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/exported/builder.hpp>
 
 namespace sr::exported {

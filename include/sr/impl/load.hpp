@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <sr/archive_bytes.hpp>

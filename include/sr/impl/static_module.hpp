@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/impl/core_pool.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/module_content.hpp>

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/op.hpp>
 #include <sr/ops/numbers.hpp>

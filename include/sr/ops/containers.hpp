@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/op.hpp>
 

@@ -8,6 +8,8 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/Functions.h>
 #include <ATen/NativeFunctions.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/argument_of_handle.hpp>
 #include <sr/op.hpp>

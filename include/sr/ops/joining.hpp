@@ -3,6 +3,7 @@
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/Functions.h>
+#include <ATen/ops/stack_native.h>
 #include <c10/util/MaybeOwned.h>
 #include <c10/util/SmallVector.h>
 

@@ -8,6 +8,7 @@
 #include <ATen/native/Resize.h>
 
 #include <sr/op.hpp>
+#include <sr/out_protocol.hpp>
 
 namespace sr::ops {
 

@@ -12,6 +12,7 @@
 #include <ATen/ops/min_native.h>
 #include <ATen/ops/std_native.h>
 #include <ATen/ops/var_native.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/op.hpp>
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/op.hpp>
 

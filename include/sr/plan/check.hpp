@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/error.hpp>
 #include <sr/options.hpp>

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/identity.hpp>
 #include <sr/module_content.hpp>
 #include <sr/plan/classify.hpp>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/memory/request.hpp>
 #include <sr/plan/packed_weights.hpp>

@@ -9,6 +9,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/identity.hpp>
 #include <sr/plan/trace.hpp>

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/ir/ir.h>
+
 #include <sr/call_options.hpp>
 #include <sr/module_content.hpp>
 #include <sr/out_protocol.hpp>

@@ -12,6 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/processed_node.hpp>
 

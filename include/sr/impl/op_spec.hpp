@@ -1,0 +1,87 @@
+// Definitions of <sr/op_spec.hpp>.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/util/Type.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/op_spec.hpp>
+#include <sr/out_protocol.hpp>
+#include <sr/registry.hpp>
+
+namespace sr {
+
+namespace detail {
+
+SR_INLINE void put(c10::IValue& slot, at::Tensor&& value) {
+  slot = std::move(value);
+}
+SR_INLINE void put(c10::IValue& slot, std::int64_t value) {
+  slot = value;
+}
+SR_INLINE void put(c10::IValue& slot, double value) {
+  slot = value;
+}
+SR_INLINE void put(c10::IValue& slot, bool value) {
+  slot = value;
+}
+SR_INLINE void put(c10::IValue& slot, c10::IValue&& value) {
+  slot = std::move(value);
+}
+
+}  // namespace detail
+
+SR_INLINE void register_op(const OpSpec& spec) {
+  OpEntry entry;
+  entry.key = spec.key;
+  entry.schema = spec.schema;
+  entry.kind = spec.kind;
+  entry.functor = c10::demangle(spec.functor->name());
+  entry.function = spec.function;
+  entry.write = spec.write;
+  entry.lane = spec.lane;
+  entry.accepts = spec.accepts;
+  entry.traits = spec.traits;
+  entry.argument_count = spec.argument_count;
+  registry().add(std::move(entry));
+}
+
+SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {
+  NodeState& state = view.state();
+  NodeState::Change change = compare_inputs(view, state);
+  if (change == NodeState::Change::sizes && !detail::may_resize(view, state)) {
+    change = NodeState::Change::everything;
+  }
+  if (change == NodeState::Change::everything) {
+    detail::make_outputs_anew(view, state);
+    return;
+  }
+  const bool shrink_first =
+      change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
+  const std::size_t outputs = view.output_count();
+  for (std::size_t i = 0; i < outputs; ++i) {
+    c10::IValue& output = view.output(i);
+    if (!output.isTensor()) {
+      output = detail::empty_like(state.outputs[i]);
+    } else if (output.toTensor().scalar_type() != state.outputs[i].dtype) {
+      output =
+          detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
+    }
+    if (shrink_first || !state.outputs[i].matches(output.toTensor())) detail::shrink(output.toTensor());
+  }
+  if (change == NodeState::Change::none) {
+    call(op, view);
+    return;
+  }
+  state.valid = false;
+  record_inputs(view, state);
+  call(op, view);
+  for (std::size_t i = 0; i < outputs; ++i) state.outputs[i].assign(view.output(i).toTensor());
+  state.valid = true;
+}
+
+}  // namespace sr
