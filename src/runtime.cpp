@@ -1,2 +1,2 @@
 // Everything behind the border of the public headers, compiled once: loading, preparing, running, reporting.
-#include <sr/impl/all.hpp>
+#include <sr/impl/runtime.hpp>

@@ -3,17 +3,10 @@
 
 #include <torch/version.h>
 
+#include <sr/build.hpp>
+
 #if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13)
 #error "sr needs LibTorch 2.13 or newer: pip install torch==2.13.0, or point -Dtorch= at a newer LibTorch."
-#endif
-
-// The public headers declare, and libsr holds the definitions. A program without the library defines
-// SR_HEADER_ONLY before it includes <sr/sr.hpp> in one file, which then holds all definitions and operators:
-// `used` keeps those that the file itself does not call. Several files may define it; that costs only time.
-#ifdef SR_HEADER_ONLY
-#define SR_INLINE [[gnu::used]] inline
-#else
-#define SR_INLINE
 #endif
 
 namespace sr {

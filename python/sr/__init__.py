@@ -14,7 +14,7 @@ from ._version import torch_version, version
 
 if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
     raise ImportError(f'This copy of sr was built for torch {torch_version}, but torch {torch.__version__} is here. '
-                      'Build it again: pip install --no-build-isolation .')
+                      'Build it again: pip install .')
 
 from . import _C
 from ._C import IndividualMetrics

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <sr/memory/linear_scan.hpp>
+#include <sr/memory/lower_bound.hpp>
 #include <sr/memory/slab.hpp>
 #include <sr/memory/validate.hpp>
 

@@ -1,11 +1,5 @@
 // Every definition of sr that is not a template's: libsr compiles them, and SR_HEADER_ONLY includes them.
 #pragma once
 
-#include <sr/impl/benchmark.hpp>
-#include <sr/impl/fork_body.hpp>
-#include <sr/impl/individual_metrics.hpp>
-#include <sr/impl/load.hpp>
-#include <sr/impl/op_spec.hpp>
-#include <sr/impl/report.hpp>
-#include <sr/impl/runtime_core.hpp>
-#include <sr/impl/static_module.hpp>
+#include <sr/impl/memory.hpp>
+#include <sr/impl/runtime.hpp>

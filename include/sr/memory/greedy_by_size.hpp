@@ -2,15 +2,11 @@
 // Inference", arXiv 2001.03288, section 5.2.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include <sr/memory/placed_in_order.hpp>
-#include <sr/memory/placement.hpp>
 #include <sr/memory/planner.hpp>
 
 namespace sr::memory {
@@ -20,54 +16,10 @@ namespace sr::memory {
 struct GreedyBySize {
   static constexpr std::string_view name = "greedy_by_size";
 
-  static Layout plan(std::span<const Request> requests) {
-    Windows windows(requests);
-    return place_in_order(requests, Partners(requests), by_size(requests), windows);
-  }
+  static Layout plan(std::span<const Request> requests);
 
-  static std::vector<std::uint32_t> by_size(std::span<const Request> requests) {
-    std::vector<std::uint32_t> order(requests.size());
-    std::iota(order.begin(), order.end(), 0U);
-    std::ranges::stable_sort(order, std::ranges::greater{},
-                             [&](std::uint32_t index) { return reserved(requests[index]); });
-    return order;
-  }
-
- private:
-  // The steps cut into windows of equally many births. Most lifetimes are inside one window, and only what
-  // touches that window has to be looked at; index 0 of `lists` is everything, for those that are not.
-  class Windows {
-   public:
-    explicit Windows(std::span<const Request> requests) : lists_(kWindows + 1) {
-      std::vector<Step> births;
-      births.reserve(requests.size());
-      for (const Request& request : requests) births.push_back(request.first);
-      std::ranges::sort(births);
-      for (std::size_t i = 1; i < kWindows && !births.empty(); ++i)
-        cuts_.push_back(births[births.size() * i / kWindows]);
-    }
-
-    Placed& around(const Request& request) {
-      const std::size_t window = window_of(request.first);
-      return lists_[window == window_of(death(request) - 1) ? window : 0];
-    }
-
-    void insert(const Request& request, Bytes offset, std::uint32_t index) {
-      lists_[0].insert(request, offset, index);
-      const std::size_t last = window_of(death(request) - 1);
-      for (std::size_t i = window_of(request.first); i <= last; ++i) lists_[i].insert(request, offset, index);
-    }
-
-   private:
-    static constexpr std::size_t kWindows = 8;
-
-    std::size_t window_of(Step step) const {
-      return 1 + static_cast<std::size_t>(std::ranges::upper_bound(cuts_, step) - cuts_.begin());
-    }
-
-    std::vector<Step> cuts_;
-    std::vector<Placed> lists_;
-  };
+  // Indices, the largest first, ties by index.
+  static std::vector<std::uint32_t> by_size(std::span<const Request> requests);
 };
 static_assert(Planner<GreedyBySize>);
 

@@ -110,16 +110,17 @@ class IteratorMaker {
   }
 
   // Emits the step, after those that convert operands. False, having emitted nothing: the iterator is not as
-  // recorded. `result` is what the iterator writes, or a view of that is.
-  template <class Step>
-  bool emit(std::unique_ptr<Step> step, const at::TensorIteratorBase& iterator, const at::Tensor& result) {
+  // recorded. `run` is the step's; `iterator` belongs to it; `result` is what the iterator writes, or a view
+  // of that is.
+  bool emit(std::unique_ptr<BoundIterator> step, RunStep run, const at::TensorIteratorBase& iterator,
+            const at::Tensor& result) {
     std::vector<StorageId> reads;
     std::vector<std::pair<Operand, Operand>> conversions;
     if (!fill(*step, iterator, result, reads, conversions)) return false;
     for (const auto& [from, to] : conversions) convert(*lowering_, from, to);
     Payload* const payload = step.get();
     lowering_->payloads().push_back(std::move(step));
-    lowering_->emit_owned<Step>(payload, std::move(reads), {out_.storage});
+    lowering_->emit_owned(payload, run, std::move(reads), {out_.storage});
     return true;
   }
 
@@ -137,7 +138,7 @@ class IteratorMaker {
                          .build();
     step->call = [](at::TensorIterator& iterator) { at::native::copy_stub(at::kCPU, iterator, false); };
     const at::TensorIterator& iterator = step->iterator;
-    return maker.emit(std::move(step), iterator, out);
+    return maker.emit(std::move(step), &StubStep::run, iterator, out);
   }
 
  private:

@@ -119,7 +119,7 @@ struct OutCall final : BoundNode {
     }
     Payload* payload = call.get();
     lowering.payloads().push_back(std::move(call));
-    lowering.emit_owned<OutCall>(payload, std::move(reads), std::move(writes));
+    lowering.emit_owned(payload, &OutCall::run, std::move(reads), std::move(writes));
     return true;
   }
 
@@ -198,7 +198,7 @@ struct InterpretedNode final : BoundNode {
     step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
     Payload* payload = step.get();
     lowering.payloads().push_back(std::move(step));
-    lowering.emit_owned<InterpretedNode>(payload, std::move(reads), std::move(writes));
+    lowering.emit_owned(payload, &InterpretedNode::run, std::move(reads), std::move(writes));
   }
 
   static void run(const Payload& payload, Context& context) {

@@ -198,14 +198,15 @@ class Lowering {
 
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
-    payloads_.push_back(std::make_unique<P>(std::move(payload)));
-    emit_owned<P>(payloads_.back().get(), std::move(reads), std::move(writes));
-  }
-  template <class P>
-  void emit_owned(Payload* payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
-    for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
     RunStep run = &P::run;
-    if constexpr (requires(const P& step) { step.runner(); }) run = static_cast<const P*>(payload)->runner();
+    if constexpr (requires { payload.runner(); }) run = payload.runner();
+    payloads_.push_back(std::make_unique<P>(std::move(payload)));
+    emit_owned(payloads_.back().get(), run, std::move(reads), std::move(writes));
+  }
+  // Of a payload that is in payloads() already.
+  void emit_owned(Payload* payload, RunStep run, std::vector<StorageId> reads,
+                  std::vector<StorageId> writes) {
+    for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
     drafts_.push_back({{run, payload, node_}, std::move(reads), std::move(writes), kNone});
   }
 

@@ -94,25 +94,41 @@ struct KernelArgument<std::optional<c10::string_view>> {
   }
 };
 
+// A structured kernel as lowering sees it, whichever it is: what is compiled for each of them stays short.
+struct AnyStructured : BoundIterator {
+  RunStep run = nullptr;
+
+  virtual std::size_t argument_count() const = 0;
+  // False: a value is no argument of the kernel.
+  virtual bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) = 0;
+  // Makes the iterator and the result of the arguments that were taken.
+  virtual void build() = 0;
+  virtual const at::TensorIteratorBase& iterator() const = 0;
+  virtual const at::Tensor& result() const = 0;
+};
+
 template <class Op, class Meta = decltype(&Op::meta)>
 struct StructuredStep;
 
 template <class Op, class Base, class... Args>
-struct StructuredStep<Op, void (Base::*)(Args...)> final : BoundIterator {
+struct StructuredStep<Op, void (Base::*)(Args...)> final : AnyStructured {
   mutable FunctionalKernel<Op> kernel;
   std::tuple<KernelArgument<Args>...> arguments_of_op;
 
-  static constexpr std::size_t kArguments = sizeof...(Args);
+  StructuredStep() { run = &run_kernel; }
 
-  bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) {
+  std::size_t argument_count() const override { return sizeof...(Args); }
+  const at::TensorIteratorBase& iterator() const override { return kernel; }
+  const at::Tensor& result() const override { return kernel.out; }
+  bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) override {
     std::size_t i = 0;
     return std::apply([&](auto&... argument) { return (argument.take(maker, values[i++]) && ...); },
                       arguments_of_op);
   }
-  void build() {
+  void build() override {
     std::apply([&](const auto&... argument) { kernel.meta(argument.pass()...); }, arguments_of_op);
   }
-  static void run(const Payload& payload, Context& context) {
+  static void run_kernel(const Payload& payload, Context& context) {
     const auto& self = static_cast<const StructuredStep&>(payload);
     self.run_on(self.kernel, context, [&](FunctionalKernel<Op>& kernel) {
       std::apply([&](const auto&... argument) { kernel.impl(argument.pass()..., kernel.out); },
@@ -125,24 +141,35 @@ namespace lower {
 
 using Values = c10::SmallVector<c10::IValue, 4>;
 
+template <class Op>
+std::unique_ptr<AnyStructured> make_structured() {
+  return std::make_unique<StructuredStep<Op>>();
+}
+
+inline bool structured_of(Lowering& lowering, const TracedNode& node, c10::ArrayRef<c10::IValue> values,
+                          std::unique_ptr<AnyStructured> (*make)()) {
+  const Operand out = lowering.output(node);
+  if (out.count() == 0) return true;
+  std::unique_ptr<AnyStructured> step = make();
+  IteratorMaker maker(lowering, out);
+  if (values.size() < step->argument_count() || !step->take(maker, values) || maker.is_refused())
+    return false;
+  step->build();
+  AnyStructured& kernel = *step;
+  return maker.emit(std::move(step), kernel.run, kernel.iterator(), kernel.result());
+}
+
 // The kernel on these arguments.
 template <class Op>
 bool structured_on(Lowering& lowering, const TracedNode& node, const Values& values) {
-  const Operand out = lowering.output(node);
-  if (out.count() == 0) return true;
-  auto step = std::make_unique<StructuredStep<Op>>();
-  IteratorMaker maker(lowering, out);
-  if (values.size() < step->kArguments || !step->take(maker, values) || maker.is_refused()) return false;
-  step->build();
-  const auto& kernel = step->kernel;
-  return maker.emit(std::move(step), kernel, kernel.out);
+  return structured_of(lowering, node, values, &make_structured<Op>);
 }
 
 // The kernel's arguments are the node's first ones. A number in place of a tensor is wrapped, as LibTorch
 // does.
 template <class Op>
 bool structured(Lowering& lowering, const TracedNode& node) {
-  return structured_on<Op>(lowering, node, Values(node.inputs.begin(), node.inputs.end()));
+  return structured_of(lowering, node, node.inputs, &make_structured<Op>);
 }
 
 namespace native = at::native;
@@ -205,7 +232,7 @@ bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, b
   step->call = std::move(call);
   const at::TensorIterator& iterator = step->iterator;
   if (!given_result) result = iterator.output();
-  return maker.emit(std::move(step), iterator, result);
+  return maker.emit(std::move(step), &StubStep::run, iterator, result);
 }
 
 using Tensors = c10::SmallVector<at::Tensor, 3>;

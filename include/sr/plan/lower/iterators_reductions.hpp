@@ -102,7 +102,7 @@ bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const 
   step->call = [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); };
   at::TensorIterator& iterator = step->iterator;
   StubStep& kept = *step;
-  if (!maker.emit(std::move(step), iterator, result)) return false;
+  if (!maker.emit(std::move(step), &StubStep::run, iterator, result)) return false;
   if constexpr (kFillsWithZeros<&Stub>) {
     if (out.is_contiguous() && iterator.numel() < at::internal::GRAIN_SIZE) fill_ourselves(kept, out);
   }

