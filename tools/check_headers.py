@@ -1,4 +1,4 @@
-"""Checks of include/sr: every header compiles alone, none includes itself, and the umbrellas are complete.
+"""Checks of include/sr: every header compiles alone, none includes itself, the umbrellas and libsr are complete.
 
 A header that reaches LibTorch is compiled behind a precompiled LibTorch, so a missing include of LibTorch or of the
 standard library can hide there; `--thorough` compiles each without it (about 13 s a header).
@@ -31,7 +31,7 @@ def shape_problems(known):
         if name in toolchain.closure(toolchain.includes(path, False), known, False) and not (
                 name in PARTS or any(part in toolchain.includes(path) for part in PARTS)):
             yield f'{name}: includes itself through others'
-    guard = ('#ifdef SR_HEADER_ONLY', '#endif')
+    guard = ('#ifdef SR_HEADER_ONLY', 'SR_SILENT_BEGIN', 'SR_SILENT_END', '#endif')
     for umbrella, belongs in ((UMBRELLA, lambda n: not n.startswith(OUTSIDE_UMBRELLA)),
                               (OPS_UMBRELLA, lambda n: n.startswith(OPS))):
         if umbrella not in known:
@@ -44,6 +44,10 @@ def shape_problems(known):
         for name in known:
             if belongs(name) and name not in reached:
                 yield f'{umbrella}: does not reach {name}'
+    compiled = {i for p in (toolchain.ROOT / 'src' / 'operators').glob('*.cpp') for i in toolchain.includes(p)}
+    for name in sorted(toolchain.closure([OPS_UMBRELLA], known) - toolchain.closure(compiled, known)):
+        if name.startswith(OPS) and name not in (OPS_UMBRELLA, 'sr/ops/builtin.hpp'):
+            yield f'{name}: no file of src/operators includes it, so libsr lacks it'
     if UMBRELLA in known:
         for name in sorted(toolchain.closure([UMBRELLA], known, False)):
             if name.startswith(COMPILED_ONCE):
@@ -53,7 +57,9 @@ def shape_problems(known):
 def alone_problems(compiler, known, thorough):
     passed = toolchain.Passed('headers')
     reached = {name: toolchain.closure([name], known) for name in known}
-    key = {name: toolchain.digest(name, thorough, FLAGS, compiler.identity, *(known[n].read_text() for n in sorted(all_) if n in known))
+    ready = (toolchain.ROOT / 'tools' / 'precompiled.hpp').read_text()
+    key = {name: toolchain.digest(name, thorough, FLAGS, compiler.identity, ready,
+                                  *(known[n].read_text() for n in sorted(all_) if n in known))
            for name, all_ in reached.items()}
     todo = [name for name in known if name not in PARTS and key[name] not in passed]
     behind_torch = {name for name in todo if toolchain.wants_torch(reached[name]) and not thorough}

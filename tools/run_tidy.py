@@ -15,8 +15,12 @@ from toolchain import ROOT
 
 FINDING = re.compile(r'^(?=/[^\n]*: (?:error|warning): )', re.MULTILINE)
 # What Meson gives one file, and the definitions of the library as a header-only program has them: inline.
-EXTRA_FLAGS = {'src/runtime.cpp': ['-DSR_HEADER_ONLY'], 'src/memory.cpp': ['-DSR_HEADER_ONLY'], 'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""']}
-SOURCES = ('src/*.cpp', 'src/tool/*.cpp', 'python/extension/*.cpp')
+EXTRA_FLAGS = {
+    'src/runtime.cpp': ['-DSR_HEADER_ONLY'],
+    'src/memory.cpp': ['-DSR_HEADER_ONLY'],
+    'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
+}
+SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/*.cpp', 'python/extension/*.cpp')
 
 
 def main():
@@ -24,9 +28,7 @@ def main():
     parser.add_argument('--torch', required=True, help='directory of LibTorch')
     args = parser.parse_args()
     compiler = toolchain.Compiler(args.torch)
-    flags = compiler.flags + [
-        f'-include{ROOT}/tools/tidy_shim.hpp', '-DSR_VERSION=""', '-Wno-everything', f'-isystem{sysconfig.get_path("include")}'
-    ]
+    flags = [*compiler.flags, '-DSR_VERSION=""', '-Wno-everything', f'-isystem{sysconfig.get_path("include")}']
 
     passed = toolchain.Passed('tidy')
     rules = (ROOT / '.clang-tidy').read_text()

@@ -1,4 +1,4 @@
-// What says whether a definition of sr is compiled once, in libsr, or in the program.
+// Where definitions of sr are compiled, and what compilers say about them without reason.
 #pragma once
 
 // The public headers declare, and libsr holds the definitions. A program without the library defines
@@ -8,4 +8,16 @@
 #define SR_INLINE [[gnu::used]] inline
 #else
 #define SR_INLINE
+#endif
+
+// g++ 12 inlines the destructor of an IValue whose kind it knows, and warns of an overflow in the branch of
+// another kind. Between these two it does not, of functions that are written there; a user's own are not
+// touched.
+#if defined(__GNUC__) && !defined(__clang__)
+#define SR_SILENT_BEGIN \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wstringop-overflow\"")
+#define SR_SILENT_END _Pragma("GCC diagnostic pop")
+#else
+#define SR_SILENT_BEGIN
+#define SR_SILENT_END
 #endif

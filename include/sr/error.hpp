@@ -2,7 +2,7 @@
 // keep working; an exception thrown by an operator is never wrapped in one of these.
 #pragma once
 
-#include <source_location>
+#include <cstdint>
 #include <string>
 
 #include <c10/util/Exception.h>
@@ -12,9 +12,10 @@ namespace sr {
 class Error : public c10::Error {
  public:
   // `message` is one or more sentences: what was wrong, where, what was expected.
-  explicit Error(const std::string& message,
-                 const std::source_location& raised = std::source_location::current())
-      : c10::Error(c10::SourceLocation{raised.function_name(), raised.file_name(), raised.line()}, message) {}
+  // The others say where it was raised, as std::source_location would: Debian's clang 14 has none.
+  explicit Error(const std::string& message, const char* function = __builtin_FUNCTION(),
+                 const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE())
+      : c10::Error(c10::SourceLocation{function, file, line}, message) {}
 
   // The message and what was added on the way, without a stack trace of ours.
   const char* what() const noexcept override { return what_without_backtrace(); }

@@ -18,6 +18,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/argument.hpp>
+#include <sr/build.hpp>
 #include <sr/fixed_string.hpp>
 #include <sr/jit_fwd.hpp>
 #include <sr/kernels/loops.hpp>
@@ -25,6 +26,8 @@
 #include <sr/schema.hpp>
 
 namespace sr {
+
+SR_SILENT_BEGIN
 
 namespace detail {
 
@@ -150,7 +153,7 @@ template <class Functor>
 inline constexpr Functor kFunctor{};
 
 template <class Functor>
-consteval OpSpec make_spec(std::string_view literal, const Schema& schema, NodeKind kind,
+constexpr OpSpec make_spec(std::string_view literal, const Schema& schema, NodeKind kind,
                            void (*run)(const void*, NodeView&)) {
   OpSpec spec;
   spec.key = schema.key;
@@ -297,7 +300,13 @@ struct OutVariant {
                          ArgumentKind::tensor),
                 "writes_in_place is the position of a Tensor argument of the schema");
 
-  static consteval OpSpec make() {
+  OutVariant() {
+    static constexpr OpSpec spec = make();
+    register_op(spec);
+  }
+
+ private:
+  static constexpr OpSpec make() {
     using Call = detail::OutCall<Functor, inputs, outputs>;
     OpSpec made = detail::make_spec<Functor>(Literal.view(), schema, NodeKind::out_variant, &Call::run);
     made.write = {&Call::typed, made.function.op};
@@ -308,9 +317,6 @@ struct OutVariant {
     }
     return made;
   }
-  static constexpr OpSpec spec = make();
-
-  OutVariant() { register_op(spec); }
 };
 
 // An op that returns its results, as upstream's native functions: views, containers, numbers.
@@ -333,10 +339,11 @@ struct Native {
   static_assert(schema.tensor_return_count <= Returns::tensors,
                 "the schema returns a tensor but the functor does not");
 
-  static constexpr OpSpec spec = detail::make_spec<Functor>(
-      Literal.view(), schema, NodeKind::native, &detail::NativeCall<Functor, schema.argument_count>::run);
-
-  Native() { register_op(spec); }
+  Native() {
+    static constexpr OpSpec spec = detail::make_spec<Functor>(
+        Literal.view(), schema, NodeKind::native, &detail::NativeCall<Functor, schema.argument_count>::run);
+    register_op(spec);
+  }
 };
 
 // A node with any number of inputs and outputs, or with sub-blocks: `void operator()(NodeView& node) const`.
@@ -354,12 +361,15 @@ struct NodeOp {
   static_assert(Kind != NodeKind::out_variant || !detail::traits_of<Functor>().makes_new_tensor,
                 "makes_new_tensor is for native ops: an out variant always does");
 
-  NodeOp() { register_op(spec); }
+  NodeOp() {
+    static constexpr OpSpec spec = make();
+    register_op(spec);
+  }
 
  private:
   static void call(const void* op, NodeView& view) { (*static_cast<const Functor*>(op))(view); }
   static void run_out(const void* op, NodeView& view) { run_out_variant(view, &call, op); }
-  static consteval OpSpec make() {
+  static constexpr OpSpec make() {
     Schema schema;
     schema.key = Key.view();
     OpSpec made =
@@ -367,7 +377,8 @@ struct NodeOp {
     if (Kind == NodeKind::out_variant) made.write = {&call, made.function.op};
     return made;
   }
-  static constexpr OpSpec spec = make();
 };
+
+SR_SILENT_END
 
 }  // namespace sr

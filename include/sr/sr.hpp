@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <sr/benchmark.hpp>
+#include <sr/build.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>
 #include <sr/op.hpp>
@@ -14,6 +15,8 @@
 #include <sr/static_runtime.hpp>
 
 #ifdef SR_HEADER_ONLY
+SR_SILENT_BEGIN
 #include <sr/impl/all.hpp>
 #include <sr/ops/all.hpp>
+SR_SILENT_END
 #endif

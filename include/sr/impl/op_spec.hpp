@@ -17,19 +17,19 @@ namespace sr {
 
 namespace detail {
 
-SR_INLINE void put(c10::IValue& slot, at::Tensor&& value) {
+[[gnu::noinline]] SR_INLINE void put(c10::IValue& slot, at::Tensor&& value) {
   slot = std::move(value);
 }
-SR_INLINE void put(c10::IValue& slot, std::int64_t value) {
+[[gnu::noinline]] SR_INLINE void put(c10::IValue& slot, std::int64_t value) {
   slot = value;
 }
-SR_INLINE void put(c10::IValue& slot, double value) {
+[[gnu::noinline]] SR_INLINE void put(c10::IValue& slot, double value) {
   slot = value;
 }
-SR_INLINE void put(c10::IValue& slot, bool value) {
+[[gnu::noinline]] SR_INLINE void put(c10::IValue& slot, bool value) {
   slot = value;
 }
-SR_INLINE void put(c10::IValue& slot, c10::IValue&& value) {
+[[gnu::noinline]] SR_INLINE void put(c10::IValue& slot, c10::IValue&& value) {
   slot = std::move(value);
 }
 

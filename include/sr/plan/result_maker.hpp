@@ -42,10 +42,8 @@ class ResultMaker {
       if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
       if (trace_.callers.count(identity) != 0) return refuse("A container of the caller is returned.");
       if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
-        node.literal = value;
         results.returns_constants = true;
-        results.nodes.push_back(std::move(node));
-        return;
+        return note_literal(value);
       }
       const auto [known, first] = containers_.try_emplace(identity, self);
       if (!first) {
@@ -90,11 +88,16 @@ class ResultMaker {
       }
     } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
                value.isString() || value.isDevice() || value.isComplexDouble()) {
-      node.literal = value;
-      results.nodes.push_back(std::move(node));
+      note_literal(value);
     } else {
       refuse("A result of type " + value.type()->repr_str() + " is returned.");
     }
+  }
+
+  void note_literal(const c10::IValue& value) {
+    ResultNode node;
+    node.literal = c10::IValue(value);
+    plan_.results.nodes.push_back(std::move(node));
   }
 
   std::uint32_t note_tensor(const at::Tensor& tensor) {

@@ -1,0 +1,9 @@
+// Operators on elements and numbers. Linked whole into a program, they register themselves.
+#include <sr/ops/arithmetic.hpp>
+#include <sr/ops/conversions.hpp>
+#include <sr/ops/in_place.hpp>
+#include <sr/ops/numbers.hpp>
+#include <sr/ops/pointwise.hpp>
+#include <sr/ops/pointwise_others.hpp>
+#include <sr/ops/reduction.hpp>
+#include <sr/ops/scalars.hpp>

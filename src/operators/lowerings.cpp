@@ -1,0 +1,2 @@
+// What replay makes of the operators.
+#include <sr/plan/lower/builtin.hpp>
