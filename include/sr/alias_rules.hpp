@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 namespace sr {
@@ -52,6 +54,35 @@ void each_written(const c10::FunctionSchema& schema, std::size_t count, const Vi
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
     if (alias != nullptr && alias->isWrite()) visit(i);
   }
+}
+
+// A norm that trains writes its running statistics, arguments 3 and 4, and its schema does not say so;
+// LibTorch's AliasDb knows it by name (analyzeBatchNorm, analyzeInstanceNorm).
+inline bool may_train_statistics(const torch::jit::Node& node) {
+  static const std::unordered_set<c10::Symbol> norms = [] {
+    std::unordered_set<c10::Symbol> kinds;
+    for (const char* name : {"aten::batch_norm", "aten::instance_norm", "aten::native_batch_norm",
+                             "aten::_batch_norm_impl_index"}) {
+      kinds.insert(c10::Symbol::fromQualString(name));
+    }
+    return kinds;
+  }();
+  if (norms.count(node.kind()) == 0 || node.inputs().size() <= 5) return false;
+  const auto is_given = [&](std::size_t i) {
+    return node.input(i)->type()->kind() != c10::TypeKind::NoneType;
+  };
+  return (is_given(3) || is_given(4)) && torch::jit::toIValue(node.input(5)) != c10::IValue(false);
+}
+
+// visit(i) for each of the node's inputs that it may write.
+template <class Visit>
+void each_written(const torch::jit::Node& node, const Visit& visit) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return;
+  each_written(*schema, node.inputs().size(), visit);
+  if (!may_train_statistics(node)) return;
+  visit(std::size_t{3});
+  visit(std::size_t{4});
 }
 
 // The operator that the node calls through the dispatcher; none: it is the language's own, for numbers and

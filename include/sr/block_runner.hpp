@@ -8,6 +8,7 @@
 
 #include <sr/block_info.hpp>
 #include <sr/call_options.hpp>
+#include <sr/interpreted_op.hpp>
 #include <sr/memory/arena.hpp>
 #include <sr/observer.hpp>
 #include <sr/selection.hpp>
@@ -91,7 +92,11 @@ class BlockRunner {
     if (arena_.has_own_slab()) arena_.slab().begin_step(static_cast<memory::Step>(step));
     observer_->before(index_, step, node);
     NodeView view(node, *frame_);
-    node.function(view);
+    if (frame_->dispatches) {
+      run_dispatched(view);
+    } else {
+      node.function(view);
+    }
     for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
     observer_->after(index_, step, node);
   }

@@ -103,4 +103,14 @@ inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::No
 
 }  // namespace detail
 
+// Under a mode that LibTorch's dispatcher obeys, and kernels that are called past it do not.
+inline void run_dispatched(NodeView& view) {
+  const ProcessedNode& node = view.processed();
+  if (node.kind == NodeKind::out_variant) return detail::run_by_interpreter(view);
+  const bool past_dispatcher =
+      node.kind == NodeKind::native && node.interpreter != nullptr && detail::dispatched(*node.node);
+  if (past_dispatcher) return run_interpreted(view);
+  node.function(view);
+}
+
 }  // namespace sr

@@ -69,7 +69,7 @@ inline bool is_settled(const c10::FunctionSchema& schema) {
   if (writes_tensor) return false;
   if (!any_may_hold_tensor(schema.returns())) {
     return !any_may_hold_tensor(schema.arguments()) || plan::detail::reads_metadata_only(kind) ||
-           (!is_dispatched && !plan::detail::reads_elements(kind) && !plan::detail::compares_elements(kind));
+           (!is_dispatched && plan::detail::moves_values(kind));
   }
   return !is_dispatched ||
          std::any_of(schema.returns().begin(), schema.returns().end(),

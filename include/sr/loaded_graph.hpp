@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/function_schema.h>
@@ -13,6 +14,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
+#include <sr/alias_rules.hpp>
 #include <sr/error.hpp>
 #include <sr/fork_inputs.hpp>
 #include <sr/guards.hpp>
@@ -51,10 +53,39 @@ inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
   return {"graph", "", std::move(arguments), std::move(returns)};
 }
 
+// "layer.running_mean" of a value that is read from the graph's first input by names alone; empty: it is not.
+inline std::string attribute_path(const torch::jit::Value* value) {
+  std::string path;
+  for (; value->node()->kind() == c10::prim::GetAttr; value = value->node()->input(0)) {
+    path = value->node()->s(c10::attr::name) + (path.empty() ? "" : ".") + path;
+  }
+  const bool is_self = value->node()->kind() == c10::prim::Param && value->offset() == 0 &&
+                       value->node()->owningBlock()->owningNode() == nullptr;
+  return is_self ? path : std::string();
+}
+
+// Attributes that are written although no schema says so: freezing would make constants of them.
+inline std::vector<std::string> trained_statistics(const torch::jit::Block* block) {
+  std::vector<std::string> paths;
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (may_train_statistics(*node)) {
+      for (const std::size_t i : {3, 4}) {
+        if (std::string path = attribute_path(node->input(i)); !path.empty())
+          paths.push_back(std::move(path));
+      }
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      const std::vector<std::string> within = trained_statistics(inner);
+      paths.insert(paths.end(), within.begin(), within.end());
+    }
+  }
+  return paths;
+}
+
 // Attributes that the graph writes live on in a deep copy: running must not change the caller's module.
-inline torch::jit::Module freeze(const torch::jit::Module& module) {
+inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry) {
   try {
-    return torch::jit::freeze_module(module);
+    return torch::jit::freeze_module(module, trained_statistics(entry));
   } catch (const std::exception&) {
     // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they
     // run with their attributes read at run time.
@@ -91,7 +122,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::Guards guards(graph, module._ivalue());
   const detail::NeutralNumbers neutral(graph, guards.value_of(), guards.returned());
   const torch::jit::Module frozen =
-      detail::has_fork_without_inputs(graph.block()) ? copy : detail::freeze(copy);
+      detail::has_fork_without_inputs(graph.block()) ? copy : detail::freeze(copy, graph.block());
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};

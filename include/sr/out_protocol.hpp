@@ -113,6 +113,14 @@ inline void make_outputs_anew(NodeView& view, NodeState& state) {
   state.valid = true;
 }
 
+// Runs a node as LibTorch would, whatever it is prepared for; its outputs are kept for nothing.
+inline void run_by_interpreter(NodeView& view) {
+  view.state().valid = false;
+  for (std::size_t i = 0; i < view.output_count(); ++i) view.output(i) = c10::IValue();
+  run_interpreted(view);
+  own_outputs(view);
+}
+
 // True when an output that lies on the bytes of its dying input will have exactly that input's sizes and
 // layout: the other inputs broadcast into it. Ops that write in place are element by element (OutTraits).
 inline bool fills_dying_input(const NodeView& view) {

@@ -22,6 +22,7 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
     // Outside of the dispatcher are the operations on containers.
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
+    if (may_train_statistics(*node)) return true;
     for (const torch::jit::Block* inner : node->blocks()) {
       if (may_write_tensors(inner)) return true;
     }

@@ -63,6 +63,7 @@ struct Frame {
   c10::IValue (*take_output)(Frame& frame, std::uint32_t block, std::size_t output) = nullptr;
   void (*finish_block)(Frame& frame, std::uint32_t block) = nullptr;
   void* runtime = nullptr;
+  bool dispatches = false;  // every node through LibTorch's dispatcher, which obeys autocast
   const memory::PlannerOps* planner = nullptr;  // of the runtime; forked bodies run on it, too
   const CallOptions* call = nullptr;            // of the call that runs; null: nothing was chosen
 };

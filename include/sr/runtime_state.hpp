@@ -23,6 +23,7 @@
 #include <sr/observer.hpp>
 #include <sr/plan/replayer.hpp>
 #include <sr/static_module.hpp>
+#include <sr/thread_modes.hpp>
 
 namespace sr::detail {
 
@@ -143,19 +144,17 @@ class RuntimeState {
   }
 
   c10::IValue run_unplanned(std::span<c10::IValue> args, bool may_record, bool record) {
-    if (!may_record || !(record || replayer.should_record(args))) return run_general(args, nullptr);
+    if (!may_record || !replayer.should_record(args, record)) return run_general(args, nullptr);
     bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const at::NoGradGuard no_grad;
     return replayer.record(args, machine.frame.call);
   }
 
   c10::IValue run_general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
+    obey_modes();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     const ObserverHooks& observer = machine.observer;
     observer.begin(Phase::setup);
-    forget_on_new_default_dtype();
     auto& top = machine.runners[0];
     const auto& inputs = content->blocks[0].inputs;
     bind_arguments(content->schema, args, kwargs, [&](std::size_t i, c10::IValue&& value) {
@@ -211,17 +210,23 @@ class RuntimeState {
     return join_results(std::move(all));
   }
 
-  // Dtypes of some results depend on it (true division of integers, factory functions).
-  void forget_on_new_default_dtype() {
-    const auto now = c10::get_default_dtype_as_scalartype();
-    if (now == default_dtype_) return;
+  // Outputs that are kept from call to call are of the modes of the last one: dtypes of some results depend
+  // on the default dtype (true division of integers, factory functions), and inference mode makes tensors of
+  // its own.
+  void obey_modes() {
+    const ThreadModes modes = ThreadModes::now();
+    const auto dtype = c10::get_default_dtype_as_scalartype();
+    machine.frame.dispatches = modes.autocast() || plan::Environment::memory_is_filled();
+    if (modes == modes_ && dtype == default_dtype_) return;
     for (NodeState& node : machine.frame.states) node.valid = false;
-    default_dtype_ = now;
+    modes_ = modes;
+    default_dtype_ = dtype;
   }
 
   std::shared_ptr<void> observed_;
   std::size_t argument_count_;
   bool may_replay_;
+  ThreadModes modes_ = ThreadModes::now();
   at::ScalarType default_dtype_ = c10::get_default_dtype_as_scalartype();
   std::atomic<bool> busy_ = false;
 };

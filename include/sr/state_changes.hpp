@@ -23,15 +23,12 @@ class StateChanges {
   void visit(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::CallMethod) note(node);
-      const c10::FunctionSchema* schema = node->maybeSchema();
-      if (schema != nullptr && schema->is_mutable()) {
-        detail::each_written(*schema, node->inputs().size(), [&](std::size_t i) {
-          seen_.clear();
-          follow_ = detail::may_hold_container(node->input(i)->type()) ? &detail::may_hold_container
-                                                                       : &detail::may_hold_tensor;
-          trace(node->input(i), node);
-        });
-      }
+      detail::each_written(*node, [&](std::size_t i) {
+        seen_.clear();
+        follow_ = detail::may_hold_container(node->input(i)->type()) ? &detail::may_hold_container
+                                                                     : &detail::may_hold_tensor;
+        trace(node->input(i), node);
+      });
       for (const torch::jit::Block* inner : node->blocks()) visit(inner);
       if (node->hasAttribute(c10::attr::Subgraph)) {
         const bool outer = std::exchange(in_subgraph_, true);

@@ -93,15 +93,7 @@ class Mutations {
   }
 
   void check_writes(const torch::jit::Node& node) const {
-    const c10::FunctionSchema* schema = node.maybeSchema();
-    if (schema == nullptr) return;
-    sr::detail::each_written(*schema, node.inputs().size(), [&](std::size_t i) { refuse_write(node, i); });
-    // Statistics that a layer keeps while it trains, which its schema does not annotate.
-    const bool norm = schema->name() == "aten::batch_norm" || schema->name() == "aten::instance_norm";
-    if (norm && node.inputs().size() > 5 && torch::jit::toIValue(node.input(5)) != c10::IValue(false)) {
-      refuse_write(node, 3);
-      refuse_write(node, 4);
-    }
+    sr::detail::each_written(node, [&](std::size_t i) { refuse_write(node, i); });
   }
 
   void refuse_write(const torch::jit::Node& node, std::size_t position) const {

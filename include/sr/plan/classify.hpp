@@ -28,21 +28,16 @@ inline Kinds kinds(std::initializer_list<const char*> names) {
 
 // Scalars that depend on the metadata of tensors and never on their elements.
 inline bool reads_metadata_only(c10::Symbol kind) {
-  static const Kinds known = kinds({"aten::size",          "aten::dim",
-                                    "aten::numel",         "aten::len",
-                                    "aten::stride",        "aten::storage_offset",
-                                    "aten::is_contiguous", "aten::is_floating_point",
-                                    "aten::is_complex",    "aten::is_signed",
-                                    "aten::element_size",  "aten::sym_size",
-                                    "aten::sym_numel",     "aten::sym_stride",
-                                    "aten::__is__",        "aten::__isnot__",
-                                    "aten::result_type",   "aten::can_cast",
-                                    "aten::get_device",    "aten::keys",
-                                    "prim::dtype",         "prim::device",
-                                    "prim::layout",        "prim::is_cuda",
-                                    "prim::is_cpu",        "prim::type",
-                                    "prim::isinstance",    "prim::itemsize",
-                                    "prim::nbytes"});
+  static const Kinds known = kinds({"aten::size",          "aten::dim",          "aten::numel",
+                                    "aten::len",           "aten::stride",       "aten::is_floating_point",
+                                    "aten::is_contiguous", "aten::is_neg",       "aten::is_complex",
+                                    "aten::is_signed",     "aten::element_size", "aten::sym_size",
+                                    "aten::sym_numel",     "aten::sym_stride",   "aten::__is__",
+                                    "aten::__isnot__",     "aten::result_type",  "aten::can_cast",
+                                    "aten::get_device",    "aten::keys",         "prim::dtype",
+                                    "prim::device",        "prim::layout",       "prim::is_cuda",
+                                    "prim::is_cpu",        "prim::type",         "prim::isinstance",
+                                    "prim::itemsize",      "prim::nbytes"});
   return known.count(kind) != 0;
 }
 
@@ -54,12 +49,34 @@ inline bool compares_elements(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Of the language's own, those that make numbers or strings of elements.
-inline bool reads_elements(c10::Symbol kind) {
-  static const Kinds known = kinds(
-      {"aten::Int", "aten::Float", "aten::Bool", "aten::Complex", "aten::ScalarImplicit", "aten::IntImplicit",
-       "aten::FloatImplicit", "aten::ComplexImplicit", "prim::tolist", "aten::tolist", "aten::item",
-       "aten::str", "aten::format", "prim::unsqueeze_scalar", "aten::is_nonzero", "aten::equal"});
+// Of the language's own, those that build, unpack or copy containers and look at no tensor in them.
+inline bool moves_values(c10::Symbol kind) {
+  static const Kinds known =
+      kinds({"prim::ListConstruct", "prim::ListUnpack",     "prim::TupleConstruct",
+             "prim::TupleUnpack",   "prim::TupleIndex",     "prim::TupleSlice",
+             "prim::DictConstruct", "prim::unchecked_cast", "prim::unchecked_unwrap_optional",
+             "prim::Uninitialized", "aten::__getitem__",    "aten::_set_item",
+             "aten::add",           "aten::add_",           "aten::append",
+             "aten::clear",         "aten::copy",           "aten::Delete",
+             "aten::dict",          "aten::extend",         "aten::get",
+             "aten::insert",        "aten::items",          "aten::list",
+             "aten::mul",           "aten::mul_",           "aten::pop",
+             "aten::popitem",       "aten::reverse",        "aten::select",
+             "aten::setdefault",    "aten::slice",          "aten::update",
+             "aten::values"});
+  return known.count(kind) != 0;
+}
+
+// Whether two names are of one value: no part of a signature.
+inline bool compares_identity(c10::Symbol kind) {
+  static const Kinds known = kinds({"aten::__is__", "aten::__isnot__", "aten::is_set_to"});
+  return known.count(kind) != 0;
+}
+
+// How often a tensor was written, and where its elements begin in its storage: no part of a signature either.
+inline bool asks_storage(c10::Symbol kind) {
+  static const Kinds known =
+      kinds({"aten::_version", "aten::storage_offset", "aten::sym_storage_offset", "aten::data_ptr"});
   return known.count(kind) != 0;
 }
 
@@ -86,6 +103,21 @@ inline bool shapes_like_second(c10::Symbol kind) {
 // New tensors made of whatever the storage of the first input holds, beside its own elements too.
 inline bool reads_whole_storage(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::as_strided_copy", "aten::as_strided_scatter"});
+  return known.count(kind) != 0;
+}
+
+// A view of the first input's storage from an offset on that counts from where the storage begins.
+inline bool views_whole_storage(c10::Symbol kind) {
+  static const Kinds known = kinds({"aten::as_strided", "aten::as_strided_"});
+  return known.count(kind) != 0;
+}
+
+// New tensors, or more elements of one, that nobody writes.
+inline bool leaves_new_memory(c10::Symbol kind) {
+  static const Kinds known =
+      kinds({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted",
+             "aten::empty_quantized", "aten::new_empty", "aten::new_empty_strided", "aten::resize",
+             "aten::resize_", "aten::resize_as", "aten::resize_as_"});
   return known.count(kind) != 0;
 }
 

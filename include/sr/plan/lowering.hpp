@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
 #include <sr/identity.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/options.hpp>
+#include <sr/plan/environment.hpp>
 #include <sr/plan/operand.hpp>
 #include <sr/plan/placement.hpp>
 #include <sr/plan/row_tail.hpp>
@@ -97,6 +99,13 @@ class Lowering {
   // --- what a node has ---
 
   bool exact() const { return exact_; }
+  // Intra-op threads of the calling thread. The plan is then for callers with as many.
+  int threads() {
+    asked_ |= Environment::threads;
+    return at::get_num_threads();
+  }
+  // Parts of the environment that lowering has asked.
+  unsigned asked() const { return asked_; }
   void begin(std::uint32_t node) { node_ = node; }
 
   Operand operand(const at::Tensor& tensor) const {
@@ -360,6 +369,7 @@ class Lowering {
 
   const Trace& trace_;
   bool exact_;
+  unsigned asked_ = 0;
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   Placements placements_;
   std::uint32_t node_ = 0;

@@ -12,6 +12,7 @@
 #include <sr/identity.hpp>
 #include <sr/module_content.hpp>
 #include <sr/plan/classify.hpp>
+#include <sr/plan/environment.hpp>
 #include <sr/plan/record.hpp>
 #include <sr/plan/signature.hpp>
 #include <sr/plan/written_tensors.hpp>
@@ -35,6 +36,7 @@ class NodeRecorder {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.dynamic[node_.first_output + i] = kNone;
     if (record_.is_refused()) return;  // and nothing more is kept alive for the record
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
+    note_environment();
     classify();
   }
 
@@ -51,6 +53,26 @@ class NodeRecorder {
         if (!record_.is_known(tensor)) visit(tensor);
       });
     }
+  }
+
+  // What the node asks of the environment.
+  void note_environment() {
+    Trace& trace = record_.trace;
+    const c10::Symbol kind = node_.node->kind();
+    bool reads_real = false, makes_real = false;
+    const auto is_real = [](const at::Tensor& tensor) {
+      return tensor.defined() && !c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+    };
+    each_input([&](const at::Tensor& tensor) { reads_real |= is_real(tensor); });
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) { makes_real |= is_real(tensor); });
+    }
+    if ((makes_real && !reads_real) || kind == c10::aten::result_type || !node_.sub_blocks.empty())
+      trace.asked |= Environment::default_dtype;
+    if (!detail::leaves_new_memory(kind)) return;
+    trace.asked |= Environment::new_memory;
+    if (tensors_read() != 0 && trace.environment.fills_memory)
+      refuse("fills new memory with NaN (torch.use_deterministic_algorithms).");
   }
 
   void note_inputs() {
@@ -76,8 +98,17 @@ class NodeRecorder {
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (facts_.has_effect) return refuse("has an effect that a replay would not repeat.");
-    if (detail::reads_whole_storage(node_.node->kind()))
+    const c10::Symbol kind = node_.node->kind();
+    if (detail::reads_whole_storage(kind) || (detail::views_whole_storage(kind) && reads_of_caller()))
       return refuse("reads memory beside the elements of its input.");
+    if (detail::asks_storage(kind) && reads_of_call())
+      return refuse("asks where a tensor lies, or how often it was written.");
+    if (detail::compares_identity(kind) && compares_values_of_call())
+      return refuse("asks whether two names are of one value.");
+    if (sr::detail::may_train_statistics(*node_.node) && trains_statistics())
+      return refuse("writes the running statistics it is given.");
+    if (facts_.changes_container && facts_.builtin && detail::compares_elements(kind) && tensors_read() != 0)
+      return refuse("compares the tensors of a list.");
     if (facts_.changes_container && !changes_own_container())
       return refuse("changes a container that was not made in the call.");
     const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),
@@ -110,15 +141,9 @@ class NodeRecorder {
 
   // Of a node without dynamic inputs.
   void take_outputs() {
-    bool reads_tensor = false;
-    bool reads_call = false;  // a tensor that is not the same in every call
-    for (const c10::IValue& input : traced_.inputs) {
-      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
-        reads_tensor = true;
-        const Home home = record_.trace.storage_of(record_.trace.id_of(tensor)).home;
-        reads_call |= home != Home::weight && home != Home::literal;
-      });
-    }
+    const bool reads_tensor = tensors_read() != 0;
+    const bool reads_call = reads_of_call();
+    const c10::Symbol kind = node_.node->kind();
     bool computes = false;
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
       bool has_new = false;
@@ -127,7 +152,6 @@ class NodeRecorder {
         has_tensor = true;
         has_new |= !record_.is_known(tensor);
       });
-      const c10::Symbol kind = node_.node->kind();
       if (kind == c10::aten::__contains__ && reads_tensor && !has_tensor)
         return refuse("looks for a tensor among the keys of a dictionary.");
       if (has_new) {
@@ -144,18 +168,66 @@ class NodeRecorder {
     const auto before = static_cast<StorageId>(record_.trace.storages.size());
     const bool data_decide =
         facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
-    if (!reads_call && !data_decide) return add_outputs(Home::literal, before);
+    if (!reads_call && !data_decide) {
+      record_.trace.asked |= Environment::denormals;
+      return add_outputs(Home::literal, before);
+    }
     if (is_view() || record_.is_refused()) return;
     if (data_decide || !outputs_are_plain()) return add_interpreted();
     add_outputs(Home::produced, before);
     add_node();
   }
 
-  // Builds, unpacks or asks the structure of containers.
-  bool is_structural() const {
-    const c10::Symbol kind = node_.node->kind();
-    return facts_.builtin && !detail::compares_elements(kind) && !detail::reads_elements(kind);
+  template <class Visit>
+  void each_input(const Visit& visit) const {
+    for (const c10::IValue& input : traced_.inputs) sr::detail::each_tensor(input, visit);
   }
+  Home home_of(const at::Tensor& tensor) const {
+    return record_.trace.storage_of(record_.trace.id_of(tensor)).home;
+  }
+  std::size_t tensors_read() const {
+    std::size_t count = 0;
+    each_input([&](const at::Tensor&) { ++count; });
+    return count;
+  }
+  // A tensor that is not the same in every call.
+  bool reads_of_call() const {
+    bool found = false;
+    each_input([&](const at::Tensor& tensor) {
+      const Home home = home_of(tensor);
+      found |= home != Home::weight && home != Home::literal;
+    });
+    return found;
+  }
+  // Memory of the caller's, of which only the elements that a tensor has are part of a signature.
+  bool reads_of_caller() const {
+    bool found = false;
+    each_input([&](const at::Tensor& tensor) { found |= home_of(tensor) == Home::input; });
+    return found;
+  }
+
+  // Neither of them None, and one that is another in each call.
+  bool compares_values_of_call() const {
+    const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
+    if (std::ranges::any_of(traced_.inputs, is_none)) return false;
+    const auto is_callers = [&](Slot slot) {
+      const c10::IValue& value = frame_.values[slot];
+      return (value.isList() || value.isTuple() || value.isGenericDict()) &&
+             record_.trace.callers.count(value.internalToPointer()) != 0;
+    };
+    return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
+  }
+
+  bool trains_statistics() const {
+    const auto is_tensor = [](const c10::IValue& value) {
+      return value.isTensor() && value.toTensor().defined();
+    };
+    const bool given = is_tensor(traced_.inputs[3]) || is_tensor(traced_.inputs[4]);
+    return given && !(traced_.inputs[5].isBool() && !traced_.inputs[5].toBool());
+  }
+
+  // Builds, unpacks or copies containers.
+  bool is_structural() const { return facts_.builtin && detail::moves_values(node_.node->kind()); }
 
   void own(const c10::IValue& value) {
     Trace& trace = record_.trace;
@@ -190,11 +262,11 @@ class NodeRecorder {
       refuse("views elements as larger ones, which may not be where such begin the next time.");
       return false;
     }
+    // Of the first input, also where another one that decides has the same storage.
     if (!detail::shapes_like_second(node_.node->kind())) {
-      for (const c10::IValue& input : traced_.inputs) {
-        sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
-          if (sources.count(record_.trace.tensors[record_.trace.id_of(tensor)].storage) == 0)
-            refuse("makes a view that another tensor decides about.");
+      for (std::size_t i = 1; i < traced_.inputs.size(); ++i) {
+        sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
+          refuse("makes a view that another tensor decides about.");
         });
       }
     }

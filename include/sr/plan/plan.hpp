@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/memory/request.hpp>
+#include <sr/plan/environment.hpp>
 #include <sr/plan/packed_weights.hpp>
 #include <sr/plan/results.hpp>
 #include <sr/plan/signature.hpp>
@@ -29,11 +30,13 @@ struct Plan {
   SignatureWords signature;
   std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;
+  unsigned asked = 0;                                   // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
   std::uint64_t last_used = 0;
   std::uint64_t replays = 0;
   std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
   Results results;
+  Environment environment;  // in which it was recorded
 
   std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<const torch::jit::Node*> nodes;  // by Step::node

@@ -156,6 +156,8 @@ class PlanMaker {
     plan_->storages = storages;
     note_last_writers(drafts);
     plan_->draws_random_numbers = trace_.draws_random_numbers;
+    plan_->environment = trace_.environment;
+    plan_->asked = trace_.asked | lowering_.asked();
     bind_constants(drafts);
     request_memory(drafts);
     plan_->payloads = std::move(lowering_.payloads());

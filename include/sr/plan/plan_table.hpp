@@ -105,7 +105,11 @@ class PlanTable {
   };
 
   static bool match(Plan& plan, std::span<const c10::IValue> args) {
-    return matches(args, plan.signature, plan.bases.data());
+    return matches(args, plan.signature, plan.bases.data()) && (plan.asked == 0 || is_as_recorded(plan));
+  }
+
+  [[gnu::noinline]] static bool is_as_recorded(const Plan& plan) {
+    return plan.environment.holds(plan.asked);
   }
 
   // For a call that did not follow the order of the last ones.

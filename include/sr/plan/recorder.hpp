@@ -30,6 +30,7 @@ class Recorder {
   // Throws what the operators throw.
   Trace run(std::span<const c10::IValue> args) {
     const BlockInfo& top = content_->blocks[0];
+    record_.trace.environment = Environment::now();
     for (std::size_t i = 0; i < args.size(); ++i) {
       record_.add_leaves(args[i]);
       frame_->values[top.inputs[i]] = args[i];

@@ -46,8 +46,13 @@ class Replayer {
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
   Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
 
-  // Whether this call, for which there is no plan, is to be recorded.
-  bool should_record(std::span<const c10::IValue> args) {
+  // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
+  bool should_record(std::span<const c10::IValue> args, bool at_once) {
+    if (ThreadModes::now().autocast()) {
+      refusals_.add("The call was made under autocast, which the interpreter's operators follow.");
+      return false;
+    }
+    if (at_once) return true;
     if (plans_.size() == 0 && refusals_.signatures() >= kHopelessAfter) return false;
     SignatureWords words;
     if (!describe_call(args, words)) return false;
@@ -66,6 +71,8 @@ class Replayer {
   c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
     SignatureWords words;
     const bool described = describe_call(args, words);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
     // Not the plan's: the arenas of blocks that ran on it know its values.
     Machine recording(*content_, *planner_);
     recording.frame.call = call;

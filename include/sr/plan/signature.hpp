@@ -1,4 +1,5 @@
-// What a plan is valid for: the arguments of a call but for the bytes inside their tensors.
+// What a plan is valid for: the modes of the thread, and the arguments of a call but for the bytes inside
+// their tensors.
 #pragma once
 
 #include <bit>
@@ -11,9 +12,9 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
-#include <c10/core/DefaultDtype.h>
 
 #include <sr/plan/tensor_words.hpp>
+#include <sr/thread_modes.hpp>
 
 namespace sr::plan {
 
@@ -76,10 +77,6 @@ inline bool describe(const c10::IValue& value, SignatureWords& words) {
   return true;
 }
 
-inline std::int64_t global_state() {
-  return static_cast<std::int64_t>(c10::get_default_dtype_as_scalartype());
-}
-
 // Compares one value with the words at `at` and moves past them; writes the address of each tensor's first
 // element to `leaves`.
 inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
@@ -140,8 +137,9 @@ inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**
 
 // False when no plan is ever made for such arguments.
 inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
-  words.push_back(detail::global_state());
-  words.push_back(static_cast<std::int64_t>(args.size()));
+  const ThreadModes modes = ThreadModes::now();
+  words.append({static_cast<std::int64_t>(modes.included), static_cast<std::int64_t>(modes.excluded),
+                static_cast<std::int64_t>(args.size())});
   for (const c10::IValue& value : args) {
     if (!detail::describe(value, words)) return false;
   }
@@ -153,8 +151,12 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
 [[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
                                            std::byte** leaves) {
   const std::int64_t* at = words.data();
-  if (at[0] != detail::global_state() || at[1] != static_cast<std::int64_t>(args.size())) return false;
-  at += 2;
+  const ThreadModes modes = ThreadModes::now();
+  if (at[0] != static_cast<std::int64_t>(modes.included) ||
+      at[1] != static_cast<std::int64_t>(modes.excluded) || at[2] != static_cast<std::int64_t>(args.size())) {
+    return false;
+  }
+  at += 3;
   for (const c10::IValue& value : args) {
     if (value.isTensor()) {
       if (!detail::match_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
@@ -229,8 +231,8 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
 // "Float[8, 50], 3, [Float[2]]": for reports.
 inline std::string text_of(const SignatureWords& words) {
   std::string text;
-  const std::int64_t* at = words.data() + 2;
-  for (std::int64_t i = 0; i < words[1]; ++i) {
+  const std::int64_t* at = words.data() + 3;
+  for (std::int64_t i = 0; i < words[2]; ++i) {
     if (i != 0) text += ", ";
     detail::write_text(at, text);
   }

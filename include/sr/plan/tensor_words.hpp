@@ -11,8 +11,8 @@
 
 namespace sr::plan {
 
-// A flat list of words: default dtype, number of arguments, then each argument depth first. Tensors by dtype,
-// dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
+// A flat list of words: modes of the thread, number of arguments, then each argument depth first. Tensors by
+// dtype, dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
 using SignatureWords = c10::SmallVector<std::int64_t, 48>;
 
 namespace detail {

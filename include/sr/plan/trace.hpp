@@ -14,6 +14,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/plan/environment.hpp>
 #include <sr/processed_node.hpp>
 
 namespace sr::plan {
@@ -85,6 +86,8 @@ struct Trace {
   std::uint32_t leaf_count = 0;
   ValueId value_count = 0;
   bool draws_random_numbers = false;
+  Environment environment;                       // of the call
+  unsigned asked = 0;                            // parts of it that a replay depends on
   std::unordered_set<const void*> callers, own;  // containers of the arguments; made in the call
   std::string refusal;            // why no plan can be made of it, in a sentence; empty: it can
   bool refuses_call = false;      // because of these very arguments: others of the signature may do

@@ -103,7 +103,7 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (out.count() == 0) return true;
   const std::int64_t rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
   const double work = static_cast<double>(out.count()) * static_cast<double>(keys);
-  if (keys == 0 || width == 0 || is_too_much_for_one(work)) return false;
+  if (keys == 0 || width == 0 || is_too_much_for_one(lowering, work)) return false;
   if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
   if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 

@@ -152,7 +152,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   Convolved& all = *read;
   if (is_left_to_libtorch(all)) return false;
   if (all.out.count() == 0) return true;
-  if (all.taps() == 0 || is_too_much_for_one(all.work()) || !lowering.make_rows(all.in)) return false;
+  if (all.taps() == 0 || is_too_much_for_one(lowering, all.work()) || !lowering.make_rows(all.in))
+    return false;
   const Operand out = lowering.made_contiguous(all.out);
   ConvolutionStep step;
   const auto padded = shape_walk(all, step);
@@ -171,7 +172,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
                  .channels = step.shape.channels,
                  .taps = step.shape.taps,
                  .of_module = lowering.of_module(all.weight)};
-  if (is_for_threads(all.work())) step.cut(static_cast<std::size_t>(at::get_num_threads()));
+  if (is_for_threads(lowering, all.work())) step.cut(static_cast<std::size_t>(lowering.threads()));
   step.in = lowering.address(all.in);
   step.out = lowering.address(out);
   std::vector<StorageId> reads{all.in.storage}, writes{out.storage};

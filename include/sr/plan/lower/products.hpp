@@ -20,14 +20,14 @@ namespace sr::plan::lower {
 // What takes one thread longer than 80 microseconds is shared: two threads then take half of that. Starting
 // them costs two, but where the processor is busy with something else, one may be waited for for
 // milliseconds.
-inline bool is_for_threads(double work) {
+inline bool is_for_threads(Lowering& lowering, double work) {
   constexpr double kLeastShared = 4.0e6;
-  return work > kLeastShared && at::get_num_threads() != 1;
+  return work > kLeastShared && lowering.threads() != 1;
 }
 // From here on LibTorch's threads win, also where two of ours convolve.
-inline bool is_too_much_for_one(double work) {
+inline bool is_too_much_for_one(Lowering& lowering, double work) {
   constexpr double kMostForOneThread = 3.2e7;
-  return work > kMostForOneThread && at::get_num_threads() != 1;
+  return work > kMostForOneThread && lowering.threads() != 1;
 }
 // Without packed panels its blocking wins earlier.
 inline constexpr double kMostUnpacked = 2.0e6;
@@ -82,7 +82,7 @@ void emit_product(Lowering& lowering, const Matrices& matrices, const std::optio
     } else {
       step.multiply = table.packed_product_of_bfloat16;
     }
-    if (is_for_threads(work_of(matrices))) step.cut();
+    if (is_for_threads(lowering, work_of(matrices))) step.cut();
   }
   if (bias) {
     step.bias = lowering.address(*bias);
