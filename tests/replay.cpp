@@ -82,7 +82,7 @@ TEST_CASE("what a signature is made of", "[replay]") {
     plan::SignatureWords words;
     REQUIRE(plan::describe_call(a, words));
     std::byte* leaves[8] = {};
-    return plan::matches(b, words, leaves);
+    return plan::matches(b, words, plan::Environment::now(), leaves);
   };
   CHECK(same({x}, {sample({4, 4})}));
   CHECK_FALSE(same({x}, {sample({4, 5})}));

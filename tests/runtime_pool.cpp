@@ -127,6 +127,20 @@ TEST_CASE("a pool's intra-op width is that of its calls alone", "[pool]") {
   }
 }
 
+TEST_CASE("what a launcher throws is in the future of the call", "[pool][errors]") {
+  const StaticModule module(script("def forward(self, x):\n    return x + 1\n"));
+  CallOptions options;
+  options.on_launcher = true;
+  options.launcher = [](const std::function<void()>&) { throw std::runtime_error("no thread"); };
+  StaticRuntime<> runtime{module};
+  RuntimePool<> pool{module, {.max_runtimes = 1}};
+  for (int call = 0; call < 2; ++call) {
+    CHECK_THROWS_WITH(runtime.run_async({at::ones({2})}, {}, options)->waitAndThrow(), "no thread");
+    CHECK_THROWS_WITH(pool.run_async({at::ones({2})}, {}, options)->waitAndThrow(), "no thread");
+    CHECK(at::equal(pool({at::ones({2})}, {}).toTensor(), at::full({2}, 2.0)));  // the runtime came back
+  }
+}
+
 TEST_CASE("module, pool, lease, results and futures die in any order", "[pool]") {
   const at::Tensor x = sample({2, 4});
   auto module = std::optional(perceptron());

@@ -35,11 +35,16 @@ void launch(const CallOptions& options, Task task) {
   at::launch(std::move(task));
 }
 
-// Here and now, or as a task of the launcher.
+// Here and now, or as a task of the launcher. What the launcher throws, and there is no thread to be had, is
+// in the future that the task completes.
 template <class Task>
-void run_or_launch(const CallOptions& options, Task task) {
+void run_or_launch(const CallOptions& options, c10::ivalue::Future& future, Task task) {
   if (!options.on_launcher) return task();
-  launch(options, std::move(task));
+  try {
+    launch(options, std::move(task));
+  } catch (...) {
+    future.setErrorIfNeeded(std::current_exception());
+  }
 }
 
 // By the future a task completes. Taking a task out is what gives the right to run it: the launcher's thread

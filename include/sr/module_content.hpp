@@ -37,6 +37,7 @@ struct ModuleContent {
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
   std::deque<InterpretedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
+  std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
   // Storages and containers of folded constants, when the caller may get to see one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
@@ -96,7 +97,9 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
     }
   }
   find_folded(aliases, loaded.known);
-  state_changed_by = StateChanges(*graph).changed_by();
+  const StateChanges changes(*graph);
+  state_changed_by = changes.changed_by();
+  written_inputs.assign(changes.written_inputs().begin(), changes.written_inputs().end());
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }

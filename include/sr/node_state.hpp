@@ -60,6 +60,7 @@ struct NodeState {
 
   bool valid = false;                          // false: never ran, or the last run threw
   bool all_standard = false;                   // strides of all tensor inputs of the last run
+  bool takes_no_elements = true;               // the kernel resizes outputs it is given without elements
   bool placed_in_place = false;                // the planner put output 0 on the bytes of a dying input
   c10::SmallVector<std::int64_t, 16> exact;    // serialised metadata and values of the dynamic inputs
   c10::SmallVector<std::int64_t, 8> category;  // the part of it that dtypes and memory formats depend on

@@ -141,6 +141,7 @@ inline bool fills_dying_input(const NodeView& view) {
 
 // True when a kernel that gets outputs of no elements will lay them out as the functional operator would.
 inline bool may_resize(const NodeView& view, const NodeState& state) {
+  if (!state.takes_no_elements) return false;
   if (state.placed_in_place && !fills_dying_input(view)) return false;
   if (view.processed().traits.keeps_strides) return true;
   if (!state.all_standard) return false;

@@ -89,16 +89,17 @@ class RuntimePool {
                                                     const CallOptions& options) const {
     auto runtime = std::make_shared<std::optional<Lease>>(lease(options));
     auto future = c10::make_intrusive<c10::ivalue::Future>((*runtime)->operator*().result_type());
-    detail::run_or_launch(options, [runtime = std::move(runtime), args = std::move(args), kwargs, options,
-                                    future, width = options_.intra_op_threads]() mutable {
-      detail::complete(*future, [&] {
-        // Back before the future is complete, when the caller may call again.
-        const std::optional<Lease> leased = std::move(*runtime);
-        runtime->reset();
-        const IntraOpWidth own_width(width);
-        return (**leased)(std::move(args), kwargs, options);
-      });
-    });
+    detail::run_or_launch(options, *future,
+                          [runtime = std::move(runtime), args = std::move(args), kwargs, options, future,
+                           width = options_.intra_op_threads]() mutable {
+                            detail::complete(*future, [&] {
+                              // Back before the future is complete, when the caller may call again.
+                              const std::optional<Lease> leased = std::move(*runtime);
+                              runtime->reset();
+                              const IntraOpWidth own_width(width);
+                              return (**leased)(std::move(args), kwargs, options);
+                            });
+                          });
     return future;
   }
 

@@ -18,12 +18,14 @@
 #include <sr/call_options.hpp>
 #include <sr/copied_results.hpp>
 #include <sr/error.hpp>
+#include <sr/identity.hpp>
 #include <sr/machine.hpp>
 #include <sr/module_content.hpp>
 #include <sr/observer.hpp>
 #include <sr/plan/replayer.hpp>
 #include <sr/static_module.hpp>
 #include <sr/thread_modes.hpp>
+#include <sr/versions.hpp>
 
 namespace sr::detail {
 
@@ -146,6 +148,8 @@ class RuntimeState {
   c10::IValue run_unplanned(std::span<c10::IValue> args, bool may_record, bool record) {
     if (!may_record || !replayer.should_record(args, record)) return run_general(args, nullptr);
     bind_arguments(content->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
+    const CountWrites count_writes(content->written_inputs,
+                                   [&](std::size_t i) -> const c10::IValue& { return args[i]; });
     return replayer.record(args, machine.frame.call);
   }
 
@@ -159,6 +163,9 @@ class RuntimeState {
     const auto& inputs = content->blocks[0].inputs;
     bind_arguments(content->schema, args, kwargs, [&](std::size_t i, c10::IValue&& value) {
       machine.frame.values[inputs[i]] = std::move(value);
+    });
+    const CountWrites count_writes(content->written_inputs, [&](std::size_t i) -> const c10::IValue& {
+      return machine.frame.values[inputs[i]];
     });
     if (content->options.manage_output_tensors) top.recycle_outputs();
     observer.end(Phase::setup);
@@ -191,6 +198,25 @@ class RuntimeState {
     return plan != nullptr &&
            replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
   }
+
+  // Arguments that the call writes, also when it ends half way.
+  struct CountWrites {
+    template <class ArgumentAt>
+    CountWrites(const std::vector<std::size_t>& positions, const ArgumentAt& argument) {
+      for (const std::size_t i : positions) {
+        each_tensor(argument(i), [&](const at::Tensor& tensor) {
+          if (tensor.defined()) written.push_back(tensor);
+        });
+      }
+    }
+    ~CountWrites() {
+      for (const at::Tensor& tensor : written) count_write(tensor);
+    }
+    CountWrites(const CountWrites&) = delete;
+    CountWrites& operator=(const CountWrites&) = delete;
+
+    c10::SmallVector<at::Tensor, 2> written;
+  };
 
   // Releases what the call still holds, whether or not its results could be handed over.
   struct Finish {

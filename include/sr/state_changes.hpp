@@ -1,7 +1,9 @@
-// Whether a call can change what outlives it: attributes of the module, or constants of the graph. A branch
-// that one signature takes may write what the plan of another has computed with.
+// Whether a call can change what outlives it: attributes of the module, constants of the graph, its
+// arguments. A branch that one signature takes may write what the plan of another has computed with.
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -18,6 +20,8 @@ class StateChanges {
 
   // The operator that does, of several the first; empty: none.
   const std::string& changed_by() const { return changed_by_; }
+  // Positions of the graph's inputs that may be written, or have a tensor in them that may be; sorted.
+  const std::set<std::size_t>& written_inputs() const { return written_inputs_; }
 
  private:
   void visit(const torch::jit::Block* block) {
@@ -72,6 +76,8 @@ class StateChanges {
       trace(value->node()->owningBlock()->outputs()[value->offset()], writer);
     } else if (in_subgraph_) {
       note(writer);
+    } else if (follow_ == &detail::may_hold_tensor) {
+      written_inputs_.insert(value->offset());
     }
   }
 
@@ -95,6 +101,7 @@ class StateChanges {
   bool (*follow_)(const c10::TypePtr& type) = nullptr;
   std::unordered_set<const torch::jit::Value*> seen_;
   std::string changed_by_;
+  std::set<std::size_t> written_inputs_;
 };
 
 }  // namespace sr

@@ -1,5 +1,5 @@
-// Modes of the calling thread that LibTorch keeps as dispatch keys: inference mode, autocast, and those of
-// Python and functorch.
+// Modes of the calling thread that LibTorch keeps as excluded dispatch keys: inference mode, autocast, and
+// whatever goes past autograd.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,24 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+// LibTorch's declaration leaves open whether something initialises it at run time, and every read would ask
+// first.
+namespace c10::impl {
+extern C10_API constinit thread_local PODLocalDispatchKeySet raw_local_dispatch_key_set;
+}
+
 namespace sr {
 
 struct ThreadModes {
-  std::uint64_t included = 0, excluded = 0;
+  std::uint64_t excluded = 0;
 
-  static ThreadModes now() {
-    const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-    return {keys.included_.raw_repr(), keys.excluded_.raw_repr()};
-  }
+  // As LibTorch stores them, which is what differs from its defaults: every call reads this.
+  static ThreadModes now() { return {c10::impl::raw_local_dispatch_key_set.excluded_}; }
 
   // torch.autocast('cpu').
   bool autocast() const {
-    return !c10::DispatchKeySet(c10::DispatchKeySet::RAW, excluded).has(c10::DispatchKey::AutocastCPU);
+    const c10::impl::PODLocalDispatchKeySet keys{0, excluded};
+    return !keys.excluded().has(c10::DispatchKey::AutocastCPU);
   }
 
   friend bool operator==(const ThreadModes&, const ThreadModes&) = default;

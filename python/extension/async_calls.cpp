@@ -90,22 +90,38 @@ struct Call {
     } catch (...) {
       thrown = std::current_exception();
     }
-    tell(std::move(result), std::move(thrown));
+    end(std::move(result), std::move(thrown));
+  }
+
+  // Tells Python, whatever becomes of that, and is over.
+  void end(c10::IValue result, std::exception_ptr thrown) {
+    {
+      const py::gil_scoped_acquire locked;
+      args.clear();
+      engine.reset();
+      const auto told = py::reinterpret_steal<py::object>(std::exchange(done, nullptr));
+      if (thrown || !tell(told, std::move(result), thrown)) tell_error(told, thrown);
+      thrown = nullptr;  // while there is the GIL
+    }
     open_calls->remove();
   }
 
  private:
-  void tell(c10::IValue result, std::exception_ptr thrown) {
-    const py::gil_scoped_acquire locked;
-    args.clear();
-    engine.reset();
-    const auto told = py::reinterpret_steal<py::object>(done);
+  // False: the result cannot be made into objects of Python, or not into those the model was exported with;
+  // `thrown` says why.
+  static bool tell(const py::object& told, c10::IValue result, std::exception_ptr& thrown) {
     try {
-      if (thrown) {
-        told(py::none(), python_error_of(std::exchange(thrown, nullptr)));
-      } else {
-        told(to_python(std::move(result)), py::none());
-      }
+      told(to_python(std::move(result)), py::none());
+      return true;
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  }
+
+  static void tell_error(const py::object& told, const std::exception_ptr& thrown) {
+    try {
+      told(py::none(), python_error_of(thrown));
     } catch (py::error_already_set& error) {
       error.discard_as_unraisable("a call of sr that ended");
     }
@@ -126,7 +142,11 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   auto values = callee.signature.bind(args, kwargs);
   auto call = std::make_shared<Call>(Call{callee.engine, std::move(values), options, done.release().ptr()});
   open_calls->add();
-  without_gil([&] { options.launcher([call = std::move(call)] { call->run(); }); });
+  try {
+    without_gil([&] { options.launcher([call] { call->run(); }); });
+  } catch (...) {  // no thread to be had
+    if (call->done != nullptr) call->end({}, std::current_exception());
+  }
   return py::cpp_function([stop]() mutable { stop.request_stop(); });
 }
 

@@ -1,5 +1,10 @@
 // Matrix products, convolutions and attention against the interpreter.
+#include <cmath>
+
+#include <sr/sr.hpp>
+
 #include "support/catch.hpp"
+#include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
@@ -130,6 +135,27 @@ std::vector<InputSet> attention() {
           {q(2, 5), q(2, 5), q(2, 5)}};
 }
 
+// Masks of floats and of bools, of all heads, of one batch, of a row; one row sees no key.
+std::vector<InputSet> masked_attention() {
+  std::vector<InputSet> runs;
+  const auto q = [](std::int64_t s) { return sample({2, 2, s, 8}); };
+  at::Tensor blind = at::ones({5, 7}, at::kBool);
+  blind[2].fill_(false);
+  const at::Tensor minus_infinity = at::zeros({5, 7}).masked_fill_(blind.logical_not(), -INFINITY);
+  for (const at::Tensor& mask :
+       {sample({5, 7}), sample({2, 1, 5, 7}), sample({1, 7}), sample({7, 5}).t(), blind,
+        sample({5, 7}).gt(0).logical_or(at::eye(5, 7).to(at::kBool)), minus_infinity}) {
+    runs.push_back({q(5), q(7), q(7), mask});
+  }
+  runs.push_back({q(5), q(7), q(7), c10::IValue()});
+  return runs;
+}
+
+std::vector<InputSet> grouped_attention() {
+  return {{sample({2, 4, 5, 8}), sample({2, 2, 5, 8}), sample({2, 2, 5, 8})},
+          {sample({2, 4, 3, 8}), sample({2, 1, 3, 8}), sample({2, 1, 3, 8})}};
+}
+
 }  // namespace
 
 std::vector<OpRow> product_rows() {
@@ -157,6 +183,11 @@ std::vector<OpRow> product_rows() {
        &attention, kNative},
       {"aten::scaled_dot_product_attention", "q, k, v",
        "torch.scaled_dot_product_attention(q, k, v, is_causal=True)", &attention, kNative},
+      {"aten::scaled_dot_product_attention", "q, k, v, m: Optional[Tensor]",
+       "torch.scaled_dot_product_attention(q, k, v, m, 0.0, False, scale=0.25)", &masked_attention, kNative},
+      {"aten::scaled_dot_product_attention", "q, k, v",
+       "torch.scaled_dot_product_attention(q, k, v, None, 0.0, False, enable_gqa=True)", &grouped_attention,
+       kNative},
       {"aten::dropout", "x", "torch.dropout(x, 0.5, False)", &unary, kNative},
   };
 }
@@ -167,6 +198,22 @@ TEST_CASE("products, convolutions and attention equal the interpreter's", "[orac
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
   }
+}
+
+TEST_CASE("recurrent networks that drop nothing are replayed", "[replay]") {
+  // Data that choose a shape beside them: a plan with random numbers would be refused.
+  const torch::jit::Module model = script(
+      "def forward(self, x, h):\n"
+      "    y, hn = torch.gru(x, h, [self.a, self.b], False, 1, 0.0, False, False, False)\n"
+      "    return y, x.nonzero()\n",
+      {{"a", sample({12, 3})}, {"b", sample({12, 4})}});
+  StaticRuntime<> runtime{StaticModule(model)};
+  const at::Tensor x = sample({5, 2, 3}), h = sample({1, 2, 4});
+  for (int call = 0; call < 4; ++call) {
+    const c10::IValue expected = model.deepcopy().forward({x, h});
+    CHECK(difference(expected, runtime(x, h), close()) == "");
+  }
+  CHECK(runtime.replayed_calls() != 0);
 }
 
 TEST_CASE("products without features, and of a vector, are written without a word", "[oracle][ops]") {

@@ -1,6 +1,9 @@
 // Quantized look-ups and layers against the interpreter. Weights are packed inside the model, as its first
 // part.
+#include <sr/sr.hpp>
+
 #include "support/catch.hpp"
+#include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
@@ -125,6 +128,22 @@ TEST_CASE("quantized layers and look-ups equal the interpreter's", "[oracle][ops
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
   }
+}
+
+TEST_CASE("an operator whose .out overload does not resize takes any number of rows", "[oracle][ops]") {
+  const auto bytes = [](at::IntArrayRef sizes) { return at::randint(-8, 8, sizes, at::kChar); };
+  const at::Tensor weights = bytes({16, 8});
+  const std::vector<InputSet> runs{{bytes({32, 16}), weights},
+                                   {bytes({20, 16}), weights},
+                                   {bytes({32, 16}), weights},
+                                   {bytes({48, 16}), weights}};
+  check_script("def forward(self, x, w):\n    return torch._int_mm(x, w), torch._int_mm(x, w) + 1\n", runs);
+  const torch::jit::Module model = script("def forward(self, x, w):\n    return torch._int_mm(x, w)\n");
+  StaticRuntime<> runtime{StaticModule(model)};
+  runtime(runs[0][0].toTensor(), weights);
+  CHECK_THROWS_AS(runtime(bytes({20, 15}), weights), c10::Error);
+  CHECK(at::equal(runtime(runs[1][0].toTensor(), weights).toTensor(),
+                  at::_int_mm(runs[1][0].toTensor(), weights)));
 }
 
 }  // namespace sr::test::ops_quantized_tests

@@ -63,6 +63,7 @@ SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, Node
   const bool shrink_first =
       change == NodeState::Change::sizes || view.processed().traits.data_dependent_shape;
   const std::size_t outputs = view.output_count();
+  bool emptied = false;
   for (std::size_t i = 0; i < outputs; ++i) {
     c10::IValue& output = view.output(i);
     if (!output.isTensor()) {
@@ -71,7 +72,10 @@ SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, Node
       output =
           detail::empty_like(state.outputs[i]);  // an in-place op of the graph swapped the tensor's insides
     }
-    if (shrink_first || !state.outputs[i].matches(output.toTensor())) detail::shrink(output.toTensor());
+    if (shrink_first || !state.outputs[i].matches(output.toTensor())) {
+      detail::shrink(output.toTensor());
+      emptied = true;
+    }
   }
   if (change == NodeState::Change::none) {
     call(op, view);
@@ -79,7 +83,16 @@ SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, Node
   }
   state.valid = false;
   record_inputs(view, state);
-  call(op, view);
+  try {
+    call(op, view);
+  } catch (const c10::Error&) {
+    if (!emptied || state.placed_in_place) throw;
+    // Some `.out` overloads take outputs of the right sizes alone (aten::_int_mm). Where it was something
+    // else, the interpreter's operator throws it, too.
+    detail::make_outputs_anew(view, state);
+    state.takes_no_elements = false;
+    return;
+  }
   for (std::size_t i = 0; i < outputs; ++i) state.outputs[i].assign(view.output(i).toTensor());
   state.valid = true;
 }

@@ -38,9 +38,10 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::ve
                                                                          const KeywordArgs& kwargs,
                                                                          const CallOptions& options) const {
   auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
-  run_or_launch(options, [state = state_, args = std::move(args), kwargs, options, future]() mutable {
-    complete(*future, [&] { return state->call(args, &kwargs, &options); });
-  });
+  run_or_launch(options, *future,
+                [state = state_, args = std::move(args), kwargs, options, future]() mutable {
+                  complete(*future, [&] { return state->call(args, &kwargs, &options); });
+                });
   return future;
 }
 

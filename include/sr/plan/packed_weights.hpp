@@ -127,15 +127,25 @@ class PackedWeights {
   template <class Weight>  // WeightMatrix, Bfloat16Matrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
+    if (auto known = find(weight)) return known;
+    // Without the lock: packing takes long, and a process that forks meanwhile would leave it to its child
+    // locked.
+    auto packed = pack(weight);
     const std::scoped_lock lock(mutex_);
-    auto& entry = std::get<Packed<Weight>>(packed_)[weight];
-    if (entry == nullptr) entry = pack(weight);
-    return entry;
+    return std::get<Packed<Weight>>(packed_).try_emplace(weight, std::move(packed)).first->second;
   }
 
  private:
   template <class Weight>
   using Packed = std::map<Weight, std::shared_ptr<const Aligned<typename Weight::Element>>, ByKey<Weight>>;
+
+  template <class Weight>
+  std::shared_ptr<const Aligned<typename Weight::Element>> find(const Weight& weight) {
+    const std::scoped_lock lock(mutex_);
+    const auto& all = std::get<Packed<Weight>>(packed_);
+    const auto known = all.find(weight);
+    return known == all.end() ? nullptr : known->second;
+  }
 
   std::mutex mutex_;
   std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<WeightTaps>> packed_;

@@ -105,11 +105,7 @@ class PlanTable {
   };
 
   static bool match(Plan& plan, std::span<const c10::IValue> args) {
-    return matches(args, plan.signature, plan.bases.data()) && (plan.asked == 0 || is_as_recorded(plan));
-  }
-
-  [[gnu::noinline]] static bool is_as_recorded(const Plan& plan) {
-    return plan.environment.holds(plan.asked);
+    return matches(args, plan.signature, plan.environment, plan.bases.data());
   }
 
   // For a call that did not follow the order of the last ones.

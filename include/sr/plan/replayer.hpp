@@ -83,6 +83,7 @@ class Replayer {
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
+      note_asked(plan->signature, plan->asked);
       plans_.add(std::move(plan), content_->options.max_plans);
     } else if (trace.refuses_call && ++refused_calls_ < kMostRefusedCalls) {
       refusals_.add(plan->refusal);
@@ -166,8 +167,10 @@ class Replayer {
   // Releases what a replay holds of its call, also when an operator throws.
   struct ReleaseValues {
     Plan& plan;
-    ~ReleaseValues() {
-      if (plan.interpreted == 0) return;
+    [[gnu::always_inline]] ~ReleaseValues() {
+      if (plan.interpreted != 0) release();
+    }
+    [[gnu::noinline]] void release() {
       for (c10::IValue& value : plan.values) value = c10::IValue();
       for (at::Tensor& tensor : plan.tensors) tensor.reset();
     }

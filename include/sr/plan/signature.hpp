@@ -13,6 +13,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/plan/environment.hpp>
 #include <sr/plan/tensor_words.hpp>
 #include <sr/thread_modes.hpp>
 
@@ -135,28 +136,50 @@ inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**
 
 }  // namespace detail
 
+namespace detail {
+
+// The number of arguments shares its word with the parts of the environment that a plan has asked: where
+// there are none, one comparison says so.
+constexpr int kAskedAt = 32;
+
+inline std::int64_t argument_count(const SignatureWords& words) {
+  return words[1] & ((std::int64_t{1} << kAskedAt) - 1);
+}
+
+[[gnu::noinline]] inline bool holds(std::int64_t word, std::size_t arguments,
+                                    const Environment& environment) {
+  const auto asked = static_cast<unsigned>(word >> kAskedAt);
+  return word == (static_cast<std::int64_t>(arguments) | std::int64_t{asked} << kAskedAt) &&
+         environment.holds(asked);
+}
+
+}  // namespace detail
+
+// Says which parts of the environment a plan with this signature has asked.
+inline void note_asked(SignatureWords& words, unsigned asked) {
+  words[1] |= std::int64_t{asked} << detail::kAskedAt;
+}
+
 // False when no plan is ever made for such arguments.
 inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
-  const ThreadModes modes = ThreadModes::now();
-  words.append({static_cast<std::int64_t>(modes.included), static_cast<std::int64_t>(modes.excluded),
-                static_cast<std::int64_t>(args.size())});
+  words.append(
+      {static_cast<std::int64_t>(ThreadModes::now().excluded), static_cast<std::int64_t>(args.size())});
   for (const c10::IValue& value : args) {
     if (!detail::describe(value, words)) return false;
   }
   return true;
 }
 
-// Whether the call has this signature. On success `leaves` holds the address of every tensor, depth first;
-// there must be room for as many as the described call had.
+// Whether the call has this signature, and what its plan asked of the environment is as it was. On success
+// `leaves` holds the address of every tensor, depth first; there must be room for as many as the described
+// call had.
 [[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
-                                           std::byte** leaves) {
+                                           const Environment& environment, std::byte** leaves) {
   const std::int64_t* at = words.data();
-  const ThreadModes modes = ThreadModes::now();
-  if (at[0] != static_cast<std::int64_t>(modes.included) ||
-      at[1] != static_cast<std::int64_t>(modes.excluded) || at[2] != static_cast<std::int64_t>(args.size())) {
+  if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded)) return false;
+  if (at[1] != static_cast<std::int64_t>(args.size()) && !detail::holds(at[1], args.size(), environment))
     return false;
-  }
-  at += 3;
+  at += 2;
   for (const c10::IValue& value : args) {
     if (value.isTensor()) {
       if (!detail::match_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
@@ -231,19 +254,19 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
 // "Float[8, 50], 3, [Float[2]]": for reports.
 inline std::string text_of(const SignatureWords& words) {
   std::string text;
-  const std::int64_t* at = words.data() + 3;
-  for (std::int64_t i = 0; i < words[2]; ++i) {
+  const std::int64_t* at = words.data() + 2;
+  for (std::int64_t i = 0; i < detail::argument_count(words); ++i) {
     if (i != 0) text += ", ";
     detail::write_text(at, text);
   }
   return text;
 }
 
-// The finaliser of MurmurHash3 (Appleby), word by word.
+// The finaliser of MurmurHash3 (Appleby), word by word; of the call, whatever its plan has asked.
 inline std::uint64_t hash_of(const SignatureWords& words) {
   std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
-  for (const std::int64_t word : words) {
-    hash ^= static_cast<std::uint64_t>(word);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    hash ^= static_cast<std::uint64_t>(i == 1 ? detail::argument_count(words) : words[i]);
     hash *= 0xFF51AFD7ED558CCDULL;
     hash ^= hash >> 32;
   }

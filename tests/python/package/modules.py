@@ -1,5 +1,6 @@
 """Modules of the tests, here so that child processes can import them."""
 
+from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -25,6 +26,25 @@ class DeepWide(nn.Module):
 class Pair(NamedTuple):
     total: Tensor
     product: Tensor
+
+
+@dataclass
+class Out:
+    """A result that refuses some values."""
+
+    y: Tensor
+
+    def __post_init__(self):
+        if type(self.y) is Tensor and bool((self.y < 0).any()):
+            raise ValueError('negative')
+
+
+torch.export.register_dataclass(Out, serialized_type_name='sr.tests.Out')
+
+
+class ReturnsAnOut(nn.Module):
+    def forward(self, x):
+        return Out(x * 2)
 
 
 class Defaults(nn.Module):

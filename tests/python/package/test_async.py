@@ -38,6 +38,16 @@ def test_errors_travel_in_the_future_but_those_of_arguments():
         ours.run_async('text')
 
 
+def test_a_result_that_cannot_be_made_is_an_error_of_the_future():
+    program = torch.export.export(modules.ReturnsAnOut().eval(), (torch.ones(3),))
+    ours = sr.from_exported(program)
+    assert ours.run_async(torch.ones(3)).result(timeout=60).y.tolist() == [2., 2., 2.]
+    future = ours.run_async(-torch.ones(3))
+    with pytest.raises(ValueError, match='negative'):
+        future.result(timeout=60)
+    sr._C.wait_for_async_calls()  # or the process would not end
+
+
 def test_timeout_and_cancel():
     ours = sr.StaticModule(scripted(modules.Slow()))
     future = ours.run_async(torch.randn(64, 64), 10 ** 8)
