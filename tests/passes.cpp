@@ -90,13 +90,16 @@ TEST_CASE("a cat read by a cat stays a cat", "[passes]") {
       cats, {{at::full({3}, 123457, at::kLong), y.to(at::kHalf)}, {x, y}, {x, at::randn({2, 2})}});
 }
 
-TEST_CASE("weights and what is computed from them alone are constants", "[passes]") {
+TEST_CASE("frozen weights and what is computed from them alone are constants", "[passes]") {
   torch::jit::Module module("m");
   module.register_parameter("weight", at::rand({3, 4}), false);
   module.define("def forward(self, x):\n    return torch.mm(x, torch.transpose(self.weight, 0, 1))\n");
-  const std::string graph = sr::StaticModule(module).graph().toString(false);
-  CHECK_FALSE(holds(graph, "aten::transpose"));
-  CHECK_FALSE(holds(graph, "prim::GetAttr"));
+  const std::string frozen = sr::StaticModule(module, {.freeze_weights = true}).graph().toString(false);
+  CHECK_FALSE(holds(frozen, "aten::transpose"));
+  CHECK_FALSE(holds(frozen, "prim::GetAttr"));
+  const std::string followed = sr::StaticModule(module).graph().toString(false);
+  CHECK(holds(followed, "aten::transpose"));
+  CHECK_FALSE(holds(followed, "prim::GetAttr"));
 }
 
 TEST_CASE("a slice of everything goes where the next index refuses the same tensors", "[passes]") {

@@ -69,6 +69,7 @@ StaticModule prepared(const Module& module, bool replay, bool managed) {
   StaticModuleOptions options;
   options.enable_replay = replay;
   options.manage_output_tensors = managed;
+  options.freeze_weights = true;  // as sr::load does: the module was read from a file, and nobody else has it
   return StaticModule(module, options);
 }
 

@@ -18,6 +18,7 @@
 #include <sr/exported/program.hpp>
 #include <sr/exported/program_module.hpp>
 #include <sr/front_end.hpp>
+#include <sr/load.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -39,12 +40,12 @@ inline Program load_program(const std::string& path) {
 
 // As sr::load, of archives of torch.export.save only.
 inline StaticModule load_exported(const std::string& path, const StaticModuleOptions& options = {}) {
-  return StaticModule(exported::to_module(exported::load_program(path)), options);
+  return detail::take_module(exported::to_module(exported::load_program(path)), options);
 }
 inline StaticModule load_exported(std::istream& stream, const StaticModuleOptions& options = {}) {
   const std::string name = "the stream", bytes = detail::read_stream(stream, name);
   const auto program = exported::load_program(std::as_bytes(std::span(bytes.data(), bytes.size())), name);
-  return StaticModule(exported::to_module(program), options);
+  return detail::take_module(exported::to_module(program), options);
 }
 
 namespace detail {

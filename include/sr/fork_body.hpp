@@ -19,6 +19,7 @@
 namespace sr {
 
 struct ModuleContent;
+enum class WeightOwner;
 
 namespace detail {
 class CorePool;
@@ -28,10 +29,12 @@ class CorePool;
 class ForkBody {
  public:
   // Throws UnsupportedOp under options.strict when the body holds what needs the interpreter.
-  ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options);
+  ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner);
 
   // sr can not run the body, and LibTorch's interpreter does.
   bool is_interpreted() const { return code_ != nullptr; }
+  // The body as a module; null: it is interpreted.
+  const std::shared_ptr<const ModuleContent>& content() const { return content_; }
 
   // From any number of threads at once; the runtimes, and their plans, stay for the next call. Throws what
   // the body throws.

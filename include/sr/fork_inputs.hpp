@@ -1,4 +1,4 @@
-// Forked bodies that use nothing they are given but the module.
+// Bodies of forks, before a graph is frozen.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,19 @@
 
 namespace sr::detail {
 
+// Calls in bodies of forks become what they call.
+inline void inline_forks(torch::jit::Block* block) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) inline_forks(inner);
+    if (node->kind() != c10::prim::fork) continue;
+    torch::jit::Inline(*node->g(c10::attr::Subgraph));
+    inline_forks(node->g(c10::attr::Subgraph)->block());
+  }
+}
+
 // Freezing takes away from a fork what its body does not use, and the modules, and then looks at the first
-// input that is left, also where none is (LibTorch 2.13 reads beyond the end and crashes). Inlines bodies,
-// since only then is it known what they use.
+// input that is left, also where none is (LibTorch 2.13 reads beyond the end and crashes). The bodies must be
+// inlined, since only then is it known what they use.
 inline bool has_fork_without_inputs(torch::jit::Block* block) {
   const auto is_left = [](const torch::jit::Value* input) {
     return input->hasUses() && !input->type()->is_module();
@@ -21,7 +31,6 @@ inline bool has_fork_without_inputs(torch::jit::Block* block) {
     }
     if (node->kind() != c10::prim::fork) continue;
     torch::jit::Graph& body = *node->g(c10::attr::Subgraph);
-    torch::jit::Inline(body);
     if (std::ranges::none_of(body.inputs(), is_left) || has_fork_without_inputs(body.block())) return true;
   }
   return false;

@@ -18,9 +18,13 @@
 #include <sr/error.hpp>
 #include <sr/fork_inputs.hpp>
 #include <sr/guards.hpp>
+#include <sr/hidden_weights.hpp>
 #include <sr/neutral_numbers.hpp>
+#include <sr/options.hpp>
+#include <sr/passes/grad_modes.hpp>
 #include <sr/passes/pipeline.hpp>
 #include <sr/private_self.hpp>
+#include <sr/weight_source.hpp>
 
 namespace sr {
 
@@ -31,7 +35,20 @@ struct LoadedGraph {
   // Storages and containers of the caller's module and graph that a result may share. Other constants were
   // folded, or one that was folded is equal to them and was pooled with them.
   std::unordered_set<const void*> known = {};
+  // Weights that the caller may change. The first constants of the graph stand for them, in this order. Empty where
+  // nobody else holds them.
+  std::vector<WeightSource> weights = {};
 };
+
+// Who may change the weights of a module after it was loaded.
+enum class WeightOwner {
+  caller,  // anybody: no pass reads their values
+  module   // nobody: what they decide is folded
+};
+
+inline WeightOwner weight_owner(const StaticModuleOptions& options) {
+  return options.freeze_weights ? WeightOwner::module : WeightOwner::caller;
+}
 
 namespace detail {
 
@@ -93,9 +110,17 @@ inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::
   }
 }
 
-inline torch::jit::Graph& inlined(const torch::jit::Module& module, const std::string& method) {
-  torch::jit::Graph& graph = *torch::jit::toGraphFunction(module.get_method(method).function()).graph();
-  torch::jit::Inline(graph);
+// Calls in the bodies of forks as well.
+inline void inline_calls(torch::jit::Block* block) {
+  torch::jit::Inline(*block->owningGraph());
+  inline_forks(block);
+}
+
+inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& module, const std::string& method) {
+  std::shared_ptr<torch::jit::Graph> graph =
+      torch::jit::toGraphFunction(module.get_method(method).function()).graph();
+  inline_calls(graph->block());
+  passes::remove_grad_modes(graph->block());
   return graph;
 }
 
@@ -112,22 +137,27 @@ inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Guards& 
 // `method` is the entry point. Throws UnsupportedOp when the module has no such method, ArgumentError for an
 // unknown pass.
 inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
-                              const passes::PassSettings& settings = {}) {
+                              const passes::PassSettings& settings = {},
+                              WeightOwner owner = WeightOwner::caller) {
   if (!module.find_method(method)) {
     throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
   }
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
-  torch::jit::Graph& graph = detail::inlined(copy, method);
-  const detail::Guards guards(graph, module._ivalue());
-  const detail::NeutralNumbers neutral(graph, guards.value_of(), guards.returned());
+  const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
+  const std::size_t arguments = graph->inputs().size();
+  const detail::Guards guards(*graph, module._ivalue());
+  const detail::NeutralNumbers neutral(*graph, guards.value_of(), guards.returned());
+  std::optional<detail::HiddenWeights> hidden;
+  if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
   const torch::jit::Module frozen =
-      detail::has_fork_without_inputs(graph.block()) ? copy : detail::freeze(copy, graph.block());
+      detail::has_fork_without_inputs(graph->block()) ? copy : detail::freeze(copy, graph->block());
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, guards, settings);
+  if (hidden) loaded.weights = hidden->show(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
@@ -137,10 +167,12 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
 }
 
 inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
-                              const passes::PassSettings& settings = {}) {
+                              const passes::PassSettings& settings = {},
+                              WeightOwner owner = WeightOwner::caller) {
   if (graph == nullptr) throw LoadError("The graph given is null.");
   LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
-  torch::jit::Inline(*loaded.graph);
+  detail::inline_calls(loaded.graph->block());
+  passes::remove_grad_modes(loaded.graph->block());
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
       throw UnsupportedOp("The graph reads attributes of its module input '" +
@@ -150,9 +182,13 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
     loaded.graph->eraseInput(0);
     loaded.schema = detail::without_self(loaded.schema);
   }
+  const std::size_t arguments = loaded.graph->inputs().size();
   const detail::Guards guards(*loaded.graph, c10::IValue());
   loaded.known = guards.known();
+  std::optional<detail::HiddenWeights> hidden;
+  if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
   detail::run_passes(loaded.graph, guards, settings);
+  if (hidden) loaded.weights = hidden->show(*loaded.graph);
   return loaded;
 }
 

@@ -14,12 +14,13 @@ namespace sr {
 
 // Must not move: the frame points to it. The module's content must outlive it.
 struct Machine {
-  Machine(const ModuleContent& content, const memory::PlannerOps& planner, const ObserverHooks& hooks = {})
+  Machine(const ModuleContent& content, const WeightSet& weights, const memory::PlannerOps& planner,
+          const ObserverHooks& hooks = {})
       : observer(hooks) {
     frame.planner = &planner;
     frame.values.resize(content.slot_count);
-    std::copy(content.constants.begin(), content.constants.end(), frame.values.begin());
     frame.states.resize(content.state_count);
+    take(weights);
     frame.runtime = this;
     frame.run_block = &run_block;
     frame.take_output = &take_output;
@@ -32,6 +33,12 @@ struct Machine {
   }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
+
+  // Nothing that was made of other weights is used again.
+  void take(const WeightSet& weights) {
+    std::ranges::copy(weights.constants(), frame.values.begin());
+    for (NodeState& state : frame.states) state.forget_weights();
+  }
 
   Frame frame;
   ObserverHooks observer;

@@ -18,9 +18,9 @@
 #include <sr/fork_body.hpp>
 #include <sr/loaded_graph.hpp>
 #include <sr/options.hpp>
-#include <sr/plan/packed_weights.hpp>
 #include <sr/selection.hpp>
 #include <sr/state_changes.hpp>
+#include <sr/weights.hpp>
 
 namespace sr {
 
@@ -30,7 +30,7 @@ struct ModuleContent {
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;
   c10::IValue self;  // private module, when the graph reads or writes attributes
-  std::vector<c10::IValue> constants;
+  std::vector<c10::IValue> constants;  // as loaded; runtimes take theirs from `weights`
   std::size_t slot_count = 0;
   std::uint32_t state_count = 0;
   std::vector<BlockInfo> blocks;
@@ -41,15 +41,15 @@ struct ModuleContent {
   // Storages and containers of folded constants, when the caller may get to see one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
-  // Filled as plans are made, and shared by them. Locks itself.
-  mutable plan::PackedWeights packed;
+  std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
 
   ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
  private:
   std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
-                           KindOf& kinds);
+                           KindOf& kinds, WeightOwner owner);
   void check_constants() const;
+  void follow(const std::vector<WeightSource>& sources, const std::unordered_set<const void*>& returned);
   void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
@@ -73,7 +73,8 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
   std::vector<std::string> reasons;
   Selector selector(options, interpreted, reasons);
   KindOf kinds;
-  add_blocks(graph->block(), table, selector, kinds);
+  add_blocks(graph->block(), table, selector, kinds,
+             loaded.weights.empty() ? WeightOwner::module : WeightOwner::caller);
   if (!reasons.empty()) {
     std::string message = "The model can not be run by sr:";
     for (const std::string& reason : reasons) message += "\n  " + reason;
@@ -97,6 +98,7 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
     }
   }
   find_folded(aliases, loaded.known);
+  follow(loaded.weights, loaded.known);
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
   written_inputs.assign(changes.written_inputs().begin(), changes.written_inputs().end());
@@ -105,7 +107,7 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
 }
 
 inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& table,
-                                               Selector& selector, KindOf& kinds) {
+                                               Selector& selector, KindOf& kinds, WeightOwner owner) {
   const auto index = static_cast<std::uint32_t>(blocks.size());
   blocks.emplace_back();
   sources_.push_back(block);
@@ -138,7 +140,7 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     if (processed.output_count != 0) processed.first_output = table.of.at(node->output(0));
     if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
     if (node->kind() == c10::prim::fork) {
-      processed.body = std::make_shared<const ForkBody>(*node, options);
+      processed.body = std::make_shared<const ForkBody>(*node, options, owner);
       if (processed.body->is_interpreted() && options.strict) {
         throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
                             detail::place_of(*node) + " can not be run by sr.");
@@ -153,7 +155,7 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
   }
   for (const auto& [position, node] : parents) {
     for (const torch::jit::Block* inner : node->blocks()) {
-      nodes[position].sub_blocks.push_back(add_blocks(inner, table, selector, kinds));
+      nodes[position].sub_blocks.push_back(add_blocks(inner, table, selector, kinds, owner));
       std::vector<Slot>& inputs = nodes[position].sub_block_inputs.emplace_back();
       for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(table.of.at(input));
     }
@@ -177,6 +179,31 @@ inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
   }
   for (const void* identity : seen) {
     if (known.count(identity) == 0) folded.insert(identity);
+  }
+}
+
+inline void ModuleContent::follow(const std::vector<WeightSource>& sources,
+                                  const std::unordered_set<const void*>& returned) {
+  std::vector<Weight> followed;
+  std::unordered_map<const void*, std::size_t> positions;  // by what the constant is
+  Slot slot = self.isNone() ? 0 : 1;
+  for (const WeightSource& source : sources) {
+    positions.emplace(constants[slot].internalToPointer(), followed.size());
+    const bool is_returned = returned.count(detail::identity_of(constants[slot])) != 0;
+    followed.push_back({source, slot++, is_returned});
+  }
+  weights = std::make_shared<ModuleWeights>(constants, std::move(followed));
+  for (const BlockInfo& block : blocks) {
+    for (const ProcessedNode& node : block.nodes) {
+      if (node.body == nullptr || node.body->is_interpreted()) continue;
+      const std::shared_ptr<ModuleWeights>& inner = node.body->content()->weights;
+      std::vector<std::size_t> same;
+      for (const Weight& weight : inner->weights()) {
+        const auto known = positions.find(weight.source.now().internalToPointer());
+        same.push_back(known != positions.end() ? known->second : ModuleWeights::kNotOuter);
+      }
+      weights->add_body(inner, std::move(same));
+    }
   }
 }
 

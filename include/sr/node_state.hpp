@@ -67,6 +67,13 @@ struct NodeState {
   c10::SmallVector<TensorMetadata, 1> outputs;
   at::Tensor derived;  // what an op made of a constant input once (a transposed weight), and of which
   const c10::TensorImpl* derived_from = nullptr;
+
+  // Outputs are made anew by the next run.
+  void forget_weights() {
+    valid = false;
+    derived.reset();
+    derived_from = nullptr;
+  }
 };
 
 inline void TensorMetadata::assign(const at::Tensor& tensor) {

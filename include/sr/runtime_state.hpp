@@ -60,22 +60,26 @@ class RuntimeState {
   RuntimeState(std::shared_ptr<const ModuleContent> shared, const memory::PlannerOps& planner,
                const ObserverHooks& hooks, std::shared_ptr<void> observed)
       : content(std::move(shared)),
-        machine(*content, planner, hooks),
-        replayer(*content, planner),
+        weights_(content->weights->current()),
+        machine(*content, *weights_, planner, hooks),
+        replayer(*content, weights_, planner),
         observed_(std::move(observed)),
         argument_count_(content->schema.arguments().size()),
-        may_replay_(hooks.object == nullptr && replayer.enabled()) {}
+        may_replay_(hooks.object == nullptr && replayer.enabled()),
+        follows_weights_(content->weights->count() != 0) {}
 
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                    const CallOptions* options = nullptr, bool record = false) {
     if (options != nullptr) options->check();  // a call may be without steps
     const Entered entered(*this, options);
+    follow_weights();
     return run(args, kwargs, record);
   }
 
   // Positional arguments that stay the caller's: plans read them where they are.
   c10::IValue call_lent(std::span<const c10::IValue> args) {
     const Entered entered(*this);
+    follow_weights();
     plan::Plan* plan = nullptr;
     if (replays() && args.size() == argument_count_) {
       plan = replayer.find(args);
@@ -88,6 +92,7 @@ class RuntimeState {
   // Plans the memory of the general path; true: replay is on, and the arguments are as they were.
   bool run_general_once(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
     const Entered entered(*this);
+    follow_weights();
     std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
     run_general(copies, &kwargs);
     for (auto& runner : machine.runners) runner.reserve();
@@ -105,10 +110,29 @@ class RuntimeState {
   }
 
   std::shared_ptr<const ModuleContent> content;
+
+ private:
+  std::shared_ptr<const WeightSet> weights_;  // that the machine and the plans were made with
+
+ public:
   Machine machine;
   plan::Replayer replayer;
 
  private:
+  // Before anything is computed with a weight.
+  void follow_weights() {
+    if (!follows_weights_) return;
+    if (!content->weights->is_current(*weights_, turn_)) [[unlikely]]
+      take_new_weights();
+  }
+  [[gnu::noinline]] void take_new_weights() {
+    std::shared_ptr<const WeightSet> renewed = content->weights->renewed();
+    if (renewed == weights_) return;
+    machine.take(*renewed);
+    replayer.take(renewed);
+    weights_ = std::move(renewed);
+  }
+
   // Plans have no nodes to observe: whoever watches gets the general path.
   bool replays() const { return may_replay_; }
 
@@ -193,6 +217,7 @@ class RuntimeState {
                    const CallOptions* options) {
     const Entered entered(*this, options);
     if (!replays()) return false;
+    follow_weights();
     const std::span<const c10::IValue> values(args.data(), args.size());
     plan::Plan* plan = replayer.find(values);
     return plan != nullptr &&
@@ -252,6 +277,8 @@ class RuntimeState {
   std::shared_ptr<void> observed_;
   std::size_t argument_count_;
   bool may_replay_;
+  bool follows_weights_;
+  std::size_t turn_ = 0;  // of the weight whose elements are compared in the next call
   ThreadModes modes_ = ThreadModes::now();
   at::ScalarType default_dtype_ = c10::get_default_dtype_as_scalartype();
   std::atomic<bool> busy_ = false;

@@ -55,9 +55,16 @@ Source restored(const std::string& bytes) {
   return source;
 }
 
-PreparedProgram prepare(Source source, const StaticModuleOptions& options) {
+// Makes the StaticModule: of tensors that Python holds as well, or of those that nobody else has.
+using MakeModule = StaticModule (*)(const torch::jit::Module& module, const StaticModuleOptions& options);
+
+StaticModule share_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
+  return StaticModule(module, options);
+}
+
+PreparedProgram prepare(Source source, const StaticModuleOptions& options, MakeModule make) {
   exported::Program program = exported::import_program(source.json, source.tensors);
-  StaticModule module(exported::to_module(program), options);
+  StaticModule module = make(exported::to_module(program), options);
   auto archive = [kept = std::make_shared<const Source>(std::move(source))] { return saved(*kept); };
   return {std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive), "exported"}),
           std::move(program)};
@@ -66,7 +73,7 @@ PreparedProgram prepare(Source source, const StaticModuleOptions& options) {
 PreparedProgram prepare_archive(const std::string& bytes, const std::string& name,
                                 const StaticModuleOptions& options) {
   const exported::Archive archive(bytes_of(bytes), name);
-  return prepare({std::string(archive.json()), archive.tensors()}, options);
+  return prepare({std::string(archive.json()), archive.tensors()}, options, &sr::detail::take_module);
 }
 
 // What export took for each leaf of a call's arguments: a tuple of one, or None where a call gives it.
@@ -91,7 +98,7 @@ void define_exported(py::module_& module) {
   module.def(
       "prepare_program",
       [](std::string json, exported::Tensors tensors, const StaticModuleOptions& options) {
-        return without_gil([&] { return prepare({std::move(json), std::move(tensors)}, options); });
+        return without_gil([&] { return prepare({std::move(json), std::move(tensors)}, options, &share_module); });
       },
       py::arg("json"), py::arg("tensors"), py::arg("options"));
   module.def(
@@ -109,7 +116,7 @@ void define_exported(py::module_& module) {
   module.def(
       "prepare_pickled_program",
       [](const std::string& bytes, const StaticModuleOptions& options) {
-        return without_gil([&] { return prepare(restored(bytes), options); });
+        return without_gil([&] { return prepare(restored(bytes), options, &sr::detail::take_module); });
       },
       py::arg("bytes"), py::arg("options"));
 }

@@ -29,7 +29,7 @@ namespace {
 
 StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
                                  bool enable_replay, std::size_t max_plans, std::size_t check_every,
-                                 bool strict, const std::string& numerics,
+                                 bool freeze_weights, bool strict, const std::string& numerics,
                                  std::vector<std::string> without_passes) {
   if (numerics != "fast" && numerics != "exact") {
     throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
@@ -40,6 +40,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .enable_replay = enable_replay,
           .max_plans = max_plans,
           .check_every = check_every,
+          .freeze_weights = freeze_weights,
           .strict = strict,
           .numerics = numerics == "fast" ? Numerics::fast : Numerics::exact,
           .without_passes = std::move(without_passes)};
@@ -118,15 +119,37 @@ IndividualMetrics benchmark_individual_ops(py::handle self, const py::tuple& arg
   return without_gil([&] { return callee.engine->benchmark_individual_ops(values, {warmup, timed}); });
 }
 
+void copy_constants(torch::jit::Block* block) {
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant && node->hasAttribute(c10::attr::value)) {
+      if (node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t)
+        node->t_(c10::attr::value, node->t(c10::attr::value).clone());
+      if (node->kindOf(c10::attr::value) == torch::jit::AttributeKind::ival)
+        node->ival_(c10::attr::value, node->ival(c10::attr::value).deepcopy());
+    }
+    for (torch::jit::Block* inner : node->blocks()) copy_constants(inner);
+    if (node->hasAttribute(c10::attr::Subgraph)) copy_constants(node->g(c10::attr::Subgraph)->block());
+  }
+}
+
+// A copy. Weights that nobody else holds stay so: what they decide is folded, and who wrote them would not see it.
+std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
+  const ModuleContent& content = *self.module.content();
+  std::shared_ptr<torch::jit::Graph> graph = content.graph->copy();
+  if (content.weights->count() == 0) copy_constants(graph->block());
+  return graph;
+}
+
 void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
            py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
-           py::arg("check_every"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
+           py::arg("check_every"), py::arg("freeze_weights"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
-      .def("graph", [](const Prepared& self) { return self.module.content()->graph->copy(); })
+      .def("graph", &graph_of)
+      .def("refresh_weights", [](const Prepared& self) { without_gil([&] { self.module.refresh_weights(); }); })
       .def("inputs", [](const Prepared& self) { return described(self.module.schema().arguments()); })
       .def("outputs", [](const Prepared& self) { return described(self.module.schema().returns()); });
   define_preparation(module, "prepare_module", &prepare_module);

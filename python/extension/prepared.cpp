@@ -41,7 +41,13 @@ std::shared_ptr<Prepared> prepare(LoadedGraph loaded, const std::shared_ptr<torc
 }
 
 LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options) {
-  return load_graph(graph, {.off = options.without_passes, .watch = nullptr});
+  return load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options));
+}
+
+// Nobody else holds the module, which is kept for pickle.
+std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module, const StaticModuleOptions& options) {
+  return std::make_shared<Prepared>(
+      Prepared{sr::detail::take_module(module, options), [module] { return saved(module); }});
 }
 
 }  // namespace
@@ -66,11 +72,11 @@ std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
 }
 
 std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options) {
-  return prepare_module(load_module(path), options);
+  return prepare_owned(load_module(path), options);
 }
 
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options) {
-  return prepare_module(detail::parse_archive(bytes, "the bytes"), options);
+  return prepare_owned(sr::detail::parse_archive(bytes, "the bytes"), options);
 }
 
 }  // namespace sr::python

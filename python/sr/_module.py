@@ -132,6 +132,22 @@ class StaticModule(_C.Caller):
         """Makes so many runtimes ready for calls with arguments like these: plans memory and prepares replay."""
         self._reserve(args, kwargs, runtimes)
 
+    def refresh_weights(self) -> None:
+        """Makes the next calls, and those of clones, read all weights of the model anew.
+
+        Only for writes that torch does not count: to `p.data`, or through NumPy arrays that share the memory. Others
+        are seen by the next call.
+
+        >>> import torch, sr
+        >>> linear = torch.nn.Linear(1, 1, bias=False)
+        >>> module = sr.compile(linear)
+        >>> linear.weight.numpy(force=True)[:] = 3
+        >>> module.refresh_weights()
+        >>> module(torch.ones(1))
+        tensor([3.])
+        """
+        self._prepared.refresh_weights()
+
     def report(self) -> Report:
         """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
         return Report(self._report(), frontend=self._frontend)

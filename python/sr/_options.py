@@ -16,6 +16,7 @@ class Options(TypedDict, total=False):
     manage_output_tensors: True recycles results once the caller has let go of them.
     enable_replay: False keeps to the general path; max_plans: signatures a runtime remembers (default 8).
     check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
+    freeze_weights: True promises that the weights of the model do not change; calls then need not look.
     strict: True refuses a model that needs the interpreter.
     without_passes: names of passes over the graph to leave out.
     max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.
@@ -30,6 +31,7 @@ class Options(TypedDict, total=False):
     enable_replay: bool
     max_plans: int
     check_every: int
+    freeze_weights: bool
     strict: bool
     without_passes: list[str]
     max_runtimes: int
@@ -45,6 +47,7 @@ OF_MODULE: dict[str, Any] = {
     'enable_replay': True,
     'max_plans': 8,
     'check_every': 0,
+    'freeze_weights': False,
     'strict': False,
     'numerics': 'fast',
     'without_passes': [],

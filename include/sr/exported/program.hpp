@@ -24,11 +24,18 @@ namespace sr::exported {
 // Weights, buffers and constants by the name the program gives them.
 using Tensors = std::unordered_map<std::string, at::Tensor>;
 
+// A weight, buffer or constant of a program, and the alias of it that is a constant of the graph.
+struct ProgramWeight {
+  std::string name;
+  at::Tensor tensor, alias;
+};
+
 struct Program {
   std::shared_ptr<torch::jit::Graph> graph = std::make_shared<torch::jit::Graph>();
   c10::FunctionSchema schema{"forward", "", {}, {}};  // dtypes and fixed sizes of tensors are part of it
   // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty when not recorded.
   std::string in_spec, out_spec;
+  std::vector<ProgramWeight> weights;
   std::vector<std::optional<c10::IValue>> constants;  // of each leaf: the value that export took for it, or
                                                       // none for an argument of the graph
 };
@@ -126,7 +133,9 @@ class Importer {
     if (found == tensors_.end() || !found->second.defined()) {
       throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
     }
-    Value* value = made_.graph->insertConstant(found->second.detach());
+    const at::Tensor alias = found->second.detach();
+    made_.weights.push_back({name, found->second, alias});
+    Value* value = made_.graph->insertConstant(alias);
     guarded_.emplace(value, kind + "'" + name + "'");
     define(text_of(member(spec, "arg", "the signature"), "name", "the signature"), value);
   }

@@ -35,14 +35,14 @@ inline void forget_call_stacks(torch::jit::Block* block) {
 
 }  // namespace detail
 
-SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options) {
+SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner) {
   const auto body = fork.g(c10::attr::Subgraph)->copy();
   detail::forget_call_stacks(body->block());
   StaticModuleOptions own = options;
   own.manage_output_tensors = false;  // results outlive the next call of their runtime
   try {
     content_ = std::make_shared<const ModuleContent>(
-        load_graph(body, {.off = own.without_passes, .watch = nullptr}), own);
+        load_graph(body, {.off = own.without_passes, .watch = nullptr}, owner), own);
   } catch (const UnsupportedOp&) {
     if (options.strict) throw;
     code_ = std::make_unique<torch::jit::Code>(body, "forked");

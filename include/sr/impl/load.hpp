@@ -15,6 +15,7 @@
 #include <sr/error.hpp>
 #include <sr/front_end.hpp>
 #include <sr/load.hpp>
+#include <sr/loaded_graph.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -43,6 +44,13 @@ SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::
   }
 }
 
+SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
+  const passes::PassSettings settings{.off = options.without_passes, .watch = nullptr};
+  LoadedGraph loaded = load_graph(module, "forward", settings, WeightOwner::module);
+  if (!loaded.known.empty()) loaded = load_graph(module, "forward", settings, weight_owner(options));
+  return StaticModule(std::move(loaded), options);
+}
+
 }  // namespace detail
 
 SR_INLINE torch::jit::Module load_module(std::istream& stream, const std::string& name) {
@@ -54,11 +62,11 @@ SR_INLINE torch::jit::Module load_module(const std::string& path) {
 }
 
 SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options) {
-  return StaticModule(load_module(path), options);
+  return detail::take_module(load_module(path), options);
 }
 
 SR_INLINE StaticModule load(std::istream& stream, const StaticModuleOptions& options) {
-  return StaticModule(load_module(stream), options);
+  return detail::take_module(load_module(stream), options);
 }
 
 }  // namespace sr

@@ -22,12 +22,15 @@ struct StaticModule::OwnRuntimes {
 };
 
 SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
-    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr}),
+    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr},
+                              weight_owner(options)),
                    options) {}
 
 SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                                      const StaticModuleOptions& options)
-    : StaticModule(load_graph(graph, {.off = options.without_passes, .watch = nullptr}), options) {}
+    : StaticModule(
+          load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options)), options) {
+}
 
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
     : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
@@ -39,6 +42,10 @@ SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
     own_->pool = std::make_unique<detail::CorePool>(content_, memory::kPlannerOps<memory::LinearScan>);
   });
   return own_->pool->lease()->call(args, &kwargs, nullptr);
+}
+
+SR_INLINE void StaticModule::refresh_weights() const {
+  content_->weights->refresh();
 }
 
 SR_INLINE const StaticModuleOptions& StaticModule::options() const {

@@ -4,6 +4,7 @@
 #include <sr/ops/dispatch_stub.hpp>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include <ATen/Functions.h>
@@ -19,12 +20,6 @@ template <class From, class To>
 struct Converted {
   To operator()(From a) const { return static_cast<To>(a); }
 };
-// LibTorch takes integers and flags through single precision.
-template <class From>
-struct ConvertedToFloat {
-  double operator()(From a) const { return static_cast<double>(static_cast<float>(a)); }
-};
-
 struct BoolOfTensor {
   bool operator()(const at::Tensor& a) const { return at::native::is_nonzero(a); }
 };
@@ -36,12 +31,16 @@ struct ScalarOfTensor {
   at::Scalar operator()(const at::Tensor& a) const { return a.item(); }
 };
 
-// A tensor where the language wants a number.
+// A tensor where the language wants a number. Throws std::runtime_error, as LibTorch does here.
 inline void check_implicit(const at::Tensor& tensor, bool to_integer) {
-  TORCH_CHECK(!tensor.requires_grad(), "Cannot input a tensor that requires grad as a scalar argument");
-  TORCH_CHECK(tensor.dim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument");
-  TORCH_CHECK(!to_integer || c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/false),
-              "Cannot input a tensor of type ", tensor.scalar_type(), " as an integral argument");
+  if (tensor.requires_grad())
+    throw std::runtime_error("Cannot input a tensor that requires grad as a scalar argument");
+  if (tensor.dim() != 0)
+    throw std::runtime_error("Cannot input a tensor of dimension other than 0 as a scalar argument");
+  if (to_integer && !c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/false)) {
+    throw std::runtime_error(std::string("Cannot input a tensor of type ") + c10::toString(tensor.scalar_type()) +
+                             " as an integral argument");
+  }
 }
 template <class Number>
 struct ImplicitNumber {
@@ -177,8 +176,8 @@ inline const Native<"aten::Int.float(float a) -> int", Converted<double, std::in
 inline const Native<"aten::Int.Scalar(Scalar a) -> int", IntOfScalar> int_of_scalar;
 inline const Native<"aten::Int.str(str a) -> int", IntOfString> int_of_string;
 inline const Native<"aten::Float.Tensor(Tensor a) -> float", NumberOfTensor<double>> float_of_tensor;
-inline const Native<"aten::Float.int(int a) -> float", ConvertedToFloat<std::int64_t>> float_of_int;
-inline const Native<"aten::Float.bool(bool a) -> float", ConvertedToFloat<bool>> float_of_bool;
+inline const Native<"aten::Float.int(int a) -> float", Converted<std::int64_t, double>> float_of_int;
+inline const Native<"aten::Float.bool(bool a) -> float", Converted<bool, double>> float_of_bool;
 inline const Native<"aten::Float.Scalar(Scalar a) -> float", FloatOfScalar> float_of_scalar;
 inline const Native<"aten::Float.str(str a) -> float", FloatOfString> float_of_string;
 inline const Native<"aten::IntImplicit(Tensor a) -> int", ImplicitNumber<std::int64_t>> implicit_int;

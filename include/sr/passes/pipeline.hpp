@@ -43,7 +43,7 @@ inline std::span<const Pass> pipeline() {
   using GraphPtr = std::shared_ptr<torch::jit::Graph>;
   static constexpr std::array kPasses = {
       Pass{"inline", "calls become what they call", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
-      Pass{"constant_propagation", "what weights and constants decide is computed", &detail::fold_constants},
+      Pass{"constant_propagation", "what constants decide is computed", &detail::fold_constants},
       Pass{"remove_mutation", "in-place ops on temporaries become functional", &remove_mutation},
       Pass{"variadic_ops", "cat and stack take their inputs without a list", &detail::use_variadic_ops},
       Pass{"no_op_slices", "slices of everything go where what reads them refuses the same tensors",

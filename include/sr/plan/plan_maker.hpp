@@ -29,8 +29,8 @@ namespace sr::plan {
 class PlanMaker {
  public:
   // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
-  PlanMaker(const ModuleContent& content, const Trace& trace, Frame* blocks)
-      : content_(content), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
+  PlanMaker(const ModuleContent& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
+      : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
 
   // Everything but the layout of memory and the signature. The record must not be a refused one.
   std::unique_ptr<Plan> make() {
@@ -161,7 +161,7 @@ class PlanMaker {
     bind_constants(drafts);
     request_memory(drafts);
     plan_->payloads = std::move(lowering_.payloads());
-    for (const auto& payload : plan_->payloads) payload->pack_weights(content_.packed);
+    for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());
   }
@@ -238,7 +238,7 @@ class PlanMaker {
     }
   }
 
-  const ModuleContent& content_;
+  const WeightSet& weights_;
   const Trace& trace_;
   Frame* blocks_;
   Lowering lowering_;
@@ -249,16 +249,16 @@ class PlanMaker {
 };
 
 // With memory laid out; with a refusal when there can be none.
-inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const memory::PlannerOps& planner,
-                                       const Trace& trace) {
+inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const WeightSet& weights,
+                                       const memory::PlannerOps& planner, const Trace& trace) {
   auto refused = std::make_unique<Plan>();
   refused->refusal = trace.refusal;
   if (!refused->refusal.empty()) return refused;
   try {
     std::shared_ptr<Machine> machine;
-    if (trace.has_blocks()) machine = std::make_shared<Machine>(content, planner);
+    if (trace.has_blocks()) machine = std::make_shared<Machine>(content, weights, planner);
     std::unique_ptr<Plan> plan =
-        PlanMaker(content, trace, machine != nullptr ? &machine->frame : nullptr).make();
+        PlanMaker(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
     plan->machine = std::move(machine);
     plan->results.recycles = content.options.manage_output_tensors;
     if (!plan->refusal.empty()) return plan;

@@ -35,7 +35,7 @@ class Recorder {
       record_.add_leaves(args[i]);
       frame_->values[top.inputs[i]] = args[i];
     }
-    for (const c10::IValue& constant : content_->constants) record_.meet(constant);
+    for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
     run_block(0);
     for (const BlockOutput& output : top.outputs) {
       record_.trace.results.push_back(frame_->values[output.slot]);

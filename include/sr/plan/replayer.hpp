@@ -28,8 +28,9 @@ namespace sr::plan {
 // Belongs to one runtime, used by one thread at a time; the module must outlive it.
 class Replayer {
  public:
-  Replayer(const ModuleContent& content, const memory::PlannerOps& planner)
-      : content_(&content), planner_(&planner), plans_(planner) {
+  Replayer(const ModuleContent& content, std::shared_ptr<const WeightSet> weights,
+           const memory::PlannerOps& planner)
+      : content_(&content), weights_(std::move(weights)), planner_(&planner), plans_(planner) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
@@ -61,7 +62,7 @@ class Replayer {
     // A full table gives a place away only to a signature that has come back often, more so each time: calls
     // that go round more signatures than there are places would make a plan each.
     const bool is_full = plans_.size() >= content_->options.max_plans;
-    const std::uint32_t wanted = is_full ? 2U << std::min(plans_.evictions(), 16U) : 2U;
+    const std::uint32_t wanted = 2U << (is_full ? std::min(plans_.evictions(), 16U) : dropped_early_);
     const std::uint32_t seen = sightings_.count(hash);
     if (is_full && seen >= 2 && seen < wanted) ++without_room_;
     return seen >= wanted;
@@ -74,12 +75,13 @@ class Replayer {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     // Not the plan's: the arenas of blocks that ran on it know its values.
-    Machine recording(*content_, *planner_);
+    Machine recording(*content_, *weights_, *planner_);
     recording.frame.call = call;
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
-    std::unique_ptr<Plan> plan = make_plan(*content_, *planner_, trace);
+    std::unique_ptr<Plan> plan = make_plan(*content_, *weights_, *planner_, trace);
+    if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
@@ -131,6 +133,19 @@ class Replayer {
     return true;
   }
 
+  // Plans hold values and addresses of the weights they were made with. While weights change in every few calls, a
+  // signature has to come back more often before it is recorded again.
+  void take(std::shared_ptr<const WeightSet> weights) {
+    if (plans_.size() != 0) {
+      std::uint64_t replays = 0;
+      plans_.each_plan([&](const Plan& plan) { replays += plan.replays; });
+      dropped_early_ = replays < kWorthRecording * plans_.size() ? std::min(dropped_early_ + 1, 10U) : 0;
+    }
+    ++weight_changes_;
+    trim();
+    weights_ = std::move(weights);
+  }
+
   void trim() {
     plans_ = PlanTable(*planner_);
     sightings_ = Sightings();
@@ -155,10 +170,17 @@ class Replayer {
           " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
           " calls found none, although their sizes, dtypes and numbers had come before.");
     }
+    if (weight_changes_ != 0) {
+      report.refusals.push_back("The weights have changed " + std::to_string(weight_changes_) +
+                                " times; plans made before were dropped, since they hold values of weights.");
+    }
     report.replay_arena_bytes = plans_.shared_bytes();
   }
 
  private:
+  // A recording costs about as much as so many calls on the general path.
+  static constexpr std::uint64_t kWorthRecording = 32;
+
   static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
   // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
@@ -223,7 +245,7 @@ class Replayer {
   void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    Machine machine(*content_, *planner_);
+    Machine machine(*content_, *weights_, *planner_);
     const Trace trace = Recorder(*content_, machine.frame).run(args);
     const PlanCheck check(plan, trace, content_->options.numerics);
     if (plans_.is_shared()) check.poison_arena();
@@ -265,6 +287,7 @@ class Replayer {
   }
 
   const ModuleContent* content_;
+  std::shared_ptr<const WeightSet> weights_;  // plans hold addresses in it
   const memory::PlannerOps* planner_;
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
@@ -274,6 +297,8 @@ class Replayer {
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;
+  std::uint64_t weight_changes_ = 0;
+  std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough
   std::uint64_t without_room_ = 0;  // calls that came back and would have been recorded
 };
 

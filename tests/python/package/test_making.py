@@ -173,3 +173,24 @@ def test_import_does_no_work_of_others():
             'print(sorted(m for m in set(sys.modules) - before if not m.startswith("sr")))')
     output = subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, text=True).stdout
     assert len(eval(output)) < 10, output
+
+
+def test_regions_without_gradients_or_with_a_name_run():
+    class Regions(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            with torch.no_grad():
+                y = self.linear(x)
+                with torch.profiler.record_function('product'):
+                    z = y @ y.t()
+            return z + 1
+
+    model = Regions().eval()
+    module = sr.StaticModule(torch.jit.script(model))
+    x = torch.rand(4, 3)
+    for _ in range(4):
+        torch.testing.assert_close(module(x), model(x).detach())
+    assert module.report()['plans']
