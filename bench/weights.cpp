@@ -34,8 +34,14 @@ Subject deep_and_wide() {
       "def forward(self, ad, user, wide):\n    n = torch.clamp((wide + self.mu) * self.sigma, -10.0, 10.0)\n"
       "    dp = torch.bmm(ad, user.transpose(1, 2)).flatten(1)\n"
       "    return torch.sigmoid(torch.addmm(self.b, torch.cat([dp, n], 1), self.w))\n",
-      {{"mu", at::randn({1, 50})}, {"sigma", at::randn({1, 50})}, {"w", at::randn({51, 1})}, {"b", at::randn({1})}});
-  return {"deep and wide, batch 1", module, {at::randn({1, 1, 32}), at::randn({1, 1, 32}), at::randn({1, 50})}, 4};
+      {{"mu", at::randn({1, 50})},
+       {"sigma", at::randn({1, 50})},
+       {"w", at::randn({51, 1})},
+       {"b", at::randn({1})}});
+  return {"deep and wide, batch 1",
+          module,
+          {at::randn({1, 1, 32}), at::randn({1, 1, 32}), at::randn({1, 50})},
+          4};
 }
 
 // Layers of a weight and a bias each, no larger than that all of them stay in the cache.
@@ -48,8 +54,10 @@ Subject layers(int count) {
     attributes.emplace_back(w, at::randn({8, 8}));
     attributes.emplace_back(b, at::randn({8}));
   }
-  return {std::to_string(count) + " layers of 8 x 8", test::script(source + "    return x\n", attributes),
-          {at::randn({1, 8})}, 2 * count};
+  return {std::to_string(count) + " layers of 8 x 8",
+          test::script(source + "    return x\n", attributes),
+          {at::randn({1, 8})},
+          2 * count};
 }
 
 Many calls(StaticRuntime<>& runtime, const std::vector<c10::IValue>& inputs) {
@@ -72,7 +80,8 @@ Many calls_after_writes(StaticRuntime<>& runtime, const Subject& subject) {
 Row compare(const Subject& subject, const WeightsOptions& options) {
   StaticRuntime<> frozen{StaticModule(subject.module, {.freeze_weights = true})};
   StaticRuntime<> followed{StaticModule(subject.module)};
-  StaticRuntime<> frozen_general{StaticModule(subject.module, {.enable_replay = false, .freeze_weights = true})};
+  StaticRuntime<> frozen_general{
+      StaticModule(subject.module, {.enable_replay = false, .freeze_weights = true})};
   StaticRuntime<> changing{StaticModule(subject.module)};
   const std::vector<Many> many{calls(frozen, subject.inputs), calls(followed, subject.inputs),
                                calls_after_writes(frozen_general, subject),
@@ -91,7 +100,8 @@ void run(const WeightsOptions& options) {
   at::set_num_threads(1);
   const at::NoGradGuard no_grad;
   std::vector<Row> rows{{"ns", "frozen", "followed: more", "a weight", "general call", "call after a write"}};
-  for (const Subject& subject : {deep_and_wide(), layers(10), layers(100)}) rows.push_back(compare(subject, options));
+  for (const Subject& subject : {deep_and_wide(), layers(10), layers(100)})
+    rows.push_back(compare(subject, options));
   print_table(std::cout, rows);
 }
 

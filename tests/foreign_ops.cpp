@@ -9,6 +9,7 @@
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
+#include "support/values.hpp"
 
 namespace sr::test::foreign_ops_tests {
 
@@ -140,6 +141,49 @@ TEST_CASE("a c10::Error keeps its type and message and gains the node", "[errors
     CHECK(std::string(error.what()).find("sr_test::call") != std::string::npos);
   }
   on_call() = nullptr;
+}
+
+TEST_CASE("an operator of which nothing is known runs once in a call whose replay ends half way",
+          "[replay][traps]") {
+  const at::Tensor three = at::tensor({1.0F, 0.0F, 2.0F}), two = at::tensor({0.0F, 0.0F, 2.0F});
+  int calls = 0;
+  const auto check = [&](const std::string& body) {
+    INFO(body);
+    auto module = script("def forward(self, x):\n" + body);
+    StaticRuntime<> runtime{StaticModule(module)};
+    for (const at::Tensor& x : {three, three, three, three, two, two, two, two, three}) {
+      on_call() = nullptr;
+      const c10::IValue expected = module.forward({x});
+      on_call() = [&](const at::Tensor&) { ++calls; };
+      calls = 0;
+      const c10::IValue result = runtime(x);
+      CHECK(calls == 1);
+      CHECK(compare_values(expected, result, {}, "result") == "");
+    }
+    on_call() = nullptr;
+  };
+  check("    y = sr_test.call(x)\n    return y, torch.nonzero(x)\n");
+  check("    y = sr_test.call(torch.nonzero(x))\n    return y + 1\n");
+  check("    y = torch.nonzero(sr_test.call(x)) * 2\n    return y, x\n");
+}
+
+TEST_CASE("an operator of which nothing is known runs once when results go into the caller's buffers",
+          "[replay][traps]") {
+  auto module = script(
+      "def forward(self, x, i):\n    return torch.index_select(sr_test.call(x), 0, i) + "
+      "torch.nonzero(i).sum()\n");
+  StaticRuntime<> runtime{StaticModule(module)};
+  const at::Tensor x = sample({4, 3});
+  const std::vector<at::Tensor> out{at::empty({2, 3})};
+  for (int run = 0; run < 6; ++run) {
+    const at::Tensor i = run == 4 ? at::tensor({1, 0}) : at::tensor({1, 2});
+    int calls = 0;
+    on_call() = [&](const at::Tensor&) { ++calls; };
+    runtime.run_into({x, i}, out);
+    on_call() = nullptr;
+    CHECK(calls == 1);
+    CHECK(at::allclose(out[0], module.forward({x, i}).toTensor()));
+  }
 }
 
 TEST_CASE("an operator that enters its own runtime gets a BusyError", "[errors][traps]") {

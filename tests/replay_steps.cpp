@@ -105,6 +105,42 @@ TEST_CASE("what is added in place to a product changes no weight", "[replay]") {
   }
 }
 
+TEST_CASE("a residual that is added in place to the result of a convolution or a norm is replayed",
+          "[replay]") {
+  for (const char* made :
+       {"torch.conv2d(x, self.w, None, [1, 1], [1, 1])",
+        "torch.batch_norm(x, self.s, None, self.s, self.s, False, 0.1, 1e-5, False)",
+        "torch.max_pool2d(x, [3, 3], [1, 1], [1, 1])", "torch.layer_norm(x, [6, 6], None, None)"}) {
+    INFO(made);
+    for (const char* change : {"y += x", "y.add_(x, alpha=2)", "y.div_(2.0)", "y.mul_(x)"}) {
+      auto module = script(std::string("def forward(self, x):\n    y = ") + made + "\n    " + change +
+                               "\n    return torch.relu_(y)\n",
+                           {{"w", sample({4, 4, 3, 3})}, {"s", sample({4}).abs() + 1}});
+      StaticRuntime<> runtime{StaticModule(module)};
+      const at::Tensor x = sample({2, 4, 6, 6});
+      for (int run = 0; run < 4; ++run)
+        CHECK(at::allclose(runtime(x).toTensor(), module.forward({x}).toTensor(), 1e-4, 1e-5));
+      CHECK(runtime.replayed_calls() == 2);
+    }
+  }
+}
+
+TEST_CASE("attention without dropout draws no random numbers and is a kernel of its own", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(
+      script("def forward(self, q, k, v, m):\n    return torch.scaled_dot_product_attention(q, k, v, m), "
+             "torch.scaled_dot_product_attention(q, k, v, is_causal=True)\n"))};
+  const at::Tensor q = sample({2, 3, 5, 8}), k = sample({2, 3, 5, 8}), v = sample({2, 3, 5, 8});
+  const at::Tensor mask = at::ones({5, 5}, at::kBool).tril();
+  for (int run = 0; run < 4; ++run) {
+    const auto result = runtime(q, k, v, mask);
+    const at::Tensor expected = at::scaled_dot_product_attention(q, k, v, mask);
+    for (const c10::IValue& each : result.toTupleRef().elements())
+      CHECK(at::allclose(each.toTensor(), expected, 1e-4, 1e-5));
+  }
+  CHECK(runtime.replayed_calls() == 2);
+  for (const PlanReport& plan : runtime.report().plans) CHECK(plan.interpreted == 0);
+}
+
 TEST_CASE("what depends on data is interpreted inside a plan, and other shapes end it", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    y = x * 2\n    if bool(y.sum() > 0):\n        z = y + "

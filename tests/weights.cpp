@@ -1,4 +1,5 @@
-// The next call of every runtime uses the weights as they are then, whatever was recorded, packed or folded before.
+// The next call of every runtime uses the weights as they are then, whatever was recorded, packed or folded
+// before.
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -41,7 +42,10 @@ void to_dtype(Module& module, at::ScalarType dtype) {
 class Ways {
  public:
   explicit Ways(const Module& module, const std::vector<c10::IValue>& inputs)
-      : shared_(module), general_(module, {.enable_replay = false}), runtime_(shared_), clone_(runtime_.clone()),
+      : shared_(module),
+        general_(module, {.enable_replay = false}),
+        runtime_(shared_),
+        clone_(runtime_.clone()),
         without_replay_(general_) {
     for (int i = 0; i < 3; ++i) each(inputs, [](const c10::IValue&, const std::string&) {});
   }
@@ -75,8 +79,8 @@ void check_agrees(Ways& ways, Module& module, const std::vector<c10::IValue>& in
 }
 
 // The results after the change are the interpreter's, for inputs that were replayed before and for others.
-void check_follows(Module module, const std::vector<c10::IValue>& inputs, const std::vector<c10::IValue>& others,
-                   const Change& change) {
+void check_follows(Module module, const std::vector<c10::IValue>& inputs,
+                   const std::vector<c10::IValue>& others, const Change& change) {
   Ways ways(module, inputs);
   check_agrees(ways, module, inputs);
   for (int time = 1; time <= 2; ++time) {
@@ -121,7 +125,8 @@ TEST_CASE("a weight written in place is followed where it was packed or spread",
     check_follows(linear(requires_grad), rows(), more_rows(), add_to("b"));
   }
   const auto module = script(
-      "def forward(self, ids):\n    return torch.linear(torch.embedding(self.table, ids), self.w) * self.scale\n",
+      "def forward(self, ids):\n    return torch.linear(torch.embedding(self.table, ids), self.w) * "
+      "self.scale\n",
       {{"table", weight({10, 8})}, {"w", weight({5, 8})}, {"scale", weight({5})}});
   const std::vector<c10::IValue> ids{at::tensor({1, 2, 9})}, others{at::tensor({3, 3, 0, 1})};
   for (const char* name : {"table", "w", "scale"}) check_follows(module, ids, others, add_to(name));
@@ -137,7 +142,10 @@ TEST_CASE("statistics of a batch norm are followed where they were folded into a
       "def forward(self, x):\n"
       "    y = torch.linear(x, self.w)\n"
       "    return torch.batch_norm(y, self.gamma, self.beta, self.mean, self.var, False, 0.1, 1e-5, False)\n",
-      {{"w", weight({8, 8})}, {"gamma", at::ones({8})}, {"beta", at::zeros({8})}, {"mean", at::zeros({8})},
+      {{"w", weight({8, 8})},
+       {"gamma", at::ones({8})},
+       {"beta", at::zeros({8})},
+       {"mean", at::zeros({8})},
        {"var", at::ones({8})}});
   for (const char* name : {"w", "gamma", "beta", "mean", "var"})
     check_follows(module.clone(), rows(), more_rows(), add_to(name));
@@ -172,8 +180,9 @@ TEST_CASE("weights that were equal when the module was loaded are told apart", "
 
 TEST_CASE("what weights decide is not folded for ever", "[weights]") {
   const Attributes two = {{"a", weight({8, 8})}, {"b", weight({8, 8})}};
-  for (const char* body : {"x @ (self.a + self.b)", "x @ self.a.t()", "x @ torch.cat([self.a, self.b], 1)",
-                           "x @ (self.a * (self.b / self.b.norm()))", "(x @ self.a).view(-1, self.b.size(0))"}) {
+  for (const char* body :
+       {"x @ (self.a + self.b)", "x @ self.a.t()", "x @ torch.cat([self.a, self.b], 1)",
+        "x @ (self.a * (self.b / self.b.norm()))", "(x @ self.a).view(-1, self.b.size(0))"}) {
     INFO(body);
     check_follows(script(std::string("def forward(self, x):\n    return ") + body + "\n", two), rows(),
                   more_rows(), add_to("a"));
@@ -183,13 +192,14 @@ TEST_CASE("what weights decide is not folded for ever", "[weights]") {
 TEST_CASE("numbers, conditions and indices read from weights are read again", "[weights]") {
   const auto check_number = [&](const std::string& body, const at::Tensor& number, const Change& change) {
     INFO(body);
-    check_follows(script("def forward(self, x):\n" + body, {{"k", number.clone()}}), rows(), more_rows(), change);
+    check_follows(script("def forward(self, x):\n" + body, {{"k", number.clone()}}), rows(), more_rows(),
+                  change);
   };
   check_number("    return torch.add(x, x, alpha=float(self.k))\n", at::scalar_tensor(2.0), add_to("k"));
   check_number("    return x * self.k\n", at::scalar_tensor(2.0), add_to("k"));
   check_number("    return x[int(self.k)]\n", at::scalar_tensor(1, at::kLong), add_to("k", 1));
-  check_number("    if bool(self.k > 2):\n        return x.exp()\n    return x.sin()\n", at::scalar_tensor(2.0),
-               add_to("k"));
+  check_number("    if bool(self.k > 2):\n        return x.exp()\n    return x.sin()\n",
+               at::scalar_tensor(2.0), add_to("k"));
   check_number("    for i in range(int(self.k)):\n        x = x * 1.5 + i\n    return x\n",
                at::scalar_tensor(2, at::kLong), add_to("k", 1));
 }
@@ -209,14 +219,17 @@ TEST_CASE("weights in lists and dictionaries are followed", "[weights]") {
   c10::Dict<std::string, at::Tensor> dict;
   dict.insert("scale", weight({8}));
   module.register_attribute("pair", c10::ListType::ofTensors(), list);
-  module.register_attribute("named", c10::DictType::create(c10::StringType::get(), c10::TensorType::get()), dict);
-  module.define("def forward(self, x):\n    return torch.linear(x, self.pair[0], self.pair[1]) * self.named['scale']\n",
-                std::make_shared<ScriptResolver>());
+  module.register_attribute("named", c10::DictType::create(c10::StringType::get(), c10::TensorType::get()),
+                            dict);
+  module.define(
+      "def forward(self, x):\n    return torch.linear(x, self.pair[0], self.pair[1]) * self.named['scale']\n",
+      std::make_shared<ScriptResolver>());
   module.eval();
   check_follows(module, rows(), more_rows(),
                 [](Module& changed) { changed.attr("pair").toTensorList().get(0).mul_(3); });
-  check_follows(module, rows(), more_rows(),
-                [](Module& changed) { changed.attr("pair").toTensorList().set(0, weight({8, 8})); });
+  check_follows(module, rows(), more_rows(), [](Module& changed) {
+    changed.attr("pair").toTensorList().set(0, weight({8, 8}));
+  });
   check_follows(module, rows(), more_rows(), [](Module& changed) {
     c10::Dict<std::string, at::Tensor> other;
     other.insert("scale", weight({8}));
@@ -230,17 +243,19 @@ TEST_CASE("a weight that is given other data is followed", "[weights]") {
       module.attr("w").toTensor().set_data(weight({16, 8}));
     });
     // The same bytes, read in another order.
-    check_follows(script("def forward(self, x):\n    return x @ self.w\n", {{"w", weight({8, 8}, requires_grad)}}),
-                  rows(), more_rows(), [](Module& module) {
-                    const at::Tensor w = module.attr("w").toTensor();
-                    w.set_data(w.detach().t());
-                  });
+    check_follows(
+        script("def forward(self, x):\n    return x @ self.w\n", {{"w", weight({8, 8}, requires_grad)}}),
+        rows(), more_rows(), [](Module& module) {
+          const at::Tensor w = module.attr("w").toTensor();
+          w.set_data(w.detach().t());
+        });
   }
 }
 
 TEST_CASE("an attribute that is given another tensor is followed", "[weights]") {
-  check_follows(linear(), rows(), more_rows(),
-                [](Module& module) { module.setattr("w", weight({16, 8}, /*requires_grad=*/true)); });
+  check_follows(linear(), rows(), more_rows(), [](Module& module) {
+    module.setattr("w", weight({16, 8}, /*requires_grad=*/true));
+  });
 }
 
 TEST_CASE("a table that became longer is read in full", "[weights]") {
@@ -278,9 +293,10 @@ TEST_CASE("a storage that is given other memory is read there", "[weights]") {
       std::memset(old.get(), 0x7F, storage->nbytes());
     }
   };
-  check_follows(script("def forward(self, ids):\n    return torch.embedding(self.t, ids) * self.s + self.s.sum()\n",
-                       {{"t", weight({10, 8})}, {"s", weight({8})}}),
-                {at::tensor({1, 9})}, {at::tensor({1, 9, 3})}, move);
+  check_follows(
+      script("def forward(self, ids):\n    return torch.embedding(self.t, ids) * self.s + self.s.sum()\n",
+             {{"t", weight({10, 8})}, {"s", weight({8})}}),
+      {at::tensor({1, 9})}, {at::tensor({1, 9, 3})}, move);
 }
 
 TEST_CASE("weights made in inference mode are followed by a few of their elements", "[weights]") {
@@ -310,7 +326,8 @@ TEST_CASE("constants of a graph are weights, too", "[weights]") {
   const at::Tensor w = weight({8, 8});
   {
     const torch::jit::WithInsertPoint before(parsed->return_node());
-    torch::jit::Value* product = parsed->insert(c10::aten::matmul, {parsed->inputs()[0], parsed->insertConstant(w)});
+    torch::jit::Value* product =
+        parsed->insert(c10::aten::matmul, {parsed->inputs()[0], parsed->insertConstant(w)});
     parsed->return_node()->replaceInput(0, product);
   }
   const StaticModule module(parsed);
@@ -330,8 +347,9 @@ TEST_CASE("the weights of a forked body are followed", "[weights][forks]") {
       {{"a", weight({8, 8})}, {"b", weight({8, 8})}});
   check_follows(module, rows(), more_rows(), add_to("a"));
   check_follows(module, rows(), more_rows(), add_to("b"));
-  check_follows(module, rows(), more_rows(),
-                [](Module& changed) { changed.attr("b").toTensor().set_data(weight({8, 8})); });
+  check_follows(module, rows(), more_rows(), [](Module& changed) {
+    changed.attr("b").toTensor().set_data(weight({8, 8}));
+  });
 }
 
 TEST_CASE("what the model itself writes is its own", "[weights]") {
@@ -385,7 +403,8 @@ TEST_CASE("frozen weights are not looked at", "[weights]") {
 
 TEST_CASE("a loaded module that returns a weight follows it", "[weights]") {
   std::stringstream archive;
-  script("def forward(self, x):\n    return torch.linear(x, self.w), self.w\n", {{"w", weight({8, 8})}}).save(archive);
+  script("def forward(self, x):\n    return torch.linear(x, self.w), self.w\n", {{"w", weight({8, 8})}})
+      .save(archive);
   StaticRuntime<> runtime{load(archive)};
   const at::Tensor x = sample({4, 8});
   for (int i = 0; i < 6; ++i) {
@@ -399,8 +418,10 @@ TEST_CASE("a loaded module that returns a weight follows it", "[weights]") {
 TEST_CASE("no call mixes old and new values of a weight that is replaced meanwhile", "[weights][threads]") {
   Module module("M");
   module.register_parameter("w", at::ones({32, 8}).requires_grad_(true), false);
-  module.define("def forward(self, x):\n    return torch.cat([torch.linear(x, self.w), torch.linear(x, self.w + 0), "
-                "x @ self.w.t()], 1)\n", std::make_shared<ScriptResolver>());
+  module.define(
+      "def forward(self, x):\n    return torch.cat([torch.linear(x, self.w), torch.linear(x, self.w + 0), "
+      "x @ self.w.t()], 1)\n",
+      std::make_shared<ScriptResolver>());
   module.eval();
   const StaticModule shared(module);
   const at::Tensor x = at::ones({4, 8});

@@ -93,6 +93,58 @@ inline std::optional<c10::OperatorHandle> dispatched(const torch::jit::Node& nod
   return c10::Dispatcher::singleton().findSchema(schema->operator_name());
 }
 
+// Composite operators that end in a kernel whatever their arguments are: every result is a new tensor.
+inline bool ends_in_kernel(const std::string& name) {
+  static const std::unordered_set<std::string> names{"aten::adaptive_avg_pool1d",
+                                                     "aten::adaptive_avg_pool2d",
+                                                     "aten::adaptive_avg_pool3d",
+                                                     "aten::avg_pool1d",
+                                                     "aten::batch_norm",
+                                                     "aten::bilinear",
+                                                     "aten::clip",
+                                                     "aten::concat",
+                                                     "aten::concatenate",
+                                                     "aten::conv1d",
+                                                     "aten::conv2d",
+                                                     "aten::conv3d",
+                                                     "aten::conv_transpose1d",
+                                                     "aten::conv_transpose2d",
+                                                     "aten::conv_transpose3d",
+                                                     "aten::cosine_similarity",
+                                                     "aten::cross_entropy_loss",
+                                                     "aten::divide",
+                                                     "aten::embedding_bag",
+                                                     "aten::group_norm",
+                                                     "aten::instance_norm",
+                                                     "aten::layer_norm",
+                                                     "aten::linear",
+                                                     "aten::log_softmax",
+                                                     "aten::matmul",
+                                                     "aten::max_pool1d",
+                                                     "aten::max_pool2d",
+                                                     "aten::max_pool3d",
+                                                     "aten::multiply",
+                                                     "aten::one_hot",
+                                                     "aten::outer",
+                                                     "aten::prelu",
+                                                     "aten::relu6",
+                                                     "aten::rms_norm",
+                                                     "aten::scaled_dot_product_attention",
+                                                     "aten::selu",
+                                                     "aten::softmax",
+                                                     "aten::square",
+                                                     "aten::subtract",
+                                                     "aten::true_divide",
+                                                     "aten::upsample_bicubic2d",
+                                                     "aten::upsample_bilinear2d",
+                                                     "aten::upsample_linear1d",
+                                                     "aten::upsample_nearest1d",
+                                                     "aten::upsample_nearest2d",
+                                                     "aten::upsample_nearest3d",
+                                                     "aten::upsample_trilinear3d"};
+  return names.count(name) != 0;
+}
+
 // A composite op is a Python-like function of other ops: without an annotation it may still return its input
 // (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
 inline bool may_return_input(const c10::FunctionSchema& schema, const c10::OperatorHandle& handle,
@@ -100,6 +152,7 @@ inline bool may_return_input(const c10::FunctionSchema& schema, const c10::Opera
   const auto annotated = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };
   if (std::any_of(schema.returns().begin(), schema.returns().end(), annotated))
     return i >= schema.arguments().size() || annotated(schema.arguments()[i]);
+  if (ends_in_kernel(schema.name())) return false;
   return handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 

@@ -48,19 +48,30 @@ inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position
   }
 }
 
+// Why operators can not run on the tensor; empty: they can.
+inline std::string why_unusable(const at::Tensor& tensor) {
+  const c10::DispatchKeySet keys = tensor.key_set();
+  if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
+    return "belongs to a transform (torch.vmap, torch.func), which sr does not see. Call the model itself "
+           "there.";
+  if (!tensor.is_cpu())
+    return "is on " + tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').";
+  if (tensor.is_nested()) return "is nested, which sr does not run. Pad it (torch.nested.to_padded_tensor).";
+  if (has_no_memory(tensor)) return "has no memory: its storage was freed, or never made.";
+  return {};
+}
+
 inline void check_argument(const c10::FunctionSchema& schema, std::size_t position,
                            const c10::IValue& value) {
   const c10::Argument& argument = schema.arguments()[position];
+  each_tensor(value, [&](const at::Tensor& tensor) {
+    const std::string why = why_unusable(tensor);
+    if (why.empty()) return;
+    throw ArgumentError((value.isTensor() ? "The tensor given for " : "A tensor in the value given for ") +
+                        name_of(schema, position) + " " + why);
+  });
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
-    if (tensor.defined() && !tensor.is_cpu()) {
-      throw ArgumentError("The tensor given for " + name_of(schema, position) + " is on " +
-                          tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').");
-    }
-    if (has_no_memory(tensor)) {
-      throw ArgumentError("The tensor given for " + name_of(schema, position) +
-                          " has no memory: its storage was freed, or never made.");
-    }
     if (argument.type()->kind() == c10::TypeKind::TensorType) return check_tensor(schema, position, tensor);
   }
   const c10::TypePtr given = value.type();

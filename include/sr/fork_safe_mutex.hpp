@@ -1,4 +1,5 @@
-// A mutex that survives fork(): a child process takes it even when a thread of the parent held it at that time.
+// A mutex that survives fork(): a child process takes it even when a thread of the parent held it at that
+// time.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Keeps the passes from reading the values of weights. A caller may change a weight after the module was loaded, and
-// whatever was folded, pooled or decided by the old values would be wrong then.
+// Keeps the passes from reading the values of weights. A caller may change a weight after the module was
+// loaded, and whatever was folded, pooled or decided by the old values would be wrong then.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,13 @@ namespace sr {
 
 namespace detail {
 
-// While passes run, weights are inputs of the graph. What the graph itself writes, or LibTorch can not hold as a
-// constant, is left as it is.
+// While passes run, weights are inputs of the graph. What the graph itself writes, or LibTorch can not hold
+// as a constant, is left as it is.
 class HiddenWeights {
  public:
-  // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at `first`, so
-  // that inputs which others have appended stay the last ones. The graph and its forks must be inlined.
+  // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at
+  // `first`, so that inputs which others have appended stay the last ones. The graph and its forks must be
+  // inlined.
   HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self, std::size_t first)
       : first_(first) {
     Scope top{.graph = graph};
@@ -42,8 +43,8 @@ class HiddenWeights {
     hide(top, graph->block());
   }
 
-  // Makes constants of them in the graph that the passes have made, which become its first nodes, in the order of
-  // the result. Weights that the graph no longer reads are left out.
+  // Makes constants of them in the graph that the passes have made, which become its first nodes, in the
+  // order of the result. Weights that the graph no longer reads are left out.
   std::vector<WeightSource> show(torch::jit::Graph& graph) const {
     std::vector<WeightSource> shown;
     const torch::jit::WithInsertPoint at_start(*graph.block()->nodes().begin());
@@ -82,7 +83,8 @@ class HiddenWeights {
       for (const torch::jit::Block* inner : node->blocks()) {
         if (calls_methods(inner)) return true;
       }
-      if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block())) return true;
+      if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block()))
+        return true;
     }
     return false;
   }
@@ -196,7 +198,7 @@ class HiddenWeights {
     const std::optional<c10::IValue> value = value_of(scope, node->output());
     if (!value || !node->output()->hasUses() || !can_be_weight(*value) || is_written(*value)) return;
     const std::optional<Attribute> attribute = attribute_of(scope, node->output());
-    const void* const owner = attribute ? static_cast<const void*>(attribute->object.get())
+    const void* const owner = attribute           ? static_cast<const void*>(attribute->object.get())
                               : value->isTensor() ? value->toTensor().unsafeGetTensorImpl()
                                                   : static_cast<const void*>(node);
     const auto [known, is_new] =
@@ -266,8 +268,8 @@ class HiddenWeights {
   std::vector<WeightSource> weights_;  // in the order of their inputs
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
-  std::unordered_set<std::string> assigned_;    // names of attributes that the graph sets
-  std::unordered_set<const void*> written_;     // identities
+  std::unordered_set<std::string> assigned_;  // names of attributes that the graph sets
+  std::unordered_set<const void*> written_;   // identities
   bool has_writes_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include <sr/op_spec.hpp>
 #include <sr/out_protocol.hpp>
 #include <sr/processed_node.hpp>
+#include <sr/ran_nodes.hpp>
 #include <sr/unequal_outs.hpp>
 
 namespace sr {
@@ -24,6 +25,7 @@ struct InterpretedOp {
   std::optional<c10::OperatorHandle> out_overload;  // generic out variant
 
   static void run_fallback(const void*, NodeView& view) {
+    if (view.frame().ran != nullptr && view.frame().ran->take(view)) return;
     const auto& guarded = view.processed().guarded_inputs;
     if (guarded.empty()) return run_interpreted(view);
     c10::SmallVector<std::size_t, 8> holders;

@@ -27,7 +27,8 @@ namespace detail {
 // Of the bytes of an archive, which messages call `name`.
 torch::jit::Module parse_archive(const std::string& bytes, const std::string& name);
 
-// A StaticModule over a module that the caller gives up: nobody can change its weights, unless it returns them.
+// A StaticModule over a module that the caller gives up: nobody can change its weights, unless it returns
+// them.
 StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 }  // namespace detail

@@ -35,8 +35,8 @@ struct LoadedGraph {
   // Storages and containers of the caller's module and graph that a result may share. Other constants were
   // folded, or one that was folded is equal to them and was pooled with them.
   std::unordered_set<const void*> known = {};
-  // Weights that the caller may change. The first constants of the graph stand for them, in this order. Empty where
-  // nobody else holds them.
+  // Weights that the caller may change. The first constants of the graph stand for them, in this order. Empty
+  // where nobody else holds them.
   std::vector<WeightSource> weights = {};
 };
 
@@ -116,7 +116,8 @@ inline void inline_calls(torch::jit::Block* block) {
   inline_forks(block);
 }
 
-inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& module, const std::string& method) {
+inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& module,
+                                                  const std::string& method) {
   std::shared_ptr<torch::jit::Graph> graph =
       torch::jit::toGraphFunction(module.get_method(method).function()).graph();
   inline_calls(graph->block());

@@ -29,7 +29,7 @@ struct ModuleContent {
   StaticModuleOptions options;
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;
-  c10::IValue self;  // private module, when the graph reads or writes attributes
+  c10::IValue self;                    // private module, when the graph reads or writes attributes
   std::vector<c10::IValue> constants;  // as loaded; runtimes take theirs from `weights`
   std::size_t slot_count = 0;
   std::uint32_t state_count = 0;

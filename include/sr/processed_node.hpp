@@ -19,6 +19,7 @@ namespace sr {
 
 struct CallOptions;
 class ForkBody;
+class RanNodes;
 
 namespace memory {
 struct PlannerOps;
@@ -66,6 +67,7 @@ struct Frame {
   bool dispatches = false;  // every node through LibTorch's dispatcher, which obeys autocast
   const memory::PlannerOps* planner = nullptr;  // of the runtime; forked bodies run on it, too
   const CallOptions* call = nullptr;            // of the call that runs; null: nothing was chosen
+  RanNodes* ran = nullptr;                      // by a replay of this call; null: none ended half way
 };
 
 class NodeView {

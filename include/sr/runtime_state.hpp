@@ -101,7 +101,8 @@ class RuntimeState {
 
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* options) {
-    if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
+    bool failed = false;
+    if (!replay_into(args, outputs, options, failed)) run_and_copy(args, outputs, options, failed);
   }
 
   c10::TypePtr result_type() const {
@@ -193,17 +194,20 @@ class RuntimeState {
     });
     if (content->options.manage_output_tensors) top.recycle_outputs();
     observer.end(Phase::setup);
+    machine.frame.ran = replayer.ran();
+    const Forget forget{*this};
     top.run();
     const Finish finish{*this};
     c10::IValue result = take_results(top);
     return content->folded.empty() ? result : FreshCopies(content->folded)(result);
   }
 
-  // In code of its own, as it would double what the fast way has to save and restore.
+  // In code of its own, as it would double what the fast way has to save and restore. `failed`: a replay of
+  // the call has ended half way.
   [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                      const CallOptions* options) {
+                                      const CallOptions* options, bool failed) {
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    const c10::IValue result = call(values, nullptr, options);
+    const c10::IValue result = failed ? finish_replay(values, options) : call(values, nullptr, options);
     std::size_t used = 0;
     copy_results(result, outputs, used);
     if (used != outputs.size()) {
@@ -212,16 +216,25 @@ class RuntimeState {
     }
   }
 
-  // True: the results are in the caller's buffers.
+  c10::IValue finish_replay(std::span<c10::IValue> args, const CallOptions* options) {
+    const Entered entered(*this, options);
+    return run_general(args, nullptr);
+  }
+
+  // True: the results are in the caller's buffers. `failed`: as run_and_copy has it.
   bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                   const CallOptions* options) {
+                   const CallOptions* options, bool& failed) {
     const Entered entered(*this, options);
     if (!replays()) return false;
     follow_weights();
     const std::span<const c10::IValue> values(args.data(), args.size());
     plan::Plan* plan = replayer.find(values);
-    return plan != nullptr &&
-           replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
+    if (plan == nullptr) return false;
+    bool fits = true;
+    const bool done =
+        replayer.attempt(*plan, [&] { return fits = replayer.run_into(*plan, values, outputs, options); });
+    failed = !done && fits;
+    return done;
   }
 
   // Arguments that the call writes, also when it ends half way.
@@ -241,6 +254,16 @@ class RuntimeState {
     CountWrites& operator=(const CountWrites&) = delete;
 
     c10::SmallVector<at::Tensor, 2> written;
+  };
+
+  // What a replay has run belongs to this call alone.
+  struct Forget {
+    RuntimeState& state;
+    ~Forget() {
+      if (state.machine.frame.ran == nullptr) return;
+      state.machine.frame.ran->clear();
+      state.machine.frame.ran = nullptr;
+    }
   };
 
   // Releases what the call still holds, whether or not its results could be handed over.

@@ -81,14 +81,7 @@ class StateChanges {
     }
   }
 
-  // A composite that ends in a product whatever its arguments are: `x = linear(x, w); x += b` changes no
-  // weight.
-  static bool makes_result(const torch::jit::Node* node) {
-    return node->kind() == c10::aten::linear || node->kind() == c10::aten::matmul;
-  }
-
   void trace_inputs(const torch::jit::Node* node, const torch::jit::Node* writer) {
-    if (makes_result(node)) return;
     const auto handle = detail::dispatched(*node);
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       if (!follow_(node->input(i)->type())) continue;

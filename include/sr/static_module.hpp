@@ -36,9 +36,9 @@ class StaticModule {
 
   // What running reads: <sr/module_content.hpp> says what it holds.
   const std::shared_ptr<const ModuleContent>& content() const { return content_; }
-  // Makes every runtime of the module read all weights anew with its next call, also those whose writes LibTorch
-  // does not count (`p.data`, memory shared with NumPy). Safe from any number of threads. Throws UnsupportedOp when
-  // a weight is no dense tensor on the CPU any more.
+  // Makes every runtime of the module read all weights anew with its next call, also those whose writes
+  // LibTorch does not count (`p.data`, memory shared with NumPy). Safe from any number of threads. Throws
+  // UnsupportedOp when a weight is no dense tensor on the CPU any more.
   void refresh_weights() const;
 
   const StaticModuleOptions& options() const;

@@ -16,8 +16,8 @@
 
 namespace sr {
 
-// An attribute is read anew each time, since assigning to it replaces the tensor. A constant of a graph is always
-// the same tensor. Keeps the caller's object or tensor alive.
+// An attribute is read anew each time, since assigning to it replaces the tensor. A constant of a graph is
+// always the same tensor. Keeps the caller's object or tensor alive.
 class WeightSource {
  public:
   WeightSource(std::string name, c10::intrusive_ptr<c10::ivalue::Object> object, std::size_t attribute)
@@ -64,7 +64,8 @@ inline bool can_be_weight(const c10::IValue& value) {
   return found && all;
 }
 
-// The value as a constant of a graph, which may not require gradients: aliases take the place of such tensors.
+// The value as a constant of a graph, which may not require gradients: aliases take the place of such
+// tensors.
 inline c10::IValue without_gradients(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();

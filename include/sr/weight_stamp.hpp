@@ -1,4 +1,5 @@
-// What tells that a weight is not what it was: another tensor, another storage, other memory, a write, other sizes.
+// What tells that a weight is not what it was: another tensor, another storage, other memory, a write, other
+// sizes.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +14,12 @@
 
 namespace sr {
 
-// Of a tensor as it was when the stamp was made. Its storage must outlive the stamp, and so must its object or, of
-// a constant, the tensor itself.
+// Of a tensor as it was when the stamp was made. Its storage must outlive the stamp, and so must its object
+// or, of a constant, the tensor itself.
 class WeightStamp {
  public:
-  // `object` and `attribute`: where the caller's module keeps the tensor; null for a constant of a graph. Appends
-  // sizes and strides to `metadata`, where they lie in the order in which stamps are compared.
+  // `object` and `attribute`: where the caller's module keeps the tensor; null for a constant of a graph.
+  // Appends sizes and strides to `metadata`, where they lie in the order in which stamps are compared.
   WeightStamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute,
               std::vector<std::int64_t>& metadata)
       : object_(object),
@@ -76,12 +77,12 @@ class WeightStamp {
   std::uint32_t version_;
 };
 
-// Elements of a tensor as they were: some writes change no version. The storage must outlive the sample, which may
-// be compared while the tensor's stamp holds.
+// Elements of a tensor as they were: some writes change no version. The storage must outlive the sample,
+// which may be compared while the tensor's stamp holds.
 class WeightSample {
  public:
-  // Of the whole tensor where `whole` asks for it and its elements lie side by side; else of the first, the middle and
-  // the last element.
+  // Of the whole tensor where `whole` asks for it and its elements lie side by side; else of the first, the
+  // middle and the last element.
   WeightSample(const at::Tensor& tensor, bool whole)
       : size_(std::min(tensor.itemsize(), sizeof(std::uint64_t))) {
     const std::int64_t count = tensor.numel();
@@ -117,9 +118,23 @@ class WeightSample {
     std::uint64_t bits;
   };
 
+  // Copies of a constant size are loads.
   std::uint64_t bits(const std::byte* at) const {
-    std::uint64_t value = 0;
-    std::memcpy(&value, at, size_);
+    switch (size_) {
+      case 1:
+        return load<std::uint8_t>(at);
+      case 2:
+        return load<std::uint16_t>(at);
+      case 4:
+        return load<std::uint32_t>(at);
+      default:
+        return load<std::uint64_t>(at);
+    }
+  }
+  template <class T>
+  static std::uint64_t load(const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof(value));
     return value;
   }
 

@@ -32,12 +32,12 @@ struct Weight {
 };
 
 // The constants of a module as they were at one time, and everything that is made from the values of weights.
-// Immutable but for the packed weights. Runtimes and their plans share it, and it keeps the storages alive whose
-// addresses they hold.
+// Immutable but for the packed weights. Runtimes and their plans share it, and it keeps the storages alive
+// whose addresses they hold.
 class WeightSet {
  public:
-  // The constants by slot, of which those of weights are read anew. `stamped`: notice when they change. Throws
-  // UnsupportedOp for a weight that has become something else than a tensor on the CPU.
+  // The constants by slot, of which those of weights are read anew. `stamped`: notice when they change.
+  // Throws UnsupportedOp for a weight that has become something else than a tensor on the CPU.
   WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
       : constants_(std::move(constants)) {
     for (const Weight& weight : weights) {
@@ -45,8 +45,9 @@ class WeightSet {
       check(weight, value);
       if (stamped) stamp(weight.source, value);
       // An alias keeps its storage when the caller's tensor is given another one while a call runs.
-      constants_[weight.slot] = value.isTensor() && !weight.is_returned ? c10::IValue(value.toTensor().detach())
-                                                                        : detail::without_gradients(value);
+      constants_[weight.slot] = value.isTensor() && !weight.is_returned
+                                    ? c10::IValue(value.toTensor().detach())
+                                    : detail::without_gradients(value);
     }
   }
 
@@ -54,8 +55,9 @@ class WeightSet {
   // Weights in the order in which kernels read them. Thread-safe.
   plan::PackedWeights& packed() const { return packed_; }
 
-  // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are noticed in
-  // one weight of each call, whose turn `turn` counts, in running statistics, and in weights made in inference mode.
+  // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are
+  // noticed in one weight of each call, whose turn `turn` counts, in running statistics, and in weights made
+  // in inference mode.
   [[gnu::always_inline]] bool holds(std::size_t& turn) const {
     if (stamps_.empty()) return true;
     if (!stamps_hold()) [[unlikely]]
@@ -91,17 +93,21 @@ class WeightSet {
 
   static void check(const Weight& weight, const c10::IValue& value) {
     if (detail::can_be_weight(value)) return;
-    const std::string name = weight.source.name().empty() ? "A weight" : "The weight '" + weight.source.name() + "'";
+    const std::string name =
+        weight.source.name().empty() ? "A weight" : "The weight '" + weight.source.name() + "'";
     std::string what = "is now a value of type " + value.type()->repr_str();
     if (value.isTensor() && value.toTensor().defined()) {
-      what = "is now on " + value.toTensor().device().str() + " with layout " + c10::str(value.toTensor().layout());
+      what = "is now on " + value.toTensor().device().str() + " with layout " +
+             c10::str(value.toTensor().layout());
     }
-    throw UnsupportedOp(name + " " + what +
-                        "; it was a dense tensor on the CPU when the module was loaded. Make a new StaticModule.");
+    throw UnsupportedOp(
+        name + " " + what +
+        "; it was a dense tensor on the CPU when the module was loaded. Make a new StaticModule.");
   }
 
   void stamp(const WeightSource& source, const c10::IValue& value) {
-    if (value.isTensor()) return stamp(value.toTensor(), source.object(), source.attribute(), source.is_statistic());
+    if (value.isTensor())
+      return stamp(value.toTensor(), source.object(), source.attribute(), source.is_statistic());
     has_others_ = true;
     Container& container = containers_.emplace_back(Container{source, {}});
     detail::each_tensor(value, [&](const at::Tensor& tensor) {
@@ -222,7 +228,8 @@ class ModuleWeights {
     generation_.store(current_->generation_, std::memory_order_release);
   }
 
-  void take(const WeightSet& outer, const std::vector<Weight>& outer_weights, const std::vector<std::size_t>& same) {
+  void take(const WeightSet& outer, const std::vector<Weight>& outer_weights,
+            const std::vector<std::size_t>& same) {
     const std::scoped_lock lock(mutex_);
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       if (same[i] != kNotOuter)

@@ -98,7 +98,9 @@ void define_exported(py::module_& module) {
   module.def(
       "prepare_program",
       [](std::string json, exported::Tensors tensors, const StaticModuleOptions& options) {
-        return without_gil([&] { return prepare({std::move(json), std::move(tensors)}, options, &share_module); });
+        return without_gil([&] {
+          return prepare({std::move(json), std::move(tensors)}, options, &share_module);
+        });
       },
       py::arg("json"), py::arg("tensors"), py::arg("options"));
   module.def(

@@ -132,7 +132,8 @@ void copy_constants(torch::jit::Block* block) {
   }
 }
 
-// A copy. Weights that nobody else holds stay so: what they decide is folded, and who wrote them would not see it.
+// A copy. Weights that nobody else holds stay so: what they decide is folded, and who wrote them would not
+// see it.
 std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
   const ModuleContent& content = *self.module.content();
   std::shared_ptr<torch::jit::Graph> graph = content.graph->copy();
@@ -144,12 +145,14 @@ void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
            py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
-           py::arg("check_every"), py::arg("freeze_weights"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
+           py::arg("check_every"), py::arg("freeze_weights"), py::arg("strict"), py::arg("numerics"),
+           py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
       .def("graph", &graph_of)
-      .def("refresh_weights", [](const Prepared& self) { without_gil([&] { self.module.refresh_weights(); }); })
+      .def("refresh_weights",
+           [](const Prepared& self) { without_gil([&] { self.module.refresh_weights(); }); })
       .def("inputs", [](const Prepared& self) { return described(self.module.schema().arguments()); })
       .def("outputs", [](const Prepared& self) { return described(self.module.schema().returns()); });
   define_preparation(module, "prepare_module", &prepare_module);

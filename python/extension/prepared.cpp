@@ -45,7 +45,8 @@ LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticMo
 }
 
 // Nobody else holds the module, which is kept for pickle.
-std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module, const StaticModuleOptions& options) {
+std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module,
+                                        const StaticModuleOptions& options) {
   return std::make_shared<Prepared>(
       Prepared{sr::detail::take_module(module, options), [module] { return saved(module); }});
 }

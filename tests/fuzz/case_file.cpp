@@ -42,15 +42,32 @@ TensorSpec spec_of(const std::string& text) {
 
 std::string show(const Run& run) {
   std::string text(kChangeNames[static_cast<std::size_t>(run.change)]);
-  if (run.change == Change::none || run.change == Change::other_sizes) return text;
-  text += " " + std::to_string(run.which) + " " + std::to_string(run.other);
-  return run.change == Change::dtype ? text + " " + std::string(name_of(run.dtype)) : text;
+  if (run.change != Change::none && run.change != Change::other_sizes)
+    text += " " + std::to_string(run.which) + " " + std::to_string(run.other);
+  if (run.change == Change::dtype) text += " " + std::string(name_of(run.dtype));
+  if (run.setting == Setting::none) return text;
+  return text + " with " + std::string(kSettingNames[static_cast<std::size_t>(run.setting)]) + " " +
+         std::to_string(run.weight);
 }
 
-Run run_of(std::istringstream& words) {
-  std::string name, dtype;
+Setting setting_of(const std::string& name) {
+  for (std::size_t i = 0; i < kSettingNames.size(); ++i) {
+    if (kSettingNames[i] == name) return static_cast<Setting>(i);
+  }
+  throw std::invalid_argument("no setting is called '" + name + "'");
+}
+
+Run run_of(const std::string& text) {
+  std::string name, dtype, setting;
+  const auto with = text.find(" with ");
+  std::istringstream words(text.substr(0, with));
   words >> name;
   Run run;
+  if (with != text.npos) {
+    std::istringstream rest(text.substr(with + 6));
+    rest >> setting >> run.weight;
+    run.setting = setting_of(setting);
+  }
   while (kChangeNames[static_cast<std::size_t>(run.change)] != name) {
     if (run.change == Change::absent) throw std::invalid_argument("no kind of run is called '" + name + "'");
     run.change = static_cast<Change>(static_cast<int>(run.change) + 1);
@@ -113,7 +130,7 @@ Case from_text(const std::string& text) {
     } else if (kind == "configuration") {
       program.configuration = rest();
     } else if (kind == "run") {
-      program.runs.push_back(run_of(words));
+      program.runs.push_back(run_of(rest()));
     } else if (kind == "attribute") {
       std::string name, spec;
       words >> name >> spec;

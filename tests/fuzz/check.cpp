@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "fuzz/compile.hpp"
+#include "fuzz/environment.hpp"
 #include "fuzz/faults.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/outcome.hpp"
@@ -25,7 +26,7 @@ const Configuration& configuration_of(const std::string& name) {
 
 class Check {
  public:
-  Check(const Case& program, const CheckOptions& options) : program_(program), options_(options) {}
+  Check(Case program, const CheckOptions& options) : program_(std::move(program)), options_(options) {}
 
   Verdict all(const std::vector<std::string>& names) {
     try {
@@ -33,10 +34,20 @@ class Check {
     } catch (const std::exception& error) {
       return fail("does not compile", error.what());
     }
-    weights_ = weights_of(*module_);
-    for (const at::Tensor& weight : weights_) saved_.push_back(weight.clone());
+    weights_ = buffers_of(*module_);
     reference_ = module_->deepcopy();
     interpret_all();
+    if (returns_weight_) {  // results of earlier runs would change with it: without such runs
+      for (Run& run : program_.runs) {
+        if (changes_weight(run)) run.setting = Setting::none;
+      }
+      inputs_.clear();
+      expected_.clear();
+      reference_ = module_->deepcopy();
+      interpret_all();
+    }
+    const torch::jit::Module& after = program_.writes_attributes ? *module_ : *reference_;
+    for (const at::Tensor& weight : buffers_of(after)) saved_.push_back(weight.clone());
     std::optional<Prepared> prepared;
     try {
       prepared.emplace(*module_);
@@ -52,7 +63,7 @@ class Check {
   }
 
  private:
-  static std::vector<at::Tensor> weights_of(const torch::jit::Module& module) {
+  static std::vector<at::Tensor> buffers_of(const torch::jit::Module& module) {
     std::vector<at::Tensor> all;
     for (const auto& buffer : module.named_buffers()) all.push_back(buffer.value);
     return all;
@@ -63,12 +74,20 @@ class Check {
   }
 
   void interpret_all() {
-    const test::InputSet weights = visible(weights_of(*reference_));
+    const test::InputSet weights = visible(buffers_of(*reference_));
     bool threw = false;
     for (std::size_t i = 0; i < program_.runs.size(); ++i) {
       inputs_.push_back(make_inputs(program_, i));
-      expected_.push_back(
-          run(inputs_[i], [&](std::vector<c10::IValue> args) { return test::interpret(*reference_, args); }));
+      change_weight(program_, *reference_, i);
+      under_modes(program_.runs[i], [&] {
+        expected_.push_back(run(
+            inputs_[i], [&](std::vector<c10::IValue> args) { return test::interpret(*reference_, args); }));
+      });
+      each_tensor(expected_.back().result, [&](const at::Tensor& tensor) {
+        for (const c10::IValue& weight : weights)
+          returns_weight_ |=
+              tensor.defined() && tensor.has_storage() && tensor.is_alias_of(weight.toTensor());
+      });
       expected_.back().weights = weights;
       if (program_.writes_attributes) detach_from_weights(expected_.back());
       // A shape that is meant not to fit says nothing about the program.
@@ -145,11 +164,14 @@ class Check {
       }
     };
     try {
+      if (!program_.writes_attributes) restore_weights(program_, *module_, 0);
       Runner runner = prepared.make(configuration, exact);
       if (options_.fault != Fault::none) runner = plant(runner, options_.fault, weights_);
       for (std::size_t i = 0; i < expected_.size(); ++i) {
         bool copied = false;
-        Outcome actual = call(runner, configuration, i, copied);
+        Outcome actual;
+        change_weight(program_, *module_, i);
+        under_modes(program_.runs[i], [&] { actual = call(runner, configuration, i, copied); });
         ++verdict_.counts.calls;
         if (program_.writes_attributes) detach_from_weights(actual);
         if (!copied) actual.weights = visible(weights_);
@@ -196,6 +218,7 @@ class Check {
     if (std::find(options_.ignored.begin(), options_.ignored.end(), kind) != options_.ignored.end())
       return count(verdict_.counts.ignored);
     if (tolerant && (kind == "values" || kind == "input values")) {
+      if (!program_.writes_attributes) restore_weights(program_, *reference_, i);
       const auto reference = [&](std::vector<c10::IValue> args) {
         return test::interpret(*reference_, args);
       };
@@ -226,13 +249,14 @@ class Check {
     return false;
   }
 
-  const Case& program_;
+  Case program_;
   const CheckOptions& options_;
   std::optional<torch::jit::Module> module_, reference_;
   std::vector<at::Tensor> weights_, saved_;
   std::vector<test::InputSet> inputs_;
   std::vector<Outcome> expected_;
   bool is_over_ = false;
+  bool returns_weight_ = false;
   Verdict verdict_;
 };
 

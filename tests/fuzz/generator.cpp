@@ -3,19 +3,32 @@
 
 #include <algorithm>
 
+#include "fuzz/environment.hpp"
+
 namespace sr::fuzz {
 
 const std::array<std::string_view, kFeatureCount> kFeatureNames = {
-    "pointwise",         "number operand",   "broadcast",         "views",
-    "reductions",        "normalisation",    "products",          "constant weights",
-    "embedding",         "images",           "joining",           "containers",
-    "in place",          "in place on view", "in place on input", "in place on attribute",
-    "if on shape",       "if on data",       "constant loop",     "loop over size",
-    "loop on data",      "early return",     "returns input",     "returns view",
-    "returns duplicate", "returns constant", "returns container", "dtype change",
-    "integers",          "half or bfloat16", "empty tensor",      "0-dim tensor",
-    "factories",         "size arithmetic",  "dynamic shape",     "op without functor",
-    "container input",   "optional input",   "exact only"};
+    "pointwise",         "number operand",
+    "broadcast",         "views",
+    "reductions",        "normalisation",
+    "products",          "constant weights",
+    "embedding",         "images",
+    "joining",           "containers",
+    "in place",          "in place on view",
+    "in place on input", "in place on attribute",
+    "changed weight",    "modes",
+    "if on shape",       "if on data",
+    "constant loop",     "loop over size",
+    "loop on data",      "early return",
+    "returns input",     "returns view",
+    "returns duplicate", "returns constant",
+    "returns container", "dtype change",
+    "integers",          "half or bfloat16",
+    "empty tensor",      "0-dim tensor",
+    "factories",         "size arithmetic",
+    "dynamic shape",     "op without functor",
+    "container input",   "optional input",
+    "exact only"};
 
 Generator::Generator(std::uint64_t seed, std::uint64_t index) : random_(seed, index) {
   case_.seed = seed;
@@ -179,6 +192,10 @@ Case Generator::make() {
   }
   if (case_.low_precision) case_.mark(Feature::low_precision);
   case_.runs = choose_runs(case_, random_.bits());
+  for (const Run& run : case_.runs) {
+    if (run.setting == Setting::none) continue;
+    case_.mark(changes_weight(run) ? Feature::changed_weight : Feature::modes);
+  }
   return std::move(case_);
 }
 

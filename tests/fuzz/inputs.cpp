@@ -94,6 +94,7 @@ test::InputSet make_inputs(const Case& program, std::size_t index) {
       if (run.change == Change::dtype && concerned) spec.dtype = run.dtype;
       tensors.push_back(filled(sizes_of(spec, run, concerned), spec, random, special));
       if (run.change == Change::layout && concerned) tensors.back() = laid_out(tensors.back(), run.other);
+      if (run.setting == Setting::offset) tensors.back() = laid_out(tensors.back().contiguous(), 3);
     }
   }
   if (run.which < tensors.size() && run.other < tensors.size()) {
@@ -137,12 +138,17 @@ test::InputSet make_inputs(const Case& program, std::size_t index) {
 std::vector<std::pair<std::string, c10::IValue>> make_attributes(const Case& program) {
   std::vector<std::pair<std::string, c10::IValue>> attributes;
   Random random(program.data, 0);
-  for (const Attribute& attribute : program.attributes) {
-    std::vector<std::int64_t> sizes;
-    for (const Dim& dim : attribute.tensor.shape) sizes.push_back(dim.a);
-    attributes.emplace_back(attribute.name, filled(sizes, attribute.tensor, random, false));
-  }
+  for (const Attribute& attribute : program.attributes)
+    attributes.emplace_back(
+        attribute.name, filled(sizes_of(attribute.tensor, Run{}, false), attribute.tensor, random, false));
   return attributes;
+}
+
+at::Tensor make_weight(const Case& program, std::size_t attribute, std::size_t run) {
+  constexpr std::uint64_t kStreamsOfInputs = 1U << 20;
+  Random random(program.data + attribute, kStreamsOfInputs + run);
+  const TensorSpec& spec = program.attributes[attribute].tensor;
+  return filled(sizes_of(spec, Run{}, false), spec, random, false);
 }
 
 }  // namespace sr::fuzz

@@ -8,5 +8,7 @@ namespace sr::fuzz {
 
 test::InputSet make_inputs(const Case& program, std::size_t run);
 std::vector<std::pair<std::string, c10::IValue>> make_attributes(const Case& program);
+// The values that run `run` gives to an attribute.
+at::Tensor make_weight(const Case& program, std::size_t attribute, std::size_t run);
 
 }  // namespace sr::fuzz

@@ -6,6 +6,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/util/Exception.h>
 
+#include "fuzz/environment.hpp"
 #include "fuzz/random.hpp"
 
 namespace sr::fuzz {
@@ -70,23 +71,10 @@ std::vector<at::Tensor> numbers(const Outcome& outcome) {
 
 }  // namespace
 
-namespace {
-
-// What integers become.
-struct DoubleByDefault {
-  caffe2::TypeMeta before = c10::get_default_dtype();
-  DoubleByDefault() { c10::set_default_dtype(caffe2::TypeMeta::Make<double>()); }
-  DoubleByDefault(const DoubleByDefault&) = delete;
-  DoubleByDefault& operator=(const DoubleByDefault&) = delete;
-  ~DoubleByDefault() { c10::set_default_dtype(before); }
-};
-
-}  // namespace
-
 bool near_truth(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                 const std::function<c10::IValue(std::vector<c10::IValue>)>& in_double) {
   const Outcome exact = run(inputs, [&](std::vector<c10::IValue> args) {
-    const DoubleByDefault wide;
+    const DoubleByDefault wide;  // also what integers become
     for (const c10::IValue& argument : args) {
       each_tensor(argument, [](const at::Tensor& tensor) {
         if (tensor.defined() && tensor.is_floating_point()) tensor.set_data(tensor.to(at::kDouble));

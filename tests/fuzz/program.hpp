@@ -49,10 +49,18 @@ struct Attribute {
 enum class Change { none, other_sizes, dtype, same_tensor, overlap, layout, bad_size, absent };
 constexpr std::array<std::string_view, 8> kChangeNames = {"A",       "B",      "dtype",    "same",
                                                           "overlap", "layout", "bad_size", "absent"};
+
+// What is different beside the arguments. Weights stay changed.
+enum class Setting { none, writes_weight, moves_weight, inference_mode, autocast, default_dtype, offset };
+constexpr std::array<std::string_view, 7> kSettingNames = {
+    "none", "writes_weight", "moves_weight", "inference_mode", "autocast", "default_dtype", "offset"};
+
 struct Run {
   Change change = Change::none;
   std::size_t which = 0, other = 0;  // tensors among those of all parameters, in order
   Dtype dtype = Dtype::f64;          // of Change::dtype
+  Setting setting = Setting::none;
+  std::size_t weight = 0;  // the attribute that is changed
   friend bool operator==(const Run&, const Run&) = default;
 };
 
@@ -73,6 +81,8 @@ enum class Feature {
   in_place_view,
   in_place_input,
   in_place_attribute,
+  changed_weight,
+  modes,
   if_shape,
   if_data,
   loop_constant,

@@ -1,9 +1,39 @@
 // In what order a program sees which inputs: long enough for anything recorded to be used with all the
 // others.
+#include "fuzz/environment.hpp"
 #include "fuzz/program.hpp"
 #include "fuzz/random.hpp"
 
 namespace sr::fuzz {
+
+namespace {
+
+// Settings come several times in a row, so that they too are recorded and used. Of another stream of numbers,
+// so that the runs of a seed stay what they were.
+void add_settings(const Case& program, std::uint64_t seed, std::vector<Run>& runs) {
+  Random random(seed ^ 0x5E771465);
+  const auto has = [&](Feature feature) { return program.features[static_cast<std::size_t>(feature)]; };
+  std::vector<Setting> pool = {Setting::inference_mode, Setting::autocast, Setting::offset};
+  // What was folded when the module was loaded stays of the default dtype of that time: factories, and what
+  // stands in for an argument that is None.
+  if (!has(Feature::factories) && !has(Feature::optional_input)) pool.push_back(Setting::default_dtype);
+  if (!program.attributes.empty() && !program.writes_attributes) {
+    for (const Setting setting : {Setting::writes_weight, Setting::writes_weight, Setting::moves_weight})
+      pool.push_back(setting);
+  }
+  for (std::size_t i = 3; i < runs.size(); ++i) {
+    if (!random.chance(12)) continue;
+    const Setting setting = random.of(pool);
+    const bool changes = changes_weight({.setting = setting});
+    const std::size_t weight = random.below(program.attributes.size());
+    for (std::size_t times = changes ? 1 : 1 + random.below(4); times > 0 && i < runs.size(); --times, ++i) {
+      runs[i].setting = setting;
+      runs[i].weight = weight;
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
   Random random(seed);
@@ -47,6 +77,7 @@ std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
     for (std::size_t times = random.chance(50) ? 3 : 1; times > 0; --times) runs.push_back(next);
   }
   runs.push_back(a);
+  add_settings(program, seed, runs);
   return runs;
 }
 

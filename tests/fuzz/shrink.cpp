@@ -123,6 +123,12 @@ Case shrink(Case program, const std::function<bool(const Case&)>& fails, int tri
     for (std::size_t i = program.runs.size(); i-- > 0;) {
       if (program.runs.size() > 1) drop(&Case::runs, i);
     }
+    for (std::size_t i = 0; i < program.runs.size(); ++i) {
+      if (program.runs[i].setting == Setting::none) continue;
+      Case candidate = program;
+      candidate.runs[i].setting = Setting::none;
+      accept(candidate);
+    }
     for (std::size_t i = program.attributes.size(); i-- > 0;) {
       if (!mentioned(program, program.attributes[i].name)) drop(&Case::attributes, i);
     }

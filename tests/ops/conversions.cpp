@@ -102,6 +102,11 @@ std::vector<OpRow> conversion_rows() {
   return rows;
 }
 
+TEST_CASE("integers become numbers of double precision", "[oracle][ops]") {
+  check_script("def forward(self, a: int):\n    return float(a)\n",
+               {{3}, {(1 << 24) + 1}, {123456789123}, {(std::int64_t{1} << 53) + 1}, {-7}});
+}
+
 TEST_CASE("conversions equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : conversion_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {

@@ -153,7 +153,10 @@ std::vector<InputSet> masked_attention() {
 
 std::vector<InputSet> grouped_attention() {
   return {{sample({2, 4, 5, 8}), sample({2, 2, 5, 8}), sample({2, 2, 5, 8})},
-          {sample({2, 4, 3, 8}), sample({2, 1, 3, 8}), sample({2, 1, 3, 8})}};
+          {sample({2, 4, 3, 8}), sample({2, 1, 3, 8}), sample({2, 1, 3, 8})},
+          {sample({2, 6, 3, 8}), sample({2, 3, 7, 8}), sample({2, 3, 7, 8})},
+          {sample({2, 5, 4, 8}).transpose(1, 2), sample({2, 2, 5, 8}), sample({2, 2, 5, 8})},
+          {sample({4, 5, 8}), sample({2, 5, 8}), sample({2, 5, 8})}};
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, t
     std::string name = found->second->name;
     std::ranges::replace(name, '.', '_');
     while (module.hasattr(name)) name += "_";
-    module.register_parameter(name, found->second->tensor, /*is_buffer=*/!found->second->tensor.requires_grad());
+    module.register_parameter(name, found->second->tensor,
+                              /*is_buffer=*/!found->second->tensor.requires_grad());
     node->output()->replaceAllUsesWith(graph.insertGetAttr(self, name));
   }
 }

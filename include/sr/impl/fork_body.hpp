@@ -35,7 +35,8 @@ inline void forget_call_stacks(torch::jit::Block* block) {
 
 }  // namespace detail
 
-SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner) {
+SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options,
+                             WeightOwner owner) {
   const auto body = fork.g(c10::attr::Subgraph)->copy();
   detail::forget_call_stacks(body->block());
   StaticModuleOptions own = options;

@@ -29,8 +29,8 @@ SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const Sta
 SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                                      const StaticModuleOptions& options)
     : StaticModule(
-          load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options)), options) {
-}
+          load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options)),
+          options) {}
 
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
     : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),

@@ -38,8 +38,8 @@ inline void check_implicit(const at::Tensor& tensor, bool to_integer) {
   if (tensor.dim() != 0)
     throw std::runtime_error("Cannot input a tensor of dimension other than 0 as a scalar argument");
   if (to_integer && !c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/false)) {
-    throw std::runtime_error(std::string("Cannot input a tensor of type ") + c10::toString(tensor.scalar_type()) +
-                             " as an integral argument");
+    throw std::runtime_error(std::string("Cannot input a tensor of type ") +
+                             c10::toString(tensor.scalar_type()) + " as an integral argument");
   }
 }
 template <class Number>

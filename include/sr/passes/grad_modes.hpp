@@ -16,7 +16,8 @@ inline bool is_idle_context(const c10::TypePtr& type) {
   if (object == nullptr || !object->name()) return false;
   const std::string name = object->name()->qualifiedName();
   const auto ends_with = [&](const std::string& ending) {
-    return name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+    return name.size() >= ending.size() &&
+           name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
   };
   return ends_with("torch.autograd.grad_mode.no_grad") || ends_with("torch.autograd.grad_mode.enable_grad") ||
          ends_with("torch.autograd.profiler.record_function");

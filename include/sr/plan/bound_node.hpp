@@ -154,6 +154,9 @@ struct InitialBytesStep final : Payload {
 // Results are compared with the record; numbers go to the table of values.
 struct InterpretedNode final : BoundNode {
   std::string_view name() const override { return "interpreted"; }
+  bool may_fail() const override {
+    return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
+  }
   using BoundNode::BoundNode;
 
   struct Result {
@@ -267,7 +270,14 @@ struct InterpretedNode final : BoundNode {
     } else {
       node.function(view);
     }
+    if (copies_inputs && context.ran != nullptr) note_run(view, *context.ran);
     for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
+  }
+
+  static void note_run(const NodeView& view, RanNodes& ran) {
+    std::vector<c10::IValue> outputs;
+    for (std::size_t i = 0; i < view.output_count(); ++i) outputs.push_back(view.output(i));
+    ran.add(&view.node(), std::move(outputs));
   }
 
   void take_result(const Result& result, c10::IValue& value, Context& context) const {

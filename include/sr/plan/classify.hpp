@@ -137,18 +137,18 @@ inline bool has_effect(c10::Symbol kind) {
          asks_the_world(kind);
 }
 
-// Recurrent networks and dropout draw random numbers only in training and with a share to drop; the tags of
-// their schemas say that they always do. Attention stays random: its kernel is wrong for program 1722 of seed
-// 1 of the fuzzer (causal, on views).
+// Recurrent networks, attention and dropout draw random numbers only in training and with a share to drop;
+// the tags of their schemas say that they always do.
 inline bool drops_nothing(const torch::jit::Node& node, const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
   for (std::size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
     const std::string& name = arguments[i].name();
     const auto value = torch::jit::toIValue(node.input(i));
     if (!value) continue;
-    const bool idle = (name == "train" || name == "training")
-                          ? value->isBool() && !value->toBool()
-                          : name == "dropout" && value->isDouble() && value->toDouble() == 0;
+    const bool idle =
+        (name == "train" || name == "training")
+            ? value->isBool() && !value->toBool()
+            : (name == "dropout" || name == "dropout_p") && value->isDouble() && value->toDouble() == 0;
     if (idle) return true;
   }
   return false;
@@ -213,12 +213,15 @@ inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node&
   return captured;
 }
 
-// Whether a body can do what a plan may not: change something or draw random numbers.
+// Whether a body does nothing that a plan may not: change something, draw random numbers, call what is not
+// known.
 inline bool body_is_pure(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     const c10::FunctionSchema* schema = node->maybeSchema();
-    if ((schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
-        node->kind() == c10::prim::fork || detail::has_effect(node->kind())) {
+    const bool is_known = node->kind().is_prim() || node->kind().is_aten();
+    if (!is_known || (schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
+        node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
+        node->kind() == c10::prim::CallFunction || detail::has_effect(node->kind())) {
       return false;
     }
     for (const torch::jit::Block* inner : node->blocks()) {

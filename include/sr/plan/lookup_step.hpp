@@ -46,6 +46,7 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
 // Strides are in bytes.
 struct LookupStep final : Payload {
   std::string_view name() const override { return "lookup"; }
+  bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;
   using Strides = std::array<std::int64_t, kMostIndices>;
   struct Dimension {

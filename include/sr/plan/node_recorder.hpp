@@ -116,12 +116,21 @@ class NodeRecorder {
     record_.trace.draws_random_numbers |= facts_.is_random;
     traced_.is_random = facts_.is_random;
     traced_.foreign = facts_.foreign;
+    traced_.runs_once = facts_.is_random || calls_unknown_code();
     if (facts_.changes_tensor) return add_change();
     if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
       if (facts_.changes_container) return refuse("changes a container by a value that depends on data.");
       return add_interpreted();
     }
     take_outputs();
+  }
+
+  // Methods and forked bodies, which the general path would run again. Results of foreign operators are kept
+  // for it.
+  bool calls_unknown_code() const {
+    const torch::jit::Node& node = *node_.node;
+    if (node.kind() == c10::prim::CallMethod || node.kind() == c10::prim::CallFunction) return true;
+    return node.kind() == c10::prim::fork && !body_is_pure(node.g(c10::attr::Subgraph)->block());
   }
 
   bool changes_own_container() const {

@@ -42,12 +42,16 @@ class PlanMaker {
       lowering_.emit(std::move(step), {}, {initial.storage});
     }
     for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) {
+      const std::size_t before = lowering_.drafts().size();
       lower(i);
       note_makers(i);
+      note_failures(trace_.nodes[i], before);
     }
-    if (trace_.draws_random_numbers && may_fail_) {
+    if (fails_after_run_once_) {
       plan_->refusal =
-          "Random numbers are drawn, and sizes that data decide about could end a replay half way.";
+          "Random numbers are drawn, or code is called of which nothing is known, and data could end a "
+          "replay after "
+          "that.";
     }
     ResultMaker(trace_, lowering_, *plan_).make();
     if (!plan_->refusal.empty()) return std::move(plan_);
@@ -74,7 +78,17 @@ class PlanMaker {
     }
     InterpretedNode::emit(lowering_, node, blocks_);
     ++plan_->interpreted;
-    may_fail_ |= node.role == Role::interpreted && !node.is_random;
+  }
+
+  // A replay that fails is made again on the general path, and so is what it had done.
+  void note_failures(const TracedNode& node, std::size_t first_draft) {
+    const std::vector<Draft>& drafts = lowering_.drafts();
+    bool may_fail = false;
+    for (std::size_t d = first_draft; d < drafts.size(); ++d)
+      may_fail |= drafts[d].step.payload != nullptr && drafts[d].step.payload->may_fail();
+    // Sizes of random results are known.
+    fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
+    has_run_once_ |= node.runs_once;
   }
 
   // Which drafts make the results of a node: those of an epilogue are made where the product is.
@@ -245,7 +259,8 @@ class PlanMaker {
   std::unique_ptr<Plan> plan_;
   std::vector<bool> is_result_;                                   // by storage
   std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
-  bool may_fail_ = false;
+  bool has_run_once_ = false;
+  bool fails_after_run_once_ = false;
 };
 
 // With memory laid out; with a refusal when there can be none.

@@ -95,12 +95,16 @@ class Replayer {
     return fresh_copies(result);
   }
 
+  // What a replay that ended half way has run, for the general path; null: nothing that may not run twice.
+  RanNodes* ran() { return ran_.empty() ? nullptr : &ran_; }
+
   // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
   // path. Throws what operators throw, and PlanError when a checked replay was wrong.
   template <class Replay>
   bool attempt(Plan& plan, const Replay& replay) {
     try {
       if (!replay()) return false;
+      if (plan.interpreted != 0) ran_.clear();
       ++plan.replays;
       ++replayed_;
       return true;
@@ -109,6 +113,10 @@ class Replayer {
       return false;
     } catch (const PlanError& wrong) {
       give_up(plan, wrong.msg());
+      ran_.clear();
+      throw;
+    } catch (...) {
+      ran_.clear();
       throw;
     }
   }
@@ -116,7 +124,7 @@ class Replayer {
   // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
   c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_, &ran_};
     const Finish finish{{plan}};
     execute(plan, context, args, call);
     c10::IValue result = plan.results.build(context, args);
@@ -127,14 +135,14 @@ class Replayer {
   bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_, &ran_};
     const ReleaseValues release{plan};
     execute(plan, context, args, call);
     return true;
   }
 
-  // Plans hold values and addresses of the weights they were made with. While weights change in every few calls, a
-  // signature has to come back more often before it is recorded again.
+  // Plans hold values and addresses of the weights they were made with. While weights change in every few
+  // calls, a signature has to come back more often before it is recorded again.
   void take(std::shared_ptr<const WeightSet> weights) {
     if (plans_.size() != 0) {
       std::uint64_t replays = 0;
@@ -294,12 +302,13 @@ class Replayer {
   std::size_t check_every_ = 0;
   std::uint64_t replayed_ = 0;
   PlanTable plans_;
+  RanNodes ran_;
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;
   std::uint64_t weight_changes_ = 0;
   std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough
-  std::uint64_t without_room_ = 0;  // calls that came back and would have been recorded
+  std::uint64_t without_room_ = 0;   // calls that came back and would have been recorded
 };
 
 }  // namespace sr::plan

@@ -11,6 +11,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/processed_node.hpp>
+#include <sr/ran_nodes.hpp>
 
 namespace sr::plan {
 
@@ -34,6 +35,7 @@ struct Context {
   std::vector<at::Tensor>* tensors = nullptr;   // what interpreted nodes returned, by storage
   const CallOptions* call = nullptr;            // see Frame
   const memory::PlannerOps* planner = nullptr;  // see Frame
+  RanNodes* ran = nullptr;                      // to be told of operators of which nothing is known
 };
 
 class PackedWeights;
@@ -41,6 +43,8 @@ class PackedWeights;
 struct Payload {
   virtual ~Payload() = default;
   virtual std::string_view name() const = 0;  // what reports call the step
+  // Whether the data of a call may end the replay here, by PlanFailed.
+  virtual bool may_fail() const { return false; }
   // Once all nodes are lowered: until then a later one may change what this one multiplies with.
   virtual void pack_weights(PackedWeights&) {}
 };

@@ -57,6 +57,7 @@ struct TracedNode {
   Role role = Role::compute;
   bool is_random = false;
   bool foreign = false;                 // may keep its inputs or hand them out: gets copies
+  bool runs_once = false;               // a replay that ends behind it can not be made again
   std::vector<c10::IValue> inputs;      // as they were at this point (lists are copies)
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
   std::vector<c10::IValue> outputs;

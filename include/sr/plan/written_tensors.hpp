@@ -36,6 +36,8 @@ class WrittenTensors {
       const Home home = record_.trace.storages[written.storage].home;
       if (home != Home::produced && home != Home::opaque)
         record_.refuse(*node_.node, "changes a tensor of the caller's in place.");
+      if (is_foreign(record_.trace.storages[written.storage]))
+        record_.refuse(*node_.node, "changes the result of an operator of which nothing is known.");
       if (!is_same(written)) record_.refuse(*node_.node, "changes the shape of a tensor in place.");
       changed.push_back(written.storage);
     }
@@ -65,6 +67,12 @@ class WrittenTensors {
     written.metadata.assign(tensor);
     written.offset = tensor.storage_offset();
     written.storage = id;
+  }
+
+  // The general path may need the result as it was.
+  bool is_foreign(const TracedStorage& storage) const {
+    return storage.home == Home::opaque && storage.producer < record_.trace.nodes.size() &&
+           record_.trace.nodes[storage.producer].foreign;
   }
 
   bool is_same(const Written& written) const {

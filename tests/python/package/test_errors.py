@@ -113,3 +113,25 @@ def test_the_gil_is_free_while_the_model_runs():
     stop.set()
     ticker.join()
     assert during > 1
+
+
+class Listed(torch.nn.Module):
+    def forward(self, xs: list[torch.Tensor]):
+        return xs[0] + xs[1]
+
+
+def test_tensors_that_operators_can_not_read_are_refused():
+    one, many = sr.StaticModule(scripted(modules.Defaults())), sr.StaticModule(scripted(Listed()))
+    freed, x = torch.rand(3), torch.rand(3)
+    freed.untyped_storage().resize_(0)
+    nested = torch.nested.nested_tensor([torch.rand(2), torch.rand(3)])
+    for _ in range(4):
+        with pytest.raises(sr.ArgumentError, match='no memory'):
+            one(freed)
+        with pytest.raises(sr.ArgumentError, match='A tensor in the value given .* no memory'):
+            many([x, freed])
+        with pytest.raises(sr.ArgumentError, match='nested'):
+            one(nested)
+        with pytest.raises(sr.ArgumentError, match=r'torch\.vmap'):
+            torch.vmap(lambda row: one(row))(torch.rand(4, 3))
+        torch.testing.assert_close(many([x, x]), x + x)

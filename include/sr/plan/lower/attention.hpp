@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -17,12 +18,19 @@ namespace sr::plan {
 
 struct AttentionStep final : Payload {
   std::string_view name() const override { return "attention"; }
-  using Batch = std::array<std::int64_t, 5>;  // elements from the addresses below, in their order
+  bool may_fail() const override { return true; }  // numbers that are not finite
+  using Batch = std::array<std::int64_t, 5>;       // elements from the addresses below, in their order
 
   kernels::Product scores, mixture;  // of a block of rows
   std::size_t rows = 0, block = 0, keys = 0;
   float scale = 1;
-  bool causal = false, has_mask = false;
+  enum class Mask {
+    none,
+    floats,
+    bools
+  };  // floats are added to the scores; where bools are false no key is seen
+  bool causal = false;
+  Mask masks = Mask::none;
   std::ptrdiff_t mask_row = 0, mask_column = 0;
   Address query, key, value, mask, out, scratch;
   std::vector<Batch> batches;
@@ -30,6 +38,7 @@ struct AttentionStep final : Payload {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const AttentionStep&>(payload);
     for (const Batch& batch : self.batches) {
+      if (self.causal) self.check_values(context, batch);
       for (std::size_t first = 0; first < self.rows; first += self.block)
         self.run_block(context, batch, first);
     }
@@ -47,15 +56,18 @@ struct AttentionStep final : Payload {
     product.b = key.in<const float>(context.bases) + batch[1];
     product.out = shares;
     table.product(product);
+    for (std::size_t r = 0; r < product.m; ++r) check_finite(shares + r * keys, product.n, 1);
     std::uint64_t masked = 0;  // rows that see no key at all
     for (std::size_t r = 0; r < product.m; ++r) {
       float* const row = shares + r * keys;
       const std::array<const float*, 2> by{row, &scale};
       kernels::loops<kernels::lanes::Mul>().by_scalars[2](product.n, row, by.data());
       if (causal) std::fill(row + std::min(product.n, first + r + 1), row + product.n, kMinusInfinity);
-      if (has_mask) {
-        const auto position = static_cast<std::int64_t>(first + r) * mask_row;
-        const bool sees = add_mask(mask.in<const float>(context.bases) + batch[3] + position, product.n, row);
+      if (masks != Mask::none) {
+        const std::int64_t at = batch[3] + static_cast<std::int64_t>(first + r) * mask_row;
+        const bool sees = masks == Mask::floats
+                              ? add_mask(mask.in<const float>(context.bases) + at, product.n, row)
+                              : choose_keys(mask.in<const bool>(context.bases) + at, product.n, row);
         if (!sees) masked |= std::uint64_t{1} << r;
       }
     }
@@ -74,6 +86,25 @@ struct AttentionStep final : Payload {
     table.product(mix);
   }
 
+  // LibTorch has several kernels, which differ in what they make of numbers that are not finite and that no
+  // row sees: such a call is left to them.
+  static void check_finite(const float* from, std::size_t count, std::ptrdiff_t stride) {
+    constexpr std::uint32_t kExponent = 0x7F800000;  // all ones: an infinity or NaN
+    std::uint32_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(from[static_cast<std::ptrdiff_t>(i) * stride]);
+      found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
+    }
+    if (found != 0) throw PlanFailed("Attention has met numbers that are not finite.", /*keep=*/true);
+  }
+
+  // Rows of a causal block do not multiply with all values.
+  void check_values(const Context& context, const Batch& batch) const {
+    const float* const values = value.in<const float>(context.bases) + batch[2];
+    for (std::size_t k = 0; k < keys; ++k)
+      check_finite(values + static_cast<std::ptrdiff_t>(k) * mixture.b_k, mixture.n, mixture.b_n);
+  }
+
   // False when all of the row is masked.
   bool add_mask(const float* from, std::size_t count, float* row) const {
     bool sees = false;
@@ -84,22 +115,50 @@ struct AttentionStep final : Payload {
     return sees;
   }
 
+  bool choose_keys(const bool* from, std::size_t count, float* row) const {
+    bool sees = false;
+    for (std::size_t j = 0; j < count; ++j) {
+      row[j] = from[static_cast<std::ptrdiff_t>(j) * mask_column] ? row[j] : kMinusInfinity;
+      sees |= row[j] != kMinusInfinity;
+    }
+    return sees;
+  }
+
   static constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 };
 
 namespace lower {
 
+// How often each head of keys and values serves heads of the query; 0: they do not divide them.
+inline std::int64_t heads_of_query(const Operand& query, const Operand& key, const Operand& value) {
+  if (query.rank() < 3 || key.size(-3) == 0 || key.size(-3) != value.size(-3)) return 0;
+  return query.size(-3) % key.size(-3) == 0 ? query.size(-3) / key.size(-3) : 0;
+}
+
+// The last dimension of the batch in two: heads of keys, and heads of the query for each of them.
+inline Dims split_heads(Dims dims, std::int64_t outer, std::int64_t inner) {
+  dims.back() = outer;
+  dims.push_back(inner);
+  return dims;
+}
+inline Dims split_strides(const Dims& strides, std::int64_t repeats) {
+  return split_heads(strides, strides.back() * repeats, strides.back());
+}
+
 // scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale, grouped): without a mask or
-// with one of floats.
+// with one of floats or bools.
 inline bool attention(Lowering& lowering, const TracedNode& node) {
   auto query = lowering.input(node, 0), key = lowering.input(node, 1), value = lowering.input(node, 2);
   const auto mask = lowering.input(node, 3);
   const Operand out = lowering.output(node);
   if (lowering.exact() || !query || !key || !value || !all_float({&*query, &*key, &*value, &out}))
     return false;
-  if (node.inputs[4].toDouble() != 0 || node.inputs[7].toBool()) return false;
+  const bool grouped = node.inputs[7].toBool();
+  if (node.inputs[4].toDouble() != 0) return false;
   if (query->rank() < 2 || key->rank() != query->rank() || value->rank() != query->rank()) return false;
-  if (mask && (!mask->is_float() || mask->rank() < 2)) return false;
+  if (mask && ((!mask->is_float() && mask->dtype != at::kBool) || mask->rank() < 2)) return false;
+  const std::int64_t repeats = grouped ? heads_of_query(*query, *key, *value) : 1;
+  if (repeats == 0) return false;
   if (out.count() == 0) return true;
   const std::int64_t rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
   const double work = static_cast<double>(out.count()) * static_cast<double>(keys);
@@ -134,16 +193,25 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   step.scratch = lowering.address(scratch);
   std::vector<StorageId> reads{query->storage, key->storage, value->storage};
   if (mask) {
-    step.has_mask = true;
+    step.masks = mask->is_float() ? AttentionStep::Mask::floats : AttentionStep::Mask::bools;
     step.mask = lowering.address(*mask);
     step.mask_row = mask->size(-2) == 1 ? 0 : mask->stride(-2);
     step.mask_column = mask->size(-1) == 1 ? 0 : mask->stride(-1);
     reads.push_back(mask->storage);
   }
-  each_batch<5>(batch_sizes(out),
-                {batch_strides(*query, out), batch_strides(*key, out), batch_strides(*value, out),
-                 mask ? batch_strides(*mask, out) : Dims(out.rank() - 2, 0), batch_strides(out, out)},
-                [&](const AttentionStep::Batch& at) { step.batches.push_back(at); });
+  Operand keys_under = out;  // the batch of keys and values
+  if (grouped) keys_under.sizes[out.rank() - 3] = key->size(-3);
+  Dims sizes = batch_sizes(out);
+  std::array<Dims, 5> strides{
+      batch_strides(*query, out), batch_strides(*key, keys_under), batch_strides(*value, keys_under),
+      mask ? batch_strides(*mask, out) : Dims(out.rank() - 2, 0), batch_strides(out, out)};
+  if (grouped) {
+    sizes = split_heads(sizes, sizes.back() / repeats, repeats);
+    for (const std::size_t of_query : {0, 3, 4})
+      strides[of_query] = split_strides(strides[of_query], repeats);
+    for (const std::size_t of_keys : {1, 2}) strides[of_keys].push_back(0);
+  }
+  each_batch<5>(sizes, strides, [&](const AttentionStep::Batch& at) { step.batches.push_back(at); });
   lowering.emit(std::move(step), std::move(reads), {out.storage, scratch.storage});
   return true;
 }

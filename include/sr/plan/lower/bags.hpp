@@ -13,6 +13,7 @@ namespace sr::plan {
 
 struct BagStep final : Payload {
   std::string_view name() const override { return "bags"; }
+  bool may_fail() const override { return true; }  // indices out of range
   kernels::Bags shape;
   Address table, indices, offsets, weights, out;
   std::int64_t limit = 0;  // of indices

@@ -17,6 +17,7 @@ namespace sr::plan {
 // out[o][i] = in[o][indices[i]], in runs of bytes.
 struct SelectStep final : Payload {
   std::string_view name() const override { return "selected rows"; }
+  bool may_fail() const override { return true; }  // indices out of range
   Address in, indices, out;
   std::size_t outer = 1, count = 0, run_bytes = 0;
   std::int64_t in_outer_bytes = 0, in_bytes = 0;  // from one o to the next, from one index to the next

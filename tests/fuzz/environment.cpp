@@ -1,0 +1,76 @@
+#include "fuzz/environment.hpp"
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/InferenceMode.h>
+
+#include "fuzz/inputs.hpp"
+
+namespace sr::fuzz {
+
+namespace {
+
+class Autocast {
+ public:
+  Autocast() {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::increment_nesting();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+  ~Autocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+};
+
+}  // namespace
+
+bool changes_weight(const Run& run) {
+  return run.setting == Setting::writes_weight || run.setting == Setting::moves_weight;
+}
+
+void change_weight(const Case& program, const torch::jit::Module& module, std::size_t index) {
+  const Run& run = program.runs[index];
+  if (!changes_weight(run) || run.weight >= program.attributes.size()) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor weight = module.attr(program.attributes[run.weight].name).toTensor();
+  const at::Tensor changed = make_weight(program, run.weight, index);
+  if (run.setting == Setting::writes_weight) {
+    weight.copy_(changed);
+  } else {
+    weight.set_data(changed);
+  }
+}
+
+void restore_weights(const Case& program, const torch::jit::Module& module, std::size_t index) {
+  const at::NoGradGuard no_grad;
+  const auto initial = make_attributes(program);
+  for (std::size_t w = 0; w < program.attributes.size(); ++w) {
+    at::Tensor value = initial[w].second.toTensor();
+    for (std::size_t i = 0; i <= index && i < program.runs.size(); ++i) {
+      if (changes_weight(program.runs[i]) && program.runs[i].weight == w) value = make_weight(program, w, i);
+    }
+    module.attr(program.attributes[w].name).toTensor().copy_(value);
+  }
+}
+
+void under_modes(const Run& run, const std::function<void()>& call) {
+  switch (run.setting) {
+    case Setting::inference_mode: {
+      const c10::InferenceMode inference;
+      return call();
+    }
+    case Setting::autocast: {
+      const Autocast autocast;
+      return call();
+    }
+    case Setting::default_dtype: {
+      const DoubleByDefault default_dtype;
+      return call();
+    }
+    default:
+      return call();
+  }
+}
+
+}  // namespace sr::fuzz
