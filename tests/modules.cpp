@@ -304,4 +304,18 @@ TEST_CASE("what a call writes is counted by the tensors' versions, once a call",
   }
 }
 
+TEST_CASE("writes to arguments are counted beside writes to attributes", "[modules]") {
+  const torch::jit::Module model =
+      script("def forward(self, x, y):\n    self.calls.add_(1)\n    y.mul_(2.0)\n    return x + self.calls\n",
+             {{"calls", at::zeros({1})}});
+  StaticRuntime<> runtime{StaticModule(model)};
+  const at::Tensor x = at::ones({2, 2}), y = at::ones({2, 2});
+  for (int call = 1; call <= 4; ++call) {
+    const auto of_x = x._version(), of_y = y._version();
+    CHECK(at::equal(runtime(x, y).toTensor(), x + call));
+    CHECK(x._version() == of_x);
+    CHECK(y._version() == of_y + 1);
+  }
+}
+
 }  // namespace sr::test::modules_tests

@@ -352,6 +352,39 @@ TEST_CASE("the weights of a forked body are followed", "[weights][forks]") {
   });
 }
 
+TEST_CASE("weights are followed beside lists and writes that do not touch them", "[weights]") {
+  const auto module = script(
+      "def forward(self, x):\n"
+      "    parts = torch.chunk(self.w, 2)\n"
+      "    names = ['rows']\n"
+      "    if x.size(0) > 100:\n        names.append('long')\n"
+      "    outs = [torch.linear(x, parts[0]), torch.linear(x, parts[1])]\n"
+      "    y = torch.cat(outs, 1)\n"
+      "    y += 1\n"
+      "    y[0] = 2\n"
+      "    return y, len(names)\n",
+      {{"w", weight({8, 8})}});
+  CHECK(StaticModule(module).content()->weights->count() == 1);
+  check_follows(module, rows(), more_rows(), add_to("w"));
+}
+
+TEST_CASE("a weight that the model may write is a copy of its own", "[weights]") {
+  for (const char* body :
+       {"    all = [self.w]\n    all[0].add_(1)\n    return x + self.w\n",
+        "    all = [x]\n    all.append(self.w)\n    all[1].add_(1)\n    return x + self.w\n",
+        "    view = self.w.view(2, 4)[0]\n    view.add_(1)\n    return x + self.w\n",
+        "    y = self.w if x.size(0) < 9 else x\n    y.add_(1)\n    return x + self.w\n"}) {
+    INFO(body);
+    const at::Tensor w = weight({8}), before = w.clone(), x = sample({4, 8});
+    auto module = script(std::string("def forward(self, x):\n") + body, {{"w", w}});
+    auto reference = module.deepcopy();
+    StaticRuntime<> runtime{StaticModule(module)};
+    for (int call = 0; call < 4; ++call)
+      CHECK(at::allclose(runtime(x).toTensor(), reference.forward({x}).toTensor()));
+    CHECK(at::equal(w, before));
+  }
+}
+
 TEST_CASE("what the model itself writes is its own", "[weights]") {
   Module module = script("def forward(self, x):\n    self.count += 1\n    return x * self.w + self.count\n",
                          {{"count", at::zeros({1})}, {"w", weight({8})}});

@@ -13,12 +13,11 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/alias_rules.hpp>
-#include <sr/passes/remove_mutation.hpp>
+#include <sr/memory_origins.hpp>
 #include <sr/weight_source.hpp>
 
 namespace sr {
@@ -38,8 +37,9 @@ class HiddenWeights {
     if (!self.isNone()) top.objects.emplace(graph->inputs()[0], self);
     if (calls_methods(graph->block())) return;
     find_assigned(graph->block());
-    find_written(top);
-    has_writes_ = !written_.empty() || !assigned_.empty() || passes::detail::writes(graph->block());
+    writes_tensors_ = writes_tensors(graph->block());
+    find_written(top, graph->block());
+    has_writes_ = writes_tensors_ || !written_.empty() || !assigned_.empty();
     hide(top, graph->block());
   }
 
@@ -89,6 +89,19 @@ class HiddenWeights {
     return false;
   }
 
+  static bool writes_tensors(const torch::jit::Block* block) {
+    for (const torch::jit::Node* node : block->nodes()) {
+      const c10::FunctionSchema* schema = node->maybeSchema();
+      if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
+      for (const torch::jit::Block* inner : node->blocks()) {
+        if (writes_tensors(inner)) return true;
+      }
+      if (node->kind() == c10::prim::fork && writes_tensors(node->g(c10::attr::Subgraph)->block()))
+        return true;
+    }
+    return false;
+  }
+
   void find_assigned(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::SetAttr) assigned_.insert(node->s(c10::attr::name));
@@ -133,29 +146,42 @@ class HiddenWeights {
     return body;
   }
 
-  // Storages of attributes and constants that the graph writes, also where a schema does not say so.
-  void find_written(Scope& scope) {
-    const torch::jit::AliasDb aliases(scope.graph, /*isFrozen=*/true);
-    find_written(scope, scope.graph->block(), aliases);
+  // Storages of attributes and constants that the graph writes, or may write.
+  void find_written(Scope& scope, torch::jit::Block* block) {
+    for (torch::jit::Node* node : block->nodes()) {
+      const torch::jit::Operator* op = node->maybeOperator();
+      const bool is_unknown =
+          op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE;
+      if (is_unknown || keeps_values(*node)) {
+        for (torch::jit::Value* input : node->inputs()) add_origins(scope, input);
+      } else {
+        each_written(*node, [&](std::size_t i) { add_origins(scope, node->input(i)); });
+      }
+      if (node->kind() == c10::prim::fork) {
+        Scope body = enter(scope, node);
+        find_written(body, body.graph->block());
+      }
+      for (torch::jit::Block* inner : node->blocks()) find_written(scope, inner);
+    }
   }
 
-  void find_written(Scope& scope, torch::jit::Block* block, const torch::jit::AliasDb& aliases) {
-    for (torch::jit::Node* node : block->nodes()) {
-      if (node->kind() == c10::prim::GetAttr || node->kind() == c10::prim::Constant) {
-        if (aliases.hasWriters(node->output())) add_written(scope, node->output());
-      } else if (may_train_statistics(*node)) {
-        add_written(scope, node->input(3));
-        add_written(scope, node->input(4));
-      } else if (node->kind() == c10::prim::fork) {
-        Scope body = enter(scope, node);
-        const torch::jit::AliasDb of_body(body.graph, /*isFrozen=*/true);
-        for (std::size_t i = 0; i < node->inputs().size() && i < body.graph->inputs().size(); ++i) {
-          if (of_body.hasWriters(body.graph->inputs()[i])) add_written(scope, node->input(i));
-        }
-        find_written(body, body.graph->block(), of_body);
+  // Whether what is put into an attribute or a container may be written from there.
+  bool keeps_values(const torch::jit::Node& node) const {
+    if (node.kind() == c10::prim::SetAttr) return true;
+    const c10::FunctionSchema* schema = node.maybeSchema();
+    return writes_tensors_ && schema != nullptr && schema->is_mutable() && !dispatched(node);
+  }
+
+  void add_origins(Scope& scope, const torch::jit::Value* value) {
+    if (!may_hold_tensor(value->type())) return;
+    MemoryOrigins origins([&](const torch::jit::Value* origin) {
+      if (origin->node()->kind() != c10::prim::Param) {
+        add_written(scope, origin);
+      } else if (scope.fork != nullptr && origin->offset() < scope.fork->inputs().size()) {
+        add_origins(*scope.outer, scope.fork->input(origin->offset()));
       }
-      for (torch::jit::Block* inner : node->blocks()) find_written(scope, inner, aliases);
-    }
+    });
+    origins(value);
   }
 
   std::optional<c10::IValue> value_of(const Scope& scope, const torch::jit::Value* value) const {
@@ -177,7 +203,7 @@ class HiddenWeights {
     for (const void* part : parts) {
       if (written_.count(part) != 0) return true;
     }
-    // LibTorch does not say which elements of a container are written.
+    // Which elements of a container are written is not known.
     return !value.isTensor() && has_writes_;
   }
 
@@ -270,7 +296,8 @@ class HiddenWeights {
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
   std::unordered_set<std::string> assigned_;  // names of attributes that the graph sets
   std::unordered_set<const void*> written_;   // identities
-  bool has_writes_ = false;
+  bool writes_tensors_ = false;               // somewhere in the graph
+  bool has_writes_ = false;                   // of whatever kind
 };
 
 }  // namespace detail

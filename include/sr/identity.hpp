@@ -1,6 +1,7 @@
 // Whose bytes a value holds: the addresses that tell storages and containers apart, and the tensors in it.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -64,8 +65,21 @@ void each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-// Of that type, which may have names.
+// The type of a tuple, which may have names. Null for a tuple with an undefined tensor in it: LibTorch asks
+// for its strides, and throws.
+inline c10::TypePtr type_of_tuple(const c10::IValue& tuple) {
+  const auto has_type = [](const auto& self, const c10::IValue& value) -> bool {
+    if (value.isTensor()) return value.toTensor().defined();
+    return !value.isTuple() ||
+           std::ranges::all_of(value.toTupleRef().elements(),
+                               [&](const c10::IValue& element) { return self(self, element); });
+  };
+  return has_type(has_type, tuple) ? tuple.type() : nullptr;
+}
+
+// Of that type; null: without names.
 inline c10::IValue tuple_of(const c10::TypePtr& type, std::vector<c10::IValue> elements) {
+  if (type == nullptr) return c10::ivalue::Tuple::create(std::move(elements));
   const auto tuple = type->expect<c10::TupleType>();
   return tuple->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), tuple)
                        : c10::ivalue::Tuple::create(std::move(elements));
@@ -121,7 +135,7 @@ class FreshCopies {
       changed |= !elements.back().is(element);
     }
     if (!changed) return value;
-    return tuple_of(value.type(), std::move(elements));
+    return tuple_of(type_of_tuple(value), std::move(elements));
   }
 
   // Containers made in the call keep their identity; folded ones are copied once.

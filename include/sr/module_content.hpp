@@ -101,7 +101,10 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
   follow(loaded.weights, loaded.known);
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
-  written_inputs.assign(changes.written_inputs().begin(), changes.written_inputs().end());
+  const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
+  for (const std::size_t input : changes.written_inputs()) {
+    if (input >= first_argument) written_inputs.push_back(input - first_argument);
+  }
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/alias_rules.hpp>
+#include <sr/memory_origins.hpp>
 
 namespace sr {
 
@@ -27,12 +27,7 @@ class StateChanges {
   void visit(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::CallMethod) note(node);
-      detail::each_written(*node, [&](std::size_t i) {
-        seen_.clear();
-        follow_ = detail::may_hold_container(node->input(i)->type()) ? &detail::may_hold_container
-                                                                     : &detail::may_hold_tensor;
-        trace(node->input(i), node);
-      });
+      detail::each_written(*node, [&](std::size_t i) { note_origins(node->input(i), node); });
       for (const torch::jit::Block* inner : node->blocks()) visit(inner);
       if (node->hasAttribute(c10::attr::Subgraph)) {
         const bool outer = std::exchange(in_subgraph_, true);
@@ -47,52 +42,19 @@ class StateChanges {
   }
 
   // Notes `writer` if the value may be, or share memory with, what outlives the call.
-  void trace(const torch::jit::Value* value, const torch::jit::Node* writer) {
-    if (!seen_.insert(value).second) return;
-    const torch::jit::Node* node = value->node();
-    switch (node->kind()) {
-      case c10::prim::Constant:
-      case c10::prim::GetAttr:
-        return note(writer);
-      case c10::prim::Param:
-        return trace_parameter(value, writer);
-      case c10::prim::If:
-        for (const torch::jit::Block* block : node->blocks())
-          trace(block->outputs()[value->offset()], writer);
-        return;
-      case c10::prim::Loop:
-        trace(node->input(value->offset() + 2), writer);
-        return trace(node->blocks()[0]->outputs()[value->offset() + 1], writer);
-      default:
-        return trace_inputs(node, writer);
-    }
-  }
-
-  void trace_parameter(const torch::jit::Value* value, const torch::jit::Node* writer) {
-    const torch::jit::Node* loop = value->node()->owningBlock()->owningNode();
-    if (loop != nullptr) {  // the trip count comes before what is carried
-      if (value->offset() == 0) return;
-      trace(loop->input(value->offset() + 1), writer);
-      trace(value->node()->owningBlock()->outputs()[value->offset()], writer);
-    } else if (in_subgraph_) {
-      note(writer);
-    } else if (follow_ == &detail::may_hold_tensor) {
-      written_inputs_.insert(value->offset());
-    }
-  }
-
-  void trace_inputs(const torch::jit::Node* node, const torch::jit::Node* writer) {
-    const auto handle = detail::dispatched(*node);
-    for (std::size_t i = 0; i < node->inputs().size(); ++i) {
-      if (!follow_(node->input(i)->type())) continue;
-      if (!handle || detail::may_return_input(node->schema(), *handle, i)) trace(node->input(i), writer);
-    }
+  void note_origins(const torch::jit::Value* value, const torch::jit::Node* writer) {
+    const bool is_container = detail::may_hold_container(value->type());
+    detail::MemoryOrigins origins([&](const torch::jit::Value* origin) {
+      if (origin->node()->kind() != c10::prim::Param || in_subgraph_) {
+        note(writer);
+      } else if (!is_container) {
+        written_inputs_.insert(origin->offset());
+      }
+    });
+    origins(value);
   }
 
   bool in_subgraph_ = false;
-  // What a value may have got the written memory from: of a list, other lists, not the tensors in it.
-  bool (*follow_)(const c10::TypePtr& type) = nullptr;
-  std::unordered_set<const torch::jit::Value*> seen_;
   std::string changed_by_;
   std::set<std::size_t> written_inputs_;
 };

@@ -78,7 +78,7 @@ inline c10::IValue without_gradients(const c10::IValue& value) {
     std::vector<c10::IValue> elements;
     for (const c10::IValue& element : value.toTupleRef().elements())
       elements.push_back(without_gradients(element));
-    return tuple_of(value.type(), std::move(elements));
+    return tuple_of(type_of_tuple(value), std::move(elements));
   }
   if (value.isList()) {
     c10::impl::GenericList list(value.toList().elementType());

@@ -235,9 +235,12 @@ class Check {
     if (expected_[i].message.find("Expected Tensor but got None") != std::string::npos)
       return count(verdict_.counts.dead_code);
     if (expected_[i].threw) {
-      const Outcome other = run(inputs_[i], [&](std::vector<c10::IValue> args) {
-        const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
-        return prepared.interpret(std::move(args));
+      Outcome other;
+      under_modes(program_.runs[i], [&] {
+        other = run(inputs_[i], [&](std::vector<c10::IValue> args) {
+          const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
+          return prepared.interpret(std::move(args));
+        });
       });
       const bool same =
           actual.threw ? other.threw && other.message.find(first_line(actual.message)) != std::string::npos

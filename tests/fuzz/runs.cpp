@@ -13,10 +13,11 @@ namespace {
 void add_settings(const Case& program, std::uint64_t seed, std::vector<Run>& runs) {
   Random random(seed ^ 0x5E771465);
   const auto has = [&](Feature feature) { return program.features[static_cast<std::size_t>(feature)]; };
-  std::vector<Setting> pool = {Setting::inference_mode, Setting::autocast, Setting::offset};
-  // What was folded when the module was loaded stays of the default dtype of that time: factories, and what
-  // stands in for an argument that is None.
-  if (!has(Feature::factories) && !has(Feature::optional_input)) pool.push_back(Setting::default_dtype);
+  std::vector<Setting> pool = {Setting::inference_mode, Setting::offset};
+  // What was folded when the module was loaded (factories, and what stands in for an argument that is None)
+  // stays of the dtypes of that time.
+  if (!has(Feature::factories) && !has(Feature::optional_input))
+    pool.insert(pool.end(), {Setting::default_dtype, Setting::autocast});
   if (!program.attributes.empty() && !program.writes_attributes) {
     for (const Setting setting : {Setting::writes_weight, Setting::writes_weight, Setting::moves_weight})
       pool.push_back(setting);

@@ -35,7 +35,7 @@ class Wrappers {
       std::vector<c10::IValue> elements;
       for (const c10::IValue& element : value.toTupleRef().elements())
         elements.push_back(wrap(element, touched));
-      return sr::detail::tuple_of(value.type(), std::move(elements));
+      return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
     }
     if (value.isList()) {
       c10::impl::GenericList list(value.toList().elementType());
@@ -162,8 +162,8 @@ struct InterpretedNode final : BoundNode {
   struct Result {
     TensorMetadata metadata;
     std::int64_t offset = 0;
-    StorageId storage = kNone;  // kNone: a number
-    ValueId value = kNone;
+    StorageId storage = kNone;  // kNone: a number, or no tensor
+    ValueId value = kNone;      // kNone: none of these either, an undefined tensor
   };
 
   static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
@@ -186,6 +186,7 @@ struct InterpretedNode final : BoundNode {
     }
     for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
       Result& result = step->results.emplace_back();
+      if (traced.outputs[i].isTensor() && !traced.outputs[i].toTensor().defined()) continue;
       if (traced.outputs[i].isTensor()) {
         const at::Tensor& tensor = traced.outputs[i].toTensor();
         result.metadata.assign(tensor);
@@ -281,6 +282,11 @@ struct InterpretedNode final : BoundNode {
   }
 
   void take_result(const Result& result, c10::IValue& value, Context& context) const {
+    if (result.storage == kNone && result.value == kNone) {
+      if (!value.isTensor() || value.toTensor().defined())
+        throw PlanFailed("A result that was no tensor when it was recorded is one.");
+      return;
+    }
     if (result.storage == kNone) {
       (*context.values)[result.value] = std::move(value);
       return;

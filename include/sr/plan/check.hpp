@@ -11,6 +11,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/error.hpp>
+#include <sr/identity.hpp>
 #include <sr/options.hpp>
 #include <sr/plan/plan.hpp>
 #include <sr/plan/trace.hpp>
@@ -22,6 +23,29 @@ namespace sr::plan {
 inline std::size_t checks_asked_for() {
   const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): nobody here sets it
   return text == nullptr ? 0 : static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
+}
+
+// The arguments on memory of their own, at other addresses and offsets: what a record takes from there, a
+// replay on the caller's does not agree with. Sizes and strides stay.
+inline c10::IValue moved(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != at::kStrided ||
+        tensor.is_quantized() || !tensor.is_non_overlapping_and_dense())
+      return value;
+    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
+  }
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(moved(element));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const c10::IValue& element : value.toListRef()) list.push_back(moved(element).toTensor());
+    return list;
+  }
+  return value;
 }
 
 class PlanCheck {

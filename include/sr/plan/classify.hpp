@@ -121,13 +121,13 @@ inline bool leaves_new_memory(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Static arguments, another answer each time.
+// Static arguments, another answer each time. Not whether gradients or autocast are on: calls of sr keep no
+// gradients, and autocast is a word of the signature.
 inline bool asks_the_world(c10::Symbol kind) {
   static const Kinds known =
       kinds({"prim::TimePoint", "aten::time", "aten::seed", "aten::initial_seed", "aten::get_num_threads",
              "aten::set_num_threads", "aten::manual_seed", "prim::requires_grad", "aten::requires_grad_",
-             "aten::is_grad_enabled", "aten::set_grad_enabled", "aten::is_autocast_enabled",
-             "aten::is_autocast_cpu_enabled", "aten::get_autocast_dtype"});
+             "aten::set_grad_enabled", "aten::get_autocast_dtype"});
   return known.count(kind) != 0;
 }
 

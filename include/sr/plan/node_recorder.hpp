@@ -219,6 +219,7 @@ class NodeRecorder {
   bool compares_values_of_call() const {
     const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
     if (std::ranges::any_of(traced_.inputs, is_none)) return false;
+    if (node_.inputs[0] == node_.inputs[1]) return false;  // one name
     const auto is_callers = [&](Slot slot) {
       const c10::IValue& value = frame_.values[slot];
       return (value.isList() || value.isTuple() || value.isGenericDict()) &&
@@ -340,7 +341,8 @@ class NodeRecorder {
       const c10::IValue& value = output(i);
       if (value.isTensor()) {
         const at::Tensor& tensor = value.toTensor();
-        if (!tensor.defined() || record_.is_known(tensor) || record_.storage_of(tensor) != kNone ||
+        if (!tensor.defined()) continue;  // and so in every replay
+        if (record_.is_known(tensor) || record_.storage_of(tensor) != kNone ||
             !detail::is_replayable(tensor.unsafeGetTensorImpl())) {
           return refuse("returns by data what may be one of its inputs.");
         }

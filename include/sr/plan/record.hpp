@@ -24,7 +24,7 @@ inline c10::IValue snapshot(const c10::IValue& value) {
   if (value.isTuple()) {
     std::vector<c10::IValue> elements;
     for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(snapshot(element));
-    return sr::detail::tuple_of(value.type(), std::move(elements));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
   }
   if (value.isList()) {
     c10::impl::GenericList list = value.toList().copy();

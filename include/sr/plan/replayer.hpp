@@ -178,6 +178,12 @@ class Replayer {
           " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
           " calls found none, although their sizes, dtypes and numbers had come before.");
     }
+    if (unchecked_ != 0) {
+      report.refusals.push_back(
+          std::to_string(unchecked_) +
+          " replays were not compared with the interpreter, as SR_CHECK asked: they draw random "
+          "numbers, which are others each time.");
+    }
     if (weight_changes_ != 0) {
       report.refusals.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
@@ -217,9 +223,11 @@ class Replayer {
 
   void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
     if (kCheckPlans && plans_.is_shared()) plans_.poison();
-    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0 && !plan.draws_random_numbers) {
+    const bool is_checked = check_every_ != 0 && (plan.replays + 1) % check_every_ == 0;
+    if (is_checked && !plan.draws_random_numbers) {
       run_checked(plan, context, args);
     } else {
+      unchecked_ += is_checked ? 1 : 0;
       run_steps(plan, context, call);
     }
   }
@@ -254,7 +262,9 @@ class Replayer {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     Machine machine(*content_, *weights_, *planner_);
-    const Trace trace = Recorder(*content_, machine.frame).run(args);
+    std::vector<c10::IValue> others;
+    for (const c10::IValue& arg : args) others.push_back(moved(arg));
+    const Trace trace = Recorder(*content_, machine.frame).run(others);
     const PlanCheck check(plan, trace, content_->options.numerics);
     if (plans_.is_shared()) check.poison_arena();
     try {
@@ -306,6 +316,7 @@ class Replayer {
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;
+  std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
   std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough
   std::uint64_t without_room_ = 0;   // calls that came back and would have been recorded

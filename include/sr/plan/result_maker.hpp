@@ -63,7 +63,7 @@ class ResultMaker {
       results.nodes.push_back(std::move(node));
     } else if (value.isTuple()) {
       node.kind = ResultNode::Kind::tuple;
-      node.type = value.type();
+      node.type = sr::detail::type_of_tuple(value);
       const auto& elements = value.toTupleRef().elements();
       node.children = static_cast<std::uint32_t>(elements.size());
       results.nodes.push_back(std::move(node));

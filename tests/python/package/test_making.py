@@ -194,3 +194,33 @@ def test_regions_without_gradients_or_with_a_name_run():
     for _ in range(4):
         torch.testing.assert_close(module(x), model(x).detach())
     assert module.report()['plans']
+
+
+@pytest.mark.parametrize('make', [torch.jit.script, lambda model: torch.jit.trace(model, (torch.rand(2, 5, 16),), check_trace=False)])
+@pytest.mark.parametrize('layer', ['attention', 'lstm', 'gru'])
+def test_layers_that_draw_random_numbers_in_training_only_are_replayed(make, layer):
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+
+        def forward(self, x):
+            return self.attention(x, x, x, need_weights=False)[0]
+
+    class Recurrent(torch.nn.Module):
+        def __init__(self, kind):
+            super().__init__()
+            self.layer = kind(16, 8, 2, batch_first=True)
+
+        def forward(self, x):
+            return self.layer(x)[0]
+
+    model = {'attention': Attention, 'lstm': lambda: Recurrent(torch.nn.LSTM),
+             'gru': lambda: Recurrent(torch.nn.GRU)}[layer]().eval()
+    module = sr.StaticModule(make(model), check_every=1)
+    x = torch.rand(2, 5, 16)
+    for _ in range(4):
+        torch.testing.assert_close(module(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+    report = module.report()
+    assert report['plans'], report['refusals']
+    assert not any('random' in reason for reason in report['refusals'])
