@@ -1,0 +1,118 @@
+// Weights that are given other data, other memory or another tensor.
+#include <cstring>
+#include <vector>
+
+#include <c10/core/InferenceMode.h>
+#include <torch/script.h>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/followed.hpp"
+
+namespace sr::test::weights_moved_tests {
+
+using Module = torch::jit::Module;
+
+TEST_CASE("a weight that is given other data is followed", "[weights]") {
+  for (const bool requires_grad : {false, true}) {
+    check_follows(linear(requires_grad), rows(), more_rows(), [](Module& module) {
+      module.attr("w").toTensor().set_data(weight({16, 8}));
+    });
+    // The same bytes, read in another order.
+    check_follows(
+        script("def forward(self, x):\n    return x @ self.w\n", {{"w", weight({8, 8}, requires_grad)}}),
+        rows(), more_rows(), [](Module& module) {
+          const at::Tensor w = module.attr("w").toTensor();
+          w.set_data(w.detach().t());
+        });
+  }
+}
+
+TEST_CASE("an attribute that is given another tensor is followed", "[weights]") {
+  check_follows(linear(), rows(), more_rows(), [](Module& module) {
+    module.setattr("w", weight({16, 8}, /*requires_grad=*/true));
+  });
+}
+
+TEST_CASE("a table that became longer is read in full", "[weights]") {
+  const auto module = script("def forward(self, ids):\n    return torch.embedding(self.table, ids) * 2\n",
+                             {{"table", weight({10, 8})}});
+  Module changed = module;
+  const std::vector<c10::IValue> ids{at::tensor({1, 9})};
+  Ways ways(changed, ids);
+  changed.attr("table").toTensor().set_data(weight({1 << 16, 8}));
+  check_agrees(ways, changed, ids);
+  check_agrees(ways, changed, {at::tensor({(1 << 16) - 1, 77})});
+}
+
+TEST_CASE("weights that move to another dtype and back are followed", "[weights]") {
+  Module module = script("def forward(self, x):\n    return torch.linear(x, self.w) * self.s\n",
+                         {{"w", weight({16, 8})}, {"s", weight({16})}});
+  Ways ways(module, rows());
+  to_dtype(module, at::kDouble);
+  const std::vector<c10::IValue> doubles{sample({4, 8}, at::kDouble)};
+  check_agrees(ways, module, doubles);
+  CHECK_THROWS(module.forward(rows()));
+  CHECK_THROWS(ways.runtime()(rows()));
+  to_dtype(module, at::kFloat);
+  check_agrees(ways, module, rows());
+  check_agrees(ways, module, more_rows());
+}
+
+TEST_CASE("a storage that is given other memory is read there", "[weights]") {
+  const auto move = [](Module& module) {  // as share_memory_() does
+    for (const at::Tensor& tensor : module.buffers()) {
+      c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+      at::DataPtr moved = c10::GetCPUAllocator()->allocate(storage->nbytes());
+      std::memcpy(moved.get(), storage->data(), storage->nbytes());
+      at::DataPtr old = storage->set_data_ptr(std::move(moved));
+      std::memset(old.get(), 0x7F, storage->nbytes());
+    }
+  };
+  check_follows(
+      script("def forward(self, ids):\n    return torch.embedding(self.t, ids) * self.s + self.s.sum()\n",
+             {{"t", weight({10, 8})}, {"s", weight({8})}}),
+      {at::tensor({1, 9})}, {at::tensor({1, 9, 3})}, move);
+}
+
+TEST_CASE("weights made in inference mode are followed by a few of their elements", "[weights]") {
+  const c10::InferenceMode inference;
+  check_follows(linear(), rows(), more_rows(), add_to("w"));
+}
+
+TEST_CASE("writes that count no version are seen where they reach every element", "[weights]") {
+  check_follows(linear(), rows(), more_rows(), [](Module& module) {
+    module.attr("w").toTensor().variable_data().mul_(2);
+    module.attr("b").toTensor().variable_data().add_(1);
+  });
+}
+
+TEST_CASE("refresh_weights makes every write seen", "[weights]") {
+  Module module = linear();
+  Ways ways(module, rows());
+  module.attr("w").toTensor().mutable_data_ptr<float>()[5] += 50;
+  ways.module().refresh_weights();
+  const c10::IValue expected = module.forward(rows());
+  CHECK(compare_values(expected, ways.module()(rows()), {.rtol = 1e-4, .atol = 1e-4}, "result") == "");
+  CHECK(compare_values(expected, ways.runtime()(rows()), {.rtol = 1e-4, .atol = 1e-4}, "result") == "");
+}
+
+TEST_CASE("constants of a graph are weights, too", "[weights]") {
+  const auto parsed = graph("graph(%x : Tensor):\n  return (%x)\n");
+  const at::Tensor w = weight({8, 8});
+  {
+    const torch::jit::WithInsertPoint before(parsed->return_node());
+    torch::jit::Value* product =
+        parsed->insert(c10::aten::matmul, {parsed->inputs()[0], parsed->insertConstant(w)});
+    parsed->return_node()->replaceInput(0, product);
+  }
+  const StaticModule module(parsed);
+  StaticRuntime<> runtime(module);
+  const at::Tensor x = sample({4, 8});
+  for (int i = 0; i < 3; ++i) runtime(x);
+  w.mul_(2);
+  for (int i = 0; i < 3; ++i) CHECK(at::allclose(runtime(x).toTensor(), x.matmul(w), 1e-4, 1e-4));
+}
+
+}  // namespace sr::test::weights_moved_tests
