@@ -1,0 +1,95 @@
+// What the values of a graph are that are read from the caller's module, also in the bodies of forks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+namespace sr::detail {
+
+// A graph, or the body of a fork in one. Graphs must be inlined, and outlive the scope, as must the outer
+// scope.
+class AttributeScope {
+ public:
+  struct Attribute {
+    std::string path;  // "layer.weight"
+    c10::intrusive_ptr<c10::ivalue::Object> object;
+    std::size_t slot = 0;
+
+    const c10::IValue& value() const { return object->getSlot(slot); }
+  };
+
+  // `self` is the module that the graph's first input stands for, or None. Attributes of the names in
+  // `assigned` are not known, since the graph sets them.
+  AttributeScope(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self,
+                 const std::unordered_set<std::string>& assigned)
+      : graph_(std::move(graph)), assigned_(&assigned) {
+    if (!self.isNone()) objects_.emplace(graph_->inputs()[0], self);
+  }
+
+  // The body of a fork of this scope, whose inputs are what the fork is given.
+  AttributeScope enter(torch::jit::Node* fork) {
+    AttributeScope body(fork->g(c10::attr::Subgraph), c10::IValue(), *assigned_);
+    body.fork_ = fork;
+    body.outer_ = this;
+    for (std::size_t i = 0; i < fork->inputs().size() && i < body.graph_->inputs().size(); ++i) {
+      const torch::jit::Value* given = fork->input(i);
+      if (const auto known = objects_.find(given); known != objects_.end()) {
+        body.objects_.emplace(body.graph_->inputs()[i], known->second);
+      } else if (const auto attribute = attribute_of(given); attribute && attribute->value().isObject()) {
+        body.objects_.emplace(body.graph_->inputs()[i], attribute->value());
+      }
+    }
+    return body;
+  }
+
+  // None when the value is no attribute, or of an object that is not the caller's.
+  std::optional<Attribute> attribute_of(const torch::jit::Value* value) const {
+    const torch::jit::Node* node = value->node();
+    if (node->kind() != c10::prim::GetAttr) return std::nullopt;
+    const std::string& name = node->s(c10::attr::name);
+    if (assigned_->count(name) != 0) return std::nullopt;
+    std::string path;
+    c10::IValue object;
+    if (const auto known = objects_.find(node->input()); known != objects_.end()) {
+      object = known->second;
+    } else {
+      const std::optional<Attribute> parent = attribute_of(node->input());
+      if (!parent) return std::nullopt;
+      object = parent->value();
+      path = parent->path + ".";
+    }
+    if (!object.isObject()) return std::nullopt;
+    const auto slot = object.toObjectRef().type()->findAttributeSlot(name);
+    if (!slot) return std::nullopt;
+    return Attribute{path + name, object.toObject(), *slot};
+  }
+
+  // Of constants and attributes.
+  std::optional<c10::IValue> value_of(const torch::jit::Value* value) const {
+    if (value->node()->kind() == c10::prim::Constant) return torch::jit::toIValue(value);
+    const std::optional<Attribute> attribute = attribute_of(value);
+    return attribute ? std::optional(attribute->value()) : std::nullopt;
+  }
+
+  torch::jit::Graph& graph() const { return *graph_; }
+  // Null: this is no body of a fork.
+  torch::jit::Node* fork() const { return fork_; }
+  AttributeScope* outer() const { return outer_; }
+
+ private:
+  std::shared_ptr<torch::jit::Graph> graph_;
+  const std::unordered_set<std::string>* assigned_;
+  torch::jit::Node* fork_ = nullptr;
+  AttributeScope* outer_ = nullptr;
+  std::unordered_map<const torch::jit::Value*, c10::IValue> objects_;
+};
+
+}  // namespace sr::detail
