@@ -43,7 +43,7 @@ class StaticModule(_C.Caller):
 
     Raises ArgumentError for arguments that do not fit, BusyError when no runtime comes free in time, and what
     operators raise. Construction raises ArgumentError and UnsupportedOpError. The model is not changed, and weights
-    are shared with it. `Options` lists the keywords.
+    are shared with it: the next call uses the values they have then. `Options` lists the keywords.
 
     >>> import torch, sr
     >>> module = sr.compile(torch.nn.Linear(3, 2).eval())
