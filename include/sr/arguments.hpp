@@ -48,34 +48,48 @@ inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position
   }
 }
 
-// Why operators can not run on the tensor; empty: they can.
-inline std::string why_unusable(const at::Tensor& tensor) {
-  const c10::DispatchKeySet keys = tensor.key_set();
-  if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
-    return "belongs to a transform (torch.vmap, torch.func), which sr does not see. Call the model itself "
-           "there.";
-  if (!tensor.is_cpu())
-    return "is on " + tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').";
-  if (tensor.is_nested()) return "is nested, which sr does not run. Pad it (torch.nested.to_padded_tensor).";
-  if (has_no_memory(tensor)) return "has no memory: its storage was freed, or never made.";
-  return {};
+inline bool belongs_to_transform(c10::DispatchKeySet keys) {
+  constexpr c10::DispatchKeySet kTransforms{c10::DispatchKey::FuncTorchBatched,
+                                            c10::DispatchKey::FuncTorchGradWrapper};
+  return keys.has_any(kTransforms);
+}
+
+// Whether operators can run on the tensor, which is defined.
+inline bool is_usable(const at::Tensor& tensor) {
+  return tensor.is_cpu() && !belongs_to_transform(tensor.key_set()) && !tensor.is_nested() &&
+         !has_no_memory(tensor);
+}
+
+// Says why a tensor can not be used.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tensor(const c10::FunctionSchema& schema,
+                                                                 std::size_t position,
+                                                                 const at::Tensor& tensor, bool is_argument) {
+  std::string why = "has no memory: its storage was freed, or never made.";
+  if (belongs_to_transform(tensor.key_set())) {
+    why =
+        "belongs to a transform (torch.vmap, torch.func), which sr does not see. Call the model itself "
+        "there.";
+  } else if (!tensor.is_cpu()) {
+    why = "is on " + tensor.device().str() + ", and sr runs on the CPU only. Move it with .to('cpu').";
+  } else if (tensor.is_nested()) {
+    why = "is nested, which sr does not run. Pad it (torch.nested.to_padded_tensor).";
+  }
+  throw ArgumentError((is_argument ? "The tensor given for " : "A tensor in the value given for ") +
+                      name_of(schema, position) + " " + why);
 }
 
 inline void check_argument(const c10::FunctionSchema& schema, std::size_t position,
                            const c10::IValue& value) {
   const c10::Argument& argument = schema.arguments()[position];
-  each_tensor(value, [&](const at::Tensor& tensor) {
-    const std::string why = why_unusable(tensor);
-    if (why.empty()) return;
-    throw ArgumentError((value.isTensor() ? "The tensor given for " : "A tensor in the value given for ") +
-                        name_of(schema, position) + " " + why);
-  });
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
+    if (tensor.defined() && !is_usable(tensor)) refuse_tensor(schema, position, tensor, /*is_argument=*/true);
     if (argument.type()->kind() == c10::TypeKind::TensorType) return check_tensor(schema, position, tensor);
   }
+  each_tensor(value, [&](const at::Tensor& tensor) {
+    if (!is_usable(tensor)) refuse_tensor(schema, position, tensor, value.isTensor());
+  });
   const c10::TypePtr given = value.type();
-  std::string why;
   if (!given->isSubtypeOfExt(*argument.type(), nullptr)) {
     throw ArgumentError("The value given for " + name_of(schema, position) + " is of type " +
                         given->repr_str() + ", expected " + argument.type()->repr_str() + ".");

@@ -79,9 +79,8 @@ class RuntimeState {
   // Positional arguments that stay the caller's: plans read them where they are.
   c10::IValue call_lent(std::span<const c10::IValue> args) {
     const Entered entered(*this);
-    follow_weights();
     plan::Plan* plan = nullptr;
-    if (replays() && args.size() == argument_count_) {
+    if ((replays_at_once() || prepares_replay()) && args.size() == argument_count_) {
       plan = replayer.find(args);
       c10::IValue result;
       if (plan != nullptr && replay(*plan, args, result)) return result;
@@ -101,8 +100,7 @@ class RuntimeState {
 
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* options) {
-    bool failed = false;
-    if (!replay_into(args, outputs, options, failed)) run_and_copy(args, outputs, options, failed);
+    if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
   }
 
   c10::TypePtr result_type() const {
@@ -121,8 +119,11 @@ class RuntimeState {
 
  private:
   // Before anything is computed with a weight.
-  void follow_weights() {
-    if (!follows_weights_) return;
+  [[gnu::always_inline]] void follow_weights() {
+    if (follows_weights_) compare_weights();
+  }
+  // In code of its own: what begins a replay is inlined as a whole, and is short.
+  [[gnu::noinline]] void compare_weights() {
     if (!content->weights->is_current(*weights_, turn_)) [[unlikely]]
       take_new_weights();
   }
@@ -136,6 +137,12 @@ class RuntimeState {
 
   // Plans have no nodes to observe: whoever watches gets the general path.
   bool replays() const { return may_replay_; }
+  // Without a look at weights: what most calls ask, in one comparison.
+  bool replays_at_once() const { return replays_at_once_; }
+  [[gnu::noinline]] bool prepares_replay() {
+    follow_weights();
+    return may_replay_;
+  }
 
   bool replay(plan::Plan& plan, std::span<const c10::IValue> args, c10::IValue& result) {
     return replayer.attempt(plan, [&] {
@@ -195,6 +202,7 @@ class RuntimeState {
     if (content->options.manage_output_tensors) top.recycle_outputs();
     observer.end(Phase::setup);
     machine.frame.ran = replayer.ran();
+    replayer.forget_failure();
     const Forget forget{*this};
     top.run();
     const Finish finish{*this};
@@ -202,12 +210,12 @@ class RuntimeState {
     return content->folded.empty() ? result : FreshCopies(content->folded)(result);
   }
 
-  // In code of its own, as it would double what the fast way has to save and restore. `failed`: a replay of
-  // the call has ended half way.
+  // In code of its own, as it would double what the fast way has to save and restore.
   [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                      const CallOptions* options, bool failed) {
+                                      const CallOptions* options) {
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    const c10::IValue result = failed ? finish_replay(values, options) : call(values, nullptr, options);
+    const c10::IValue result =
+        replayer.has_failed() ? finish_replay(values, options) : call(values, nullptr, options);
     std::size_t used = 0;
     copy_results(result, outputs, used);
     if (used != outputs.size()) {
@@ -221,20 +229,15 @@ class RuntimeState {
     return run_general(args, nullptr);
   }
 
-  // True: the results are in the caller's buffers. `failed`: as run_and_copy has it.
-  bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                   const CallOptions* options, bool& failed) {
+  // True: the results are in the caller's buffers.
+  [[gnu::always_inline]] bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                                          const CallOptions* options) {
     const Entered entered(*this, options);
-    if (!replays()) return false;
-    follow_weights();
+    if (!replays_at_once() && !prepares_replay()) return false;
     const std::span<const c10::IValue> values(args.data(), args.size());
     plan::Plan* plan = replayer.find(values);
-    if (plan == nullptr) return false;
-    bool fits = true;
-    const bool done =
-        replayer.attempt(*plan, [&] { return fits = replayer.run_into(*plan, values, outputs, options); });
-    failed = !done && fits;
-    return done;
+    return plan != nullptr &&
+           replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
   }
 
   // Arguments that the call writes, also when it ends half way.
@@ -301,6 +304,7 @@ class RuntimeState {
   std::size_t argument_count_;
   bool may_replay_;
   bool follows_weights_;
+  bool replays_at_once_ = may_replay_ && !follows_weights_;
   std::size_t turn_ = 0;  // of the weight whose elements are compared in the next call
   ThreadModes modes_ = ThreadModes::now();
   at::ScalarType default_dtype_ = c10::get_default_dtype_as_scalartype();

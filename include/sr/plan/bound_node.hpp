@@ -256,7 +256,7 @@ struct InterpretedNode final : BoundNode {
     Frame& on = shared != nullptr ? *shared : frame;
     const Clear clear{*this, on};
     on.call = context.call;
-    on.planner = context.planner;
+    on.planner = context.services->planner;
     for (const Input& input : inputs_) {
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
       // Some operators of LibTorch put other tensors into the list they are given (_unsafe_masked_index).
@@ -271,7 +271,7 @@ struct InterpretedNode final : BoundNode {
     } else {
       node.function(view);
     }
-    if (copies_inputs && context.ran != nullptr) note_run(view, *context.ran);
+    if (copies_inputs) note_run(view, context.services->ran);
     for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
   }
 

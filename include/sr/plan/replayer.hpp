@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,7 +31,11 @@ class Replayer {
  public:
   Replayer(const ModuleContent& content, std::shared_ptr<const WeightSet> weights,
            const memory::PlannerOps& planner)
-      : content_(&content), weights_(std::move(weights)), planner_(&planner), plans_(planner) {
+      : content_(&content),
+        weights_(std::move(weights)),
+        planner_(&planner),
+        plans_(planner),
+        services_{&planner, {}} {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
@@ -45,7 +50,7 @@ class Replayer {
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
-  Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
+  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
 
   // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
@@ -86,6 +91,7 @@ class Replayer {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
       note_asked(plan->signature, plan->asked);
+      plan->ran = &services_.ran;
       plans_.add(std::move(plan), content_->options.max_plans);
     } else if (trace.refuses_call && ++refused_calls_ < kMostRefusedCalls) {
       refusals_.add(plan->refusal);
@@ -96,7 +102,11 @@ class Replayer {
   }
 
   // What a replay that ended half way has run, for the general path; null: nothing that may not run twice.
-  RanNodes* ran() { return ran_.empty() ? nullptr : &ran_; }
+  RanNodes* ran() { return services_.ran.empty() ? nullptr : &services_.ran; }
+
+  // Whether a replay of the call has ended half way, so that the call is to be made on the general path.
+  bool has_failed() const { return has_failed_; }
+  void forget_failure() { has_failed_ = false; }
 
   // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
   // path. Throws what operators throw, and PlanError when a checked replay was wrong.
@@ -104,19 +114,19 @@ class Replayer {
   bool attempt(Plan& plan, const Replay& replay) {
     try {
       if (!replay()) return false;
-      if (plan.interpreted != 0) ran_.clear();
       ++plan.replays;
       ++replayed_;
       return true;
     } catch (const PlanFailed& failure) {
+      has_failed_ = true;
       if (!failure.keep_plan) give_up(plan, failure.why);
       return false;
     } catch (const PlanError& wrong) {
       give_up(plan, wrong.msg());
-      ran_.clear();
+      services_.ran.clear();
       throw;
     } catch (...) {
-      ran_.clear();
+      services_.ran.clear();
       throw;
     }
   }
@@ -124,7 +134,7 @@ class Replayer {
   // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
   c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_, &ran_};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
     const Finish finish{{plan}};
     execute(plan, context, args, call);
     c10::IValue result = plan.results.build(context, args);
@@ -135,7 +145,7 @@ class Replayer {
   bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, planner_, &ran_};
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
     const ReleaseValues release{plan};
     execute(plan, context, args, call);
     return true;
@@ -209,6 +219,7 @@ class Replayer {
     [[gnu::noinline]] void release() {
       for (c10::IValue& value : plan.values) value = c10::IValue();
       for (at::Tensor& tensor : plan.tensors) tensor.reset();
+      if (std::uncaught_exceptions() == 0) plan.ran->clear();  // else the general path may need it
     }
   };
   struct Finish : ReleaseValues {
@@ -223,13 +234,11 @@ class Replayer {
 
   void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
     if (kCheckPlans && plans_.is_shared()) plans_.poison();
-    const bool is_checked = check_every_ != 0 && (plan.replays + 1) % check_every_ == 0;
-    if (is_checked && !plan.draws_random_numbers) {
-      run_checked(plan, context, args);
-    } else {
-      unchecked_ += is_checked ? 1 : 0;
-      run_steps(plan, context, call);
+    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) [[unlikely]] {
+      if (!plan.draws_random_numbers) return run_checked(plan, context, args);
+      ++unchecked_;
     }
+    run_steps(plan, context, call);
   }
 
   void run_steps(Plan& plan, Context& context, const CallOptions* call) {
@@ -312,7 +321,8 @@ class Replayer {
   std::size_t check_every_ = 0;
   std::uint64_t replayed_ = 0;
   PlanTable plans_;
-  RanNodes ran_;
+  bool has_failed_ = false;
+  Services services_;
   Sightings sightings_;
   Refusals refusals_;
   std::uint32_t refused_calls_ = 0;

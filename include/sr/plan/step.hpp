@@ -28,14 +28,19 @@ struct Address {
   }
 };
 
+// What interpreted steps need of the runtime.
+struct Services {
+  const memory::PlannerOps* planner = nullptr;  // see Frame
+  RanNodes ran;                                 // is told of operators of which nothing is known
+};
+
 // What steps share while a plan is replayed.
 struct Context {
   std::byte** bases = nullptr;
-  std::vector<c10::IValue>* values = nullptr;   // by ValueId: numbers that depend on data
-  std::vector<at::Tensor>* tensors = nullptr;   // what interpreted nodes returned, by storage
-  const CallOptions* call = nullptr;            // see Frame
-  const memory::PlannerOps* planner = nullptr;  // see Frame
-  RanNodes* ran = nullptr;                      // to be told of operators of which nothing is known
+  std::vector<c10::IValue>* values = nullptr;  // by ValueId: numbers that depend on data
+  std::vector<at::Tensor>* tensors = nullptr;  // what interpreted nodes returned, by storage
+  const CallOptions* call = nullptr;           // see Frame
+  Services* services = nullptr;
 };
 
 class PackedWeights;
