@@ -122,7 +122,7 @@ class RuntimeState {
   [[gnu::always_inline]] void follow_weights() {
     if (follows_weights_) compare_weights();
   }
-  // In code of its own: what begins a replay is inlined as a whole, and is short.
+  // Kept out of line, so that the start of a replay stays short enough to be inlined.
   [[gnu::noinline]] void compare_weights() {
     if (!content->weights->is_current(*weights_, turn_)) [[unlikely]]
       take_new_weights();
@@ -137,7 +137,7 @@ class RuntimeState {
 
   // Plans have no nodes to observe: whoever watches gets the general path.
   bool replays() const { return may_replay_; }
-  // Without a look at weights: what most calls ask, in one comparison.
+  // True when calls may be replayed and no weight has to be compared: one test for both.
   bool replays_at_once() const { return replays_at_once_; }
   [[gnu::noinline]] bool prepares_replay() {
     follow_weights();

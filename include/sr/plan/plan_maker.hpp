@@ -80,13 +80,13 @@ class PlanMaker {
     ++plan_->interpreted;
   }
 
-  // A replay that fails is made again on the general path, and so is what it had done.
+  // When a replay fails, the general path makes the whole call again, with what the replay had done already.
   void note_failures(const TracedNode& node, std::size_t first_draft) {
     const std::vector<Draft>& drafts = lowering_.drafts();
     bool may_fail = false;
     for (std::size_t d = first_draft; d < drafts.size(); ++d)
       may_fail |= drafts[d].step.payload != nullptr && drafts[d].step.payload->may_fail();
-    // Sizes of random results are known.
+    // The sizes of random results are static: their own nodes do not fail.
     fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
     has_run_once_ |= node.runs_once;
   }
