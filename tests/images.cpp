@@ -55,6 +55,12 @@ TEST_CASE("images: convolutions are kernels, whatever their window", "[replay][o
       {{4, 2, 5, 3}, "[2, 3], [4, 0], [1, 2]", {sample({1, 2, 9, 11}), sample({1, 2, 1, 60})}},
       {{3, 2, 2, 2}, "[3, 3]", {sample({1, 2, 10, 11}), sample({0, 2, 10, 11})}},
       {{17, 8, 3, 3}, "[1, 1], [1, 1]", {sample({8, 12, 12}), sample({8, 4, 100})}},
+      // Rows that leave most of a register idle, and steps: channels are in registers.
+      {{33, 20, 3, 3}, "[1, 1], [1, 1]", {sample({2, 20, 7, 7}), sample({1, 20, 1, 1})}},
+      {{40, 12, 3, 3}, "[2, 2], [1, 1]", {sample({2, 12, 15, 17}), sample({1, 12, 2, 2})}},
+      {{16, 12, 1, 1}, "[2, 2]", {sample({2, 12, 15, 17}), sample({1, 12, 9, 1})}},
+      {{24, 6, 3, 5}, "[3, 2], [2, 1], [1, 2], 3", {sample({2, 18, 14, 19})}},
+      {{32, 24, 2, 3}, "[1, 2], [0, 0], [2, 1]", {sample({1, 24, 9, 9}), sample({0, 24, 9, 9})}},
   };
   for (const Windows& windows : all) {
     CAPTURE(windows.weight, windows.arguments);
@@ -216,8 +222,7 @@ TEST_CASE("images: LibTorch has what it convolves faster", "[replay][ops]") {
            {"torch.conv2d(x, self.w, None, [2, 2], [3, 3])", {8, 3, 7, 7}, {1, 3, 112, 112}, true, 3},
            {"torch.conv2d(x, self.w, None, [1, 1], [1, 1])", {64, 64, 3, 3}, {1, 64, 20, 20}, true, 3},
            {"torch.conv2d(x, self.w, None, [1, 1], [1, 1])", {64, 64, 3, 3}, {1, 64, 30, 30}, true, 0},
-           {"torch.conv2d(x, self.w, None, [2, 2], [1, 1])", {8, 64, 3, 3}, {1, 64, 40, 40}, false, 1},
-           {"torch.conv2d(x, self.w, None, [2, 2], [1, 1])", {8, 64, 3, 3}, {1, 64, 56, 56}, false, 0}}) {
+           {"torch.conv2d(x, self.w, None, [2, 2], [1, 1])", {8, 64, 3, 3}, {1, 64, 56, 56}, false, 1}}) {
     CAPTURE(one.call, one.weight, one.input, one.last);
     const torch::jit::Module module =
         script("def forward(self, x):\n    return " + one.call + "\n", {{"w", sample(one.weight)}});

@@ -46,6 +46,11 @@ void each_in_window(const Pooling& pool, std::ptrdiff_t i, std::ptrdiff_t j, con
   }
 }
 
+bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
 }  // namespace
 
 TEST_CASE("kernels: pooling of windows of every kind", "[kernels]") {
@@ -144,8 +149,49 @@ TEST_CASE("kernels: convolution of tiles of channels, whole and by themselves", 
           part.out = parts.data() + first * count;
           table.convolve(part);
         }
-        CHECK(std::equal(out.begin(), out.end(), parts.begin(),
-                         [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }));
+        CHECK(equal_bits(out, parts));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: convolution with channels in registers is the one of strips, bit by bit", "[kernels]") {
+  constexpr std::size_t kTaps = 7;
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3}) {
+        // Pixels are two elements apart, and the taps of each lie around it.
+        const std::size_t length = 2 * count + kTaps + table.width;
+        std::vector<float> in = numbers(length), weight = numbers(channels * kTaps), bias = numbers(channels);
+        in[count] = std::numeric_limits<float>::quiet_NaN();
+        in[2 * count] = std::numeric_limits<float>::infinity();
+        const std::vector<std::int32_t> offsets{0, 5, 1, 2, 6, 3, 4};
+        std::vector<Strip> pixels;
+        for (std::size_t p = 0; p < count; ++p)
+          pixels.push_back({static_cast<std::int32_t>(2 * p), static_cast<std::int32_t>(p)});
+        std::vector<float> packed(table.packed_floats(channels, kTaps));
+        std::vector<float> taps(channels * kTaps), out(channels * count, -1), expected(out);
+        table.pack(channels, kTaps, weight.data(), 1, kTaps, packed.data());
+        table.pack_taps(channels, kTaps, weight.data(), taps.data());
+        Convolution shape{.channels = channels,
+                          .taps = kTaps,
+                          .strips = count,
+                          .strip_width = 1,
+                          .at = pixels.data(),
+                          .offsets = offsets.data(),
+                          .weight = packed.data(),
+                          .bias = channels % 2 == 0 ? bias.data() : nullptr,
+                          .low = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
+                          .in = in.data(),
+                          .out = out.data(),
+                          .out_channel = static_cast<std::ptrdiff_t>(count)};
+        table.convolve_pixels(shape);
+        shape.weight = taps.data();
+        shape.out = expected.data();
+        table.convolve(shape);
+        CAPTURE(table.name, channels, count);
+        CHECK(equal_bits(out, expected));
       }
     }
   }

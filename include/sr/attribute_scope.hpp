@@ -40,14 +40,18 @@ class AttributeScope {
     body.fork_ = fork;
     body.outer_ = this;
     for (std::size_t i = 0; i < fork->inputs().size() && i < body.graph_->inputs().size(); ++i) {
-      const torch::jit::Value* given = fork->input(i);
-      if (const auto known = objects_.find(given); known != objects_.end()) {
-        body.objects_.emplace(body.graph_->inputs()[i], known->second);
-      } else if (const auto attribute = attribute_of(given); attribute && attribute->value().isObject()) {
-        body.objects_.emplace(body.graph_->inputs()[i], attribute->value());
-      }
+      if (auto object = object_of(fork->input(i)))
+        body.objects_.emplace(body.graph_->inputs()[i], std::move(*object));
     }
     return body;
+  }
+
+  // The module that the value is, or another object. None when it is none that is known.
+  std::optional<c10::IValue> object_of(const torch::jit::Value* value) const {
+    if (const auto known = objects_.find(value); known != objects_.end()) return known->second;
+    const std::optional<Attribute> attribute = attribute_of(value);
+    if (!attribute || !attribute->value().isObject()) return std::nullopt;
+    return attribute->value();
   }
 
   // None when the value is no attribute, or of an object that is not the caller's.
@@ -56,20 +60,12 @@ class AttributeScope {
     if (node->kind() != c10::prim::GetAttr) return std::nullopt;
     const std::string& name = node->s(c10::attr::name);
     if (assigned_->count(name) != 0) return std::nullopt;
-    std::string path;
-    c10::IValue object;
-    if (const auto known = objects_.find(node->input()); known != objects_.end()) {
-      object = known->second;
-    } else {
-      const std::optional<Attribute> parent = attribute_of(node->input());
-      if (!parent) return std::nullopt;
-      object = parent->value();
-      path = parent->path + ".";
-    }
-    if (!object.isObject()) return std::nullopt;
-    const auto slot = object.toObjectRef().type()->findAttributeSlot(name);
+    const std::optional<c10::IValue> object = object_of(node->input());
+    if (!object) return std::nullopt;
+    const auto slot = object->toObjectRef().type()->findAttributeSlot(name);
     if (!slot) return std::nullopt;
-    return Attribute{path + name, object.toObject(), *slot};
+    const std::optional<Attribute> parent = attribute_of(node->input());
+    return Attribute{(parent ? parent->path + "." : "") + name, object->toObject(), *slot};
   }
 
   // Of constants and attributes.

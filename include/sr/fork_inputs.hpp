@@ -36,4 +36,27 @@ inline bool has_fork_without_inputs(torch::jit::Block* block) {
   return false;
 }
 
+// Whether a method is called that could not be inlined.
+inline bool calls_methods(const torch::jit::Block* block) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::CallMethod) return true;
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (calls_methods(inner)) return true;
+    }
+    if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block())) return true;
+  }
+  return false;
+}
+
+// Freezing removes methods that only bodies of forks call (LibTorch 2.13).
+inline bool has_fork_that_calls_methods(const torch::jit::Block* block) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (has_fork_that_calls_methods(inner)) return true;
+    }
+    if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block())) return true;
+  }
+  return false;
+}
+
 }  // namespace sr::detail

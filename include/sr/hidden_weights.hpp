@@ -16,6 +16,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/attribute_scope.hpp>
+#include <sr/fork_inputs.hpp>
 #include <sr/weight_source.hpp>
 #include <sr/written_weights.hpp>
 
@@ -32,7 +33,7 @@ class HiddenWeights {
   // inlined.
   HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self, std::size_t first)
       : first_(first) {
-    if (calls_methods(graph->block())) return;
+    if (calls_methods(graph->block())) return;  // what those read and write is unknown
     WrittenWeights written(*graph);
     AttributeScope top(graph, self, written.assigned());
     written.find(top);
@@ -60,19 +61,6 @@ class HiddenWeights {
   }
 
  private:
-  // What a method that was not inlined reads and writes is unknown.
-  static bool calls_methods(const torch::jit::Block* block) {
-    for (const torch::jit::Node* node : block->nodes()) {
-      if (node->kind() == c10::prim::CallMethod) return true;
-      for (const torch::jit::Block* inner : node->blocks()) {
-        if (calls_methods(inner)) return true;
-      }
-      if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block()))
-        return true;
-    }
-    return false;
-  }
-
   void hide(AttributeScope& scope, torch::jit::Block* block) {
     for (auto position = block->nodes().begin(); position != block->nodes().end();) {
       torch::jit::Node* node = *position++;

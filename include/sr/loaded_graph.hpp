@@ -19,6 +19,7 @@
 #include <sr/fork_inputs.hpp>
 #include <sr/guards.hpp>
 #include <sr/hidden_weights.hpp>
+#include <sr/interface_calls.hpp>
 #include <sr/neutral_numbers.hpp>
 #include <sr/options.hpp>
 #include <sr/passes/grad_modes.hpp>
@@ -121,6 +122,7 @@ inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& modu
   std::shared_ptr<torch::jit::Graph> graph =
       torch::jit::toGraphFunction(module.get_method(method).function()).graph();
   inline_calls(graph->block());
+  inline_interface_calls(graph, module, [&] { inline_calls(graph->block()); });
   passes::remove_grad_modes(graph->block());
   return graph;
 }
@@ -151,8 +153,9 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::NeutralNumbers neutral(*graph, guards.value_of(), guards.returned());
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
-  const torch::jit::Module frozen =
-      detail::has_fork_without_inputs(graph->block()) ? copy : detail::freeze(copy, graph->block());
+  const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
+                          !detail::has_fork_that_calls_methods(graph->block());
+  const torch::jit::Module frozen = can_freeze ? detail::freeze(copy, graph->block()) : copy;
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      guards.known()};

@@ -17,10 +17,17 @@ namespace sr::detail {
 class WrittenWeights {
  public:
   // The graph and its forks must be inlined.
-  explicit WrittenWeights(const torch::jit::Graph& graph) { find_assigned(graph.block()); }
+  explicit WrittenWeights(const torch::jit::Graph& graph) : assigned_(names_assigned(graph)) {}
 
   // Names of attributes that the graph sets.
   const std::unordered_set<std::string>& assigned() const { return assigned_; }
+
+  // The same of any graph; calls in it are not looked into.
+  static std::unordered_set<std::string> names_assigned(const torch::jit::Graph& graph) {
+    std::unordered_set<std::string> names;
+    find_assigned(graph.block(), names);
+    return names;
+  }
 
   // Finds what the scope's graph writes.
   void find(AttributeScope& scope) {
@@ -52,11 +59,11 @@ class WrittenWeights {
     return false;
   }
 
-  void find_assigned(const torch::jit::Block* block) {
+  static void find_assigned(const torch::jit::Block* block, std::unordered_set<std::string>& names) {
     for (const torch::jit::Node* node : block->nodes()) {
-      if (node->kind() == c10::prim::SetAttr) assigned_.insert(node->s(c10::attr::name));
-      for (const torch::jit::Block* inner : node->blocks()) find_assigned(inner);
-      if (node->kind() == c10::prim::fork) find_assigned(node->g(c10::attr::Subgraph)->block());
+      if (node->kind() == c10::prim::SetAttr) names.insert(node->s(c10::attr::name));
+      for (const torch::jit::Block* inner : node->blocks()) find_assigned(inner, names);
+      if (node->kind() == c10::prim::fork) find_assigned(node->g(c10::attr::Subgraph)->block(), names);
     }
   }
 

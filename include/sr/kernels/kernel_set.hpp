@@ -16,6 +16,7 @@
 #include <sr/kernels/lanes.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
+#include <sr/kernels/pixel_convolution.hpp>
 #include <sr/kernels/pooling.hpp>
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/reductions.hpp>
@@ -58,6 +59,8 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .pad_image = pad_image,
            .pack_taps = pack_taps,
            .convolve = convolve,
+           .convolve_pixels = convolve_pixels,
+           .min_pixel_channels = kDotColumns + 1,
            .max_pool = max_pool,
            .mean_pool = mean_pool,
            .block = ByFour::kFloats,

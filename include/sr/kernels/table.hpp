@@ -140,18 +140,19 @@ struct PaddedImage {
   float* to = nullptr;
 };
 
-// Results that follow each other, and where what they are made of begins.
+// One result, or several that follow each other, and where what they are made of begins.
 struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
 // out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `low`; p are
-// the positions of the strips, each of strip_width <= Table::width results. A whole register is read at each.
+// the positions of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
+// at each; strips of `convolve_pixels` are one result each, in the order of `out`.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   const Strip* at = nullptr;
   const std::int32_t* offsets = nullptr;
-  const float* weight = nullptr;  // what `pack_taps` wrote
+  const float* weight = nullptr;  // what `pack_taps` wrote; of convolve_pixels, `pack` with n = channels
   const float* bias = nullptr;
   float low = -__builtin_inff();
   const float* in = nullptr;
@@ -240,6 +241,9 @@ struct Table {
   // `weight` is channels x taps; `packed` holds as many.
   void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
   void (*convolve)(const Convolution& shape) = nullptr;
+  // The same to the last bit, with channels in registers; at least min_pixel_channels of them.
+  void (*convolve_pixels)(const Convolution& shape) = nullptr;
+  std::size_t min_pixel_channels = 0;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
   // Sums divided by `divisors`, y.out x x.out of them.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;

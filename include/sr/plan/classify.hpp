@@ -28,16 +28,21 @@ inline Kinds kinds(std::initializer_list<const char*> names) {
 
 // Scalars that depend on the metadata of tensors and never on their elements.
 inline bool reads_metadata_only(c10::Symbol kind) {
-  static const Kinds known = kinds({"aten::size",          "aten::dim",          "aten::numel",
-                                    "aten::len",           "aten::stride",       "aten::is_floating_point",
-                                    "aten::is_contiguous", "aten::is_neg",       "aten::is_complex",
-                                    "aten::is_signed",     "aten::element_size", "aten::sym_size",
-                                    "aten::sym_numel",     "aten::sym_stride",   "aten::__is__",
-                                    "aten::__isnot__",     "aten::result_type",  "aten::can_cast",
-                                    "aten::get_device",    "aten::keys",         "prim::dtype",
-                                    "prim::device",        "prim::layout",       "prim::is_cuda",
-                                    "prim::is_cpu",        "prim::type",         "prim::isinstance",
-                                    "prim::itemsize",      "prim::nbytes"});
+  static const Kinds known = kinds({"aten::size",          "aten::dim",           "aten::numel",
+                                    "aten::len",           "aten::stride",        "aten::is_floating_point",
+                                    "aten::is_contiguous", "aten::is_neg",        "aten::is_complex",
+                                    "aten::is_signed",     "aten::element_size",  "aten::sym_size",
+                                    "aten::sym_numel",     "aten::sym_stride",    "aten::__is__",
+                                    "aten::__isnot__",     "aten::result_type",   "aten::can_cast",
+                                    "aten::get_device",    "aten::keys",          "prim::dtype",
+                                    "prim::device",        "prim::layout",        "prim::is_cuda",
+                                    "prim::is_cpu",        "prim::type",          "prim::isinstance",
+                                    "prim::itemsize",      "prim::nbytes",        "prim::is_nested",
+                                    "prim::is_sparse",     "prim::is_sparse_csr", "prim::is_quantized",
+                                    "prim::is_mkldnn",     "prim::is_meta",       "prim::is_xla",
+                                    "prim::is_xpu",        "prim::is_mps",        "prim::is_vulkan",
+                                    "prim::is_mtia",       "prim::is_ipu",        "prim::is_maia",
+                                    "aten::is_conj",       "aten::is_same_size"});
   return known.count(kind) != 0;
 }
 

@@ -39,11 +39,16 @@ struct ConvolutionStep final : Payload {
   // whole.
   void cut(std::size_t threads) {
     constexpr std::size_t kManyGroups = 4;  // so that threads get about the same
-    const std::size_t tile = kernels::kernels().table.tile;
+    const std::size_t tile = channel_tile();
     by_channels = images * groups < kManyGroups && shape.channels > tile;
     const std::size_t count =
         by_channels ? (shape.channels + tile - 1) / tile : std::min(images * groups, threads);
     if (count > 1) shares = Shares(static_cast<std::int64_t>(count));
+  }
+  // Channels that are the same to the last bit when they are computed by themselves.
+  std::size_t channel_tile() const {
+    const kernels::Table& table = kernels::kernels().table;
+    return weight.by_pixels ? 2 * table.width : table.tile;
   }
   // How many padded copies there are at once.
   std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
@@ -80,28 +85,33 @@ struct ConvolutionStep final : Payload {
         table.pad_image(copy);
         one.in = copy.to;
       }
-      one.weight = packed->data + group * shape.channels * shape.taps;
+      one.weight = packed->data + group * weight.packed_share();
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
       if (by_channels) {
         convolve_by_channels(one);
       } else {
-        table.convolve(one);
+        convolve(one);
       }
     }
   }
 
-  void convolve_by_channels(const kernels::Convolution& all) const {
+  void convolve(const kernels::Convolution& one) const {
     const kernels::Table& table = kernels::kernels().table;
+    weight.by_pixels ? table.convolve_pixels(one) : table.convolve(one);
+  }
+
+  void convolve_by_channels(const kernels::Convolution& all) const {
+    const std::size_t tile = channel_tile();
     shares.each([&](std::int64_t first_tile, std::int64_t end_tile) {
-      const std::size_t first = static_cast<std::size_t>(first_tile) * table.tile;
-      const std::size_t end = std::min(static_cast<std::size_t>(end_tile) * table.tile, all.channels);
+      const std::size_t first = static_cast<std::size_t>(first_tile) * tile;
+      const std::size_t end = std::min(static_cast<std::size_t>(end_tile) * tile, all.channels);
       kernels::Convolution some = all;
       some.channels = end - first;
       some.weight += first * all.taps;
       if (some.bias != nullptr) some.bias += first;
       some.out += static_cast<std::ptrdiff_t>(first) * all.out_channel;
-      table.convolve(some);
+      convolve(some);
     });
   }
 };

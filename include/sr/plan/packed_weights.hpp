@@ -56,17 +56,22 @@ struct WeightMatrixOf {
 using WeightMatrix = WeightMatrixOf<float>;
 using Bfloat16Matrix = WeightMatrixOf<kernels::UpperHalf>;
 
-// Of a convolution: groups x channels x taps, contiguous. Packed group by group.
+// Of a convolution: groups x channels x taps, contiguous. Packed group by group, `packed_share` floats each:
+// for convolve_pixels, or for convolve.
 struct WeightTaps {
   using Element = float;
 
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
+  bool by_pixels = false;
   ChannelScale scale = {};
   bool of_module = false;
 
+  std::size_t packed_share() const {
+    return by_pixels ? kernels::kernels().table.packed_floats(channels, taps) : channels * taps;
+  }
   auto key() const {
-    return std::tie(data, groups, channels, taps, scale.variance, scale.gamma, scale.epsilon);
+    return std::tie(data, groups, channels, taps, by_pixels, scale.variance, scale.gamma, scale.epsilon);
   }
 };
 
@@ -108,10 +113,17 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
     }
     weight.data = scaled.data();
   }
-  auto packed = std::make_shared<AlignedFloats>(weight.groups * count);
+  const kernels::Table& table = kernels::kernels().table;
+  const std::size_t share = weight.packed_share();
+  auto packed = std::make_shared<AlignedFloats>(weight.groups * share);
   for (std::size_t g = 0; g < weight.groups; ++g) {
-    kernels::kernels().table.pack_taps(weight.channels, weight.taps, weight.data + g * count,
-                                       packed->data + g * count);
+    const float* const from = weight.data + g * count;
+    float* const to = packed->data + g * share;
+    if (weight.by_pixels) {
+      table.pack(weight.channels, weight.taps, from, 1, static_cast<std::ptrdiff_t>(weight.taps), to);
+    } else {
+      table.pack_taps(weight.channels, weight.taps, from, to);
+    }
   }
   return packed;
 }

@@ -197,7 +197,7 @@ def test_regions_without_gradients_or_with_a_name_run():
 
 
 @pytest.mark.parametrize('make', [torch.jit.script, lambda model: torch.jit.trace(model, (torch.rand(2, 5, 16),), check_trace=False)])
-@pytest.mark.parametrize('layer', ['attention', 'lstm', 'gru'])
+@pytest.mark.parametrize('layer', ['attention', 'lstm', 'gru', 'encoder'])
 def test_layers_that_draw_random_numbers_in_training_only_are_replayed(make, layer):
     class Attention(torch.nn.Module):
         def __init__(self):
@@ -215,8 +215,11 @@ def test_layers_that_draw_random_numbers_in_training_only_are_replayed(make, lay
         def forward(self, x):
             return self.layer(x)[0]
 
+    def encoder():
+        return torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2)
+
     model = {'attention': Attention, 'lstm': lambda: Recurrent(torch.nn.LSTM),
-             'gru': lambda: Recurrent(torch.nn.GRU)}[layer]().eval()
+             'gru': lambda: Recurrent(torch.nn.GRU), 'encoder': encoder}[layer]().eval()
     module = sr.StaticModule(make(model), check_every=1)
     x = torch.rand(2, 5, 16)
     for _ in range(4):
