@@ -155,44 +155,57 @@ TEST_CASE("kernels: convolution of tiles of channels, whole and by themselves", 
   }
 }
 
+namespace {
+
+// Pixels two elements apart, whose taps lie around them.
+void check_pixels(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
+  constexpr std::size_t kReach = 7;
+  std::vector<float> in = numbers(2 * count + kReach + table.width), weight = numbers(channels * taps),
+                     bias = numbers(channels);
+  in[count] = std::numeric_limits<float>::quiet_NaN();
+  in[2 * count] = std::numeric_limits<float>::infinity();
+  std::vector<std::int32_t> offsets;
+  for (std::size_t t = 0; t < taps; ++t) offsets.push_back(static_cast<std::int32_t>(t * 5 % kReach));
+  std::vector<Strip> pixels;
+  for (std::size_t p = 0; p < count; ++p)
+    pixels.push_back({static_cast<std::int32_t>(2 * p), static_cast<std::int32_t>(p)});
+  std::vector<float> panels(table.packed_floats(channels, taps)), tiles(channels * taps),
+      out(channels * count, -1), expected(out);
+  table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
+  table.pack_taps(channels, taps, weight.data(), tiles.data());
+  Convolution shape{.channels = channels,
+                    .taps = taps,
+                    .strips = count,
+                    .strip_width = 1,
+                    .at = pixels.data(),
+                    .offsets = offsets.data(),
+                    .weight = panels.data(),
+                    .bias = channels % 2 == 0 ? bias.data() : nullptr,
+                    .low = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
+                    .in = in.data(),
+                    .out = out.data(),
+                    .out_channel = static_cast<std::ptrdiff_t>(count)};
+  table.convolve_pixels(shape);
+  shape.weight = tiles.data();
+  shape.out = expected.data();
+  table.convolve(shape);
+  CAPTURE(table.name, channels, count, taps);
+  CHECK(equal_bits(out, expected));
+}
+
+}  // namespace
+
 TEST_CASE("kernels: convolution with channels in registers is the one of strips, bit by bit", "[kernels]") {
-  constexpr std::size_t kTaps = 7;
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
-      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3}) {
-        // Pixels are two elements apart, and the taps of each lie around it.
-        const std::size_t length = 2 * count + kTaps + table.width;
-        std::vector<float> in = numbers(length), weight = numbers(channels * kTaps), bias = numbers(channels);
-        in[count] = std::numeric_limits<float>::quiet_NaN();
-        in[2 * count] = std::numeric_limits<float>::infinity();
-        const std::vector<std::int32_t> offsets{0, 5, 1, 2, 6, 3, 4};
-        std::vector<Strip> pixels;
-        for (std::size_t p = 0; p < count; ++p)
-          pixels.push_back({static_cast<std::int32_t>(2 * p), static_cast<std::int32_t>(p)});
-        std::vector<float> packed(table.packed_floats(channels, kTaps));
-        std::vector<float> taps(channels * kTaps), out(channels * count, -1), expected(out);
-        table.pack(channels, kTaps, weight.data(), 1, kTaps, packed.data());
-        table.pack_taps(channels, kTaps, weight.data(), taps.data());
-        Convolution shape{.channels = channels,
-                          .taps = kTaps,
-                          .strips = count,
-                          .strip_width = 1,
-                          .at = pixels.data(),
-                          .offsets = offsets.data(),
-                          .weight = packed.data(),
-                          .bias = channels % 2 == 0 ? bias.data() : nullptr,
-                          .low = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
-                          .in = in.data(),
-                          .out = out.data(),
-                          .out_channel = static_cast<std::ptrdiff_t>(count)};
-        table.convolve_pixels(shape);
-        shape.weight = taps.data();
-        shape.out = expected.data();
-        table.convolve(shape);
-        CAPTURE(table.name, channels, count);
-        CHECK(equal_bits(out, expected));
-      }
+      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3})
+        check_pixels(table, channels, count, 7);
+    }
+    // Weights in several blocks of taps, and sums that wait between them; too many pixels for that.
+    for (const std::size_t channels : {table.min_pixel_channels, 2 * table.width, 5 * table.width + 3}) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{49}, std::size_t{64}, std::size_t{65}})
+        check_pixels(table, channels, count, 2055);
     }
   }
 }

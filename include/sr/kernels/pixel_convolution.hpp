@@ -14,43 +14,72 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
+// Some taps of a panel: their weights are two registers wide, or one.
+struct TapBlock {
+  const std::int32_t* offsets;
+  std::size_t count;
+  const float* weight;
+  bool resumes, ends;  // whether sums go on from `partial`, and whether they are complete then
+  bool is_followed;    // by weights that are to be fetched
+  float* partial;      // a row of a panel for each pixel
+};
+
 // kPixels pixels from at[0] on, which are next to each other in the result, at `channels` channels: kVecs
-// registers, of whose bias `last` reads the last one.
+// registers, of whose bias `last` reads the last one. Fetches an address for each tap, unless its step is 0.
 template <std::size_t kPixels, std::size_t kVecs, class Last>
-[[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const Strip* at,
-                                                const float* weight, const float* bias, std::size_t channels,
-                                                float* out, Last last) {
+[[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const TapBlock& taps,
+                                                const Strip* at, const float* bias, std::size_t channels,
+                                                float* out, float* partial, Ahead fetch, Last last) {
   constexpr std::size_t kRow = kVecs * kWidth;
   Vec sums[kPixels][kVecs];
-  unrolled<kVecs>([&](auto v) {
-    Vec start(0.0f);
-    if (bias != nullptr) {
-      if constexpr (v == kVecs - 1) {
-        start = last.load(bias + v * kWidth);
-      } else {
-        start = Vec::load(bias + v * kWidth);
+  if (taps.resumes) {
+    unrolled<kPixels>([&](auto p) {
+      unrolled<kVecs>([&](auto v) { sums[p][v] = Vec::load(partial + p * kRow + v * kWidth); });
+    });
+  } else {
+    unrolled<kVecs>([&](auto v) {
+      Vec start(0.0f);
+      if (bias != nullptr) {
+        if constexpr (v == kVecs - 1) {
+          start = last.load(bias + v * kWidth);
+        } else {
+          start = Vec::load(bias + v * kWidth);
+        }
       }
-    }
-    unrolled<kPixels>([&](auto p) { sums[p][v] = start; });
-  });
+      unrolled<kPixels>([&](auto p) { sums[p][v] = start; });
+    });
+  }
   const float* in[kPixels];
   unrolled<kPixels>([&](auto p) { in[p] = shape.in + at[p].in; });
-  for (std::size_t tap = 0; tap < shape.taps; ++tap, weight += kRow) {
+  const float* weight = taps.weight;
+  const auto add = [&](std::size_t tap) __attribute__((always_inline)) {
     Vec columns[kVecs];
     unrolled<kVecs>([&](auto v) { columns[v] = Vec::load(weight + v * kWidth); });
-    const std::ptrdiff_t offset = shape.offsets[tap];
+    weight += kRow;
+    const std::ptrdiff_t offset = taps.offsets[tap];
     unrolled<kPixels>([&](auto p) {
       const Vec left(in[p][offset]);
       unrolled<kVecs>([&](auto v) { sums[p][v] = fma(left, columns[v], sums[p][v]); });
     });
+  };
+  if (fetch.step == 0) {
+    for (std::size_t tap = 0; tap < taps.count; ++tap) add(tap);
+  } else {
+    for (std::size_t tap = 0; tap < taps.count; ++tap, fetch.begin += fetch.step) {
+      __builtin_prefetch(fetch.begin, 0, 2);
+      add(tap);
+    }
   }
-  alignas(64) float block[kPixels * kRow];
-  unrolled<kPixels>([&](auto p) {
-    unrolled<kVecs>([&](auto v) {
-      first_max(Vec(shape.low), sums[p][v]).store(block + p * kRow + v * kWidth);  // NaN passes
+  alignas(64) float finished[kPixels * kRow];
+  float* const block = taps.ends ? finished : partial;
+  if (taps.ends) {
+    unrolled<kPixels>([&](auto p) {
+      unrolled<kVecs>([&](auto v) { sums[p][v] = first_max(Vec(shape.low), sums[p][v]); });  // NaN passes
     });
-  });
-  for (std::size_t c = 0; c < channels; c += kWidth) {
+  }
+  unrolled<kPixels>(
+      [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v].store(block + p * kRow + v * kWidth); }); });
+  for (std::size_t c = 0; c < channels && taps.ends; c += kWidth) {
     const std::size_t count = channels - c < kWidth ? channels - c : kWidth;
     transpose_block<false>(block + c, kRow, kPixels, count,
                            out + static_cast<std::ptrdiff_t>(c) * shape.out_channel + at[0].out,
@@ -58,19 +87,63 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
   }
 }
 
+// body(first, Index<count>) for tiles of about the same size: the last of them would have too few sums to
+// bridge what a multiply-add takes.
+template <class Body>
+SR_KERNEL_INLINE void by_even_tiles(std::size_t pixels, Body body) {
+  const std::size_t tiles = (pixels + kTileRows - 1) / kTileRows, missing = tiles * kTileRows - pixels;
+  if (missing > tiles) return by_row_tiles(pixels, body);
+  const std::size_t smaller = missing * (kTileRows - 1);
+  for (std::size_t first = 0; first < smaller; first += kTileRows - 1) body(first, Index<kTileRows - 1>{});
+  for (std::size_t first = smaller; first < pixels; first += kTileRows) body(first, Index<kTileRows>{});
+}
+
 template <std::size_t kVecs, class Last>
-SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t column, std::size_t channels,
-                                     Last last) {
-  const float* const weight = shape.weight + column * shape.taps;
-  const float* const bias = shape.bias == nullptr ? nullptr : shape.bias + column;
-  float* const out = shape.out + static_cast<std::ptrdiff_t>(column) * shape.out_channel;
-  by_row_tiles(
+SR_KERNEL_INLINE void convolve_taps(const Convolution& shape, const TapBlock& taps, const float* bias,
+                                    std::size_t channels, float* out, Last last) {
+  constexpr std::size_t kRow = kVecs * kWidth;
+  // The block that follows, spread over the tiles of this one.
+  const std::size_t tiles = (shape.strips + kTileRows - 1) / kTileRows;
+  const std::size_t step = taps.is_followed ? kRow * sizeof(float) / tiles : 0;
+  Ahead fetch{reinterpret_cast<const char*>(taps.weight + taps.count * kRow),
+              static_cast<std::ptrdiff_t>(step)};
+  by_even_tiles(
       shape.strips, [&](std::size_t first, auto count) __attribute__((always_inline)) {
-        pixel_tile<count, kVecs>(shape, shape.at + first, weight, bias, channels, out, last);
+        pixel_tile<count, kVecs>(shape, taps, shape.at + first, bias, channels, out,
+                                 taps.partial + first * kRow, fetch, last);
+        fetch.begin += taps.count * step;
       });
 }
 
+// Of few pixels the weights are most of what is read: they are taken in blocks of taps, of which the next one
+// is fetched while this one is multiplied, and sums wait meanwhile in `partial`.
+template <std::size_t kVecs, class Last>
+SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t column, std::size_t channels,
+                                     Last last) {
+  constexpr std::size_t kFewPixels = 64, kBlock = 1024;
+  alignas(64) float partial[kFewPixels * kPanel];
+  const float* const bias = shape.bias == nullptr ? nullptr : shape.bias + column;
+  float* const out = shape.out + static_cast<std::ptrdiff_t>(column) * shape.out_channel;
+  const std::size_t most = shape.strips <= kFewPixels ? kBlock : shape.taps;
+  const bool is_last = column + kPanel >= shape.channels;
+  std::size_t first = 0;
+  do {
+    const std::size_t count = shape.taps - first < most ? shape.taps - first : most;
+    const bool ends = first + count == shape.taps;
+    const TapBlock taps{.offsets = shape.offsets + first,
+                        .count = count,
+                        .weight = shape.weight + column * shape.taps + first * kVecs * kWidth,
+                        .resumes = first != 0,
+                        .ends = ends,
+                        .is_followed = most < shape.taps && !(is_last && ends),
+                        .partial = partial};
+    convolve_taps<kVecs>(shape, taps, bias, channels, out, last);
+    first += count;
+  } while (first < shape.taps);
+}
+
 inline void convolve_pixels(const Convolution& shape) {
+  if (shape.strips == 0) return;
   for (std::size_t column = 0; column < shape.channels; column += kPanel) {
     const std::size_t left = shape.channels - column, width = panel_width(shape.channels, column);
     const std::size_t channels = left < width ? left : width;
