@@ -1,5 +1,5 @@
 // Convolutions with constant weights: LibTorch's (oneDNN), the kernel of ours, and which of the two a plan
-// takes (plan/lower/convolution.hpp).
+// takes (replay/lowering/convolution.hpp).
 #include <iostream>
 #include <memory>
 #include <stdexcept>

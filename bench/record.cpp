@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include <sr/memory/arena.hpp>
+#include <sr/executor/arena.hpp>
 #include <sr/memory/linear_scan.hpp>
 #include <sr/static_runtime.hpp>
 

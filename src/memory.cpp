@@ -1,2 +1,2 @@
 // The built-in planners, compiled once; for programs without LibTorch, too.
-#include <sr/impl/memory.hpp>
+#include <sr/memory/impl/all.hpp>

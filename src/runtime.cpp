@@ -1,5 +1,5 @@
 // Everything behind the border of the public headers, compiled once: loading, preparing, running, reporting.
-#include <sr/build.hpp>
+#include <sr/base/build.hpp>
 
 SR_SILENT_BEGIN
 #include <sr/impl/runtime.hpp>

@@ -8,8 +8,8 @@
 #include <torch/csrc/jit/ir/irparser.h>
 #include <torch/script.h>
 
+#include <sr/module/state_changes.hpp>
 #include <sr/report.hpp>
-#include <sr/state_changes.hpp>
 #include <sr/static_module.hpp>
 
 #include "support/catch.hpp"

@@ -13,7 +13,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/script.h>
 
-#include <sr/archive_check.hpp>
+#include <sr/frontend/archive/archive_check.hpp>
 
 #include "support/catch.hpp"
 #include "support/zip.hpp"

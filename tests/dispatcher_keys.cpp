@@ -6,7 +6,7 @@
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
-#include <sr/registry.hpp>
+#include <sr/registry/registry.hpp>
 
 #include "support/catch.hpp"
 #include "support/samples.hpp"

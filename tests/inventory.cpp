@@ -9,8 +9,8 @@
 #include <torch/csrc/jit/runtime/static/ops.h>
 #include <torch/script.h>
 
-#include <sr/one_node.hpp>
-#include <sr/registry.hpp>
+#include <sr/registry/one_node.hpp>
+#include <sr/registry/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

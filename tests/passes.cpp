@@ -5,7 +5,7 @@
 
 #include <torch/script.h>
 
-#include <sr/loaded_graph.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/passes/pass.hpp>
 #include <sr/static_module.hpp>
 

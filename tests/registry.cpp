@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <sr/registry.hpp>
+#include <sr/registry/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include <sr/plan/signature.hpp>
+#include <sr/replay/trace/signature.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

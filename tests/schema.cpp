@@ -2,8 +2,8 @@
 // run time.
 #include <string_view>
 
-#include <sr/fixed_string.hpp>
-#include <sr/schema.hpp>
+#include <sr/base/fixed_string.hpp>
+#include <sr/registry/schema.hpp>
 
 #include "support/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
-#include <sr/registry.hpp>
+#include <sr/registry/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // The trap list of the mission (research/mission.md 3d) and the instructive planner bugs (3a).
-#include <sr/memory/arena.hpp>
+#include <sr/executor/arena.hpp>
 #include <sr/static_runtime.hpp>
 
 #include "support/bodies.hpp"

@@ -5,7 +5,7 @@
 
 #include <torch/script.h>
 
-#include <sr/module_content.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

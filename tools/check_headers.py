@@ -10,17 +10,44 @@ import time
 
 import toolchain
 
+# The folders of include/sr, each of which includes only itself and those before it; '' is the public face.
+LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'module', 'executor', 'replay',
+          'ops', '')
+WITHOUT_TORCH = ('memory', 'kernels', 'pool')
 UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that <sr/sr.hpp> does not reach under SR_HEADER_ONLY either: for compiled kernels, for tools that ask about
 # operators, or in need of a JSON parser.
-OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/inventory.hpp', 'sr/one_node.hpp', 'sr/exported.hpp', 'sr/exported/')
+OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/replay/inventory.hpp', 'sr/registry/one_node.hpp', 'sr/exported.hpp',
+                    'sr/frontend/export/')
 # What a program that links libsr never reads.
-COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/plan/lower/', 'sr/exported/')
+COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/memory/impl/', 'sr/replay/', 'sr/frontend/')
 FLAGS = ('-Wall', '-Wextra', '-Werror')
 # Implementations of one other header, which includes itself through them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
+
+
+def layer_of(name):
+    """The folder below include/sr; definitions of the public face, in impl/, belong to it."""
+    folder = name.split('/')[1] if name.count('/') > 1 else ''
+    return '' if folder == 'impl' else folder
+
+
+def layer_problems(known):
+    described = (toolchain.ROOT / 'docs' / 'architecture.md').read_text()
+    for folder in LAYERS:
+        if folder and f'| `{folder}/` |' not in described:
+            yield f'docs/architecture.md: its table has no line for the folder {folder}/'
+    for name, path in known.items():
+        if layer_of(name) not in LAYERS:
+            yield f'{name}: its folder is in no layer'
+            continue
+        for included in toolchain.includes(path):
+            if included in known and LAYERS.index(layer_of(included)) > LAYERS.index(layer_of(name)):
+                yield f'{name}: includes {included}, of a layer above it'
+            if layer_of(name) in WITHOUT_TORCH and toolchain.wants_torch([included]):
+                yield f'{name}: includes {included}, of LibTorch'
 
 
 def shape_problems(known):
@@ -89,7 +116,7 @@ def main():
     parser.add_argument('--thorough', action='store_true', help='without a precompiled LibTorch')
     args = parser.parse_args()
     known = toolchain.headers()
-    problems = [*shape_problems(known), *alone_problems(toolchain.Compiler(args.torch), known, args.thorough)]
+    problems = [*layer_problems(known), *shape_problems(known), *alone_problems(toolchain.Compiler(args.torch), known, args.thorough)]
     for problem in problems:
         print(problem, file=sys.stderr)
     return bool(problems)

@@ -11,10 +11,10 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/config.hpp>
+#include <sr/base/config.hpp>
 #include <sr/fwd.hpp>
+#include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {

@@ -13,11 +13,11 @@
 
 #include <torch/csrc/jit/api/module.h>
 
-#include <sr/archive_bytes.hpp>
-#include <sr/exported/archive.hpp>
-#include <sr/exported/program.hpp>
-#include <sr/exported/program_module.hpp>
-#include <sr/front_end.hpp>
+#include <sr/frontend/archive/archive_bytes.hpp>
+#include <sr/frontend/export/archive.hpp>
+#include <sr/frontend/export/program.hpp>
+#include <sr/frontend/export/program_module.hpp>
+#include <sr/frontend/front_end.hpp>
 #include <sr/load.hpp>
 #include <sr/static_module.hpp>
 

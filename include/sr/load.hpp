@@ -4,9 +4,9 @@
 #include <iosfwd>
 #include <string>
 
-#include <sr/config.hpp>
-#include <sr/jit_fwd.hpp>
-#include <sr/options.hpp>
+#include <sr/base/config.hpp>
+#include <sr/base/jit_fwd.hpp>
+#include <sr/base/options.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {

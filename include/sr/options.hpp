@@ -1,29 +1,4 @@
 // What a caller can choose when a module is prepared.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-namespace sr {
-
-// fast: kernels of ours may differ from ATen within stated ULP bounds; exact: bit-equal to the interpreter.
-enum class Numerics { fast, exact };
-
-struct StaticModuleOptions {
-  bool enable_out_variant = true;      // false: native and fallback only, nothing is managed
-  bool optimize_memory = true;         // false: every managed value has its own bytes
-  bool manage_output_tensors = false;  // true: output tensors are recycled once the caller has let go of them
-  bool enable_replay = true;           // false: general path only
-  std::size_t max_plans = 8;           // per runtime, least recently used goes first
-  std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
-  bool freeze_weights =
-      false;            // true: nobody changes the weights of the model, and what they decide is folded
-  bool strict = false;  // true: refuse a model that needs the interpreter fallback
-  Numerics numerics = Numerics::fast;
-  std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
-
-  friend bool operator==(const StaticModuleOptions&, const StaticModuleOptions&) = default;
-};
-
-}  // namespace sr
+#include <sr/base/options.hpp>  // IWYU pragma: export

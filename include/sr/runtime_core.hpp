@@ -9,10 +9,10 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/call_options.hpp>
+#include <sr/base/call_options.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/observer.hpp>
-#include <sr/report.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr::memory {

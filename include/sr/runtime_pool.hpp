@@ -12,12 +12,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/error.hpp>
-#include <sr/forked_tasks.hpp>
+#include <sr/base/error.hpp>
+#include <sr/base/intra_op_width.hpp>
+#include <sr/base/processors.hpp>
+#include <sr/executor/forked_tasks.hpp>
 #include <sr/fwd.hpp>
-#include <sr/intra_op_width.hpp>
 #include <sr/pool/object_pool.hpp>
-#include <sr/processors.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
 

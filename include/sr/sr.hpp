@@ -4,11 +4,13 @@
 
 #include <ATen/ATen.h>
 
+#include <sr/base/build.hpp>
 #include <sr/benchmark.hpp>
-#include <sr/build.hpp>
+#include <sr/error.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>
 #include <sr/op.hpp>
+#include <sr/options.hpp>
 #include <sr/report.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>

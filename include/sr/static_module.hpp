@@ -4,21 +4,19 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/config.hpp>
-#include <sr/jit_fwd.hpp>
-#include <sr/options.hpp>
+#include <sr/base/call_options.hpp>
+#include <sr/base/config.hpp>
+#include <sr/base/jit_fwd.hpp>
+#include <sr/base/options.hpp>
 
 namespace sr {
 
 struct LoadedGraph;
 struct ModuleContent;
-
-using KeywordArgs = std::unordered_map<std::string, c10::IValue>;
 
 class StaticModule {
  public:

@@ -11,12 +11,12 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/call_options.hpp>
+#include <sr/base/call_options.hpp>
+#include <sr/base/lent_values.hpp>
 #include <sr/fwd.hpp>
-#include <sr/lent_values.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/observer.hpp>
-#include <sr/report.hpp>
 #include <sr/runtime_core.hpp>
 #include <sr/static_module.hpp>
 
@@ -108,7 +108,7 @@ class StaticRuntime {
 
   Observer& observer() { return *observer_; }
 
-  // The arena of a block, for tests and tools; <sr/memory/arena.hpp> says what it can do. Not to be used
+  // The arena of a block, for tests and tools; <sr/executor/arena.hpp> says what it can do. Not to be used
   // while the runtime runs.
   const memory::Arena& arena(std::size_t block = 0) const { return core_.arena(block); }
 

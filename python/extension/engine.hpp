@@ -9,8 +9,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/ivalue_inl.h>
 
+#include <sr/base/call_options.hpp>
 #include <sr/benchmark.hpp>
-#include <sr/call_options.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 

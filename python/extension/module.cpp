@@ -11,7 +11,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
-#include <sr/module_content.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "async_calls.hpp"

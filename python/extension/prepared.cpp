@@ -6,8 +6,8 @@
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/load.hpp>
-#include <sr/loaded_graph.hpp>
 
 namespace sr::python {
 

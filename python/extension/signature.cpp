@@ -10,8 +10,8 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
-#include <sr/arguments.hpp>
 #include <sr/error.hpp>
+#include <sr/executor/arguments.hpp>
 
 namespace py = pybind11;
 

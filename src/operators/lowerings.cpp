@@ -1,2 +1,2 @@
 // What replay makes of the operators.
-#include <sr/plan/lower/builtin.hpp>
+#include <sr/replay/lowering/builtin.hpp>

@@ -13,11 +13,11 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
-#include <sr/inventory.hpp>
+#include <sr/base/processors.hpp>
 #include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/memory/planners.hpp>
-#include <sr/processors.hpp>
+#include <sr/replay/inventory.hpp>
 
 #include "cpu_model.hpp"
 

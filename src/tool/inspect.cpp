@@ -11,7 +11,7 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/loaded_graph.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/passes/pass.hpp>
 
 #include "input_sets.hpp"

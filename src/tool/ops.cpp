@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <sr/inventory.hpp>
+#include <sr/replay/inventory.hpp>
 #include <sr/report.hpp>
 
 namespace sr::tool {

@@ -18,8 +18,8 @@
 #include <ATen/core/ivalue.h>
 #include <torch/custom_class.h>
 
-#include <sr/archive_check.hpp>
 #include <sr/error.hpp>
+#include <sr/frontend/archive/archive_check.hpp>
 
 #include "scalar_types.hpp"
 

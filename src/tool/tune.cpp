@@ -11,7 +11,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 
-#include <sr/processors.hpp>
+#include <sr/base/processors.hpp>
 
 #include "batches.hpp"
 #include "bench_entry.hpp"

@@ -27,7 +27,7 @@
 // reject 25: the schema has nothing after '->': an op that returns nothing has '-> ()'
 // reject 26: several returns of a schema stand in brackets: '-> (Tensor, Tensor)'
 // reject 27: a return in the schema is empty: a comma too many
-#include <sr/schema.hpp>
+#include <sr/registry/schema.hpp>
 
 constexpr sr::Schema good =
     sr::parse_schema("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor");

@@ -8,7 +8,7 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/script.h>
 
-#include <sr/registry.hpp>
+#include <sr/registry/registry.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

@@ -2,9 +2,9 @@
 
 #include <torch/csrc/jit/runtime/interpreter.h>
 
-#include <sr/loaded_graph.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/memory/planners.hpp>
-#include <sr/module_content.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

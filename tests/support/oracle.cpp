@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include <sr/memory/arena.hpp>
-#include <sr/module_content.hpp>
+#include <sr/executor/arena.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

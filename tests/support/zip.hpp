@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <sr/crc32.hpp>
+#include <sr/frontend/archive/crc32.hpp>
 
 namespace sr::test {
 

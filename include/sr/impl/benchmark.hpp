@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <sr/base/error.hpp>
 #include <sr/benchmark.hpp>
-#include <sr/error.hpp>
-#include <sr/module_content.hpp>
-#include <sr/observer.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/runtime_core.hpp>
 
 namespace sr {

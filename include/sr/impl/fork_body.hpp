@@ -10,11 +10,11 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
-#include <sr/error.hpp>
-#include <sr/fork_body.hpp>
+#include <sr/base/error.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/impl/core_pool.hpp>
-#include <sr/loaded_graph.hpp>
-#include <sr/module_content.hpp>
+#include <sr/module/fork_body.hpp>
+#include <sr/module/module_content.hpp>
 
 namespace sr {
 

@@ -10,12 +10,12 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include <sr/archive_bytes.hpp>
-#include <sr/archive_check.hpp>
-#include <sr/error.hpp>
-#include <sr/front_end.hpp>
+#include <sr/base/error.hpp>
+#include <sr/frontend/archive/archive_bytes.hpp>
+#include <sr/frontend/archive/archive_check.hpp>
+#include <sr/frontend/front_end.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/load.hpp>
-#include <sr/loaded_graph.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {

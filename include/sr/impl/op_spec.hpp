@@ -9,9 +9,9 @@
 #include <c10/util/Type.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/op_spec.hpp>
-#include <sr/out_protocol.hpp>
-#include <sr/registry.hpp>
+#include <sr/registry/op_spec.hpp>
+#include <sr/registry/out_protocol.hpp>
+#include <sr/registry/registry.hpp>
 
 namespace sr {
 

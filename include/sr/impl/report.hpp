@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <sr/module_content.hpp>
-#include <sr/processed_node.hpp>
-#include <sr/registry.hpp>
-#include <sr/report.hpp>
+#include <sr/graph/processed_node.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/module/module_content.hpp>
+#include <sr/registry/registry.hpp>
 
 namespace sr {
 

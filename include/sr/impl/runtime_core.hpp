@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <sr/block_memory.hpp>
-#include <sr/forked_tasks.hpp>
-#include <sr/memory/arena.hpp>
+#include <sr/executor/arena.hpp>
+#include <sr/executor/block_memory.hpp>
+#include <sr/executor/forked_tasks.hpp>
+#include <sr/impl/runtime_state.hpp>
 #include <sr/runtime_core.hpp>
-#include <sr/runtime_state.hpp>
 
 namespace sr::detail {
 

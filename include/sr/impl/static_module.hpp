@@ -9,9 +9,9 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/impl/core_pool.hpp>
-#include <sr/loaded_graph.hpp>
-#include <sr/module_content.hpp>
+#include <sr/module/module_content.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {

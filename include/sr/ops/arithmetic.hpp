@@ -7,8 +7,8 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/op.hpp>
 #include <sr/ops/numbers.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

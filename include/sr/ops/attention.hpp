@@ -3,7 +3,7 @@
 
 #include <ATen/Functions.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

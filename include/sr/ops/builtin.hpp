@@ -29,4 +29,4 @@
 #include <sr/ops/scalars.hpp>
 #include <sr/ops/strings.hpp>
 #include <sr/ops/views.hpp>
-#include <sr/plan/lower/builtin.hpp>
+#include <sr/replay/lowering/builtin.hpp>

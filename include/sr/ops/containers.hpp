@@ -7,7 +7,7 @@
 #include <ATen/core/stack.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

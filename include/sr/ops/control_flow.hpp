@@ -9,11 +9,11 @@
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 
-#include <sr/call_options.hpp>
-#include <sr/error.hpp>
-#include <sr/fork_body.hpp>
-#include <sr/forked_tasks.hpp>
-#include <sr/op.hpp>
+#include <sr/base/call_options.hpp>
+#include <sr/base/error.hpp>
+#include <sr/executor/forked_tasks.hpp>
+#include <sr/module/fork_body.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 
@@ -49,7 +49,7 @@ struct Loop {
 };
 
 // Inputs: message, qualified class name or None. The exception is the interpreter's own, but for those that
-// an exported program's guards and assertions name (exported/assertions.hpp).
+// an exported program's guards and assertions name (frontend/export/assertions.hpp).
 struct RaiseException {
   void operator()(NodeView& node) const {
     const std::string& message = node.input(0).toStringRef();

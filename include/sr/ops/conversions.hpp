@@ -1,7 +1,7 @@
 // Between tensors, numbers and strings: int(x), float(x), x.item(), x.tolist(), tensors of one number.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -11,8 +11,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/native/Resize.h>
 
-#include <sr/op.hpp>
 #include <sr/ops/numbers.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

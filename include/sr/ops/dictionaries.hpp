@@ -6,7 +6,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

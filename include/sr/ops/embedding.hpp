@@ -1,12 +1,12 @@
 // Table look-ups.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -1,7 +1,7 @@
 // Tensors of one value, of numbers that follow each other, or of nothing yet.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <optional>
 
@@ -11,8 +11,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/argument_of_handle.hpp>
-#include <sr/op.hpp>
+#include <sr/registry/argument_of_handle.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -3,7 +3,7 @@
 
 #include <ATen/Functions.h>
 
-#include <sr/dispatched.hpp>
+#include <sr/registry/dispatched.hpp>
 
 namespace sr::ops {
 

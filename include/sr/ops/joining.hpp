@@ -7,7 +7,7 @@
 #include <c10/util/MaybeOwned.h>
 #include <c10/util/SmallVector.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -13,9 +13,9 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/runtime/slice_indices_adjust.h>
 
-#include <sr/op.hpp>
 #include <sr/ops/scalars.hpp>
 #include <sr/ops/strings.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

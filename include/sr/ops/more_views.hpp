@@ -4,8 +4,8 @@
 
 #include <ATen/Functions.h>
 
-#include <sr/dispatched.hpp>
 #include <sr/ops/views.hpp>
+#include <sr/registry/dispatched.hpp>
 
 namespace sr::ops {
 

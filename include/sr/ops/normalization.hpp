@@ -1,13 +1,13 @@
 // Normalisation layers.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/layer_norm.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -7,8 +7,8 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/op.hpp>
 #include <sr/ops/formulas.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -5,7 +5,7 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/ScalarOps.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

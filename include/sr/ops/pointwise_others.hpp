@@ -5,8 +5,8 @@
 #include <ATen/NativeFunctions.h>
 #include <ATen/ScalarOps.h>
 
-#include <sr/op.hpp>
 #include <sr/ops/pointwise.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

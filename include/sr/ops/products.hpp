@@ -1,14 +1,14 @@
 // Matrix products.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
 
-#include <sr/op.hpp>
-#include <sr/out_protocol.hpp>
+#include <sr/registry/op.hpp>
+#include <sr/registry/out_protocol.hpp>
 
 namespace sr::ops {
 

@@ -8,9 +8,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/quantized/PackedParams.h>
 
-#include <sr/argument_of_handle.hpp>
-#include <sr/op.hpp>
 #include <sr/ops/factories.hpp>
+#include <sr/registry/argument_of_handle.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -1,7 +1,7 @@
 // Copies: clones, repetitions, tensors with some of their elements replaced or chosen.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -11,8 +11,8 @@
 #include <ATen/NativeFunctions.h>
 #include <ATen/Operators.h>
 
-#include <sr/dispatched.hpp>
 #include <sr/ops/factories.hpp>
+#include <sr/registry/dispatched.hpp>
 
 namespace sr::ops {
 

@@ -1,7 +1,7 @@
 // Sums, means, extrema, softmax, layer_norm.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/TensorIterator.h>
@@ -14,7 +14,7 @@
 #include <ATen/ops/var_native.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

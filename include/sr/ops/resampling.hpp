@@ -1,15 +1,15 @@
 // upsample_*.vec: images of a size or a scale, which is how F.interpolate arrives in a graph.
 #pragma once
 
-#include <sr/ops/dispatch_stub.hpp>
+#include <sr/base/dispatch_stub.hpp>
 
 #include <optional>
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/native/UpSample.h>
 
-#include <sr/argument_of_handle.hpp>
-#include <sr/op.hpp>
+#include <sr/registry/argument_of_handle.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

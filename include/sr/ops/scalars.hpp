@@ -9,7 +9,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

@@ -12,7 +12,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/runtime/slice_indices_adjust.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

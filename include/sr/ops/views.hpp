@@ -4,7 +4,7 @@
 #include <ATen/Functions.h>
 #include <ATen/NativeFunctions.h>
 
-#include <sr/op.hpp>
+#include <sr/registry/op.hpp>
 
 namespace sr::ops {
 

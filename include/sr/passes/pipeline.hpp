@@ -17,7 +17,7 @@
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/variadic_ops.h>
 
-#include <sr/error.hpp>
+#include <sr/base/error.hpp>
 #include <sr/passes/common_subexpressions.hpp>
 #include <sr/passes/if_then_else.hpp>
 #include <sr/passes/no_op_slices.hpp>

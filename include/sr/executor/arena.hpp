@@ -1,0 +1,237 @@
+// Binds a layout to the storages of the managed tensors of one block: the only place where planning meets
+// torch.
+//
+// A managed tensor stays in its slot between runs, its storage pointing into the slab. Kernels that need more
+// bytes than planned reallocate that storage themselves; the arena notices when the run ends and plans anew
+// before the next one, with the largest sizes seen. Nothing here is thread-safe: it belongs to one runtime.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <sr/base/borrowed.hpp>
+#include <sr/base/config.hpp>
+#include <sr/base/error.hpp>
+#include <sr/graph/block_info.hpp>
+#include <sr/memory/no_reuse.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/memory/validate.hpp>
+
+namespace sr::memory {
+
+// Where the bytes of a layout come from. A policy may bring its own (the tests put each tensor on pages of
+// its own): a nested type `Planner::Slab` with these members replaces this one.
+class HeapSlab final : public AnySlab {
+ public:
+  // Throws c10::OutOfMemoryError-like errors of LibTorch's CPU allocator; keeps the old bytes then.
+  void commit(std::span<const Request>, const Layout& layout) override {
+    if (layout.total > capacity_) {
+      at::DataPtr bigger = c10::GetCPUAllocator()->allocate(layout.total);
+      data_ = std::move(bigger);
+      capacity_ = layout.total;
+    }
+    offsets_ = layout.offsets;
+  }
+  std::byte* address(std::size_t index) const override {
+    return static_cast<std::byte*>(data_.get()) + offsets_[index];
+  }
+  const void* object() const override { return this; }
+
+ private:
+  at::DataPtr data_;
+  Bytes capacity_ = 0;
+  std::vector<Bytes> offsets_;
+};
+
+inline std::unique_ptr<AnySlab> make_slab(const PlannerOps& planner) {
+  if (planner.make_slab != nullptr) return planner.make_slab();
+  return std::make_unique<HeapSlab>();
+}
+
+class Arena {
+ public:
+  // `planner` is a constant of the program; block and frame must outlive the arena.
+  Arena(const BlockInfo& block, Frame& frame, const PlannerOps& planner, bool optimize)
+      : block_(&block),
+        frame_(&frame),
+        planner_(&planner),
+        slab_(make_slab(planner)),
+        optimize_(optimize),
+        entries_(block.managed.size()),
+        requests_(block.managed.size()) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const ManagedValue& value = block.managed[i];
+      requests_[i].first = value.first;
+      requests_[i].last = value.last;
+    }
+  }
+
+  // Before a run: plans and binds when the last run showed sizes the plan does not cover.
+  // Throws what the allocator throws, or PlanError; the runtime then stays as it was.
+  void prepare() {
+    if (stale_) plan();
+  }
+
+  // After a run, also one that threw. Managed tensors must not be referenced from any slot but their own.
+  void finish() noexcept {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      const c10::IValue& value = frame_->values[block_->managed[i].slot];
+      if (entry.tensor != nullptr && value.isTensor() && value.unsafeToTensorImpl() == entry.tensor &&
+          entry.tensor->unsafe_storage().unsafeGetStorageImpl() == entry.storage &&
+          entry.storage->data() == entry.address && value.use_count() == 1 &&
+          entry.tensor->unsafe_storage().use_count() == 1) {
+        continue;
+      }
+      observe(i);
+    }
+  }
+
+  // After a run that threw: a value that may lie on its input has the sizes of another run than the input,
+  // and is made anew.
+  void interrupt() noexcept {
+    for (const ManagedValue& value : block_->managed) {
+      if (value.reuses != kNoRequest) frame_->states[block_->nodes[value.first].state].valid = false;
+    }
+  }
+
+  // Gives every byte back; the next run starts as the first one did.
+  void trim() {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      frame_->values[block_->managed[i].slot] = c10::IValue();
+      entries_[i] = Entry{};
+      requests_[i].bytes = 0;
+    }
+    layout_ = Layout{};
+    slab_ = make_slab(*planner_);
+    stale_ = false;
+  }
+
+  AnySlab& slab() { return *slab_; }
+  const AnySlab& slab() const { return *slab_; }
+  bool has_own_slab() const { return planner_->make_slab != nullptr; }
+  const std::vector<Request>& requests() const { return requests_; }
+  const Layout& layout() const { return layout_; }
+  Bytes bytes() const { return layout_.total; }
+  // The value is placed by the plan now (not: outside because of its kind, or held by a stranger).
+  bool is_placed(std::size_t i) const { return i < layout_.offsets.size() && !entries_[i].excluded; }
+
+ private:
+  struct Entry {
+    c10::TensorImpl* tensor = nullptr;  // what the slot held when it was last bound
+    c10::StorageImpl* storage = nullptr;
+    const void* address = nullptr;
+    bool bound = false;     // the storage points into the slab
+    bool excluded = false;  // shares its storage with another value: never placed again
+  };
+
+  // Something about the value changed during the run.
+  void observe(std::size_t i) noexcept {
+    Entry& entry = entries_[i];
+    c10::IValue& value = frame_->values[block_->managed[i].slot];
+    if (!value.isTensor() || !value.toTensor().defined() || !value.unsafeToTensorImpl()->has_storage()) {
+      forget(i);
+      return;
+    }
+    c10::TensorImpl* tensor = value.unsafeToTensorImpl();
+    c10::StorageImpl* storage = tensor->unsafe_storage().unsafeGetStorageImpl();
+    if (value.use_count() != 1 || tensor->unsafe_storage().use_count() != 1) {
+      // An op kept a reference against its schema. It keeps bytes of its own; we go on with a new tensor.
+      if (entry.bound && storage->data() == entry.address) detach(*storage);
+      value = c10::IValue();
+      forget(i);
+      entry.excluded = true;
+      return;
+    }
+    if (entry.excluded || !storage->resizable() || storage->device_type() != at::kCPU) {
+      value = c10::IValue();
+      forget(i);
+      return;
+    }
+    const bool moved = storage != entry.storage || storage->data() != entry.address;
+    entry.tensor = tensor;
+    entry.storage = storage;
+    entry.address = storage->data();
+    if (moved) entry.bound = false;
+    const Bytes needed = storage->nbytes();
+    if (moved || needed > requests_[i].bytes) stale_ = true;
+    requests_[i].bytes = std::max(requests_[i].bytes, needed);
+  }
+
+  void forget(std::size_t i) noexcept {
+    const bool excluded = entries_[i].excluded;
+    entries_[i] = Entry{};
+    entries_[i].excluded = excluded;
+  }
+
+  void plan() {
+    std::vector<Request> requests = requests_;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (entries_[i].excluded) requests[i].bytes = 0;
+      requests[i].may_reuse_input = may_write_in_place(i) ? block_->managed[i].reuses : kNoRequest;
+    }
+    Layout layout = optimize_ ? planner_->plan(requests) : NoReuse::plan(requests);
+    if constexpr (kCheckPlans) {
+      if (const auto fault = validate(requests, layout)) {
+        throw PlanError("The planner '" + std::string(planner_->name) +
+                        "' returned a wrong layout: " + *fault);
+      }
+    }
+    slab_->commit(requests, layout);
+    requests_ = std::move(requests);
+    layout_ = std::move(layout);
+    for (std::size_t i = 0; i < entries_.size(); ++i) bind(i);
+    for (std::size_t i = 0; i < entries_.size(); ++i) mark_in_place(i);
+    stale_ = false;
+  }
+
+  void bind(std::size_t i) {
+    Entry& entry = entries_[i];
+    if (entry.tensor == nullptr || entry.excluded || requests_[i].bytes == 0) return;
+    void* address = slab_->address(i);
+    entry.storage->set_data_ptr_noswap(borrow(address));
+    entry.storage->set_nbytes(requests_[i].bytes);
+    entry.address = address;
+    entry.bound = true;
+  }
+
+  // Same dtype, sizes and strides now; a run in which they differ makes the output anew (NodeState).
+  bool may_write_in_place(std::size_t i) const {
+    const std::uint32_t reused = block_->managed[i].reuses;
+    if (reused == kNoRequest || entries_[i].tensor == nullptr || entries_[reused].tensor == nullptr)
+      return false;
+    if (entries_[i].excluded || entries_[reused].excluded || requests_[i].bytes != requests_[reused].bytes)
+      return false;
+    const c10::TensorImpl& output = *entries_[i].tensor;
+    const c10::TensorImpl& input = *entries_[reused].tensor;
+    return output.dtype() == input.dtype() && output.sizes().equals(input.sizes()) &&
+           output.strides().equals(input.strides()) && output.storage_offset() == 0 &&
+           input.storage_offset() == 0;
+  }
+
+  void mark_in_place(std::size_t i) {
+    const std::uint32_t reused = block_->managed[i].reuses;
+    if (reused == kNoRequest) return;
+    const ProcessedNode& node = block_->nodes[block_->managed[i].first];
+    frame_->states[node.state].placed_in_place =
+        requests_[i].may_reuse_input == reused && layout_.offsets[i] == layout_.offsets[reused];
+  }
+
+  const BlockInfo* block_;
+  Frame* frame_;
+  const PlannerOps* planner_;
+  std::unique_ptr<AnySlab> slab_;
+  bool optimize_;
+  std::vector<Entry> entries_;
+  std::vector<Request> requests_;  // sizes: the largest seen
+  Layout layout_;
+  bool stale_ = false;
+};
+
+}  // namespace sr::memory

@@ -1,0 +1,124 @@
+// Runs one block of a module: the only run loop there is.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
+
+#include <sr/base/call_options.hpp>
+#include <sr/executor/arena.hpp>
+#include <sr/graph/block_info.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/registry/interpreted_op.hpp>
+#include <sr/registry/selection.hpp>
+
+namespace sr {
+
+// Belongs to one runtime, whose frame and observer, and whose module's BlockInfo, must outlive it.
+class BlockRunner {
+ public:
+  BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, const ObserverHooks& observer,
+              const memory::PlannerOps& planner, bool optimize)
+      : info_(&info),
+        index_(index),
+        frame_(&frame),
+        observer_(&observer),
+        arena_(info, frame, planner, optimize) {}
+
+  // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes
+  // throw, or CancelledError, after everything the block held has been released; a c10::Error says which node
+  // it was.
+  void run() {
+    std::size_t step = 0;
+    try {
+      observer_->begin(Phase::allocate);
+      arena_.prepare();
+      if (arena_.has_own_slab()) arena_.slab().begin_run();
+      observer_->end(Phase::allocate);
+      for (; step < info_->nodes.size(); ++step) {
+        if (frame_->call != nullptr) frame_->call->check();
+        run_node(step);
+      }
+    } catch (c10::Error& error) {
+      abandon();
+      if (step < info_->nodes.size()) detail::add_place(error, *info_->nodes[step].node);
+      throw;
+    } catch (...) {
+      abandon();
+      throw;
+    }
+  }
+
+  // An output of the block, once after each run.
+  c10::IValue take_output(std::size_t i) {
+    const BlockOutput& output = info_->outputs[i];
+    c10::IValue& value = frame_->values[output.slot];
+    return output.moves ? std::move(value) : value;
+  }
+
+  // Releases what the run left in the slots. Outputs not taken are gone.
+  void finish() noexcept {
+    if (arena_.has_own_slab()) arena_.slab().end_run();
+    for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
+    arena_.finish();
+  }
+
+  // Keeps the recyclable outputs that nobody else holds, drops the others.
+  void recycle_outputs() noexcept {
+    for (const Slot slot : info_->recycled) {
+      c10::IValue& value = frame_->values[slot];
+      if (value.isTensor() && value.use_count() == 1 && value.toTensor().has_storage() &&
+          value.toTensor().storage().use_count() == 1) {
+        continue;
+      }
+      value = c10::IValue();
+    }
+  }
+
+  void trim() {
+    arena_.trim();
+    for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
+  }
+
+  void reserve() { arena_.prepare(); }
+
+  const BlockInfo& info() const { return *info_; }
+  const memory::Arena& arena() const { return arena_; }
+
+ private:
+  void run_node(std::size_t step) {
+    const ProcessedNode& node = info_->nodes[step];
+    if (arena_.has_own_slab()) arena_.slab().begin_step(static_cast<memory::Step>(step));
+    observer_->before(index_, step, node);
+    NodeView view(node, *frame_);
+    if (frame_->dispatches) {
+      run_dispatched(view);
+    } else {
+      node.function(view);
+    }
+    for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
+    observer_->after(index_, step, node);
+  }
+
+  void abandon() noexcept {
+    frame_->stack.clear();
+    for (const ProcessedNode& node : info_->nodes) {
+      for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
+    }
+    for (const BlockOutput& output : info_->outputs) {
+      if (output.moves) frame_->values[output.slot] = c10::IValue();
+    }
+    for (const Slot slot : info_->recycled) frame_->values[slot] = c10::IValue();
+    finish();
+    arena_.interrupt();
+  }
+
+  const BlockInfo* info_;
+  std::uint32_t index_;
+  Frame* frame_;
+  const ObserverHooks* observer_;
+  memory::Arena arena_;
+};
+
+}  // namespace sr

@@ -1,0 +1,56 @@
+// A table of values with a runner for each block: what it takes to run blocks of a module node by node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <sr/executor/block_runner.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/module/module_content.hpp>
+
+namespace sr {
+
+// Must not move: the frame points to it. The module's content must outlive it.
+struct Machine {
+  Machine(const ModuleContent& content, const WeightSet& weights, const memory::PlannerOps& planner,
+          const ObserverHooks& hooks = {})
+      : observer(hooks) {
+    frame.planner = &planner;
+    frame.values.resize(content.slot_count);
+    frame.states.resize(content.state_count);
+    take(weights);
+    frame.runtime = this;
+    frame.run_block = &run_block;
+    frame.take_output = &take_output;
+    frame.finish_block = &finish_block;
+    runners.reserve(content.blocks.size());
+    for (std::size_t i = 0; i < content.blocks.size(); ++i) {
+      runners.emplace_back(content.blocks[i], static_cast<std::uint32_t>(i), frame, observer, planner,
+                           content.options.optimize_memory);
+    }
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // Nothing that was made of other weights is used again.
+  void take(const WeightSet& weights) {
+    std::ranges::copy(weights.constants(), frame.values.begin());
+    for (NodeState& state : frame.states) state.forget_weights();
+  }
+
+  Frame frame;
+  ObserverHooks observer;
+  std::vector<BlockRunner> runners;
+
+ private:
+  static Machine& of(Frame& frame) { return *static_cast<Machine*>(frame.runtime); }
+  static void run_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].run(); }
+  static c10::IValue take_output(Frame& frame, std::uint32_t block, std::size_t i) {
+    return of(frame).runners[block].take_output(i);
+  }
+  static void finish_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].finish(); }
+};
+
+}  // namespace sr

@@ -1,0 +1,163 @@
+// Looks at a whole archive before LibTorch parses it: LibTorch is built without checksum tests and treats a
+// damaged file as a programmer's error. After check_archive, what can still be wrong with a file was written
+// into it on purpose.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sr/base/error.hpp>
+#include <sr/frontend/archive/crc32.hpp>
+#include <sr/frontend/archive/zip_directory.hpp>
+
+// From miniz, which LibTorch contains and exports; its header is not shipped. Inflates piecewise, with 32 KB
+// of memory, until `put` returns 0. Sets `*size` to the bytes read; returns 0 if the stream is damaged or
+// `put` refused.
+extern "C" int tinfl_decompress_mem_to_callback(const void* data, std::size_t* size,
+                                                int (*put)(const void* piece, int size, void* user),
+                                                void* user, int flags);
+
+namespace sr {
+namespace detail {
+
+struct Inflation {
+  std::uint64_t size = 0, limit = 0;
+  std::uint32_t checksum = 0;
+};
+
+inline int add_inflated(const void* piece, int size, void* user) {
+  auto& inflation = *static_cast<Inflation*>(user);
+  const auto count = static_cast<std::size_t>(size);
+  if (count > inflation.limit - inflation.size) return 0;
+  inflation.checksum = crc32({static_cast<const std::byte*>(piece), count}, inflation.checksum);
+  inflation.size += count;
+  return 1;
+}
+
+[[noreturn]] inline void reject_record(const std::string& file, std::string_view record,
+                                       const std::string& what) {
+  throw LoadError("The file '" + file + "' is damaged: its record '" + std::string(record) + "' " + what +
+                  "; copy, download or save it again.");
+}
+
+// LibTorch inflates every record into memory: a small file must not declare a large one.
+inline void check_inflated_sizes(const std::vector<ZipRecord>& records, std::uint64_t file_size,
+                                 const std::string& file) {
+  constexpr std::uint64_t deflate_limit = 1032;  // no stream of deflate grows by more
+  constexpr std::uint64_t free_size = 64 << 20, file_limit = 100;
+  std::uint64_t left = free_size + file_limit * file_size;
+  for (const ZipRecord& record : records) {
+    if (!record.deflated) continue;
+    if (record.size / deflate_limit > record.stored.size()) {
+      reject_record(file, record.name,
+                    "has " + std::to_string(record.stored.size()) + " bytes and claims to inflate to " +
+                        std::to_string(record.size) + ", more than deflate can do");
+    }
+    if (record.size > left) {
+      throw LoadError("The file '" + file +
+                      "' is refused: its compressed records inflate to more than 64 MB and " +
+                      std::to_string(file_limit) + " times its size, as those of a zip bomb do.");
+    }
+    left -= record.size;
+  }
+}
+
+inline void check_record(const ZipRecord& record, const std::string& file) {
+  std::uint32_t actual = 0;
+  if (record.deflated) {
+    Inflation inflation{.limit = record.size};
+    std::size_t read = record.stored.size();
+    const int done =
+        tinfl_decompress_mem_to_callback(record.stored.data(), &read, add_inflated, &inflation, 0);
+    if (done == 0 || inflation.size != record.size || read != record.stored.size()) {
+      reject_record(file, record.name,
+                    "does not inflate to the " + std::to_string(record.size) + " bytes declared");
+    }
+    actual = inflation.checksum;
+  } else {
+    actual = crc32(record.stored);
+  }
+  if (actual == record.checksum) return;
+  std::array<char, 64> numbers{};
+  std::snprintf(numbers.data(), numbers.size(), "its CRC-32 is %08x, not %08x", unsigned{actual},
+                unsigned{record.checksum});
+  reject_record(file, record.name,
+                std::string("does not have the bytes it was written with (") + numbers.data() + ")");
+}
+
+}  // namespace detail
+
+// torch.save can leave checksums out (torch.serialization.set_crc32_options); torch.jit.save can not.
+enum class Checksums { required, optional };
+
+// Any zip archive: directory, headers, and the checksum of every record. `file` is the name that errors give.
+inline std::vector<ZipRecord> check_zip(std::span<const std::byte> bytes, const std::string& file,
+                                        Checksums checksums = Checksums::required) {
+  std::vector<ZipRecord> records = read_zip_directory(bytes, file);
+  if (records.empty()) throw LoadError("The file '" + file + "' is a zip archive without any records.");
+  detail::check_inflated_sizes(records, bytes.size(), file);
+  const bool left_out =
+      std::ranges::all_of(records, [](const ZipRecord& record) { return record.checksum == 0; });
+  if (left_out && checksums == Checksums::optional) return records;
+  for (const ZipRecord& record : records) detail::check_record(record, file);
+  return records;
+}
+
+// Whether torch.export.save wrote these records.
+inline bool is_exported(const std::vector<ZipRecord>& records) {
+  return std::ranges::any_of(records, [](const ZipRecord& record) {
+    const std::string_view below = record.name.substr(record.name.find('/') + 1);  // all of it in no folder
+    return below.starts_with("models/") || below == "serialized_exported_program.json";
+  });
+}
+
+// An archive of torch.jit.save: check_zip, and the records that such a module has.
+inline void check_archive(std::span<const std::byte> bytes, const std::string& file) {
+  const std::vector<ZipRecord> records = check_zip(bytes, file);
+  const std::string_view first = records.front().name;  // LibTorch takes the root from the first record
+  const auto slash = first.find('/');
+  if (slash == std::string_view::npos) {
+    throw LoadError("The file '" + file + "' is a zip archive, but not one of PyTorch: its record '" +
+                    std::string(first) + "' is in no folder.");
+  }
+  const std::string root(first.substr(0, slash + 1));
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(records, root + std::string(name), &ZipRecord::name) != records.end();
+  };
+  const auto has_below = [&](std::string_view folder) {
+    const std::string start = root + std::string(folder);
+    return std::ranges::any_of(records,
+                               [&](const ZipRecord& record) { return record.name.starts_with(start); });
+  };
+  const bool versioned = has("version") || has(".data/version");  // LibTorch writes one or the other
+  if (has("data.pkl") && has("constants.pkl") && versioned) return;
+  const std::string begin = "The file '" + file + "' ";
+  if (is_exported(records)) {
+    throw LoadError(
+        begin + "was written by torch.export.save, not by torch.jit.save: it holds no TorchScript module.");
+  }
+  if (has("data.pkl") && versioned && !has_below("code/")) {
+    throw LoadError(begin +
+                    "was written by torch.save, not by torch.jit.save: it holds weights or other values but "
+                    "no code; load it in Python, script or trace the model, and use torch.jit.save.");
+  }
+  if (has("model.json")) {
+    throw LoadError(
+        begin +
+        "was written by PyTorch 1.3 or older: load it with a PyTorch that reads it and save it again.");
+  }
+  for (const std::string_view name : {"version", "data.pkl", "constants.pkl"}) {
+    if (has(name) || (versioned && name == "version")) continue;
+    throw LoadError(begin + "is not a TorchScript module: it has no record '" + root + std::string(name) +
+                    "'; torch.jit.save writes files with one.");
+  }
+}
+
+}  // namespace sr

@@ -1,0 +1,117 @@
+// Higher-order operators: cond becomes prim::If, while_loop becomes prim::Loop, with their graphs inlined.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/frontend/export/argument_values.hpp>
+#include <sr/frontend/export/builder.hpp>
+
+namespace sr::exported {
+
+inline void Builder::add_higher_order(const Json& node, const std::string& name) {
+  if (name == "cond") return add_cond(node);
+  if (name == "while_loop") return add_while_loop(node);
+  if (name == "wrap_with_set_grad_enabled") return add_grad_mode(node);
+  unsupported(
+      "is a higher-order operator that sr does not read (cond, while_loop and torch.no_grad are); "
+      "exported_program.run_decompositions() before it is saved removes some of them");
+}
+
+inline const Json& Builder::input(const Json& node, std::size_t position) const {
+  const Json& inputs = items_of(node, "inputs", where_);
+  if (position >= inputs.size()) malformed(where_, "has too few inputs");
+  return member(inputs[position], "arg", where_);
+}
+
+inline const Json& Builder::sub_graph(const Json& node, std::size_t position) const {
+  const auto [tag, value] = tagged(input(node, position), where_);
+  if (tag != "as_graph") malformed(where_, "has something else where a graph is expected");
+  return member(value, "graph", where_);
+}
+
+// The nodes of a graph at the insertion point, on these values.
+inline std::vector<Value*> Builder::inlined(const Json& graph, const Values& operands) {
+  const std::string outer = where_;
+  const torch::jit::SourceRange outer_range = range_;
+  const Json& inputs = items_of(graph, "inputs", where_);
+  if (inputs.size() != operands.size()) {
+    malformed(where_, "gives " + std::to_string(operands.size()) + " values to a graph of " +
+                          std::to_string(inputs.size()) + " inputs");
+  }
+  Scope scope;
+  Scope* const enclosing = std::exchange(scope_, &scope);
+  for (std::size_t i = 0; i < operands.size(); ++i) define_result(inputs[i], operands[i]);
+  scope_ = enclosing;
+  Values results = add_graph(graph, scope);
+  where_ = outer;
+  range_ = outer_range;
+  return results;
+}
+
+inline void Builder::add_cond(const Json& node) {
+  Value* condition = truth(argument(input(node, 0), c10::AnyType::get()));
+  const Values operands = elements(tagged(input(node, 3), where_));
+  torch::jit::Node* choice = insert(c10::prim::If, {condition}, 0);
+  for (const std::size_t branch : {1U, 2U}) {
+    torch::jit::Block* block = choice->addBlock();
+    const torch::jit::WithInsertPoint inside(block);
+    for (Value* result : inlined(sub_graph(node, branch), operands)) block->registerOutput(result);
+  }
+  const auto first = choice->blocks()[0]->outputs(), second = choice->blocks()[1]->outputs();
+  if (first.size() != second.size()) malformed(where_, "has branches with different numbers of results");
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto type = c10::unifyTypes(first[i]->type(), second[i]->type(), /*default_to_union=*/false);
+    if (!type) unsupported("has branches whose results are of different types");
+    choice->addOutput()->setType(*type);
+  }
+  define_results(node, choice->outputs().vec());
+}
+
+inline void Builder::add_while_loop(const Json& node) {
+  const Json& condition = sub_graph(node, 0);
+  const Json& body = sub_graph(node, 1);
+  const Values carried = elements(tagged(input(node, 2), where_));
+  const Values captured = elements(tagged(input(node, 3), where_));
+  const auto goes_on = [&](Values values) {
+    values.insert(values.end(), captured.begin(), captured.end());
+    const Values results = inlined(condition, values);
+    if (results.size() != 1) malformed(where_, "has a condition that is not one value");
+    return truth(results[0]);
+  };
+  Value* const most = constant(std::numeric_limits<std::int64_t>::max());
+  Values inputs{most, goes_on(carried)};
+  inputs.insert(inputs.end(), carried.begin(), carried.end());
+  torch::jit::Node* loop = insert(c10::prim::Loop, inputs, 0);
+  torch::jit::Block* block = loop->addBlock();
+  block->addInput()->setType(c10::IntType::get());
+  Values values;
+  for (Value* value : carried) values.push_back(block->addInput()->setType(value->type()));
+  {
+    const torch::jit::WithInsertPoint inside(block);
+    Values operands = values;
+    operands.insert(operands.end(), captured.begin(), captured.end());
+    Values results = inlined(body, operands);
+    if (results.size() != carried.size())
+      malformed(where_, "has a body that returns another number of values");
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = coerce(results[i], carried[i]->type());
+    block->registerOutput(goes_on(results));
+    for (Value* result : results) block->registerOutput(result);
+  }
+  for (Value* value : carried) loop->addOutput()->setType(value->type());
+  define_results(node, loop->outputs().vec());
+}
+
+// Nothing is recorded for gradients here: the block of a torch.no_grad or torch.enable_grad is as any other.
+inline void Builder::add_grad_mode(const Json& node) {
+  Values operands;
+  for (std::size_t i = 2; i < items_of(node, "inputs", where_).size(); ++i) {
+    operands.push_back(argument(input(node, i), c10::AnyType::get()));
+  }
+  define_results(node, inlined(sub_graph(node, 1), operands));
+}
+
+}  // namespace sr::exported

@@ -1,0 +1,111 @@
+// An exported program that writes to its weights, buffers or arguments is refused: its graph has no place for
+// what a call leaves behind. Follows the schemas' alias annotations from each of them to each write.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/error.hpp>
+#include <sr/graph/alias_rules.hpp>
+#include <sr/registry/selection.hpp>
+
+namespace sr::exported {
+
+class Mutations {
+ public:
+  // Names of the values that may not change: "the buffer 'running_mean'".
+  using Names = std::unordered_map<const torch::jit::Value*, std::string>;
+
+  explicit Mutations(const Names& names) : names_(names) {
+    for (const auto& [value, name] : names) origins_[value] = {value};
+  }
+
+  // Throws UnsupportedOp.
+  void check(const torch::jit::Block* block) {
+    for (const torch::jit::Node* node : block->nodes()) {
+      if (node->kind() == c10::prim::Constant) continue;
+      if (node->blocks().empty()) {
+        check_writes(*node);
+        pass_on(*node);
+      } else {
+        check_blocks(*node);
+      }
+    }
+  }
+
+ private:
+  using Origins = std::set<const torch::jit::Value*>;
+
+  void add(const torch::jit::Value* to, const torch::jit::Value* from) {
+    if (!sr::detail::may_hold_tensor(to->type())) return;
+    const auto known = origins_.find(from);
+    if (known == origins_.end()) return;
+    const Origins found = known->second;
+    origins_[to].insert(found.begin(), found.end());
+  }
+
+  void check_blocks(const torch::jit::Node& node) {
+    const bool loops = node.kind() == c10::prim::Loop;
+    for (const torch::jit::Block* inner : node.blocks()) {
+      // Twice for a loop: what its body returns is what it takes the next time.
+      for (int round = 0; round < (loops ? 2 : 1); ++round) {
+        for (std::size_t i = 1; loops && i < inner->inputs().size(); ++i) {
+          add(inner->inputs()[i], round == 0 ? node.input(i + 1) : inner->outputs()[i]);
+        }
+        check(inner);
+      }
+      const std::size_t skipped = loops ? 1 : 0;  // whether to go on
+      for (std::size_t i = skipped; i < inner->outputs().size(); ++i)
+        add(node.output(i - skipped), inner->outputs()[i]);
+    }
+    for (std::size_t i = 0; loops && i < node.outputs().size(); ++i) add(node.output(i), node.input(i + 2));
+  }
+
+  void pass_on(const torch::jit::Node& node) {
+    const c10::FunctionSchema* schema = node.maybeSchema();
+    const bool container = node.kind().is_prim();
+    for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+      const bool annotated = schema != nullptr && i < schema->arguments().size() &&
+                             schema->arguments()[i].alias_info() != nullptr;
+      if (!container && !annotated && !may_return_its_input(node)) continue;
+      for (std::size_t j = 0; j < node.outputs().size(); ++j) {
+        if (annotated && !container && schema->returns()[j].alias_info() == nullptr) continue;
+        add(node.output(j), node.input(i));
+      }
+    }
+  }
+
+  // Without an annotation.
+  static bool may_return_its_input(const torch::jit::Node& node) {
+    static constexpr std::array<std::string_view, 9> kNames{
+        "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",
+        "aten::type_as", "aten::atleast_1d",      "aten::atleast_2d",    "aten::atleast_3d",
+        "aten::meshgrid"};
+    return std::ranges::find(kNames, std::string_view(node.kind().toQualString())) != kNames.end();
+  }
+
+  void check_writes(const torch::jit::Node& node) const {
+    sr::detail::each_written(node, [&](std::size_t i) { refuse_write(node, i); });
+  }
+
+  void refuse_write(const torch::jit::Node& node, std::size_t position) const {
+    const auto found = origins_.find(node.input(position));
+    if (found == origins_.end() || found->second.empty()) return;
+    throw UnsupportedOp("The exported program can not be run by sr: " + sr::detail::place_of(node) +
+                        " writes to " + names_.at(*found->second.begin()) +
+                        ". Export a model that returns what is new instead, in evaluation mode.");
+  }
+
+  const Names& names_;
+  std::unordered_map<const torch::jit::Value*, Origins> origins_;
+};
+
+}  // namespace sr::exported

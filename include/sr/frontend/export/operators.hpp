@@ -1,0 +1,202 @@
+// Calls of operators, those of ATen and those that others have registered with the dispatcher.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ATen/ScalarOps.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <sr/frontend/export/argument_values.hpp>
+#include <sr/frontend/export/assertions.hpp>
+#include <sr/frontend/export/builder.hpp>
+
+namespace sr::exported {
+
+namespace detail {
+
+// Operators that say in symbols what the language says in numbers, and one that only autograd tells apart.
+inline constexpr std::array<std::pair<std::string_view, const char*>, 5> kRenamed{{
+    {"aten::sym_size.int", "aten::size"},
+    {"aten::sym_numel", "aten::numel"},
+    {"aten::sym_stride.int", "aten::stride"},
+    {"aten::sym_storage_offset", "aten::storage_offset"},
+    {"aten::detach_", "aten::detach"},
+}};
+
+// They restate what export knew: dtypes and ranges. What depends on data is asserted beside them.
+inline constexpr std::array<std::string_view, 3> kRestating{
+    "aten::_assert_tensor_metadata", "aten::sym_constrain_range", "aten::sym_constrain_range_for_size"};
+
+inline std::string key_of(const c10::OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+// Outside of training they return what they are given.
+inline constexpr std::array<std::string_view, 6> kDropouts{
+    "aten::dropout",          "aten::dropout_",      "aten::feature_dropout",
+    "aten::feature_dropout_", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
+
+// "aten.add.Tensor" names aten::add.Tensor, "aten.relu.default" names aten::relu.
+inline std::optional<c10::OperatorName> operator_name(const std::string& target) {
+  const auto space = target.find('.'), last = target.rfind('.');
+  if (space == std::string::npos || last == space) return std::nullopt;
+  const std::string overload = target.substr(last + 1);
+  return c10::OperatorName(target.substr(0, space) + "::" + target.substr(space + 1, last - space - 1),
+                           overload == "default" ? "" : overload);
+}
+
+// Where `schema` takes a tensor, `other` takes a number; the rest is the same.
+inline bool takes_numbers(const c10::FunctionSchema& schema, const c10::FunctionSchema& other,
+                          const std::vector<bool>& is_number) {
+  if (schema.arguments().size() != other.arguments().size()) return false;
+  for (std::size_t i = 0; i < is_number.size(); ++i) {
+    const c10::TypePtr type = other.arguments()[i].type();
+    if (is_number[i] ? type->kind() != c10::TypeKind::NumberType : *type != *schema.arguments()[i].type())
+      return false;
+  }
+  return true;
+}
+
+inline bool is_number_for_tensor(const c10::Argument& argument, const Value* value) {
+  if (argument.type()->kind() != c10::TypeKind::TensorType) return false;
+  const c10::TypeKind given = value->type()->kind();
+  return given == c10::TypeKind::IntType || given == c10::TypeKind::FloatType ||
+         given == c10::TypeKind::BoolType || given == c10::TypeKind::NumberType ||
+         given == c10::TypeKind::ComplexType;
+}
+
+}  // namespace detail
+
+inline void Builder::add_operator(const Json& node, const std::string& target) {
+  std::optional<c10::OperatorName> name = detail::operator_name(target);
+  if (!name) malformed(where_, "has no target of the form torch.ops.namespace.name.overload");
+  if (add_special(node, *name)) return;
+  for (const auto& [symbolic, own] : detail::kRenamed) {
+    if (detail::key_of(*name) == symbolic) name = c10::OperatorName(own, name->overload_name);
+  }
+  const auto op = torch::jit::findOperatorFor(*name);
+  if (op == nullptr) {
+    unsupported("calls " + detail::key_of(*name) +
+                ", an operator that is not registered; load the library that registers it first");
+  }
+  add_call(node, *op);
+}
+
+// Assertions, and reads of a tensor's only element.
+inline bool Builder::add_special(const Json& node, const c10::OperatorName& name) {
+  const std::string key = detail::key_of(name);
+  if (std::ranges::find(detail::kRestating, key) != detail::kRestating.end()) return true;
+  if (key == "aten::_assert_scalar" || key == "aten::_assert_async.msg" || key == "aten::_assert_async") {
+    const Json& inputs = items_of(node, "inputs", where_);
+    Value* condition = argument(input(node, 0), c10::AnyType::get());
+    std::string message = "an assertion of the exported program failed";
+    if (inputs.size() > 1) {
+      const Tagged text = tagged(input(node, 1), where_);
+      if (text.tag == "as_string") message = as_string(text.value, where_);
+    }
+    require(condition, message, "sr.Error");
+    return true;
+  }
+  if (std::ranges::find(detail::kDropouts, key) != detail::kDropouts.end()) return skip_dropout(node);
+  if (key != "aten::item" && key != "aten::_local_scalar_dense") return false;
+  Value* tensor = argument(input(node, 0), c10::TensorType::get());
+  const Json& results = items_of(node, "outputs", where_);
+  const std::string tag = results.empty() ? "" : tagged(results[0], where_).tag;
+  const char* const read = tag == "as_sym_float"  ? "aten::Float"
+                           : tag == "as_sym_bool" ? "aten::Bool"
+                                                  : "aten::Int";
+  define_results(node, {call(read, {tensor})});
+  return true;
+}
+
+// False: it is training's.
+inline bool Builder::skip_dropout(const Json& node) {
+  const Json& inputs = items_of(node, "inputs", where_);
+  if (inputs.size() != 3) return false;
+  const Tagged train = tagged(input(node, 2), where_);
+  if (train.tag != "as_bool" || as_bool(train.value, where_)) return false;
+  define_results(node, {argument(input(node, 0), c10::TensorType::get())});
+  return true;
+}
+
+// The overload that takes numbers where `inputs` gives numbers for tensors, as Python's own dispatch allows.
+inline const torch::jit::Operator* Builder::taking_numbers(const c10::FunctionSchema& schema,
+                                                           const Values& inputs) const {
+  std::vector<bool> is_number;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    is_number.push_back(detail::is_number_for_tensor(schema.arguments()[i], inputs[i]));
+  }
+  if (std::ranges::find(is_number, true) == is_number.end()) return nullptr;
+  for (const auto& other : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(schema.name()))) {
+    if (detail::takes_numbers(schema, other->schema(), is_number)) return other.get();
+  }
+  return nullptr;
+}
+
+// What is filled with a bool holds bools. A bool is no number in a graph and has become an integer.
+inline void Builder::keep_bools(const c10::FunctionSchema& schema, Values& inputs) {
+  if (schema.name() != "aten::full" && schema.name() != "aten::scalar_tensor") return;
+  const auto dtype = schema.argumentIndexWithName("dtype");
+  const auto filling = schema.argumentIndexWithName(schema.name() == "aten::full" ? "fill_value" : "s");
+  if (!dtype || !filling ||
+      inputs[static_cast<std::size_t>(*dtype)]->type()->kind() != c10::TypeKind::NoneType)
+    return;
+  const torch::jit::Node* made = inputs[static_cast<std::size_t>(*filling)]->node();
+  if (made->kind() == c10::aten::Int && made->input(0)->type()->kind() == c10::TypeKind::BoolType) {
+    inputs[static_cast<std::size_t>(*dtype)] = constant(static_cast<std::int64_t>(c10::ScalarType::Bool));
+  }
+}
+
+inline void Builder::add_call(const Json& node, const torch::jit::Operator& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  Values inputs(schema.arguments().size(), nullptr);
+  for (const Json& given : items_of(node, "inputs", where_)) {
+    const std::string& name = text_of(given, "name", where_);
+    const std::optional<int> position = schema.argumentIndexWithName(name);
+    if (!position)
+      malformed(where_, "gives an argument '" + name + "' that " + detail::key_of(schema.operator_name()) +
+                            " does not take");
+    const c10::Argument& formal = schema.arguments()[static_cast<std::size_t>(*position)];
+    inputs[static_cast<std::size_t>(*position)] =
+        argument(member(given, "arg", where_), formal.type(), formal.N().value_or(1));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) continue;
+    const c10::Argument& formal = schema.arguments()[i];
+    if (!formal.default_value())
+      malformed(where_, "gives no value for the argument '" + formal.name() + "' of " +
+                            detail::key_of(schema.operator_name()));
+    inputs[i] = constant(*formal.default_value());
+  }
+  keep_bools(schema, inputs);
+  const torch::jit::Operator* chosen = taking_numbers(schema, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (chosen != nullptr) {
+      inputs[i] = coerce(inputs[i], chosen->schema().arguments()[i].type());
+    } else if (detail::is_number_for_tensor(schema.arguments()[i], inputs[i])) {
+      const std::optional<c10::IValue> number = torch::jit::toIValue(inputs[i]);
+      if (!number)
+        unsupported("gives a number that is computed for the tensor '" + schema.arguments()[i].name() + "'");
+      at::Tensor wrapped = at::scalar_to_tensor(number->toScalar());
+      wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+      inputs[i] = constant(wrapped);
+    }
+  }
+  const c10::OperatorName& wanted = (chosen != nullptr ? chosen->schema() : schema).operator_name();
+  torch::jit::Node* call =
+      insert(c10::Symbol::fromQualString(schema.name()), inputs, schema.returns().size());
+  for (std::size_t i = 0; i < schema.returns().size(); ++i)
+    call->output(i)->setType(schema.returns()[i].type());
+  if (call->maybeSchema() == nullptr || call->maybeSchema()->operator_name() != wanted) {
+    unsupported("gives arguments that " + detail::key_of(wanted) +
+                " does not take, or that another overload takes first");
+  }
+  define_results(node, call->outputs().vec());
+}
+
+}  // namespace sr::exported

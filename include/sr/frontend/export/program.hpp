@@ -1,0 +1,254 @@
+// From a serialised torch.export program and its tensors to a graph, a schema and what the caller's pytrees
+// need.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/frontend/export/control_flow.hpp>
+#include <sr/frontend/export/guards.hpp>
+#include <sr/frontend/export/mutations.hpp>
+#include <sr/frontend/export/operators.hpp>
+#include <sr/frontend/export/symbolic.hpp>
+
+namespace sr::exported {
+
+// Weights, buffers and constants by the name the program gives them.
+using Tensors = std::unordered_map<std::string, at::Tensor>;
+
+// A weight, buffer or constant of a program, and the alias of it that is a constant of the graph.
+struct ProgramWeight {
+  std::string name;
+  at::Tensor tensor, alias;
+};
+
+struct Program {
+  std::shared_ptr<torch::jit::Graph> graph = std::make_shared<torch::jit::Graph>();
+  c10::FunctionSchema schema{"forward", "", {}, {}};  // dtypes and fixed sizes of tensors are part of it
+  // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty when not recorded.
+  std::string in_spec, out_spec;
+  std::vector<ProgramWeight> weights;
+  std::vector<std::optional<c10::IValue>> constants;  // of each leaf: the value that export took for it, or
+                                                      // none for an argument of the graph
+};
+
+namespace detail {
+
+class Importer {
+ public:
+  Importer(const Json& program, const Tensors& tensors) : program_(program), tensors_(tensors) {}
+
+  Program import() {
+    check_version();
+    const Json& module = member(program_, "graph_module", "the program");
+    const Json& graph = member(module, "graph", "the graph module");
+    const Json& signature = member(module, "signature", "the graph module");
+    check_outputs(signature);
+    add_inputs(graph, signature);
+    add_guards(graph);
+    const std::vector<Value*> results = builder_.add_graph(graph, scope_);
+    Value* result = results.size() == 1 ? results[0] : tuple(results);
+    made_.graph->registerOutput(result);
+    made_.graph->lint();
+    Mutations(guarded_).check(made_.graph->block());
+    made_.schema =
+        c10::FunctionSchema("forward", "", std::move(arguments_), {c10::Argument("", result->type())});
+    read_specs(module);
+    return std::move(made_);
+  }
+
+ private:
+  void check_version() const {
+    const Json& version = member(program_, "schema_version", "the program");
+    const std::int64_t major = as_int(member(version, "major", "its version"), "its version");
+    if (major != 8) {
+      throw LoadError(
+          "The exported program is of version " + std::to_string(major) +
+          " of PyTorch's export schema, and sr reads version 8; export it again with PyTorch 2.8 or later.");
+    }
+  }
+
+  static void check_outputs(const Json& signature) {
+    for (const Json& spec : items_of(signature, "output_specs", "the signature")) {
+      const std::string& kind = tagged(spec, "the signature").tag;
+      if (kind == "user_output") continue;
+      const auto& value = tagged(spec, "the signature").value;
+      const auto named = [&](const char* field) {
+        return "'" + text_of(value, field, "the signature") + "'";
+      };
+      std::string what = "has an output of the kind '" + kind + "', and sr only reads results for the caller";
+      if (kind == "buffer_mutation") what = "changes its buffer " + named("buffer_name");
+      if (kind == "parameter_mutation") what = "changes its parameter " + named("parameter_name");
+      if (kind == "user_input_mutation") what = "changes its argument " + named("user_input_name");
+      throw UnsupportedOp("The exported program can not be run by sr: it " + what +
+                          ". Export a model that returns what is new instead, in evaluation mode.");
+    }
+  }
+
+  void add_inputs(const Json& graph, const Json& signature) {
+    const Json& inputs = items_of(graph, "inputs", "the graph");
+    const Json& specs = items_of(signature, "input_specs", "the signature");
+    if (inputs.size() != specs.size())
+      malformed("the signature", "has another number of inputs than the graph");
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const auto [kind, spec] = tagged(specs[i], "the signature");
+      if (kind == "user_input") {
+        add_argument(member(spec, "arg", "the signature"), graph);
+      } else if (kind == "constant_input") {
+        made_.constants.emplace_back(plain(member(spec, "value", "the signature")));
+      } else if (kind == "parameter") {
+        add_tensor(spec, "parameter_name", "the parameter ");
+      } else if (kind == "buffer") {
+        add_tensor(spec, "buffer_name", "the buffer ");
+      } else if (kind == "tensor_constant") {
+        add_tensor(spec, "tensor_constant_name", "the constant ");
+      } else {
+        throw UnsupportedOp("The exported program can not be run by sr: it has an input of the kind '" +
+                            kind + "'; sr reads tensors, numbers, parameters, buffers and constants.");
+      }
+    }
+  }
+
+  static c10::IValue plain(const Json& given) {
+    const auto [tag, value] = tagged(given, "the signature");
+    if (tag == "as_none") return {};
+    if (tag == "as_int") return as_int(value, "the signature");
+    if (tag == "as_bool") return as_bool(value, "the signature");
+    if (tag == "as_float") return as_float(value, "the signature");
+    if (tag == "as_string") return as_string(value, "the signature");
+    malformed("the signature", "has an input of the unknown kind '" + tag + "'");
+  }
+
+  void add_tensor(const Json& spec, const char* field, const std::string& kind) {
+    const std::string& name = text_of(spec, field, "the signature");
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end() || !found->second.defined()) {
+      throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
+    }
+    const at::Tensor alias = found->second.detach();
+    made_.weights.push_back({name, found->second, alias});
+    Value* value = made_.graph->insertConstant(alias);
+    guarded_.emplace(value, kind + "'" + name + "'");
+    define(text_of(member(spec, "arg", "the signature"), "name", "the signature"), value);
+  }
+
+  void add_argument(const Json& given, const Json& graph) {
+    const auto [tag, value] = tagged(given, "the signature");
+    if (tag == "as_tensor") {
+      const std::string& name = text_of(value, "name", "the signature");
+      const std::string where = "the tensor '" + name + "'";
+      const Json& tensor =
+          member(entries_of(graph, "tensor_values", "the graph"), name.c_str(), "the list of tensors");
+      Value* input = made_.graph->addInput(name)->setType(c10::TensorType::get());
+      guarded_.emplace(input, "its argument '" + name + "'");
+      define(name, input);
+      add_argument_type(name, tensor_type(tensor, where));
+      tensor_inputs_.emplace_back(input, &items_of(tensor, "sizes", where));
+      return;
+    }
+    const bool number = tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool";
+    if (!number || tagged(value, "the signature").tag != "as_name") {
+      made_.constants.emplace_back(plain(given));
+      return;
+    }
+    const std::string& name = text_of(value, "as_name", "the signature");
+    const c10::TypePtr type = tag == "as_sym_int"     ? c10::TypePtr(c10::IntType::get())
+                              : tag == "as_sym_float" ? c10::TypePtr(c10::FloatType::get())
+                                                      : c10::TypePtr(c10::BoolType::get());
+    Value* input = made_.graph->addInput(name)->setType(type);
+    define(name, input);
+    add_argument_type(name, type);
+    if (tag == "as_sym_int") int_inputs_.emplace_back(input, name);
+  }
+
+  void add_argument_type(const std::string& name, const c10::TypePtr& type) {
+    made_.constants.emplace_back();
+    arguments_.emplace_back(name, type);
+  }
+
+  // Dtype and fixed sizes; sizes that are dynamic are free.
+  static c10::TypePtr tensor_type(const Json& tensor, const std::string& where) {
+    std::vector<c10::ShapeSymbol> sizes;
+    for (const Json& size : items_of(tensor, "sizes", where)) {
+      const auto [tag, value] = tagged(size, where);
+      if (tag == "as_int" && as_int(value, where) < 0) malformed(where, "has a negative size");
+      sizes.push_back(tag == "as_int" ? c10::ShapeSymbol::fromStaticSize(as_int(value, where))
+                                      : c10::ShapeSymbol::newSymbol());
+    }
+    return c10::TensorType::create(scalar_type_of(member(tensor, "dtype", where), where), std::nullopt,
+                                   c10::SymbolicShape(std::move(sizes)), c10::VaryingShape<c10::Stride>(),
+                                   std::nullopt);
+  }
+
+  void add_guards(const Json& graph) {
+    builder_.set_where("the sizes of the arguments");
+    SizeGuards guards(builder_, entries_of(program_, "range_constraints", "the program"));
+    for (const auto& [input, sizes] : tensor_inputs_) {
+      for (std::size_t i = 0; i < sizes->size(); ++i) {
+        guards.add(
+            "size " + std::to_string(i) + " of '" + input->debugName() + "'", (*sizes)[i],
+            [&, tensor = input] {
+              return builder_.call("aten::size", {tensor, builder_.constant(static_cast<std::int64_t>(i))});
+            });
+      }
+    }
+    for (const auto& [input, name] : int_inputs_) {
+      const Json& sizes = entries_of(graph, "sym_int_values", "the graph");
+      guards.add("the argument '" + name + "'", member(sizes, name.c_str(), "the list of integers"),
+                 [value = input] { return value; });
+    }
+    guards.finish();
+  }
+
+  void define(const std::string& name, Value* value) {
+    if (!scope_.emplace(name, value).second)
+      malformed("the signature", "has two inputs named '" + name + "'");
+  }
+
+  Value* tuple(const std::vector<Value*>& values) {
+    return made_.graph->insertNode(made_.graph->createTuple(values))->output();
+  }
+
+  void read_specs(const Json& module) {
+    const Json& calls = items_of(module, "module_call_graph", "the graph module");
+    if (calls.empty() || !calls[0].is_object() || !calls[0].contains("signature") ||
+        !calls[0]["signature"].is_object())
+      return;
+    made_.in_spec = text_of(calls[0]["signature"], "in_spec", "the call's signature");
+    made_.out_spec = text_of(calls[0]["signature"], "out_spec", "the call's signature");
+  }
+
+  const Json& program_;
+  const Tensors& tensors_;
+  Program made_;
+  Builder builder_{*made_.graph};
+  Scope scope_;
+  Mutations::Names guarded_;
+  std::vector<c10::Argument> arguments_;
+  std::vector<std::pair<Value*, const Json*>> tensor_inputs_;
+  std::vector<std::pair<Value*, std::string>> int_inputs_;
+};
+
+}  // namespace detail
+
+// Throws LoadError for what is damaged, UnsupportedOp for what sr can not run. The graph shares the tensors.
+inline Program import_program(std::string_view json, const Tensors& tensors) {
+  const Json parsed = parse_json(json, "the program");
+  try {
+    return detail::Importer(parsed, tensors).import();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw LoadError(std::string("The exported program does not make a graph: ") + error.what());
+  }
+}
+
+}  // namespace sr::exported

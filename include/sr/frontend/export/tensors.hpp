@@ -1,0 +1,100 @@
+// The tensors of a .pt2 archive: raw bytes, and a record that says how each tensor lies in them. Every extent
+// is compared with the bytes there are.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <sr/frontend/export/enums.hpp>
+#include <sr/frontend/export/program.hpp>
+
+namespace sr::exported {
+
+// Adds to `tensors` what `config` lists. `record` gives the bytes of a path named there.
+class TensorReader {
+ public:
+  using Record = std::function<std::span<const std::byte>(const std::string&)>;
+
+  TensorReader(Record record, Tensors& tensors) : record_(std::move(record)), tensors_(tensors) {}
+
+  void read(const Json& config, const std::string& file) {
+    flat_.clear();
+    for (const auto& [name, payload] : entries_of(config, "config", file).items()) {
+      const std::string where = "the tensor '" + name + "' of " + file;
+      const Json& meta = member(payload, "tensor_meta", where);
+      if (as_bool(member(payload, "use_pickle", where), where) || meta.is_null()) {
+        continue;  // an object of Python's; a program that reads it is told that it has no values
+      }
+      tensors_.insert_or_assign(name, view(meta, text_of(payload, "path_name", where), where));
+    }
+  }
+
+ private:
+  at::Tensor view(const Json& meta, const std::string& path, const std::string& where) {
+    const c10::ScalarType dtype = scalar_type_of(member(meta, "dtype", where), where);
+    const auto numbers = [&](const char* field) {
+      std::vector<std::int64_t> all;
+      for (const Json& item : items_of(meta, field, where)) all.push_back(number(item, where));
+      return all;
+    };
+    const std::vector<std::int64_t> sizes = numbers("sizes"), strides = numbers("strides");
+    const std::int64_t offset = number(member(meta, "storage_offset", where), where);
+    if (layout_of(member(meta, "layout", where), where) != at::kStrided) {
+      throw UnsupportedOp("The exported program can not be run by sr: " + where + " is not a dense tensor.");
+    }
+    const at::Tensor& flat = flat_tensor(path, dtype, where);
+    if (sizes.size() != strides.size() || !within(sizes, strides, offset, flat.numel())) {
+      malformed(where, "reaches beyond the " + std::to_string(flat.nbytes()) + " bytes stored for it");
+    }
+    return flat.as_strided(sizes, strides, offset);
+  }
+
+  static std::int64_t number(const Json& size, const std::string& where) {
+    const auto [tag, value] = tagged(size, where);
+    if (tag != "as_int" || as_int(value, where) < 0)
+      malformed(where, "has a size that is not a number from 0 on");
+    return as_int(value, where);
+  }
+
+  // Whether the last element lies within `count` elements.
+  static bool within(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
+                     std::int64_t offset, std::int64_t count) {
+    std::int64_t last = offset, elements = 1, step = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (__builtin_mul_overflow(elements, sizes[i], &elements)) return false;
+      if (sizes[i] == 0) continue;
+      if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) ||
+          __builtin_add_overflow(last, step, &last))
+        return false;
+    }
+    return elements == 0 ? offset <= count : last < count;
+  }
+
+  // All bytes of a record, once for all tensors in it, so that those that share memory go on to.
+  const at::Tensor& flat_tensor(const std::string& path, c10::ScalarType dtype, const std::string& where) {
+    at::Tensor& flat = flat_[path + ':' + c10::toString(dtype)];
+    if (flat.defined()) return flat;
+    const std::span<const std::byte> bytes = record_(path);
+    const std::size_t size = c10::elementSize(dtype);
+    if (bytes.size() % size != 0) {
+      malformed(where,
+                "is stored in " + std::to_string(bytes.size()) + " bytes, no multiple of its element's");
+    }
+    flat = at::empty({static_cast<std::int64_t>(bytes.size() / size)}, dtype);
+    if (!bytes.empty()) std::memcpy(flat.mutable_data_ptr(), bytes.data(), bytes.size());
+    return flat;
+  }
+
+  Record record_;
+  Tensors& tensors_;
+  std::unordered_map<std::string, at::Tensor> flat_;
+};
+
+}  // namespace sr::exported

@@ -1,0 +1,62 @@
+// Calls through an interface become calls of the module that the attribute holds, which can be inlined.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/frontend/attribute_scope.hpp>
+#include <sr/frontend/written_weights.hpp>
+
+namespace sr::detail {
+
+// Names of attributes that any method of the module or of one inside it sets.
+inline std::unordered_set<std::string> assigned_names(const torch::jit::Module& module) {
+  std::unordered_set<std::string> names;
+  for (const torch::jit::Module& part : module.modules()) {
+    for (const torch::jit::Method& method : part.get_methods()) {
+      const torch::jit::GraphFunction* function = torch::jit::tryToGraphFunction(method.function());
+      if (function != nullptr) names.merge(WrittenWeights::names_assigned(*function->graph()));
+    }
+  }
+  return names;
+}
+
+// Gives each interface on which a method is called the class of the object that is there, in the bodies of
+// forks as well. An interface that the module assigns to is left. True: there was one to resolve.
+inline bool resolve_interfaces(AttributeScope& scope, torch::jit::Block* block) {
+  bool resolved = false;
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) resolved |= resolve_interfaces(scope, inner);
+    if (node->kind() == c10::prim::fork) {
+      AttributeScope body = scope.enter(node);
+      resolved |= resolve_interfaces(body, body.graph().block());
+    }
+    if (node->kind() != c10::prim::CallMethod) continue;
+    torch::jit::Value* callee = node->input(0);
+    if (callee->type()->kind() != c10::TypeKind::InterfaceType) continue;
+    const std::optional<c10::IValue> object = scope.object_of(callee);
+    if (!object) continue;
+    callee->setType(object->type());
+    resolved = true;
+  }
+  return resolved;
+}
+
+// `inline_calls()` inlines what the graph calls, which may call interfaces in turn. `module` is what the
+// graph's first input stands for.
+template <class InlineCalls>
+void inline_interface_calls(const std::shared_ptr<torch::jit::Graph>& graph, const torch::jit::Module& module,
+                            const InlineCalls& inline_calls) {
+  constexpr int kDeepest = 100;  // a module that holds itself would call itself for ever
+  const std::unordered_set<std::string> assigned = assigned_names(module);
+  AttributeScope scope(graph, module._ivalue(), assigned);
+  for (int depth = 0; depth < kDeepest && resolve_interfaces(scope, graph->block()); ++depth) inline_calls();
+}
+
+}  // namespace sr::detail

@@ -1,0 +1,199 @@
+// From the caller's Module or Graph to a private, frozen, functionalised graph. Nothing of the caller's is
+// changed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/options.hpp>
+#include <sr/frontend/fork_inputs.hpp>
+#include <sr/frontend/hidden_weights.hpp>
+#include <sr/frontend/interface_calls.hpp>
+#include <sr/frontend/private_self.hpp>
+#include <sr/frontend/weight_source.hpp>
+#include <sr/graph/alias_rules.hpp>
+#include <sr/passes/barriers/guards.hpp>
+#include <sr/passes/barriers/neutral_numbers.hpp>
+#include <sr/passes/grad_modes.hpp>
+#include <sr/passes/pipeline.hpp>
+
+namespace sr {
+
+struct LoadedGraph {
+  std::shared_ptr<torch::jit::Graph> graph;
+  c10::FunctionSchema schema;  // of a call, without `self`
+  c10::IValue self;  // the private module when the graph still reads or writes attributes, else None
+  // Storages and containers of the caller's module and graph that a result may share. Other constants were
+  // folded, or one that was folded is equal to them and was pooled with them.
+  std::unordered_set<const void*> known = {};
+  // Weights that the caller may change. The first constants of the graph stand for them, in this order. Empty
+  // where nobody else holds them.
+  std::vector<WeightSource> weights = {};
+};
+
+// Who may change the weights of a module after it was loaded.
+enum class WeightOwner {
+  caller,  // anybody: no pass reads their values
+  module   // nobody: what they decide is folded
+};
+
+inline WeightOwner weight_owner(const StaticModuleOptions& options) {
+  return options.freeze_weights ? WeightOwner::module : WeightOwner::caller;
+}
+
+namespace detail {
+
+inline c10::FunctionSchema without_self(const c10::FunctionSchema& schema) {
+  std::vector<c10::Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());
+  return schema.cloneWithArguments(std::move(arguments));
+}
+
+// Dtypes and sizes that a trace noted are those of its example, not what a call must be.
+inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
+  std::vector<c10::Argument> arguments;
+  for (const torch::jit::Value* input : graph.inputs()) {
+    const bool is_tensor = input->type()->kind() == c10::TypeKind::TensorType;
+    arguments.emplace_back(input->debugNameBase().empty() ? input->debugName() : input->debugNameBase(),
+                           is_tensor ? c10::TensorType::get() : input->type());
+  }
+  std::vector<c10::Argument> returns;
+  for (const torch::jit::Value* output : graph.outputs()) returns.emplace_back("", output->type());
+  return {"graph", "", std::move(arguments), std::move(returns)};
+}
+
+// "layer.running_mean" of a value that is read from the graph's first input by names alone; empty: it is not.
+inline std::string attribute_path(const torch::jit::Value* value) {
+  std::string path;
+  for (; value->node()->kind() == c10::prim::GetAttr; value = value->node()->input(0)) {
+    path = value->node()->s(c10::attr::name) + (path.empty() ? "" : ".") + path;
+  }
+  const bool is_self = value->node()->kind() == c10::prim::Param && value->offset() == 0 &&
+                       value->node()->owningBlock()->owningNode() == nullptr;
+  return is_self ? path : std::string();
+}
+
+// Attributes that are written although no schema says so: freezing would make constants of them.
+inline std::vector<std::string> trained_statistics(const torch::jit::Block* block) {
+  std::vector<std::string> paths;
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (may_train_statistics(*node)) {
+      for (const std::size_t i : {3, 4}) {
+        if (std::string path = attribute_path(node->input(i)); !path.empty())
+          paths.push_back(std::move(path));
+      }
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      const std::vector<std::string> within = trained_statistics(inner);
+      paths.insert(paths.end(), within.begin(), within.end());
+    }
+  }
+  return paths;
+}
+
+// Attributes that the graph writes live on in a deep copy: running must not change the caller's module.
+inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry) {
+  try {
+    return torch::jit::freeze_module(module, trained_statistics(entry));
+  } catch (const std::exception&) {
+    // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they
+    // run with their attributes read at run time.
+    return module;
+  }
+}
+
+// Calls in the bodies of forks as well.
+inline void inline_calls(torch::jit::Block* block) {
+  torch::jit::Inline(*block->owningGraph());
+  inline_forks(block);
+}
+
+inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& module,
+                                                  const std::string& method) {
+  std::shared_ptr<torch::jit::Graph> graph =
+      torch::jit::toGraphFunction(module.get_method(method).function()).graph();
+  inline_calls(graph->block());
+  inline_interface_calls(graph, module, [&] { inline_calls(graph->block()); });
+  passes::remove_grad_modes(graph->block());
+  return graph;
+}
+
+inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Guards& guards,
+                       const passes::PassSettings& settings) {
+  passes::require_known(settings.off);
+  passes::run_pipeline(graph, settings, passes::Stage::guarded);
+  guards.remove(*graph);
+  passes::run_pipeline(graph, settings, passes::Stage::last);
+}
+
+}  // namespace detail
+
+// `method` is the entry point. Throws UnsupportedOp when the module has no such method, ArgumentError for an
+// unknown pass.
+inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
+                              const passes::PassSettings& settings = {},
+                              WeightOwner owner = WeightOwner::caller) {
+  if (!module.find_method(method)) {
+    throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
+  }
+  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
+  copy.eval();
+  const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
+  const std::size_t arguments = graph->inputs().size();
+  const detail::Guards guards(*graph, module._ivalue());
+  const detail::NeutralNumbers neutral(*graph, guards.value_of(), guards.returned());
+  std::optional<detail::HiddenWeights> hidden;
+  if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
+  const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
+                          !detail::has_fork_that_calls_methods(graph->block());
+  const torch::jit::Module frozen = can_freeze ? detail::freeze(copy, graph->block()) : copy;
+  LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
+                     detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
+                     guards.known()};
+  neutral.show(*loaded.graph);
+  detail::run_passes(loaded.graph, guards, settings);
+  if (hidden) loaded.weights = hidden->show(*loaded.graph);
+  if (loaded.graph->inputs().at(0)->hasUses()) {
+    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
+  } else {
+    loaded.graph->eraseInput(0);
+  }
+  return loaded;
+}
+
+inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
+                              const passes::PassSettings& settings = {},
+                              WeightOwner owner = WeightOwner::caller) {
+  if (graph == nullptr) throw LoadError("The graph given is null.");
+  LoadedGraph loaded{graph->copy(), detail::schema_of(*graph), c10::IValue()};
+  detail::inline_calls(loaded.graph->block());
+  passes::remove_grad_modes(loaded.graph->block());
+  if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
+    if (loaded.graph->inputs()[0]->hasUses()) {
+      throw UnsupportedOp("The graph reads attributes of its module input '" +
+                          loaded.graph->inputs()[0]->debugName() +
+                          "'. Pass the module instead of its graph, or freeze it first.");
+    }
+    loaded.graph->eraseInput(0);
+    loaded.schema = detail::without_self(loaded.schema);
+  }
+  const std::size_t arguments = loaded.graph->inputs().size();
+  const detail::Guards guards(*loaded.graph, c10::IValue());
+  loaded.known = guards.known();
+  std::optional<detail::HiddenWeights> hidden;
+  if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
+  detail::run_passes(loaded.graph, guards, settings);
+  if (hidden) loaded.weights = hidden->show(*loaded.graph);
+  return loaded;
+}
+
+}  // namespace sr

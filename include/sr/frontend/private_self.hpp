@@ -1,0 +1,48 @@
+// The object whose attributes a graph reads at run time, where freezing has left it some.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/graph/alias_rules.hpp>
+
+namespace sr {
+
+namespace detail {
+
+// Whether a tensor may be written, or something is called that says nothing about that.
+inline bool may_write_tensors(const torch::jit::Block* block) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    const torch::jit::Operator* op = node->maybeOperator();
+    if (op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE) return true;
+    if (node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
+        node->kind() == c10::prim::CallFunction) {
+      return true;
+    }
+    // Outside of the dispatcher are the operations on containers.
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
+    if (may_train_statistics(*node)) return true;
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (may_write_tensors(inner)) return true;
+    }
+  }
+  return false;
+}
+
+// A copy that the graph may change without changing the caller's. Tensors it never writes are the caller's
+// own: a result that is one of them has to be that tensor.
+inline c10::IValue private_self(const c10::IValue& self, const torch::jit::Graph& graph) {
+  c10::IValue::HashIdentityIValueMap copies;
+  if (!may_write_tensors(graph.block())) {
+    self.visit([&](const c10::IValue& value) {
+      if (value.isTensor()) copies.emplace(value, value);
+      return false;
+    });
+  }
+  return self.deepcopy(copies);
+}
+
+}  // namespace detail
+
+}  // namespace sr

@@ -1,0 +1,96 @@
+// Where a module's weights come from: attributes of the caller's module, or constants of the caller's graph.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/identity.hpp>
+
+namespace sr {
+
+// An attribute is read anew each time, since assigning to it replaces the tensor. A constant of a graph is
+// always the same tensor. Keeps the caller's object or tensor alive.
+class WeightSource {
+ public:
+  WeightSource(std::string name, c10::intrusive_ptr<c10::ivalue::Object> object, std::size_t attribute)
+      : name_(std::move(name)), object_(std::move(object)), attribute_(attribute) {}
+  explicit WeightSource(c10::IValue constant) : constant_(std::move(constant)) {}
+
+  // A tensor, or a container of tensors.
+  const c10::IValue& now() const { return object_ ? object_->getSlot(attribute_) : constant_; }
+
+  // "layer.weight"; empty for a constant of a graph.
+  const std::string& name() const { return name_; }
+  // The object whose attribute it is; null for a constant.
+  const c10::ivalue::Object* object() const { return object_.get(); }
+  std::size_t attribute() const { return attribute_; }
+
+  // Running statistics: a norm in training writes them, and LibTorch does not count that as a write.
+  bool is_statistic() const { return is_statistic_; }
+  void mark_as_statistic() { is_statistic_ = true; }
+
+ private:
+  std::string name_;
+  c10::intrusive_ptr<c10::ivalue::Object> object_;
+  std::size_t attribute_ = 0;
+  c10::IValue constant_;
+  bool is_statistic_ = false;
+};
+
+namespace detail {
+
+// Whether a graph can hold the tensor as a constant, and sr can tell when it changes.
+inline bool can_be_weight(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() && tensor.is_cpu() && !tensor.is_nested() &&
+         !tensor.unsafeGetTensorImpl()->is_python_dispatch();
+}
+
+inline bool can_be_weight(const c10::IValue& value) {
+  if (value.isTensor()) return can_be_weight(value.toTensor());
+  if (!value.isList() && !value.isTuple() && !value.isGenericDict()) return false;
+  bool found = false, all = true;
+  each_tensor(value, [&](const at::Tensor& tensor) {
+    found = true;
+    all &= can_be_weight(tensor);
+  });
+  return found && all;
+}
+
+// The value as a constant of a graph, which may not require gradients: aliases take the place of such
+// tensors.
+inline c10::IValue without_gradients(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    return tensor.requires_grad() ? c10::IValue(tensor.detach()) : value;
+  }
+  bool required = false;
+  each_tensor(value, [&](const at::Tensor& tensor) { required |= tensor.requires_grad(); });
+  if (!required) return value;
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      elements.push_back(without_gradients(element));
+    return tuple_of(type_of_tuple(value), std::move(elements));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& element : value.toListRef()) list.push_back(without_gradients(element));
+    return list;
+  }
+  const auto from = value.toGenericDict();
+  c10::impl::GenericDict dict(from.keyType(), from.valueType());
+  for (const auto& entry : from) dict.insert(entry.key(), without_gradients(entry.value()));
+  return dict;
+}
+
+}  // namespace detail
+
+}  // namespace sr

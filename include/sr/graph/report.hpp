@@ -1,0 +1,97 @@
+// What a runtime can say about itself: which path each node takes and why, what is managed and why not, and
+// how much memory that takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <sr/base/config.hpp>
+#include <sr/base/node_kind.hpp>
+#include <sr/memory/request.hpp>
+
+namespace sr {
+
+struct ModuleContent;
+
+// The memory of one block as it stands; all sizes in bytes, 0 before the first run.
+struct BlockMemory {
+  memory::Bytes arena = 0;
+  memory::Bytes lower_bound = 0;          // most bytes alive at once
+  memory::Bytes no_reuse = 0;             // sum over all managed tensors
+  std::vector<memory::Request> requests;  // one for each managed value of the block
+  memory::Layout layout;
+};
+
+struct ValueReport {
+  std::string name;
+  bool managed = false;
+  std::string why_not;      // for outputs of out variants that are not managed
+  memory::Bytes bytes = 0;  // planned size, when managed
+  memory::Bytes offset = 0;
+  memory::Step first = 0, last = 0;  // half-open lifetime in steps of the block
+};
+
+struct NodeReport {
+  std::size_t block = 0;
+  std::size_t index = 0;
+  std::string key;     // "aten::add.Tensor"
+  std::string text;    // the node as IR
+  std::string source;  // "file:line", empty when unknown
+  NodeKind path = NodeKind::fallback;
+  std::string functor;
+  std::string why;  // why this path, in a sentence
+  std::vector<ValueReport> outputs;
+};
+
+// Bytes that a step of a plan reads or writes.
+struct OperandReport {
+  std::string place;         // "argument 0", "weight", "constant", "arena", "result 0", "allocated"
+  memory::Bytes bytes = 0;   // of the whole storage
+  memory::Bytes offset = 0;  // in the arena
+};
+
+// One step of a plan, in the order of execution.
+struct StepReport {
+  std::string kind;              // "fused", "packed product", "iterator", "call", "interpreted", ...
+  std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
+  std::vector<OperandReport> reads, writes;
+};
+
+// One signature that is replayed.
+struct PlanReport {
+  std::string arguments;        // "float[8, 50], 3"
+  std::size_t kernels = 0;      // steps that are kernels of ours
+  std::size_t calls = 0;        // operators of LibTorch that write into planned memory
+  std::size_t interpreted = 0;  // nodes left to the interpreter
+  std::uint64_t replays = 0;
+  BlockMemory memory;
+  std::vector<StepReport> steps;
+};
+
+struct Report {
+  std::string planner;
+  std::vector<NodeReport> nodes;
+  std::vector<BlockMemory> blocks;
+  std::vector<PlanReport> plans;
+  std::vector<std::string> refusals;  // why other signatures keep to the general path
+  std::size_t out_variants = 0;
+  std::size_t natives = 0;
+  std::size_t fallbacks = 0;
+  memory::Bytes arena_bytes = 0;  // sums over blocks
+  memory::Bytes lower_bound_bytes = 0;
+  memory::Bytes no_reuse_bytes = 0;
+  memory::Bytes replay_arena_bytes = 0;  // what the plans of the runtime share
+};
+
+// "out", "native" or "fallback".
+const char* name_of(NodeKind kind);
+
+// `memory` has one element for each block; may be empty for a module that has not run.
+Report make_report(const ModuleContent& content, std::string planner, std::vector<BlockMemory> memory);
+
+std::ostream& operator<<(std::ostream& out, const Report& report);
+
+}  // namespace sr

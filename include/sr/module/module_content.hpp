@@ -1,0 +1,223 @@
+// What a StaticModule holds: graph, constants, one function per node, lifetimes.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/options.hpp>
+#include <sr/frontend/loaded_graph.hpp>
+#include <sr/graph/block_analysis.hpp>
+#include <sr/graph/block_info.hpp>
+#include <sr/module/fork_body.hpp>
+#include <sr/module/state_changes.hpp>
+#include <sr/module/weights.hpp>
+#include <sr/registry/selection.hpp>
+
+namespace sr {
+
+// Everything that running reads and nothing that running writes. blocks[0] is the top block.
+struct ModuleContent {
+  StaticModuleOptions options;
+  std::shared_ptr<torch::jit::Graph> graph;
+  c10::FunctionSchema schema;
+  c10::IValue self;                    // private module, when the graph reads or writes attributes
+  std::vector<c10::IValue> constants;  // as loaded; runtimes take theirs from `weights`
+  std::size_t slot_count = 0;
+  std::uint32_t state_count = 0;
+  std::vector<BlockInfo> blocks;
+  std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
+  std::deque<InterpretedOp> interpreted;
+  std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
+  std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
+  // Storages and containers of folded constants, when the caller may get to see one of them.
+  std::unordered_set<const void*> folded;
+  std::unordered_map<const torch::jit::Value*, Slot> slots;
+  std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
+
+  ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
+
+ private:
+  std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
+                           KindOf& kinds, WeightOwner owner);
+  void check_constants() const;
+  void follow(const std::vector<WeightSource>& sources, const std::unordered_set<const void*>& returned);
+  void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
+
+  std::vector<const torch::jit::Block*> sources_;  // by block index
+};
+
+inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
+    : options(chosen_options),
+      graph(std::move(loaded.graph)),
+      schema(std::move(loaded.schema)),
+      self(std::move(loaded.self)) {
+  if (registry().empty()) {
+    throw RegistryError(
+        "No operator is registered. Include <sr/sr.hpp> in one source file of a program that is built with "
+        "SR_HEADER_ONLY, or link the whole of libsr.");
+  }
+  const SlotTable table(*graph, self);
+  slots = table.of;
+  slot_count = table.count;
+  constants = table.constants;
+  check_constants();
+  std::vector<std::string> reasons;
+  Selector selector(options, interpreted, reasons);
+  KindOf kinds;
+  add_blocks(graph->block(), table, selector, kinds,
+             loaded.weights.empty() ? WeightOwner::module : WeightOwner::caller);
+  if (!reasons.empty()) {
+    std::string message = "The model can not be run by sr:";
+    for (const std::string& reason : reasons) message += "\n  " + reason;
+    throw UnsupportedOp(message);
+  }
+  const AliasAnalysis aliases(*graph, table, kinds);
+  const BlockAnalysis analysis(*graph, table, aliases);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    analysis.fill(sources_[i], blocks[i], i == 0, options.manage_output_tensors);
+    for (ProcessedNode& node : blocks[i].nodes) {
+      if (node.kind != NodeKind::fallback || node.output_count == 0) continue;
+      for (std::uint32_t input : node.dynamic_inputs) {
+        const auto& origins = aliases.origins(node.inputs[input]);
+        const bool promised = aliases.origins(node.first_output).empty();
+        if (promised && std::any_of(origins.begin(), origins.end(), [&](Slot slot) {
+              return !table.is_constant(slot) && aliases.reason(slot).empty();
+            })) {
+          node.guarded_inputs.push_back(input);
+        }
+      }
+    }
+  }
+  find_folded(aliases, loaded.known);
+  follow(loaded.weights, loaded.known);
+  const StateChanges changes(*graph);
+  state_changed_by = changes.changed_by();
+  const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
+  for (const std::size_t input : changes.written_inputs()) {
+    if (input >= first_argument) written_inputs.push_back(input - first_argument);
+  }
+  unmanaged_reasons.resize(slot_count);
+  for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
+}
+
+inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& table,
+                                               Selector& selector, KindOf& kinds, WeightOwner owner) {
+  const auto index = static_cast<std::uint32_t>(blocks.size());
+  blocks.emplace_back();
+  sources_.push_back(block);
+  std::vector<ProcessedNode> nodes;
+  std::vector<std::pair<std::size_t, const torch::jit::Node*>> parents;
+  for (const torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant) continue;
+    ProcessedNode processed;
+    Selected chosen = selector.select(*node);
+    kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
+    processed.function = chosen.function;
+    processed.write = chosen.write;
+    processed.lane = chosen.lane;
+    processed.kind = chosen.kind;
+    processed.traits = chosen.traits;
+    processed.functor = std::move(chosen.functor);
+    processed.declined = std::move(chosen.declined);
+    processed.interpreter = chosen.interpreter;
+    processed.kind_inputs = detail::kind_inputs(*node);
+    processed.node = node;
+    processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
+    for (const torch::jit::Value* input : node->inputs()) {
+      const Slot slot = table.of.at(input);
+      if (!table.is_constant(slot)) {
+        processed.dynamic_inputs.push_back(static_cast<std::uint32_t>(processed.inputs.size()));
+      }
+      processed.inputs.push_back(slot);
+    }
+    processed.output_count = static_cast<std::uint32_t>(node->outputs().size());
+    if (processed.output_count != 0) processed.first_output = table.of.at(node->output(0));
+    if (chosen.kind == NodeKind::out_variant) processed.state = state_count++;
+    if (node->kind() == c10::prim::fork) {
+      processed.body = std::make_shared<const ForkBody>(*node, options, owner);
+      if (processed.body->is_interpreted() && options.strict) {
+        throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
+                            detail::place_of(*node) + " can not be run by sr.");
+      }
+    }
+    if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
+    if (chosen.kind == NodeKind::fallback && options.strict) {
+      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " +
+                          detail::place_of(*node) + " has no functor of sr and no `.out` overload.");
+    }
+    nodes.push_back(std::move(processed));
+  }
+  for (const auto& [position, node] : parents) {
+    for (const torch::jit::Block* inner : node->blocks()) {
+      nodes[position].sub_blocks.push_back(add_blocks(inner, table, selector, kinds, owner));
+      std::vector<Slot>& inputs = nodes[position].sub_block_inputs.emplace_back();
+      for (const torch::jit::Value* input : inner->inputs()) inputs.push_back(table.of.at(input));
+    }
+  }
+  blocks[index].nodes = std::move(nodes);
+  return index;
+}
+
+inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
+                                       const std::unordered_set<const void*>& known) {
+  const auto outputs = graph->outputs();
+  const bool returns_containers =
+      std::any_of(outputs.begin(), outputs.end(),
+                  [](const torch::jit::Value* output) { return detail::may_hold_container(output->type()); });
+  std::unordered_set<const void*> seen;
+  for (Slot slot = 0; slot < constants.size(); ++slot) {
+    const c10::IValue& constant = constants[slot];
+    const bool container = constant.isList() || constant.isTuple() || constant.isGenericDict();
+    if (!aliases.reason(slot).empty() || (container && returns_containers))
+      detail::add_identities(constant, seen);
+  }
+  for (const void* identity : seen) {
+    if (known.count(identity) == 0) folded.insert(identity);
+  }
+}
+
+inline void ModuleContent::follow(const std::vector<WeightSource>& sources,
+                                  const std::unordered_set<const void*>& returned) {
+  std::vector<Weight> followed;
+  std::unordered_map<const void*, std::size_t> positions;  // by what the constant is
+  Slot slot = self.isNone() ? 0 : 1;
+  for (const WeightSource& source : sources) {
+    positions.emplace(constants[slot].internalToPointer(), followed.size());
+    const bool is_returned = returned.count(detail::identity_of(constants[slot])) != 0;
+    followed.push_back({source, slot++, is_returned});
+  }
+  weights = std::make_shared<ModuleWeights>(constants, std::move(followed));
+  for (const BlockInfo& block : blocks) {
+    for (const ProcessedNode& node : block.nodes) {
+      if (node.body == nullptr || node.body->is_interpreted()) continue;
+      const std::shared_ptr<ModuleWeights>& inner = node.body->content()->weights;
+      std::vector<std::size_t> same;
+      for (const Weight& weight : inner->weights()) {
+        const auto known = positions.find(weight.source.now().internalToPointer());
+        same.push_back(known != positions.end() ? known->second : ModuleWeights::kNotOuter);
+      }
+      weights->add_body(inner, std::move(same));
+    }
+  }
+}
+
+inline void ModuleContent::check_constants() const {
+  for (const c10::IValue& constant : constants) {
+    if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
+      throw UnsupportedOp(
+          "The model holds a weight on " + constant.toTensor().device().str() +
+          ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
+    }
+  }
+}
+
+}  // namespace sr

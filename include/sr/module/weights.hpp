@@ -1,0 +1,250 @@
+// The weights of a module: what they are now, and whether they are still what they were.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/Storage.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/fork_safe_mutex.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/frontend/weight_source.hpp>
+#include <sr/graph/processed_node.hpp>
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/module/weight_stamp.hpp>
+
+namespace sr {
+
+// A weight and the slot of a runtime's table that holds it.
+struct Weight {
+  WeightSource source;
+  Slot slot = 0;
+  bool is_returned = false;  // the caller may be given it, and expects the tensor itself
+};
+
+// The constants of a module as they were at one time, and everything that is made from the values of weights.
+// Immutable but for the packed weights. Runtimes and their plans share it, and it keeps the storages alive
+// whose addresses they hold.
+class WeightSet {
+ public:
+  // The constants by slot, of which those of weights are read anew. `stamped`: notice when they change.
+  // Throws UnsupportedOp for a weight that has become something else than a tensor on the CPU.
+  WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
+      : constants_(std::move(constants)) {
+    for (const Weight& weight : weights) {
+      const c10::IValue& value = weight.source.now();
+      check(weight, value);
+      if (stamped) stamp(weight.source, value);
+      // An alias keeps its storage when the caller's tensor is given another one while a call runs.
+      constants_[weight.slot] = value.isTensor() && !weight.is_returned
+                                    ? c10::IValue(value.toTensor().detach())
+                                    : detail::without_gradients(value);
+    }
+  }
+
+  const std::vector<c10::IValue>& constants() const { return constants_; }
+  // Weights in the order in which kernels read them. Thread-safe.
+  plan::PackedWeights& packed() const { return packed_; }
+
+  // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are
+  // noticed in one weight of each call, whose turn `turn` counts, in running statistics, and in weights made
+  // in inference mode.
+  [[gnu::always_inline]] bool holds(std::size_t& turn) const {
+    if (stamps_.empty()) return true;
+    if (!stamps_hold()) [[unlikely]]
+      return false;
+    if (++turn >= samples_.size()) turn = 0;
+    return samples_[turn].holds() && (!has_others_ || others_hold());
+  }
+
+  // The same, looking at all samples.
+  bool holds() const {
+    return stamps_hold() && others_hold() &&
+           std::ranges::all_of(samples_, [](const WeightSample& sample) { return sample.holds(); });
+  }
+
+ private:
+  friend class ModuleWeights;
+
+  // A list, tuple or dictionary of the caller's, and the tensors it held.
+  struct Container {
+    WeightSource source;
+    std::vector<const c10::TensorImpl*> tensors;
+
+    bool holds() const {
+      std::size_t i = 0;
+      bool same = true;
+      detail::each_tensor(source.now(), [&](const at::Tensor& tensor) {
+        same &= i < tensors.size() && tensors[i] == tensor.unsafeGetTensorImpl();
+        ++i;
+      });
+      return same && i == tensors.size();
+    }
+  };
+
+  static void check(const Weight& weight, const c10::IValue& value) {
+    if (detail::can_be_weight(value)) return;
+    const std::string name =
+        weight.source.name().empty() ? "A weight" : "The weight '" + weight.source.name() + "'";
+    std::string what = "is now a value of type " + value.type()->repr_str();
+    if (value.isTensor() && value.toTensor().defined()) {
+      what = "is now on " + value.toTensor().device().str() + " with layout " +
+             c10::str(value.toTensor().layout());
+    }
+    throw UnsupportedOp(
+        name + " " + what +
+        "; it was a dense tensor on the CPU when the module was loaded. Make a new StaticModule.");
+  }
+
+  void stamp(const WeightSource& source, const c10::IValue& value) {
+    if (value.isTensor())
+      return stamp(value.toTensor(), source.object(), source.attribute(), source.is_statistic());
+    has_others_ = true;
+    Container& container = containers_.emplace_back(Container{source, {}});
+    detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      container.tensors.push_back(tensor.unsafeGetTensorImpl());
+      stamp(tensor, nullptr, 0, false);
+      kept_.push_back(tensor);
+    });
+  }
+
+  void stamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute,
+             bool is_statistic) {
+    storages_.push_back(tensor.storage());
+    stamps_.emplace_back(tensor, object, attribute, metadata_);
+    samples_.emplace_back(tensor, is_statistic);
+    if (stamps_.back().has_counter() && !is_statistic) return;
+    uncounted_.push_back(samples_.size() - 1);
+    has_others_ = true;
+  }
+
+  [[gnu::always_inline]] bool stamps_hold() const {
+    const std::int64_t* metadata = metadata_.data();
+    for (const WeightStamp& stamp : stamps_) {
+      if (!stamp.holds(metadata)) [[unlikely]]
+        return false;
+    }
+    return true;
+  }
+
+  // What few modules have.
+  bool others_hold() const {
+    return std::ranges::all_of(uncounted_, [&](std::size_t i) { return samples_[i].holds(); }) &&
+           std::ranges::all_of(containers_, [](const Container& container) { return container.holds(); });
+  }
+
+  std::vector<WeightStamp> stamps_;
+  std::vector<std::int64_t> metadata_;  // of all stamps
+  std::vector<WeightSample> samples_;   // by stamp
+  bool has_others_ = false;             // of the next two
+  std::vector<std::size_t> uncounted_;  // samples of tensors to which writes are not counted
+  std::vector<Container> containers_;
+  std::vector<c10::IValue> constants_;
+  std::vector<at::Tensor> kept_;  // elements of containers, which the caller may take out
+  std::vector<c10::Storage> storages_;
+  std::uint64_t generation_ = 0;
+  mutable plan::PackedWeights packed_;
+};
+
+// Makes a new set when the weights have changed, once for all runtimes of a module. Thread-safe.
+class ModuleWeights {
+ public:
+  // Without weights there is one set for ever.
+  ModuleWeights(std::vector<c10::IValue> constants, std::vector<Weight> weights)
+      : constants_(std::move(constants)), weights_(std::move(weights)), is_followed_(true) {
+    current_ = make();
+  }
+  ModuleWeights(const ModuleWeights&) = delete;
+  ModuleWeights& operator=(const ModuleWeights&) = delete;
+
+  std::shared_ptr<const WeightSet> current() const {
+    const std::scoped_lock lock(mutex_);
+    return current_;
+  }
+
+  // Whether a runtime may go on with the set. `turn` is the runtime's own, see WeightSet::holds.
+  [[gnu::always_inline]] bool is_current(const WeightSet& set, std::size_t& turn) const {
+    return set.generation_ == generation_.load(std::memory_order_relaxed) && set.holds(turn);
+  }
+
+  // The set of the weights as they are now. Throws UnsupportedOp as WeightSet does.
+  std::shared_ptr<const WeightSet> renewed() {
+    const std::scoped_lock lock(mutex_);
+    if (current_->holds()) return current_;  // another runtime was first
+    publish(make());
+    return current_;
+  }
+
+  // From the next call on, every runtime reads all weights anew. Does nothing where nobody can change them.
+  void refresh() {
+    if (weights_.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    publish(make());
+  }
+
+  // How often the weights have changed since the module was loaded.
+  std::uint64_t changes() const { return generation_.load(std::memory_order_relaxed); }
+  std::size_t count() const { return weights_.size(); }
+
+  // The weights of a forked body, which are among these: they change when these do. `same` holds for each of
+  // theirs the position of the same weight here.
+  void add_body(std::shared_ptr<ModuleWeights> body, std::vector<std::size_t> same) {
+    body->is_followed_ = false;
+    body->current_ = body->make();
+    bodies_.push_back({std::move(body), std::move(same)});
+  }
+  static constexpr std::size_t kNotOuter = static_cast<std::size_t>(-1);  // in `same`: a constant of the body
+  const std::vector<Weight>& weights() const { return weights_; }
+
+ private:
+  struct Body {
+    std::shared_ptr<ModuleWeights> weights;
+    std::vector<std::size_t> same;
+  };
+  static constexpr int kAttempts = 4;
+
+  // Weights that are written while the set is made would be old in one place and new in another.
+  std::shared_ptr<WeightSet> make() const {
+    for (int attempt = 1;; ++attempt) {
+      auto made = std::make_shared<WeightSet>(constants_, weights_, is_followed_);
+      if (attempt == kAttempts || made->holds()) return made;
+    }
+  }
+
+  // Under the lock.
+  void publish(std::shared_ptr<WeightSet> made) {
+    made->generation_ = generation_.load(std::memory_order_relaxed) + 1;
+    for (const Body& body : bodies_) body.weights->take(*made, weights_, body.same);
+    current_ = std::move(made);
+    generation_.store(current_->generation_, std::memory_order_release);
+  }
+
+  void take(const WeightSet& outer, const std::vector<Weight>& outer_weights,
+            const std::vector<std::size_t>& same) {
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (same[i] != kNotOuter)
+        weights_[i].source = WeightSource(outer.constants()[outer_weights[same[i]].slot]);
+    }
+    publish(make());
+  }
+
+  std::vector<c10::IValue> constants_;  // as loaded
+  std::vector<Weight> weights_;
+  bool is_followed_;
+  std::vector<Body> bodies_;
+  mutable detail::ForkSafeMutex mutex_;
+  std::shared_ptr<const WeightSet> current_;
+  std::atomic<std::uint64_t> generation_ = 0;
+};
+
+}  // namespace sr

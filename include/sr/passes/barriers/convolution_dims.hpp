@@ -1,0 +1,38 @@
+// Keeps LibTorch's optimiser from taking the rank of a convolution's result for a constant: an image without
+// a batch has one dimension less, and what is never computed does not throw.
+#pragma once
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/passes/barriers/unknown_branches.hpp>
+
+namespace sr {
+
+namespace detail {
+
+// Hides what the rank is asked of.
+class ConvolutionDims {
+ public:
+  ConvolutionDims(torch::jit::Graph& graph, UnknownBranches& branches) : branches_(&branches) {
+    visit(graph.block());
+  }
+
+ private:
+  void visit(torch::jit::Block* block) {
+    for (torch::jit::Node* node : block->nodes()) {
+      for (torch::jit::Block* inner : node->blocks()) visit(inner);
+      if (node->kind() == c10::aten::dim && is_convolution(node->input()->node()->kind()))
+        node->replaceInput(0, branches_->hidden(node->input(), node));
+    }
+  }
+
+  static bool is_convolution(c10::Symbol kind) {
+    return kind == c10::aten::conv1d || kind == c10::aten::conv2d || kind == c10::aten::conv3d;
+  }
+
+  UnknownBranches* branches_;
+};
+
+}  // namespace detail
+
+}  // namespace sr

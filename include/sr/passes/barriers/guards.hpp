@@ -1,0 +1,67 @@
+// Everything that keeps LibTorch's passes from changing what a caller or the interpreter would see, at once.
+#pragma once
+
+#include <unordered_set>
+#include <utility>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/passes/barriers/attribute_values.hpp>
+#include <sr/passes/barriers/computed_results.hpp>
+#include <sr/passes/barriers/convolution_dims.hpp>
+#include <sr/passes/barriers/distinct_results.hpp>
+#include <sr/passes/barriers/kept_writes.hpp>
+#include <sr/passes/barriers/loop_guards.hpp>
+#include <sr/passes/barriers/returned.hpp>
+#include <sr/passes/barriers/returned_constants.hpp>
+#include <sr/passes/barriers/unknown_branches.hpp>
+
+namespace sr {
+
+namespace detail {
+
+// Put onto a graph before passes run, and removed from what they have made of it.
+class Guards {
+ public:
+  // `self` is the module the graph's first input stands for, or None. The graph must be inlined, and outlive
+  // the guards.
+  Guards(torch::jit::Graph& graph, c10::IValue self)
+      : value_of_(graph, std::move(self)),
+        returned_(graph, value_of_),
+        known_(returned_.identities()),  // now, as guards destroy nodes
+        constants_(graph, value_of_),
+        distinct_(graph, returned_),
+        branches_(graph) {
+    const KeptWrites writes(graph, branches_);
+    const ConvolutionDims convolutions(graph, branches_);
+    const LoopGuards loops(graph, value_of_, branches_);
+    const ComputedResults computed(graph, value_of_, returned_, branches_);
+  }
+  Guards(const Guards&) = delete;
+  Guards& operator=(const Guards&) = delete;
+
+  // In the graph that has been made of it.
+  void remove(torch::jit::Graph& graph) const {
+    branches_.remove(graph);
+    distinct_.remove(graph);
+    constants_.restore(graph);
+  }
+
+  const AttributeValues& value_of() const { return value_of_; }
+  const Returned& returned() const { return returned_; }
+  // Storages and containers of the caller's that a result may share.
+  const std::unordered_set<const void*>& known() const { return known_; }
+
+ private:
+  AttributeValues value_of_;
+  Returned returned_;
+  std::unordered_set<const void*> known_;
+  ReturnedConstants constants_;
+  DistinctResults distinct_;
+  UnknownBranches branches_;
+};
+
+}  // namespace detail
+
+}  // namespace sr

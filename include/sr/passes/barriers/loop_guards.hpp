@@ -1,0 +1,51 @@
+// LibTorch's alias analysis forgets that a loop of no iterations hands on what it was given, and its passes
+// then take two equal results for one. While they run, what an iteration hands on may be what it was given.
+#pragma once
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/graph/alias_rules.hpp>
+#include <sr/passes/barriers/attribute_values.hpp>
+#include <sr/passes/barriers/unknown_branches.hpp>
+
+namespace sr {
+
+namespace detail {
+
+class LoopGuards {
+ public:
+  LoopGuards(torch::jit::Graph& graph, const AttributeValues& value_of, UnknownBranches& branches)
+      : value_of_(&value_of), branches_(&branches) {
+    guard(graph.block());
+  }
+
+ private:
+  void guard(torch::jit::Block* block) {
+    for (torch::jit::Node* node : block->nodes()) {
+      for (torch::jit::Block* inner : node->blocks()) guard(inner);
+      if (node->kind() == c10::prim::Loop && !surely_iterates(*node)) guard_loop(*node);
+    }
+  }
+
+  // Inputs of a loop: the most iterations, whether to begin, then carried values.
+  bool surely_iterates(const torch::jit::Node& loop) const {
+    const auto most = (*value_of_)(loop.input(0)), begins = (*value_of_)(loop.input(1));
+    return most && most->isInt() && most->toInt() > 0 && begins && begins->isBool() && begins->toBool();
+  }
+
+  void guard_loop(torch::jit::Node& loop) {
+    torch::jit::Block* body = loop.blocks().at(0);
+    for (std::size_t i = 1; i < body->outputs().size(); ++i) {
+      torch::jit::Value* made = body->outputs()[i];
+      if (made == body->inputs()[i] || !may_hold_tensor(made->type())) continue;
+      body->replaceOutput(i, branches_->either(made, body->inputs()[i], body->return_node()));
+    }
+  }
+
+  const AttributeValues* value_of_;
+  UnknownBranches* branches_;
+};
+
+}  // namespace detail
+
+}  // namespace sr

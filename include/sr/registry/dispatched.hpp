@@ -1,0 +1,63 @@
+// Any operator of ATen as a functor: its typed handle, which goes through the dispatcher without boxing.
+//
+//   inline const Native<schema_of<at::_ops::einsum>(), Dispatched<at::_ops::einsum>> einsum;
+#pragma once
+
+#include <string_view>
+
+#include <sr/base/fixed_string.hpp>
+#include <sr/registry/argument_of_handle.hpp>
+#include <sr/registry/op.hpp>
+
+namespace sr {
+
+namespace detail {
+
+// A tensor is a handle: ops that work in place write its elements, never the handle.
+template <class P>
+struct HandleParameter {
+  using Type = P;
+  static P given(P parameter) { return static_cast<P>(parameter); }
+};
+template <>
+struct HandleParameter<at::Tensor&> {
+  using Type = const at::Tensor&;
+  static at::Tensor& given(const at::Tensor& parameter) { return const_cast<at::Tensor&>(parameter); }
+};
+
+template <class Op, class Signature>
+struct HandleCall;
+template <class Op, class R, class... P>
+struct HandleCall<Op, R(P...)> {
+  R operator()(typename HandleParameter<P>::Type... arguments) const {
+    return Op::call(HandleParameter<P>::given(arguments)...);
+  }
+};
+
+}  // namespace detail
+
+template <class Op>
+struct Dispatched : detail::HandleCall<Op, typename Op::schema> {};
+
+// For ops whose results are new tensors though LibTorch says nothing about it.
+template <class Op>
+struct DispatchedNew : detail::HandleCall<Op, typename Op::schema> {
+  static constexpr OutTraits traits{.makes_new_tensor = true};
+};
+
+// The literal that LibTorch's build has made of the operator's schema.
+template <class Op>
+consteval auto schema_of() {
+  constexpr std::string_view given(Op::schema_str);
+  char text[given.size() + 1]{};
+  std::copy_n(given.data(), given.size(), text);
+  return FixedString("aten::") + FixedString<given.size() + 1>(text);
+}
+
+// One line for each operator: what it aliases is read off its schema.
+template <class Op>
+using NativeOf = Native<schema_of<Op>(), Dispatched<Op>>;
+template <class Op>
+using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>>;
+
+}  // namespace sr

@@ -1,0 +1,104 @@
+// Operators of sr by key: "name.overload" of an ATen-like schema, or the bare kind of a prim:: node.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <unordered_map>
+#include <vector>
+
+#include <c10/util/Type.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/error.hpp>
+#include <sr/graph/node_state.hpp>
+#include <sr/graph/processed_function.hpp>
+#include <sr/graph/processed_node.hpp>
+#include <sr/kernels/table.hpp>
+
+namespace sr {
+
+struct OpEntry {
+  std::string key;
+  std::string schema;  // the literal; empty for prim:: kinds
+  NodeKind kind = NodeKind::native;
+  std::string functor;  // demangled type name
+  ProcessedFunction function;
+  ProcessedFunction write;                   // of out variants: into outputs that are ready
+  const kernels::LaneLoops* lane = nullptr;  // of pointwise out variants that bring one: what replay calls
+  bool (*accepts)(const torch::jit::Node&) = nullptr;  // null: every node
+  OutTraits traits;
+  std::size_t argument_count = 0;  // of the schema; not checked for prim:: kinds
+};
+
+// Filled by static initialisers, also those of libraries loaded later; read while modules are prepared.
+class Registry {
+ public:
+  // Throws RegistryError when another functor has the key already; the same one again (the same header in two
+  // shared libraries) is fine, and the first stays.
+  void add(OpEntry entry) {
+    const std::unique_lock lock(mutex_);
+    auto& table = table_of(entry.kind);
+    const auto [position, inserted] = table.try_emplace(entry.key, entry);
+    if (!inserted && position->second.functor != entry.functor) {
+      throw RegistryError("Two functors are registered for " + entry.key + ": " + position->second.functor +
+                          " and " + entry.functor + ". Remove one, or give it another schema.");
+    }
+  }
+
+  std::optional<OpEntry> find(std::string_view key, NodeKind kind) const {
+    const std::shared_lock lock(mutex_);
+    const auto& table = kind == NodeKind::out_variant ? out_variants_ : natives_;
+    const auto position = table.find(std::string(key));
+    if (position == table.end()) return std::nullopt;
+    return position->second;
+  }
+
+  std::vector<OpEntry> entries() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<OpEntry> all;
+    for (const auto& [key, entry] : out_variants_) all.push_back(entry);
+    for (const auto& [key, entry] : natives_) all.push_back(entry);
+    std::sort(all.begin(), all.end(), [](const OpEntry& a, const OpEntry& b) {
+      return a.key != b.key ? a.key < b.key : a.kind < b.kind;
+    });
+    return all;
+  }
+
+  bool empty() const {
+    const std::shared_lock lock(mutex_);
+    return out_variants_.empty() && natives_.empty();
+  }
+
+ private:
+  using Table = std::unordered_map<std::string, OpEntry>;
+  Table& table_of(NodeKind kind) { return kind == NodeKind::out_variant ? out_variants_ : natives_; }
+
+  mutable std::shared_mutex mutex_;
+  Table out_variants_;
+  Table natives_;
+};
+
+inline Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+// "name.overload", or the name alone.
+inline std::string key_of(const c10::FunctionSchema& schema) {
+  return schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
+}
+
+// The key a node is looked up by.
+inline std::string key_of(const torch::jit::Node& node) {
+  if (const c10::FunctionSchema* schema = node.maybeSchema(); schema != nullptr && !node.kind().is_prim()) {
+    return key_of(*schema);
+  }
+  return node.kind().toQualString();
+}
+
+}  // namespace sr

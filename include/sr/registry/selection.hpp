@@ -1,0 +1,167 @@
+// One function per node: out variant, else native, else LibTorch's own operator.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <sr/base/options.hpp>
+#include <sr/registry/interpreted_op.hpp>
+#include <sr/registry/registry.hpp>
+
+namespace sr {
+
+struct Selected {
+  ProcessedFunction function;
+  ProcessedFunction write;
+  const kernels::LaneLoops* lane = nullptr;
+  NodeKind kind = NodeKind::fallback;
+  OutTraits traits;
+  std::string functor;
+  std::string declined;                          // functors that were asked before and declined
+  torch::jit::Operation* interpreter = nullptr;  // stateless, though its call operator is not const
+};
+
+namespace detail {
+
+// "aten::foo (model.py:12)": what a message calls a node.
+inline std::string place_of(const torch::jit::Node& node) {
+  std::string place = key_of(node);
+  if (const auto line = node.sourceRange().file_line_col()) {
+    place += " (" + std::get<0>(*line) + ":" + std::to_string(std::get<1>(*line)) + ")";
+  }
+  return place;
+}
+
+// Says where an operator threw. prim::RaiseException is the model's own message and stays bare.
+inline void add_place(c10::Error& error, const torch::jit::Node& node) {
+  if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + place_of(node));
+}
+
+inline bool outputs_are_tensors(const torch::jit::Node& node) {
+  const auto outputs = node.outputs();
+  return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [](const torch::jit::Value* output) {
+    return output->type()->kind() == c10::TypeKind::TensorType;
+  });
+}
+
+inline bool fits(const OpEntry& entry, const torch::jit::Node& node) {
+  if (!entry.schema.empty() && entry.argument_count != node.inputs().size()) return false;
+  return entry.accepts == nullptr || entry.accepts(node);
+}
+
+// Positions of arguments that the interpreter passes as integers and that mean a dtype, layout, memory format
+// or device.
+inline std::vector<std::uint32_t> kind_inputs(const torch::jit::Node& node) {
+  std::vector<std::uint32_t> positions;
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return positions;
+  for (std::uint32_t i = 0; i < schema->arguments().size() && i < node.inputs().size(); ++i) {
+    c10::TypePtr type = schema->arguments()[i].real_type();
+    if (type->kind() == c10::TypeKind::OptionalType) type = type->containedType(0);
+    switch (type->kind()) {
+      case c10::TypeKind::ScalarTypeType:
+      case c10::TypeKind::LayoutType:
+      case c10::TypeKind::MemoryFormatType:
+        positions.push_back(i);
+        break;
+      default:
+        break;
+    }
+  }
+  return positions;
+}
+
+inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& traits) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return;
+  if (const auto handle = c10::Dispatcher::singleton().findSchema(schema->operator_name())) {
+    traits.data_dependent_shape |= handle->hasTag(at::Tag::dynamic_output_shape);
+  }
+}
+
+}  // namespace detail
+
+// Chooses for every node; `reasons` collects a sentence for each one that can not be run at all. The
+// interpreted ops it makes live in `interpreted`, whose elements must not move.
+class Selector {
+ public:
+  Selector(const StaticModuleOptions& options, std::deque<InterpretedOp>& interpreted,
+           std::vector<std::string>& reasons)
+      : options_(options), interpreted_(interpreted), reasons_(reasons) {}
+
+  Selected select(const torch::jit::Node& node) {
+    Selected chosen;
+    InterpretedOp* own = make_interpreted(node);
+    if (own != nullptr && own->operation) chosen.interpreter = &own->operation;
+    const std::string key = key_of(node);
+    // Without the interpreter's operator there is nobody to make an out variant's outputs.
+    if (options_.enable_out_variant && chosen.interpreter != nullptr && detail::outputs_are_tensors(node)) {
+      if (offer(key, NodeKind::out_variant, node, chosen)) {
+        detail::add_dispatcher_traits(node, chosen.traits);
+        return chosen;
+      }
+    }
+    if (offer(key, NodeKind::native, node, chosen)) return chosen;
+    if (own == nullptr) {
+      refuse(node);
+      return chosen;
+    }
+    chosen.function.op = own;
+    if (options_.enable_out_variant) own->out_overload = detail::find_out_overload(node);
+    if (own->out_overload) {
+      chosen.kind = NodeKind::out_variant;
+      chosen.function.run = &InterpretedOp::run_generic_out;
+      chosen.write = {&InterpretedOp::call_out_overload, own};
+      chosen.functor = "generic out variant";
+      detail::add_dispatcher_traits(node, chosen.traits);
+      return chosen;
+    }
+    chosen.function.run = &InterpretedOp::run_fallback;
+    chosen.functor = "interpreter";
+    return chosen;
+  }
+
+ private:
+  static bool offer(const std::string& key, NodeKind kind, const torch::jit::Node& node, Selected& chosen) {
+    const std::optional<OpEntry> entry = registry().find(key, kind);
+    if (!entry) return false;
+    if (!detail::fits(*entry, node)) {
+      chosen.declined += (chosen.declined.empty() ? "" : ", ") + entry->functor;
+      return false;
+    }
+    chosen.function = entry->function;
+    chosen.write = entry->write;
+    chosen.lane = entry->lane;
+    chosen.kind = entry->kind;
+    chosen.traits = entry->traits;
+    chosen.functor = entry->functor;
+    return true;
+  }
+
+  // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
+  // inlines).
+  InterpretedOp* make_interpreted(const torch::jit::Node& node) {
+    const torch::jit::Operator* found = node.maybeOperator();
+    if (found == nullptr || !found->hasOperation() || !node.blocks().empty()) return nullptr;
+    InterpretedOp& op = interpreted_.emplace_back();
+    op.operation = node.getOperation();
+    return &op;
+  }
+
+  void refuse(const torch::jit::Node& node) {
+    reasons_.push_back(detail::place_of(node) +
+                       (node.maybeOperator() == nullptr
+                            ? " is no operator this LibTorch or sr knows; load the library that registers it."
+                            : " has no implementation outside the interpreter."));
+  }
+
+  const StaticModuleOptions& options_;
+  std::deque<InterpretedOp>& interpreted_;
+  std::vector<std::string>& reasons_;
+};
+
+}  // namespace sr

@@ -1,0 +1,133 @@
+// Compares a replay with the interpreter, step by step, on arguments of a real call.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/base/options.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/plan.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+// How often replays are checked when the options do not say: the environment variable SR_CHECK, 0 without it.
+inline std::size_t checks_asked_for() {
+  const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): nobody here sets it
+  return text == nullptr ? 0 : static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
+}
+
+// The arguments on memory of their own, at other addresses and offsets: what a record takes from there, a
+// replay on the caller's does not agree with. Sizes and strides stay.
+inline c10::IValue moved(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != at::kStrided ||
+        tensor.is_quantized() || !tensor.is_non_overlapping_and_dense())
+      return value;
+    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
+  }
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(moved(element));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const c10::IValue& element : value.toListRef()) list.push_back(moved(element).toTensor());
+    return list;
+  }
+  return value;
+}
+
+class PlanCheck {
+ public:
+  // `trace`: of the same arguments, made just now.
+  PlanCheck(const Plan& plan, const Trace& trace, Numerics numerics)
+      : plan_(plan), trace_(trace), exact_(numerics == Numerics::exact), made_by_(trace.storages.size()) {
+    for (TensorId id = 0; id < trace.tensors.size(); ++id)
+      has_bfloat16_ |= trace.tensor(id).scalar_type() == at::kBFloat16;
+    for (TensorId id = 0; id < trace.tensors.size(); ++id) {
+      std::vector<TensorId>& made = made_by_[trace.tensors[id].storage];
+      if (made.empty()) made.push_back(id);  // the first is the producer's, others are views of it
+    }
+  }
+
+  void poison_arena() const {
+    for (std::size_t i = 0; i < plan_.placed.size(); ++i) poison(i);
+  }
+
+  // After a step. Throws PlanError that names the node when something it wrote is wrong; what dies here is
+  // poisoned.
+  void after(std::size_t step) const {
+    for (const StorageId storage : plan_.writes[step]) {
+      if (storage >= made_by_.size() || plan_.bases[storage] == nullptr) continue;
+      for (const TensorId id : made_by_[storage]) compare(step, id);
+    }
+    for (std::size_t i = 0; i < plan_.placed.size(); ++i) {
+      if (plan_.requests[i].last == step + 1) poison(i);
+    }
+  }
+
+ private:
+  void poison(std::size_t i) const {
+    if (plan_.requests[i].bytes != 0)
+      std::memset(plan_.bases[plan_.placed[i]], 0xFF, plan_.requests[i].bytes);
+  }
+
+  void compare(std::size_t step, TensorId id) const {
+    const at::Tensor& expected = trace_.tensor(id);
+    if (expected.numel() == 0) return;
+    const at::Tensor actual =
+        at::from_blob(plan_.bases[trace_.tensors[id].storage] +
+                          expected.storage_offset() * static_cast<std::int64_t>(expected.element_size()),
+                      expected.sizes(), expected.strides(), expected.options());
+    const std::string found = difference(expected, actual, exact_, has_bfloat16_);
+    if (found.empty()) return;
+    const std::uint32_t producer = trace_.storage_of(id).producer;
+    const torch::jit::Node& node = *plan_.nodes[producer != kNone ? producer : plan_.steps[step].node];
+    throw PlanError("A replay differs from the interpreter in the result of " + sr::detail::place_of(node) +
+                    ": " + found + " The plan is given up.");
+  }
+
+ public:
+  // Empty when equal: to the bit, or within what the kernels of a few steps may add up to. A sum in another
+  // order may be another bfloat16, the next one, and what is computed with that, in whichever type, as far
+  // off.
+  static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact,
+                                bool has_bfloat16) {
+    if (at::isFloatingType(expected.scalar_type()) && !exact) {
+      const at::Tensor a = expected.to(at::kDouble), b = actual.to(at::kDouble);
+      const at::Tensor finite = a.abs().nan_to_num(0, 0, 0);
+      const double largest = finite.numel() == 0 ? 0 : finite.max().item<double>();
+      const double rtol = has_bfloat16 ? 0x1p-6 : 1e-3;
+      const double atol = has_bfloat16 ? 0x1p-8 * largest : 1e-5 * std::max(1.0, largest);
+      if (at::allclose(b, a, rtol, atol, /*equal_nan=*/true)) return {};
+      const double worst = (a - b).abs().nan_to_num(0, 0, 0).max().item<double>();
+      return "largest difference " + std::to_string(worst) + ".";
+    }
+    const at::Tensor same =
+        at::isFloatingType(expected.scalar_type()) || at::isComplexType(expected.scalar_type())
+            ? at::eq(expected, actual).logical_or(at::isnan(expected).logical_and(at::isnan(actual)))
+            : at::eq(expected, actual);
+    const auto wrong = expected.numel() - same.sum().item<std::int64_t>();
+    return wrong == 0 ? std::string() : std::to_string(wrong) + " of its elements.";
+  }
+
+ private:
+  const Plan& plan_;
+  const Trace& trace_;
+  bool exact_;
+  bool has_bfloat16_ = false;
+  std::vector<std::vector<TensorId>> made_by_;  // by storage
+};
+
+}  // namespace sr::plan

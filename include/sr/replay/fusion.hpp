@@ -1,0 +1,348 @@
+// Makes one step of each group of pointwise operations: what is of the type computed with and lies in
+// iteration order is read and written where it is, the rest goes through scratch, and values nobody else
+// reads never leave it.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+
+#include <sr/replay/iteration_space.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/fused_step.hpp>
+
+namespace sr::plan {
+
+// `is_kept[storage]`: somebody outside of the group reads it.
+class Fusion {
+ public:
+  Fusion(Lowering& lowering, const std::vector<bool>& is_kept) : lowering_(lowering), is_kept_(is_kept) {}
+
+  // What all groups need at once, known when the last one is finished.
+  std::size_t scratch_floats() const { return most_bytes_ / sizeof(float); }
+
+  void finish(Group& group) {
+    group_ = &group;
+    step_ = std::make_unique<FusedStep>();
+    space_.emplace(group, [&](const Operand& operand) { return !is_spread(operand); });
+    set_up_step();
+    count_reads();
+    slot_of_.clear();
+    ones_.clear();
+    free_slots_.clear();
+    slots_ = 0;
+    slot_bytes_ = kTile * widest_element();
+    std::size_t numbers = 0;
+    for (const PointwiseOp& op : group.ops) {
+      numbers += static_cast<std::size_t>(
+          std::ranges::count_if(op.inputs, [](const auto& i) { return !i.operand; }));
+    }
+    step_->numbers.reserve(numbers);  // operands point into it
+    for (const PointwiseOp& op : group.ops) add(op);
+    for (GroupRows& rows : group.rows) add_tail(rows);
+    step_->link();
+    most_bytes_ = std::max(most_bytes_, slots_ * slot_bytes_);
+    Draft& draft = lowering_.drafts()[group.position];
+    draft.step.run = step_->runner();
+    draft.step.payload = step_.get();
+    std::erase_if(draft.reads, [&](StorageId storage) { return is_scratch_only(storage); });
+    std::erase_if(draft.writes, [&](StorageId storage) { return !is_kept_[storage]; });
+    lowering_.payloads().push_back(std::move(step_));
+  }
+
+ private:
+  static constexpr std::size_t kExpandAtMost = std::size_t{1} << 14;  // elements of a constant spread out
+
+  void set_up_step() {
+    step_->count = space_->count();
+    step_->sizes = space_->sizes();
+    const kernels::Table& table = kernels::kernels().table;
+    step_->copy = table.copy;
+    step_->run_links = table.run_chain;
+    step_->chain_block = table.block;
+    step_->chain_least = table.width;
+    step_->cut_into_tiles();
+  }
+
+  // Small constants that repeat are written out once, while the plan is made.
+  bool is_spread(const Operand& operand) const {
+    return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
+           group_->ops.front().out.count() <= kExpandAtMost && operand.sizes != group_->sizes;
+  }
+
+  bool is_scratch_only(StorageId storage) const {
+    return !is_kept_[storage] &&
+           std::ranges::any_of(group_->ops, [&](const PointwiseOp& op) { return op.out.storage == storage; });
+  }
+
+  // --- slots of scratch ---
+
+  void count_reads() {
+    reads_left_.clear();
+    for (const PointwiseOp& op : group_->ops) {
+      for (const PointwiseInput& input : op.inputs) {
+        if (input.operand) ++reads_left_[key(*input.operand)];
+      }
+    }
+    for (const GroupRows& rows : group_->rows) ++reads_left_[key(rows.in)];
+  }
+
+  // What one pass over the iteration space reads or makes.
+  using Key = std::tuple<StorageId, c10::ScalarType, std::int64_t, Dims>;
+  Key key(const Operand& operand) const {
+    return {operand.storage, operand.dtype, operand.offset, space_->strides(operand)};
+  }
+
+  // Of the type that the group computes in.
+  bool is_native(const Operand& operand) const { return operand.dtype == group_->type; }
+
+  // Bytes of an element in scratch, which also holds what is on its way from or to memory.
+  std::size_t widest_element() const {
+    std::size_t widest = c10::elementSize(group_->type);
+    for (const PointwiseOp& op : group_->ops) {
+      widest = std::max(widest, c10::elementSize(op.out.dtype));
+      for (const PointwiseInput& input : op.inputs) {
+        if (input.operand) widest = std::max(widest, c10::elementSize(input.operand->dtype));
+      }
+    }
+    return widest;
+  }
+
+  std::uint32_t take_slot() {
+    if (free_slots_.empty()) return static_cast<std::uint32_t>(slots_++);
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+
+  TileOperand in_slot(std::uint32_t slot) const {
+    return {{lowering_.scratch(), static_cast<std::int64_t>(slot * slot_bytes_)}, 0};
+  }
+
+  // --- operations ---
+
+  void add(const PointwiseOp& op) {
+    if (add_as_conversion(op)) return;
+    TileOp tile;
+    tile.operands = static_cast<std::uint32_t>(op.inputs.size());
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      bool is_scalar = false;
+      tile.in[i] = read(op.inputs[i], is_scalar);
+      tile.scalars |= static_cast<std::uint32_t>(is_scalar) << i;
+    }
+    if (op.compute.lane != nullptr) {
+      tile.loop = op.compute.lane->by_scalars[tile.scalars];
+      tile.links = op.compute.lane->links;
+    } else {
+      tile.wide = op.compute.wide->by_scalars[tile.scalars];
+    }
+    for (const PointwiseInput& input : op.inputs) release(input);
+    const bool kept = is_kept_[op.out.storage];
+    if (kept && is_native(op.out) && space_->in_order(op.out)) {
+      tile.out = in_memory(op.out);
+      step_->ops.push_back(tile);
+      return;
+    }
+    const std::uint32_t slot = take_slot();
+    tile.out = in_slot(slot);
+    step_->ops.push_back(tile);
+    const Key result = key(op.out);
+    const bool is_read = reads_left_[result] != 0;
+    if (is_read && op.out.dtype == c10::kBFloat16) round(tile.out);
+    if (kept) keep(op.out, tile.out);
+    if (is_read) {
+      slot_of_[result] = slot;
+    } else {
+      free_slots_.push_back(slot);
+    }
+  }
+
+  // Its kernel is the step's from here on. A result that nobody reads has no memory.
+  void add_tail(GroupRows& rows) {
+    if (!is_kept_[rows.out.storage]) return;
+    const auto slot = slot_of_.find(key(rows.in));
+    step_->tails.push_back({.kernel = std::move(rows.kernel),
+                            .in = slot != slot_of_.end() ? in_slot(slot->second) : in_memory(rows.in),
+                            .out = lowering_.address(rows.out),
+                            .columns = rows.columns(),
+                            .out_columns = rows.out_columns});
+  }
+
+  // From one array in memory to another, without a tile between them.
+  bool add_as_conversion(const PointwiseOp& op) {
+    using kernels::lanes::Same;
+    const bool is_same = op.compute.lane != nullptr
+                             ? op.compute.lane == &kernels::loops<Same>()
+                             : op.compute.wide == kernels::loops_of_doubles<Same>() ||
+                                   op.compute.wide == kernels::loops_of_integers<Same>();
+    if (!is_same || !op.inputs[0].operand) return false;
+    const Operand& in = *op.inputs[0].operand;
+    const bool is_direct = is_native(in) != is_native(op.out) && !slot_of_.contains(key(in)) &&
+                           is_kept_[op.out.storage] && reads_left_[key(op.out)] == 0 && !is_spread(in) &&
+                           space_->in_order(in) && space_->in_order(op.out);
+    if (!is_direct) return false;
+    push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
+    release(op.inputs[0]);
+    return true;
+  }
+
+  TileOperand in_memory(const Operand& operand) const {
+    return {lowering_.address(operand), static_cast<std::int64_t>(c10::elementSize(operand.dtype))};
+  }
+
+  void push_conversion(c10::ScalarType from, c10::ScalarType to, const TileOperand& in,
+                       const TileOperand& out) {
+    TileOp tile;
+    tile.operands = 1;
+    tile.convert = kernels::kernels().table.convert[static_cast<std::size_t>(*element_of(from))]
+                                                   [static_cast<std::size_t>(*element_of(to))];
+    tile.in[0] = in;
+    tile.out = out;
+    step_->ops.push_back(tile);
+  }
+
+  void push_copy(const Operand& operand, const TileOperand& in, const TileOperand& out, bool scatters) {
+    TileOp tile;
+    tile.operands = 1;
+    tile.in[0] = in;
+    tile.out = out;
+    tile.copy = step_->add_copy(space_->strides(operand), c10::elementSize(operand.dtype), scatters);
+    step_->ops.push_back(tile);
+  }
+
+  // What is read again is what a reader of the memory would see.
+  void round(const TileOperand& values) {
+    const kernels::LaneLoops& lane = kernels::loops<kernels::lanes::RoundToBfloat16>();
+    TileOp tile;
+    tile.operands = 1;
+    tile.loop = lane.by_scalars[0];
+    tile.links = lane.links;
+    tile.in[0] = tile.out = values;
+    step_->ops.push_back(tile);
+  }
+
+  // From scratch to the operand's memory.
+  void keep(const Operand& out, TileOperand from) {
+    const bool is_direct = space_->in_order(out);
+    if (is_native(out)) return push_copy(out, from, {lowering_.address(out), 0}, /*scatters=*/true);
+    if (is_direct) return push_conversion(group_->type, out.dtype, from, in_memory(out));
+    const std::uint32_t converted = take_slot();
+    push_conversion(group_->type, out.dtype, from, in_slot(converted));
+    push_copy(out, in_slot(converted), {lowering_.address(out), 0}, /*scatters=*/true);
+    free_slots_.push_back(converted);
+  }
+
+  // The number's bytes as the lanes read them, at the beginning of a double.
+  double as_computed(double number) const {
+    if (group_->type == c10::kFloat) return leading_bytes(static_cast<float>(number));
+    return group_->type == c10::kDouble ? number : leading_bytes(static_cast<std::int64_t>(number));
+  }
+  template <class T>
+  static double leading_bytes(T value) {
+    double result = 0;
+    std::memcpy(&result, &value, sizeof(value));
+    return result;
+  }
+
+  TileOperand read(const PointwiseInput& input, bool& is_scalar) {
+    if (!input.operand) {
+      is_scalar = true;
+      step_->numbers.push_back(as_computed(input.number));
+      return {{lowering_.absolute(),
+               static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&step_->numbers.back()))},
+              0};
+    }
+    const Operand& operand = *input.operand;
+    const Key wanted = key(operand);
+    const auto slot = slot_of_.find(wanted);
+    if (slot != slot_of_.end()) return in_slot(slot->second);
+    if (is_spread(operand)) return in_memory(spread(operand));
+    const Dims strides = space_->strides(operand);
+    const bool repeats = std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
+    if (step_->count > 1 && is_native(operand) && repeats) {
+      is_scalar = true;
+      return {lowering_.address(operand), 0};
+    }
+    const bool is_direct = space_->in_order(strides);
+    if (is_direct && is_native(operand)) return in_memory(operand);
+    if (is_native(operand) && step_->repeats_in_tile(strides)) {
+      is_scalar = true;
+      return one_of_tile(operand, wanted);
+    }
+    const std::uint32_t loaded = take_slot();
+    slot_of_[wanted] = loaded;
+    if (is_direct) {
+      push_conversion(operand.dtype, group_->type, in_memory(operand), in_slot(loaded));
+      return in_slot(loaded);
+    }
+    const std::uint32_t gathered = is_native(operand) ? loaded : take_slot();
+    push_copy(operand, {lowering_.address(operand), 0}, in_slot(gathered), /*scatters=*/false);
+    if (!is_native(operand)) {
+      push_conversion(operand.dtype, group_->type, in_slot(gathered), in_slot(loaded));
+      free_slots_.push_back(gathered);
+    }
+    return in_slot(loaded);
+  }
+
+  // The element goes to scratch, where it stays for all operations.
+  TileOperand one_of_tile(const Operand& operand, const Key& wanted) {
+    const auto known = ones_.find(wanted);
+    if (known != ones_.end()) return in_slot(known->second);
+    const std::uint32_t slot = take_slot();
+    ones_[wanted] = slot;
+    TileOp tile;
+    tile.operands = 1;
+    tile.in[0] = {lowering_.address(operand), 0};
+    tile.out = in_slot(slot);
+    tile.copy = step_->add_copy_of_one(space_->strides(operand), c10::elementSize(operand.dtype));
+    step_->ops.push_back(tile);
+    return in_slot(slot);
+  }
+
+  void release(const PointwiseInput& input) {
+    if (!input.operand) return;
+    const Key read = key(*input.operand);
+    if (--reads_left_[read] != 0) return;
+    const auto slot = slot_of_.find(read);
+    if (slot == slot_of_.end()) return;
+    free_slots_.push_back(slot->second);
+    slot_of_.erase(slot);
+  }
+
+  // The constant as the iteration goes over it.
+  Operand spread(const Operand& operand) {
+    const Dims strides = broadcast_strides(operand, group_->sizes);
+    at::Tensor all = at::empty({static_cast<std::int64_t>(step_->count)}, operand.dtype);
+    kernels::StridedCopy shape;
+    shape.width = c10::elementSize(operand.dtype);
+    auto left = static_cast<std::int64_t>(step_->count);
+    for (const std::size_t d : space_->order()) {
+      left /= group_->sizes[d];
+      shape.sizes[shape.rank] = group_->sizes[d];
+      shape.in_strides[shape.rank] = strides[d];
+      shape.out_strides[shape.rank++] = left;
+    }
+    step_->copy(shape, lowering_.constant_bytes(operand), all.mutable_data_ptr());
+    return lowering_.literal({static_cast<std::int64_t>(step_->count)}, std::move(all));
+  }
+
+  Lowering& lowering_;
+  const std::vector<bool>& is_kept_;
+  std::size_t most_bytes_ = 0;
+
+  const Group* group_ = nullptr;
+  std::unique_ptr<FusedStep> step_;
+  std::optional<IterationSpace> space_;
+  std::map<Key, std::uint32_t> reads_left_, slot_of_, ones_;
+  std::vector<std::uint32_t> free_slots_;
+  std::size_t slots_ = 0, slot_bytes_ = 0;
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,93 @@
+// The dimensions that all operations of a group go over, and how an operand lies along them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/operand.hpp>
+
+namespace sr::plan {
+
+// Must not outlive the group.
+class IterationSpace {
+ public:
+  // Outermost first as the first result lies in memory, neighbours merged where no operand minds.
+  // minds(operand): one that is read where it is.
+  template <class Minds>
+  IterationSpace(const Group& group, const Minds& minds) : group_(&group) {
+    const Operand& first = group.ops.front().out;
+    count_ = first.count();
+    order_.resize(first.rank());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::ranges::stable_sort(
+        order_, [&](std::size_t a, std::size_t b) { return first.strides[a] > first.strides[b]; });
+    std::erase_if(order_, [&](std::size_t d) { return first.sizes[d] == 1; });
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (i != 0 && merges(i, minds)) {
+        merged_.back().push_back(order_[i]);
+      } else {
+        merged_.push_back({order_[i]});
+      }
+    }
+    if (merged_.empty()) merged_.push_back({});
+    for (const auto& dims : merged_) {
+      std::int64_t size = 1;
+      for (const std::size_t d : dims) size *= first.sizes[d];
+      sizes_.push_back(size);
+    }
+  }
+
+  std::size_t count() const { return count_; }
+  const Dims& sizes() const { return sizes_; }
+  const std::vector<std::size_t>& order() const { return order_; }  // dimensions before they were merged
+
+  Dims strides(const Operand& operand) const {
+    const Dims all = broadcast_strides(operand, group_->sizes);
+    Dims result;
+    for (const auto& dims : merged_) result.push_back(dims.empty() ? 0 : all[dims.back()]);
+    return result;
+  }
+
+  // Whether elements follow each other as the iteration goes.
+  bool in_order(const Dims& strides) const {
+    std::int64_t expected = 1;
+    for (std::size_t d = strides.size(); d-- > 0;) {
+      if (sizes_[d] != 1 && strides[d] != expected) return false;
+      expected *= sizes_[d];
+    }
+    return true;
+  }
+  bool in_order(const Operand& operand) const { return in_order(strides(operand)); }
+
+ private:
+  template <class Minds>
+  bool merges(std::size_t i, const Minds& minds) const {
+    const std::size_t outer = order_[i - 1], inner = order_[i];
+    const bool ends_rows = std::ranges::any_of(group_->rows, [&](const GroupRows& rows) {
+      const std::size_t begin = group_->sizes.size() - rows.row_rank;
+      return outer < begin && begin <= inner;
+    });
+    if (ends_rows) return false;
+    const auto is_even = [&](const Dims& strides) {
+      return strides[outer] == strides[inner] * group_->sizes[inner];
+    };
+    return std::ranges::all_of(group_->ops, [&](const PointwiseOp& op) {
+      return is_even(op.out.strides) && std::ranges::all_of(op.inputs, [&](const PointwiseInput& input) {
+               return !input.operand || !minds(*input.operand) ||
+                      is_even(broadcast_strides(*input.operand, group_->sizes));
+             });
+    });
+  }
+
+  const Group* group_;
+  std::size_t count_ = 0;
+  std::vector<std::size_t> order_;                // outermost first, without those of size 1
+  std::vector<std::vector<std::size_t>> merged_;  // dimensions of the iteration space
+  Dims sizes_;
+};
+
+}  // namespace sr::plan

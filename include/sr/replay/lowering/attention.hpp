@@ -1,0 +1,224 @@
+// Scaled dot product attention in fp32: some rows of scores at a time, which stay in the cache between the
+// two products.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/products.hpp>
+
+namespace sr::plan {
+
+struct AttentionStep final : Payload {
+  std::string_view name() const override { return "attention"; }
+  bool may_fail() const override { return true; }  // numbers that are not finite
+  using Batch = std::array<std::int64_t, 5>;       // elements from the addresses below, in their order
+
+  kernels::Product scores, mixture;  // of a block of rows
+  std::size_t rows = 0, block = 0, keys = 0;
+  float scale = 1;
+  enum class Mask {
+    none,
+    floats,
+    bools
+  };  // floats are added to the scores; where bools are false no key is seen
+  bool causal = false;
+  Mask masks = Mask::none;
+  std::ptrdiff_t mask_row = 0, mask_column = 0;
+  Address query, key, value, mask, out, scratch;
+  std::vector<Batch> batches;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const AttentionStep&>(payload);
+    for (const Batch& batch : self.batches) {
+      if (self.causal) self.check_values(context, batch);
+      for (std::size_t first = 0; first < self.rows; first += self.block)
+        self.run_block(context, batch, first);
+    }
+  }
+
+ private:
+  void run_block(Context& context, const Batch& batch, std::size_t first) const {
+    const kernels::Table& table = kernels::kernels().table;
+    auto* const shares = scratch.in<float>(context.bases);
+    const auto skip = static_cast<std::int64_t>(first);
+    kernels::Product product = scores;
+    product.m = std::min(block, rows - first);
+    product.n = causal ? std::min(keys, first + product.m) : keys;  // no row of the block sees more
+    product.a = query.in<const float>(context.bases) + batch[0] + skip * scores.a_row;
+    product.b = key.in<const float>(context.bases) + batch[1];
+    product.out = shares;
+    table.product(product);
+    for (std::size_t r = 0; r < product.m; ++r) check_finite(shares + r * keys, product.n, 1);
+    std::uint64_t masked = 0;  // rows that see no key at all
+    for (std::size_t r = 0; r < product.m; ++r) {
+      float* const row = shares + r * keys;
+      const std::array<const float*, 2> by{row, &scale};
+      kernels::loops<kernels::lanes::Mul>().by_scalars[2](product.n, row, by.data());
+      if (causal) std::fill(row + std::min(product.n, first + r + 1), row + product.n, kMinusInfinity);
+      if (masks != Mask::none) {
+        const std::int64_t at = batch[3] + static_cast<std::int64_t>(first + r) * mask_row;
+        const bool sees = masks == Mask::floats
+                              ? add_mask(mask.in<const float>(context.bases) + at, product.n, row)
+                              : choose_keys(mask.in<const bool>(context.bases) + at, product.n, row);
+        if (!sees) masked |= std::uint64_t{1} << r;
+      }
+    }
+    table.softmax_rows({product.m, product.n, shares, static_cast<std::ptrdiff_t>(keys), shares,
+                        static_cast<std::ptrdiff_t>(keys)});
+    for (std::size_t r = 0; masked != 0; ++r, masked >>= 1) {
+      if ((masked & 1) != 0)
+        std::fill_n(shares + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
+    }
+    kernels::Product mix = mixture;
+    mix.m = product.m;
+    mix.k = product.n;
+    mix.a = shares;
+    mix.b = value.in<const float>(context.bases) + batch[2];
+    mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
+    table.product(mix);
+  }
+
+  // LibTorch has several kernels, which differ in what they make of numbers that are not finite and that no
+  // row sees: such a call is left to them.
+  static void check_finite(const float* from, std::size_t count, std::ptrdiff_t stride) {
+    constexpr std::uint32_t kExponent = 0x7F800000;  // all ones: an infinity or NaN
+    std::uint32_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(from[static_cast<std::ptrdiff_t>(i) * stride]);
+      found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
+    }
+    if (found != 0) throw PlanFailed("Attention has met numbers that are not finite.", /*keep=*/true);
+  }
+
+  // Rows of a causal block do not multiply with all values.
+  void check_values(const Context& context, const Batch& batch) const {
+    const float* const values = value.in<const float>(context.bases) + batch[2];
+    for (std::size_t k = 0; k < keys; ++k)
+      check_finite(values + static_cast<std::ptrdiff_t>(k) * mixture.b_k, mixture.n, mixture.b_n);
+  }
+
+  // False when all of the row is masked.
+  bool add_mask(const float* from, std::size_t count, float* row) const {
+    bool sees = false;
+    for (std::size_t j = 0; j < count; ++j) {
+      row[j] += from[static_cast<std::ptrdiff_t>(j) * mask_column];
+      sees |= row[j] != kMinusInfinity;
+    }
+    return sees;
+  }
+
+  bool choose_keys(const bool* from, std::size_t count, float* row) const {
+    bool sees = false;
+    for (std::size_t j = 0; j < count; ++j) {
+      row[j] = from[static_cast<std::ptrdiff_t>(j) * mask_column] ? row[j] : kMinusInfinity;
+      sees |= row[j] != kMinusInfinity;
+    }
+    return sees;
+  }
+
+  static constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+};
+
+namespace lower {
+
+// How often each head of keys and values serves heads of the query; 0: they do not divide them.
+inline std::int64_t heads_of_query(const Operand& query, const Operand& key, const Operand& value) {
+  if (query.rank() < 3 || key.size(-3) == 0 || key.size(-3) != value.size(-3)) return 0;
+  return query.size(-3) % key.size(-3) == 0 ? query.size(-3) / key.size(-3) : 0;
+}
+
+// The last dimension of the batch in two: heads of keys, and heads of the query for each of them.
+inline Dims split_heads(Dims dims, std::int64_t outer, std::int64_t inner) {
+  dims.back() = outer;
+  dims.push_back(inner);
+  return dims;
+}
+inline Dims split_strides(const Dims& strides, std::int64_t repeats) {
+  return split_heads(strides, strides.back() * repeats, strides.back());
+}
+
+// scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale, grouped): without a mask or
+// with one of floats or bools.
+inline bool attention(Lowering& lowering, const TracedNode& node) {
+  auto query = lowering.input(node, 0), key = lowering.input(node, 1), value = lowering.input(node, 2);
+  const auto mask = lowering.input(node, 3);
+  const Operand out = lowering.output(node);
+  if (lowering.exact() || !query || !key || !value || !all_float({&*query, &*key, &*value, &out}))
+    return false;
+  const bool grouped = node.inputs[7].toBool();
+  if (node.inputs[4].toDouble() != 0) return false;
+  if (query->rank() < 2 || key->rank() != query->rank() || value->rank() != query->rank()) return false;
+  if (mask && ((!mask->is_float() && mask->dtype != at::kBool) || mask->rank() < 2)) return false;
+  const std::int64_t repeats = grouped ? heads_of_query(*query, *key, *value) : 1;
+  if (repeats == 0) return false;
+  if (out.count() == 0) return true;
+  const std::int64_t rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
+  const double work = static_cast<double>(out.count()) * static_cast<double>(keys);
+  if (keys == 0 || width == 0 || is_too_much_for_one(lowering, work)) return false;
+  if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
+  if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
+
+  constexpr std::int64_t kMostRows = 64, kMostScores = 16384;  // 64 KiB of them
+  AttentionStep step;
+  step.rows = static_cast<std::size_t>(rows);
+  step.keys = static_cast<std::size_t>(keys);
+  step.block =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(kMostScores / keys, 1, std::min(kMostRows, rows)));
+  step.causal = node.inputs[5].toBool();
+  step.scale = static_cast<float>(node.inputs[6].isNone() ? 1 / std::sqrt(static_cast<double>(width))
+                                                          : node.inputs[6].toDouble());
+  step.scores.k = static_cast<std::size_t>(width);
+  step.scores.a_row = query->stride(-2);
+  step.scores.b_k = key->stride(-1);
+  step.scores.b_n = key->stride(-2);
+  step.scores.out_row = keys;
+  step.mixture.n = static_cast<std::size_t>(out.size(-1));
+  step.mixture.a_row = keys;
+  step.mixture.b_k = value->stride(-2);
+  step.mixture.b_n = value->stride(-1);
+  step.mixture.out_row = out.stride(-2);
+  const Operand scratch = lowering.temporary({static_cast<std::int64_t>(step.block) * keys});
+  step.query = lowering.address(*query);
+  step.key = lowering.address(*key);
+  step.value = lowering.address(*value);
+  step.out = lowering.address(out);
+  step.scratch = lowering.address(scratch);
+  std::vector<StorageId> reads{query->storage, key->storage, value->storage};
+  if (mask) {
+    step.masks = mask->is_float() ? AttentionStep::Mask::floats : AttentionStep::Mask::bools;
+    step.mask = lowering.address(*mask);
+    step.mask_row = mask->size(-2) == 1 ? 0 : mask->stride(-2);
+    step.mask_column = mask->size(-1) == 1 ? 0 : mask->stride(-1);
+    reads.push_back(mask->storage);
+  }
+  Operand keys_under = out;  // the batch of keys and values
+  if (grouped) keys_under.sizes[out.rank() - 3] = key->size(-3);
+  Dims sizes = batch_sizes(out);
+  std::array<Dims, 5> strides{
+      batch_strides(*query, out), batch_strides(*key, keys_under), batch_strides(*value, keys_under),
+      mask ? batch_strides(*mask, out) : Dims(out.rank() - 2, 0), batch_strides(out, out)};
+  if (grouped) {
+    sizes = split_heads(sizes, sizes.back() / repeats, repeats);
+    for (const std::size_t of_query : {0, 3, 4})
+      strides[of_query] = split_strides(strides[of_query], repeats);
+    for (const std::size_t of_keys : {1, 2}) strides[of_keys].push_back(0);
+  }
+  each_batch<5>(sizes, strides, [&](const AttentionStep::Batch& at) { step.batches.push_back(at); });
+  lowering.emit(std::move(step), std::move(reads), {out.storage, scratch.storage});
+  return true;
+}
+
+inline void add_attention(LowerTable& table) {
+  table.insert({{"aten::scaled_dot_product_attention", &attention}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

@@ -1,0 +1,128 @@
+// Batch norm in evaluation, in fp32 and with constant statistics: scaled and shifted weights of the product
+// or convolution that makes its input, or else a multiply-add of its own.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/lowering/convolution.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/products.hpp>
+
+namespace sr::plan::lower {
+
+// x * scale[c] + shift[c], both computed as ATen does.
+struct ChannelNorm {
+  std::size_t channels = 0;
+  ChannelScale by;
+  const float *mean = nullptr, *beta = nullptr;
+  bool of_module = true;  // all of it
+
+  at::Tensor scale() const {
+    return tensor([&](std::size_t c) { return by(c); });
+  }
+  at::Tensor shift() const {
+    return tensor([&](std::size_t c) { return (beta == nullptr ? 0 : beta[c]) - mean[c] * by(c); });
+  }
+  // Of a result to which `bias` (null: nothing) was added before.
+  at::Tensor shift_after(const float* bias) const {
+    return tensor([&](std::size_t c) {
+      const float before = bias == nullptr ? 0 : bias[c];
+      return (beta == nullptr ? 0 : beta[c]) + (before - mean[c]) * by(c);
+    });
+  }
+
+ private:
+  template <class Value>
+  at::Tensor tensor(const Value& value) const {
+    at::Tensor made = at::empty({static_cast<std::int64_t>(channels)});
+    for (std::size_t c = 0; c < channels; ++c) made.mutable_data_ptr<float>()[c] = value(c);
+    return made;
+  }
+};
+
+// batch_norm(x, weight, bias, mean, variance, training, momentum, eps, cudnn)
+inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const TracedNode& node,
+                                            const Operand& in) {
+  ChannelNorm norm{.channels = static_cast<std::size_t>(in.size(1)), .by = {}};
+  const auto read = [&](std::size_t i, const float*& data) {
+    const auto operand = lowering.input(node, i);
+    if (!operand) return true;
+    if (!operand->is_float() || !operand->is_contiguous() || !lowering.is_constant(*operand)) return false;
+    norm.of_module &= lowering.of_module(*operand);
+    data = lowering.constant_data(*operand);
+    return true;
+  };
+  const bool known =
+      read(1, norm.by.gamma) && read(2, norm.beta) && read(3, norm.mean) && read(4, norm.by.variance);
+  if (!known || norm.mean == nullptr || norm.by.variance == nullptr) return std::nullopt;
+  norm.by.epsilon = static_cast<float>(node.inputs[7].toDouble());
+  return norm;
+}
+
+// Whether the second dimension of `in` is the columns of the product, or the channels of the convolution.
+inline bool lies(const Operand& in, std::int64_t d, std::size_t size, std::int64_t stride) {
+  return in.size(d) == static_cast<std::int64_t>(size) && (size == 1 || in.stride(d) == stride);
+}
+inline bool makes_channels(const ProductStep& step, const Operand& in) {
+  return step.weight.data != nullptr && in.rank() == 2 && lies(in, 0, step.shape.m, step.shape.out_row) &&
+         lies(in, 1, step.shape.n, 1);
+}
+inline bool makes_channels(const ConvolutionStep& step, const Operand& in) {
+  return lies(in, 0, step.images, step.out_image) &&
+         lies(in, 1, step.groups * step.shape.channels, step.shape.out_channel);
+}
+
+// The step of kind P that makes `in` writes the normalised result instead.
+template <class P>
+bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& in, const Operand& out) {
+  const Draft* const draft = lowering.sole_maker<P>(in, 1);
+  if (draft == nullptr) return false;
+  const auto& made = static_cast<const P&>(*draft->step.payload);
+  const bool is_bare = made.shape.low == -std::numeric_limits<float>::infinity();
+  if (!is_bare || made.weight.scale.variance != nullptr || !makes_channels(made, in)) return false;
+  const float* bias = nullptr;
+  if (made.has_bias) {
+    if (!lowering.is_constant(made.bias.base)) return false;
+    bias = reinterpret_cast<const float*>(
+        static_cast<const std::byte*>(lowering.constant_base(made.bias.base)) + made.bias.offset);
+  }
+  at::Tensor shift = norm.shift_after(bias);
+  // Infinite weights would make NaN of sums that are zero.
+  if (!norm.scale().isfinite().all().template item<bool>()) return false;
+  P* const step = take_over<P>(lowering, in, out);
+  if (step == nullptr) return false;
+  step->weight.scale = norm.by;
+  step->weight.of_module &= norm.of_module;
+  step->bias = lowering.address(lowering.literal({in.size(1)}, std::move(shift)));
+  step->has_bias = true;
+  return true;
+}
+
+inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (lowering.exact() || node.inputs[5].toBool() || !in || !all_float({&*in, &out})) return false;
+  const auto norm = read_norm(lowering, node, *in);
+  if (!norm) return false;
+  if (out.count() == 0) return true;
+  if (in->strides == out.strides && (scale_weights<ProductStep>(lowering, *norm, *in, out) ||
+                                     scale_weights<ConvolutionStep>(lowering, *norm, *in, out))) {
+    return true;
+  }
+  Dims sizes(in->rank() - 1, 1);
+  sizes[0] = in->size(1);
+  return emit<lanes::AddScaled>(
+      lowering, node, {lowering.literal(sizes, norm->shift()), *in, lowering.literal(sizes, norm->scale())});
+}
+
+inline void add_batch_norm(LowerTable& table) {
+  table.insert({{"aten::batch_norm", &batch_norm}});
+}
+
+}  // namespace sr::plan::lower

@@ -1,0 +1,45 @@
+// Makes known what every built-in operator is lowered to.
+#pragma once
+
+#include <sr/replay/lowering/attention.hpp>
+#include <sr/replay/lowering/bags.hpp>
+#include <sr/replay/lowering/batch_norm.hpp>
+#include <sr/replay/lowering/conditions.hpp>
+#include <sr/replay/lowering/convolution.hpp>
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
+#include <sr/replay/lowering/gather.hpp>
+#include <sr/replay/lowering/iterator_table.hpp>
+#include <sr/replay/lowering/lookups.hpp>
+#include <sr/replay/lowering/lower_table.hpp>
+#include <sr/replay/lowering/norms.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/pooling.hpp>
+#include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/reductions.hpp>
+#include <sr/replay/lowering/rows.hpp>
+
+namespace sr::plan {
+
+inline const bool builtin_lowerings_known = [] {
+  LowerTables& tables = lower_tables();
+  lower::add_pointwise(tables.kernels);
+  lower::add_copies(tables.kernels);
+  lower::add_conditions(tables.kernels);
+  lower::add_products(tables.kernels);
+  lower::add_reductions(tables.kernels);
+  lower::add_rows(tables.kernels);
+  lower::add_norms(tables.kernels);
+  lower::add_convolutions(tables.kernels);
+  lower::add_pooling(tables.kernels);
+  lower::add_epilogues(tables.kernels);
+  lower::add_batch_norm(tables.kernels);
+  lower::add_attention(tables.kernels);
+  lower::add_gather(tables.kernels);
+  lower::add_lookups(tables.kernels);
+  lower::add_bags(tables.kernels);
+  tables.iterators = iterator_table();
+  return true;
+}();
+
+}  // namespace sr::plan

@@ -1,0 +1,177 @@
+// Comparisons, logic, choices by a condition and conversions of type: what reads or makes other types than
+// fp32 in the midst of a fused step.
+#pragma once
+
+#include <ATen/ops/result_type_native.h>
+
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+
+namespace sr::plan::lower {
+
+// Computed in `type`, whatever the result is.
+template <class Lane>
+bool emit_in(Lowering& lowering, c10::ScalarType type, const Inputs& inputs, const Operand& out) {
+  const auto compute = compute_of<Lane>(type);
+  if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+  if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
+  return true;
+}
+
+// The type in which LibTorch compares the first two arguments, as one of ours.
+inline std::optional<c10::ScalarType> compared_type(const TracedNode& node) {
+  if (!node.inputs[0].isTensor()) return std::nullopt;
+  const at::Tensor& first = node.inputs[0].toTensor();
+  const bool is_number = node.inputs[1].isScalar();
+  if (!is_number && !node.inputs[1].isTensor()) return std::nullopt;
+  const c10::ScalarType type = is_number ? at::native::result_type(first, node.inputs[1].toScalar())
+                                         : at::native::result_type(first, node.inputs[1].toTensor());
+  if (c10::isIntegralType(type, /*includeBool=*/true)) {
+    // Numbers and tensors without dimensions are converted to a small integer, which may change them.
+    const bool is_kept =
+        !is_number && first.scalar_type() == type && node.inputs[1].toTensor().scalar_type() == type;
+    if (type == c10::kLong || (is_kept && type == c10::kInt)) return c10::kLong;
+    return is_kept ? std::optional(c10::kFloat) : std::nullopt;
+  }
+  return type == c10::kFloat || type == c10::kDouble ? std::optional(type) : std::nullopt;
+}
+
+template <class Lane>
+bool compare(Lowering& lowering, const TracedNode& node) {
+  const auto type = compared_type(node);
+  const Operand out = lowering.output(node);
+  Inputs inputs;
+  return type && out.dtype == c10::kBool && add_input(lowering, node, 0, *type, inputs) &&
+         add_input(lowering, node, 1, *type, inputs) && emit_in<Lane>(lowering, *type, inputs, out);
+}
+
+// As floats nothing but 0 becomes 0, unless it is a double.
+template <class Lane>
+bool logical(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  c10::ScalarType type = c10::kFloat;
+  for (std::size_t i = 0; i < Lane::operands; ++i) {
+    if (!node.inputs[i].isTensor() || !add_input(lowering, node, i, c10::kFloat, inputs)) return false;
+    if (inputs.back().operand->dtype == c10::kDouble) type = c10::kDouble;
+  }
+  const Operand out = lowering.output(node);
+  return out.dtype == c10::kBool && emit_in<Lane>(lowering, type, inputs, out);
+}
+
+// Of bools only.
+template <class Lane>
+bool bitwise(Lowering& lowering, const TracedNode& node) {
+  for (std::size_t i = 0; i < Lane::operands; ++i) {
+    const auto operand = lowering.input(node, i);
+    if (!operand || operand->dtype != c10::kBool) return false;
+  }
+  return logical<Lane>(lowering, node);
+}
+
+inline bool is_nan(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || out.dtype != c10::kBool || (!in->is_float() && in->dtype != c10::kDouble)) return false;
+  return emit_in<lanes::IsNan>(lowering, in->dtype, {*in}, out);
+}
+
+// where(condition, yes, no)
+inline bool choose(Lowering& lowering, const TracedNode& node) {
+  const auto condition = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  const auto type = out.dtype == c10::kBool ? c10::kFloat : computed_type(out.dtype);
+  if (!type || !condition || condition->dtype != c10::kBool) return false;
+  Inputs inputs{*condition};
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    const bool is_as_result =
+        node.inputs[i].isTensor() && node.inputs[i].toTensor().scalar_type() == out.dtype;
+    if ((out.dtype != *type && !is_as_result) || !add_input(lowering, node, i, *type, inputs)) return false;
+  }
+  return emit_in<lanes::Where>(lowering, *type, inputs, out);
+}
+
+// masked_fill(x, mask, value)
+inline bool masked_fill(Lowering& lowering, const TracedNode& node) {
+  const auto mask = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  const auto type = computed_type(out.dtype);
+  Inputs inputs;
+  if (!mask || mask->dtype != c10::kBool || type != out.dtype || !add_input(lowering, node, 0, *type, inputs))
+    return false;
+  inputs.emplace_back(*mask);
+  return add_input(lowering, node, 2, *type, inputs) &&
+         emit_in<lanes::MaskedFill>(lowering, *type, inputs, out);
+}
+
+// The type through which every value is converted as it is at once; none: there is none.
+inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::ScalarType to) {
+  const bool is_known =
+      element_of(from) && element_of(to) && to != c10::kByte && to != c10::kChar && to != c10::kShort;
+  if (!is_known) return std::nullopt;
+  const bool is_wide = from == c10::kInt || from == c10::kLong || from == c10::kDouble;
+  if (!is_wide || to == c10::kFloat || to == c10::kBFloat16) return c10::kFloat;
+  return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
+}
+
+// Floats become doubles, and doubles floats, in steps of either type: in that of the doubles where operations
+// before or behind compute in it.
+inline bool is_cast_in_doubles(const Lowering& lowering, const Operand& in, const Operand& out) {
+  const auto maker = lowering.type_of_maker(in);
+  if (in.dtype == c10::kDouble) return out.is_float() && maker == c10::kDouble;
+  return out.dtype == c10::kDouble && maker != c10::kFloat && lowering.is_read_by_node(out);
+}
+
+// The first argument in the type of the result.
+inline bool cast(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || in->sizes != out.sizes || node.inputs[0].toTensor().is_neg()) return false;
+  if (in->dtype == out.dtype) return copy(lowering, node);
+  auto type = type_between(in->dtype, out.dtype);
+  if (!type) return false;
+  if (is_cast_in_doubles(lowering, *in, out)) type = c10::kDouble;
+  // Whoever reads it in this step reads a truth, too.
+  if (out.dtype == c10::kBool) return emit_in<lanes::NotEqual>(lowering, *type, {*in, 0.0}, out);
+  return emit_in<lanes::Same>(lowering, *type, {*in}, out);
+}
+
+inline void add_conditions(LowerTable& table) {
+  table.insert({{"aten::eq.Tensor", &compare<lanes::Equal>},
+                {"aten::eq.Scalar", &compare<lanes::Equal>},
+                {"aten::ne.Tensor", &compare<lanes::NotEqual>},
+                {"aten::ne.Scalar", &compare<lanes::NotEqual>},
+                {"aten::lt.Tensor", &compare<lanes::Less>},
+                {"aten::lt.Scalar", &compare<lanes::Less>},
+                {"aten::le.Tensor", &compare<lanes::LessEqual>},
+                {"aten::le.Scalar", &compare<lanes::LessEqual>},
+                {"aten::gt.Tensor", &compare<lanes::Greater>},
+                {"aten::gt.Scalar", &compare<lanes::Greater>},
+                {"aten::ge.Tensor", &compare<lanes::GreaterEqual>},
+                {"aten::ge.Scalar", &compare<lanes::GreaterEqual>},
+                {"aten::logical_and", &logical<lanes::And>},
+                {"aten::logical_or", &logical<lanes::Or>},
+                {"aten::logical_xor", &logical<lanes::Xor>},
+                {"aten::logical_not", &logical<lanes::Not>},
+                {"aten::bitwise_and.Tensor", &bitwise<lanes::And>},
+                {"aten::bitwise_or.Tensor", &bitwise<lanes::Or>},
+                {"aten::bitwise_xor.Tensor", &bitwise<lanes::Xor>},
+                {"aten::bitwise_not", &bitwise<lanes::Not>},
+                {"aten::__and__.Tensor", &bitwise<lanes::And>},
+                {"aten::__or__.Tensor", &bitwise<lanes::Or>},
+                {"aten::__xor__.Tensor", &bitwise<lanes::Xor>},
+                {"aten::isnan", &is_nan},
+                {"aten::where.self", &choose},
+                {"aten::where.ScalarSelf", &choose},
+                {"aten::where.ScalarOther", &choose},
+                {"aten::where.Scalar", &choose},
+                {"aten::masked_fill.Scalar", &masked_fill},
+                {"aten::masked_fill.Tensor", &masked_fill},
+                {"aten::to.dtype", &cast},
+                {"aten::to.prim_dtype", &cast},
+                {"aten::to.dtype_layout", &cast},
+                {"aten::to.other", &cast},
+                {"aten::type_as", &cast}});
+}
+
+}  // namespace sr::plan::lower

@@ -1,0 +1,52 @@
+// What the step that makes a tensor does to the results before it writes them.
+#pragma once
+
+#include <sr/replay/lowering/convolution.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/products.hpp>
+
+namespace sr::plan::lower {
+
+// The step of kind P that makes `in`, if it is all of what that makes and nobody else reads it. It then
+// writes `out`, which is laid out alike. Null: there is none.
+template <class P>
+P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
+  Draft* const draft = lowering.sole_maker<P>(in, 1);
+  if (draft == nullptr) return nullptr;
+  auto& step = const_cast<P&>(static_cast<const P&>(*draft->step.payload));
+  const Address made = lowering.address(in);
+  if (step.out.base != made.base || step.out.offset != made.offset || step.results() != in.count())
+    return nullptr;
+  step.out = lowering.address(out);
+  lowering.redirect(*draft, out);
+  return &step;
+}
+
+inline bool relu(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || in->sizes != out.sizes || in->strides != out.strides || in->dtype != out.dtype)
+    return plain<lanes::Relu>(lowering, node);
+  if (out.dtype == c10::kBFloat16) {
+    auto* product = take_over<Bfloat16ProductStep>(lowering, *in, out);
+    if (product == nullptr) return plain<lanes::Relu>(lowering, node);
+    product->shape.low = 0;
+    return true;
+  }
+  if (!out.is_float()) return plain<lanes::Relu>(lowering, node);
+  if (auto* product = take_over<ProductStep>(lowering, *in, out)) {
+    product->shape.low = 0;
+  } else if (auto* convolution = take_over<ConvolutionStep>(lowering, *in, out)) {
+    convolution->shape.low = 0;
+  } else {
+    return plain<lanes::Relu>(lowering, node);
+  }
+  return true;
+}
+
+inline void add_epilogues(LowerTable& table) {
+  table.insert({{"aten::relu", &relu}});
+}
+
+}  // namespace sr::plan::lower

@@ -1,0 +1,127 @@
+// Look-ups by index: rows of a table, and slices along any dimension. Any dtype.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/lookups.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::plan {
+
+// out[o][i] = in[o][indices[i]], in runs of bytes.
+struct SelectStep final : Payload {
+  std::string_view name() const override { return "selected rows"; }
+  bool may_fail() const override { return true; }  // indices out of range
+  Address in, indices, out;
+  std::size_t outer = 1, count = 0, run_bytes = 0;
+  std::int64_t in_outer_bytes = 0, in_bytes = 0;  // from one o to the next, from one index to the next
+  std::int64_t out_bytes = 0;                     // from one result to the next
+  std::int64_t limit = 0;                         // of indices
+  bool wide = true;                               // 64-bit indices
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const SelectStep&>(payload);
+    const std::byte* const indices = self.indices.in(context.bases);
+    if (self.wide) {
+      self.select(reinterpret_cast<const std::int64_t*>(indices), context);
+    } else {
+      self.select(reinterpret_cast<const std::int32_t*>(indices), context);
+    }
+  }
+
+ private:
+  template <class Index>
+  void select(const Index* at, Context& context) const {
+    check_indices(at, wide, count, limit);
+    const std::byte* from = in.in(context.bases);
+    std::byte* to = out.in(context.bases);
+    by_run_bytes(run_bytes, [&](auto bytes) {
+      for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes) to = copy_runs(at, from, to, bytes);
+    });
+  }
+
+  template <class Index, class Bytes>
+  std::byte* copy_runs(const Index* at, const std::byte* from, std::byte* to, Bytes bytes) const {
+    for (std::size_t i = 0; i < count; ++i, to += out_bytes)
+      std::memcpy(to, from + static_cast<std::int64_t>(at[i]) * in_bytes, bytes);
+    return to;
+  }
+};
+
+namespace lower {
+
+// The dimensions before `dim` make one of even distances, those behind it are one run of bytes.
+inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, const Operand& indices,
+                   const Operand& out) {
+  if (in.dtype != out.dtype) return false;
+  if (indices.dtype != c10::kLong && indices.dtype != c10::kInt) return false;
+  if (out.count() == 0) return false;  // indices are checked all the same
+  const Operand flat = lowering.contiguous(indices);
+  const auto position = static_cast<std::size_t>(dim);
+  Operand tail = in, head = in;
+  tail.sizes.erase(tail.sizes.begin(), tail.sizes.begin() + dim + 1);
+  tail.strides.erase(tail.strides.begin(), tail.strides.begin() + dim + 1);
+  head.sizes.resize(position);
+  head.strides.resize(position);
+  const auto outer = as_rows(head, 0);
+  const auto results = as_rows(out, tail.rank());
+  if (!flat.is_contiguous() || !tail.is_contiguous() || outer.first < 0 || results.first < 0) return false;
+  const auto width = static_cast<std::int64_t>(c10::elementSize(in.dtype));
+  SelectStep step;
+  step.in = lowering.address(in);
+  step.indices = lowering.address(flat);
+  step.out = lowering.address(out);
+  step.outer = static_cast<std::size_t>(outer.first);
+  step.count = flat.count();
+  step.run_bytes = tail.count() * static_cast<std::size_t>(width);
+  step.in_outer_bytes = outer.second * width;
+  step.in_bytes = in.strides[position] * width;
+  step.out_bytes = results.second * width;
+  step.limit = in.sizes[position];
+  step.wide = indices.dtype == c10::kLong;
+  lowering.emit(std::move(step), {in.storage, flat.storage}, {out.storage});
+  return true;
+}
+
+// The same of any layout: the indices' dimensions take the place of `dim`.
+inline bool select_any(Lowering& lowering, const Operand& in, std::int64_t dim, const Operand& indices,
+                       const Operand& out) {
+  if (select(lowering, in, dim, indices, out)) return true;
+  const auto at = static_cast<std::size_t>(dim);
+  Lookup lookup{in, in.strides, {{indices, at, Dims(at, 0)}}};
+  lookup.strides.erase(lookup.strides.begin() + dim);
+  lookup.strides.insert(lookup.strides.begin() + dim, out.rank() + 1 - in.rank(), 0);
+  Dims& strides = lookup.indices[0].strides;
+  strides.append(out.rank() + 1 - in.rank(), 0);
+  std::copy(indices.strides.begin(), indices.strides.end(), strides.begin() + dim);
+  strides.resize(out.rank(), 0);
+  return emit_lookup(lowering, lookup, out);
+}
+
+// embedding(weight, indices, ...)
+inline bool embedding(Lowering& lowering, const TracedNode& node) {
+  const auto weight = lowering.input(node, 0), indices = lowering.input(node, 1);
+  return weight && indices && weight->rank() == 2 &&
+         select_any(lowering, *weight, 0, *indices, lowering.output(node));
+}
+
+// index_select(x, dim, index)
+inline bool index_select(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0), indices = lowering.input(node, 2);
+  if (!in || !indices || in->rank() == 0) return false;
+  const std::int64_t dim = at::maybe_wrap_dim(node.inputs[1].toInt(), static_cast<std::int64_t>(in->rank()));
+  return select_any(lowering, *in, dim, *indices, lowering.output(node));
+}
+
+inline void add_gather(LowerTable& table) {
+  table.insert({{"aten::embedding", &embedding}, {"aten::index_select", &index_select}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

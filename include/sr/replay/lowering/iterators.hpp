@@ -1,0 +1,328 @@
+// LibTorch's element-by-element operators on bound iterators, of every dtype and layout. What an operator
+// makes of its operands is said by LibTorch's own structured kernel: its `meta` builds the iterator, its
+// `impl` is called.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/iterator_headers.hpp>
+#include <sr/replay/steps/bound_iterator.hpp>
+
+namespace sr::plan {
+
+// A structured kernel as its functional form has it: the iterator chooses dtype and strides of the result.
+template <class Op>
+struct FunctionalKernel final : Op {
+  at::Tensor out;
+
+  const at::Tensor& maybe_get_output(std::int64_t) override { return out; }
+  void set_output_raw_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                              at::TensorOptions options) override {
+    if (!out.defined()) out = IteratorMaker::result(sizes, strides, options);
+    Op::set_output_raw_strided(index, sizes, strides, options);
+  }
+  void set_output_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                          at::TensorOptions options) override {
+    set_output_raw_strided(index, sizes, strides, options);
+  }
+};
+
+// An argument of a structured kernel: how it is kept, taken from a node and passed.
+template <class T>
+struct KernelArgument;
+
+template <>
+struct KernelArgument<const at::Tensor&> {
+  at::Tensor kept;
+  bool take(IteratorMaker& maker, const c10::IValue& value) {
+    return (kept = maker.argument(value)).defined();
+  }
+  const at::Tensor& pass() const { return kept; }
+};
+template <>
+struct KernelArgument<at::OptionalTensorRef> {
+  at::Tensor kept;
+  bool take(IteratorMaker& maker, const c10::IValue& value) {
+    return value.isNone() || (kept = maker.argument(value)).defined();
+  }
+  at::OptionalTensorRef pass() const {
+    return kept.defined() ? at::OptionalTensorRef(kept) : at::OptionalTensorRef();
+  }
+};
+template <>
+struct KernelArgument<const at::Scalar&> {
+  at::Scalar kept;
+  bool take(IteratorMaker&, const c10::IValue& value) {
+    if (!value.isScalar()) return false;
+    kept = value.toScalar();
+    return true;
+  }
+  const at::Scalar& pass() const { return kept; }
+};
+template <>
+struct KernelArgument<at::OptionalScalarRef> {
+  std::optional<at::Scalar> kept;
+  bool take(IteratorMaker&, const c10::IValue& value) {
+    if (value.isScalar()) kept = value.toScalar();
+    return value.isScalar() || value.isNone();
+  }
+  at::OptionalScalarRef pass() const { return kept ? at::OptionalScalarRef(*kept) : at::OptionalScalarRef(); }
+};
+template <>
+struct KernelArgument<c10::string_view> {
+  std::string kept;
+  bool take(IteratorMaker&, const c10::IValue& value) {
+    if (value.isString()) kept = value.toStringRef();
+    return value.isString();
+  }
+  c10::string_view pass() const { return kept; }
+};
+template <>
+struct KernelArgument<std::optional<c10::string_view>> {
+  std::optional<std::string> kept;
+  bool take(IteratorMaker&, const c10::IValue& value) {
+    if (value.isString()) kept = value.toStringRef();
+    return value.isString() || value.isNone();
+  }
+  std::optional<c10::string_view> pass() const {
+    return kept ? std::optional<c10::string_view>(*kept) : std::nullopt;
+  }
+};
+
+// A structured kernel as lowering sees it, whichever it is: what is compiled for each of them stays short.
+struct AnyStructured : BoundIterator {
+  RunStep run = nullptr;
+
+  virtual std::size_t argument_count() const = 0;
+  // False: a value is no argument of the kernel.
+  virtual bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) = 0;
+  // Makes the iterator and the result of the arguments that were taken.
+  virtual void build() = 0;
+  virtual const at::TensorIteratorBase& iterator() const = 0;
+  virtual const at::Tensor& result() const = 0;
+};
+
+template <class Op, class Meta = decltype(&Op::meta)>
+struct StructuredStep;
+
+template <class Op, class Base, class... Args>
+struct StructuredStep<Op, void (Base::*)(Args...)> final : AnyStructured {
+  mutable FunctionalKernel<Op> kernel;
+  std::tuple<KernelArgument<Args>...> arguments_of_op;
+
+  StructuredStep() { run = &run_kernel; }
+
+  std::size_t argument_count() const override { return sizeof...(Args); }
+  const at::TensorIteratorBase& iterator() const override { return kernel; }
+  const at::Tensor& result() const override { return kernel.out; }
+  bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) override {
+    std::size_t i = 0;
+    return std::apply([&](auto&... argument) { return (argument.take(maker, values[i++]) && ...); },
+                      arguments_of_op);
+  }
+  void build() override {
+    std::apply([&](const auto&... argument) { kernel.meta(argument.pass()...); }, arguments_of_op);
+  }
+  static void run_kernel(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const StructuredStep&>(payload);
+    self.run_on(self.kernel, context, [&](FunctionalKernel<Op>& kernel) {
+      std::apply([&](const auto&... argument) { kernel.impl(argument.pass()..., kernel.out); },
+                 self.arguments_of_op);
+    });
+  }
+};
+
+namespace lower {
+
+using Values = c10::SmallVector<c10::IValue, 4>;
+
+template <class Op>
+std::unique_ptr<AnyStructured> make_structured() {
+  return std::make_unique<StructuredStep<Op>>();
+}
+
+inline bool structured_of(Lowering& lowering, const TracedNode& node, c10::ArrayRef<c10::IValue> values,
+                          std::unique_ptr<AnyStructured> (*make)()) {
+  const Operand out = lowering.output(node);
+  if (out.count() == 0) return true;
+  std::unique_ptr<AnyStructured> step = make();
+  IteratorMaker maker(lowering, out);
+  if (values.size() < step->argument_count() || !step->take(maker, values) || maker.is_refused())
+    return false;
+  step->build();
+  AnyStructured& kernel = *step;
+  return maker.emit(std::move(step), kernel.run, kernel.iterator(), kernel.result());
+}
+
+// The kernel on these arguments.
+template <class Op>
+bool structured_on(Lowering& lowering, const TracedNode& node, const Values& values) {
+  return structured_of(lowering, node, values, &make_structured<Op>);
+}
+
+// The kernel's arguments are the node's first ones. A number in place of a tensor is wrapped, as LibTorch
+// does.
+template <class Op>
+bool structured(Lowering& lowering, const TracedNode& node) {
+  return structured_of(lowering, node, node.inputs, &make_structured<Op>);
+}
+
+namespace native = at::native;
+
+// Of whole numbers these are copies.
+template <class Op>
+bool rounded(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  if (in && c10::isIntegralType(in->dtype, /*includeBool=*/false)) return copy(lowering, node);
+  return structured<Op>(lowering, node);
+}
+
+// sub(other, self, alpha)
+inline bool reverse_sub_any(Lowering& lowering, const TracedNode& node) {
+  return structured_on<native::structured_sub_out>(lowering, node,
+                                                   {node.inputs[1], node.inputs[0], node.inputs[2]});
+}
+inline bool relu_any(Lowering& lowering, const TracedNode& node) {
+  return structured_on<native::structured_clamp_min_out>(lowering, node, {node.inputs[0], 0});
+}
+inline bool square_any(Lowering& lowering, const TracedNode& node) {
+  return structured_on<native::structured_pow_Tensor_Scalar_out>(lowering, node, {node.inputs[0], 2});
+}
+inline bool power_of_number(Lowering& lowering, const TracedNode& node) {
+  if (!node.inputs[0].isScalar() || node.inputs[0].toScalar().equal(1.0)) return false;
+  return structured<native::structured_pow_Tensor_Tensor_out>(lowering, node);
+}
+// Limits for whole numbers are rounded first: not this one.
+inline bool hardtanh_any(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  return in && c10::isFloatingType(in->dtype) && structured<native::structured_clamp_out>(lowering, node);
+}
+inline bool relu6_any(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  return in && c10::isFloatingType(in->dtype) &&
+         structured_on<native::structured_clamp_out>(lowering, node, {node.inputs[0], 0, 6});
+}
+inline bool selu_any(Lowering& lowering, const TracedNode& node) {
+  return structured_on<native::structured_elu_out>(
+      lowering, node,
+      {node.inputs[0], 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1});
+}
+
+// An iterator of another kind: `build` makes it of the operands, given the result where it asks for one.
+template <class Build, class Call>
+bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, bool given_result, Build build,
+             Call call) {
+  const Operand out = lowering.output(node);
+  if (out.count() == 0) return true;
+  IteratorMaker maker(lowering, out);
+  auto step = std::make_unique<StubStep>();
+  c10::SmallVector<at::Tensor, 3> tensors;
+  for (std::size_t i = 0; i < operands; ++i) {
+    tensors.push_back(maker.argument(node.inputs[i]));
+    if (!tensors.back().defined()) return false;
+  }
+  if (maker.is_refused()) return false;
+  at::Tensor result = given_result ? maker.result() : at::Tensor();
+  step->iterator = build(result, tensors);
+  step->call = std::move(call);
+  const at::TensorIterator& iterator = step->iterator;
+  if (!given_result) result = iterator.output();
+  return maker.emit(std::move(step), &StubStep::run, iterator, result);
+}
+
+using Tensors = c10::SmallVector<at::Tensor, 3>;
+
+template <auto& Stub>
+bool same_dtype(Lowering& lowering, const TracedNode& node) {
+  return stub_on(
+      lowering, node, 1, false,
+      [](at::Tensor& out, const Tensors& in) { return at::TensorIterator::unary_op(out, in[0]); },
+      [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); });
+}
+
+template <auto& Stub>
+bool logical(Lowering& lowering, const TracedNode& node) {
+  return stub_on(
+      lowering, node, 2, true,
+      [](at::Tensor& out, const Tensors& in) { return at::TensorIterator::comparison_op(out, in[0], in[1]); },
+      [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); });
+}
+
+inline bool logical_not(Lowering& lowering, const TracedNode& node) {
+  return stub_on(
+      lowering, node, 1, true,
+      [](at::Tensor& out, const Tensors& in) {
+        return at::TensorIteratorConfig()
+            .check_all_same_dtype(false)
+            .add_output(out)
+            .add_const_input(in[0])
+            .build();
+      },
+      [](at::TensorIterator& iterator) { native::logical_not_stub(at::kCPU, iterator); });
+}
+
+inline bool floor_divide(Lowering& lowering, const TracedNode& node) {
+  return stub_on(
+      lowering, node, 2, false,
+      [](at::Tensor& out, const Tensors& in) { return at::TensorIterator::binary_op(out, in[0], in[1]); },
+      [](at::TensorIterator& iterator) { native::div_floor_stub(at::kCPU, iterator); });
+}
+
+inline bool nan_to_num(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  if (!in || !c10::isFloatingType(in->dtype)) return in && copy(lowering, node);
+  const auto nan = node.inputs[1].toOptional<double>(), positive = node.inputs[2].toOptional<double>(),
+             negative = node.inputs[3].toOptional<double>();
+  return stub_on(
+      lowering, node, 1, false,
+      [](at::Tensor& out, const Tensors& tensors) { return at::TensorIterator::unary_op(out, tensors[0]); },
+      [=](at::TensorIterator& iterator) {
+        native::nan_to_num_stub(at::kCPU, iterator, nan, positive, negative);
+      });
+}
+
+inline bool logit(Lowering& lowering, const TracedNode& node) {
+  const at::Scalar epsilon = node.inputs[1].toOptional<double>().value_or(-1.0);
+  return stub_on(
+      lowering, node, 1, false,
+      [](at::Tensor& out, const Tensors& in) { return at::TensorIterator::unary_float_op(out, in[0]); },
+      [=](at::TensorIterator& iterator) { native::logit_stub(at::kCPU, iterator, epsilon); });
+}
+
+// where(condition, self, other); operands of two dtypes are LibTorch's to convert.
+inline bool where(Lowering& lowering, const TracedNode& node) {
+  const auto condition = lowering.input(node, 0), self = lowering.input(node, 1),
+             other = lowering.input(node, 2);
+  const c10::ScalarType dtype = lowering.output(node).dtype;
+  if (!condition || !self || !other || condition->dtype != c10::kBool) return false;
+  if (self->dtype != dtype || other->dtype != dtype) return false;
+  return stub_on(
+      lowering, node, 3, true,
+      [](at::Tensor& out, const Tensors& in) {
+        return at::TensorIteratorConfig()
+            .check_all_same_dtype(false)
+            .add_output(out)
+            .add_const_input(in[0])
+            .add_const_input(in[1])
+            .add_const_input(in[2])
+            .build();
+      },
+      [](at::TensorIterator& iterator) { native::where_kernel(at::kCPU, iterator); });
+}
+
+// The first argument in another dtype.
+inline bool convert(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || in->dtype == out.dtype || in->sizes != out.sizes || node.inputs[0].toTensor().is_neg())
+    return false;
+  return out.count() == 0 || IteratorMaker::convert(lowering, *in, out);
+}
+
+}  // namespace lower
+}  // namespace sr::plan

@@ -1,0 +1,197 @@
+// LibTorch's reductions on bound iterators.
+#pragma once
+
+#include <sr/base/dispatch_stub.hpp>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/native/ReduceOps.h>
+#include <ATen/native/ReduceOpsUtils.h>
+
+#include <sr/replay/lowering/iterators.hpp>
+#include <sr/replay/steps/bound_iterator.hpp>
+
+namespace sr::plan {
+
+// Divides what a sum has left, in place.
+template <class T>
+struct DivideStep final : Payload {
+  std::string_view name() const override { return "division"; }
+  Address address;
+  std::size_t count = 0;
+  T divisor = 1;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const DivideStep&>(payload);
+    T* const values = self.address.template in<T>(context.bases);
+    for (std::size_t i = 0; i < self.count; ++i) values[i] /= self.divisor;
+  }
+};
+
+namespace lower {
+
+// The dimensions a node's argument names; none: all of them.
+inline std::optional<std::vector<std::int64_t>> dims_of(const c10::IValue& value) {
+  if (value.isNone()) return std::vector<std::int64_t>{};
+  if (value.isInt()) return std::vector<std::int64_t>{value.toInt()};
+  if (value.isIntList()) return value.toIntVector();
+  return std::nullopt;
+}
+
+struct Reduction {
+  std::vector<std::int64_t> dims;
+  bool keep = false;
+  c10::ScalarType dtype = c10::kFloat;  // of the operand of the kernel
+};
+
+// `in` with another dtype; its own when it has that one.
+inline std::optional<Operand> as_dtype(Lowering& lowering, const Operand& in, c10::ScalarType dtype) {
+  if (in.dtype == dtype) return in;
+  Operand made = lowering.temporary(in.sizes, dtype);
+  const at::Tensor like =
+      at::empty_strided(in.sizes, in.strides, c10::TensorOptions(c10::kMeta).dtype(in.dtype));
+  const at::Tensor lies = at::empty_like(like, c10::TensorOptions(c10::kMeta).dtype(dtype));
+  made.strides = Dims(lies.strides().begin(), lies.strides().end());
+  if (!IteratorMaker::convert(lowering, in, made)) return std::nullopt;
+  return made;
+}
+
+// Loops work on two dimensions at a time, and what is left after two reduced ones is added up in the result:
+// of half types LibTorch sums in fp32 then.
+inline bool sums_in_float(const at::TensorIteratorBase& iterator) {
+  return c10::isReducedFloatingType(iterator.common_dtype()) && iterator.ndim() >= 2 &&
+         iterator.strides(0)[0] == 0 && iterator.strides(0)[1] == 0;
+}
+
+// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. It gets
+// one element to fill instead; as long as the work is not split it uses the tensor for nothing else.
+template <auto* Stub>
+inline constexpr bool kFillsWithZeros = false;
+template <>
+inline constexpr bool kFillsWithZeros<&native::sum_stub> = true;
+
+inline void fill_ourselves(StubStep& step, const Operand& out) {
+  at::TensorBase one = at::zeros({1}, c10::TensorOptions(out.dtype));
+  step.iterator.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
+  step.call = [bytes = out.count() * c10::elementSize(out.dtype)](at::TensorIterator& iterator) {
+    std::memset(iterator.data_ptr(0), 0, bytes);
+    native::sum_stub(at::kCPU, iterator);
+  };
+}
+
+// False with nothing emitted, but for a conversion that nobody reads.
+template <auto& Stub, bool kAlwaysInDtype = false>
+bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const Reduction& how) {
+  const std::optional<Operand> in = as_dtype(lowering, given, how.dtype);
+  if (!in) return false;
+  IteratorMaker maker(lowering, out);
+  auto step = std::make_unique<StubStep>();
+  const at::Tensor self = maker.stand_in(*in), result = maker.result();
+  if (maker.is_refused()) return false;
+  step->iterator =
+      at::meta::make_reduction(self, result, at::OptionalIntArrayRef(how.dims), how.keep, how.dtype);
+  if (!kAlwaysInDtype && sums_in_float(step->iterator)) {
+    const Operand sum = lowering.temporary(out.sizes, c10::kFloat);
+    return reduce<Stub, true>(lowering, given, sum, {how.dims, how.keep, c10::kFloat}) &&
+           IteratorMaker::convert(lowering, sum, out);
+  }
+  step->call = [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); };
+  at::TensorIterator& iterator = step->iterator;
+  StubStep& kept = *step;
+  if (!maker.emit(std::move(step), &StubStep::run, iterator, result)) return false;
+  if constexpr (kFillsWithZeros<&Stub>) {
+    if (out.is_contiguous() && iterator.numel() < at::internal::GRAIN_SIZE) fill_ourselves(kept, out);
+  }
+  return true;
+}
+
+// The operand, where it and the result have elements; `done`: what to answer otherwise.
+inline std::optional<Operand> reduced_operand(Lowering& lowering, const TracedNode& node, bool& done) {
+  const auto in = lowering.input(node, 0);
+  done = in && in->count() != 0 && lowering.output(node).count() == 0;
+  if (!in || in->count() == 0 || done || node.inputs[0].toTensor().is_neg()) return std::nullopt;
+  return in;
+}
+
+template <auto& Stub, bool kAlwaysInDtype>
+bool reduce_in_result_dtype(Lowering& lowering, const TracedNode& node, const c10::IValue& dims, bool keep) {
+  bool done = false;
+  const auto in = reduced_operand(lowering, node, done);
+  const auto list = dims_of(dims);
+  if (!in || !list) return done;
+  const Operand out = lowering.output(node);
+  return reduce<Stub, kAlwaysInDtype>(lowering, *in, out, {*list, keep, out.dtype});
+}
+
+// (self, dims, keepdim, ...) and (self, ...)
+template <auto& Stub, bool kAlwaysInDtype = true>
+bool reduce_dims(Lowering& lowering, const TracedNode& node) {
+  return reduce_in_result_dtype<Stub, kAlwaysInDtype>(lowering, node, node.inputs[1],
+                                                      node.inputs[2].toBool());
+}
+template <auto& Stub, bool kAlwaysInDtype = true>
+bool reduce_all(Lowering& lowering, const TracedNode& node) {
+  return reduce_in_result_dtype<Stub, kAlwaysInDtype>(lowering, node, {}, false);
+}
+
+// Of whole numbers it is a sum.
+inline bool sum_of_numbers(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  return in && c10::isFloatingType(in->dtype) && lowering.output(node).dtype == in->dtype &&
+         reduce_dims<native::nansum_stub>(lowering, node);
+}
+
+template <class T>
+void divide(Lowering& lowering, const Operand& values, std::size_t divisor) {
+  DivideStep<T> step;
+  step.address = lowering.address(values);
+  step.count = values.count();
+  step.divisor = static_cast<T>(static_cast<std::int64_t>(divisor));
+  lowering.emit(std::move(step), {values.storage}, {values.storage});
+}
+
+// A sum and a division; of half types in fp32, as LibTorch does it.
+inline bool mean(Lowering& lowering, const TracedNode& node, const c10::IValue& dims, bool keep) {
+  bool done = false;
+  const auto in = reduced_operand(lowering, node, done);
+  const auto list = dims_of(dims);
+  if (!in || !list) return done;
+  const Operand out = lowering.output(node);
+  const bool is_half = c10::isReducedFloatingType(out.dtype);
+  if (!out.is_contiguous() || (!is_half && out.dtype != c10::kFloat && out.dtype != c10::kDouble))
+    return false;
+  if (is_half && in->dtype != out.dtype) return false;
+  Operand sum = is_half ? lowering.temporary(out.sizes, c10::kFloat) : out;
+  if (!reduce<native::sum_stub>(lowering, *in, sum, {*list, keep, sum.dtype})) return false;
+  const std::size_t divisor = in->count() / out.count();
+  if (sum.dtype == c10::kDouble) {
+    divide<double>(lowering, sum, divisor);
+  } else {
+    divide<float>(lowering, sum, divisor);
+  }
+  return !is_half || IteratorMaker::convert(lowering, sum, out);
+}
+inline bool mean_dims_any(Lowering& lowering, const TracedNode& node) {
+  return mean(lowering, node, node.inputs[1], node.inputs[2].toBool());
+}
+inline bool mean_all_any(Lowering& lowering, const TracedNode& node) {
+  return mean(lowering, node, {}, false);
+}
+
+// argmax(self, dim, keepdim): of one dimension.
+template <auto& Stub>
+bool index_of_extreme(Lowering& lowering, const TracedNode& node) {
+  bool done = false;
+  const auto in = reduced_operand(lowering, node, done);
+  if (!in || !node.inputs[1].isInt() || in->rank() == 0) return done;
+  if (in->size(node.inputs[1].toInt()) == 1) return false;
+  return reduce<Stub, true>(lowering, *in, lowering.output(node),
+                            {{node.inputs[1].toInt()}, node.inputs[2].toBool(), in->dtype});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

@@ -1,0 +1,165 @@
+// Elements that index tensors choose, in any layout and of any dtype: gather, take_along_dim, x[i, j].
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/replay/lowering/lower_table.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/lookup_step.hpp>
+
+namespace sr::plan {
+
+namespace lower {
+
+// Strides are by dimension of the result: of the tensor without the indexed dimensions, and of each index.
+struct Lookup {
+  struct Index {
+    Operand operand;
+    std::size_t dim = 0;  // that it chooses from
+    Dims strides;
+  };
+  Operand in;
+  Dims strides;
+  c10::SmallVector<Index, 2> indices;
+  bool wraps = false;
+};
+
+inline LookupStep::Dimension dimension_of(const Lookup& lookup, const Operand& out, std::size_t d) {
+  const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
+  LookupStep::Dimension made{out.sizes[d], lookup.strides[d] * width, out.strides[d] * width, {}};
+  for (std::size_t k = 0; k < lookup.indices.size(); ++k) {
+    const Lookup::Index& index = lookup.indices[k];
+    made.indices[k] = index.strides[d] * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
+  }
+  return made;
+}
+
+// Dimensions that follow each other evenly in all tensors become one; the last a run of bytes where no index
+// moves.
+inline void shape_lookup(const Lookup& lookup, const Operand& out, LookupStep& step) {
+  using Dimension = LookupStep::Dimension;
+  const auto follows = [](const Dimension& outer, const Dimension& inner) {
+    bool even = outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
+    for (std::size_t k = 0; k < LookupStep::kMostIndices; ++k)
+      even &= outer.indices[k] == inner.size * inner.indices[k];
+    return even;
+  };
+  for (std::size_t d = 0; d < out.rank(); ++d) {
+    if (out.sizes[d] == 1) continue;
+    Dimension next = dimension_of(lookup, out, d);
+    if (!step.dimensions.empty() && follows(step.dimensions.back(), next)) {
+      next.size *= step.dimensions.back().size;
+      step.dimensions.pop_back();
+    }
+    step.dimensions.push_back(next);
+  }
+  const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
+  step.run_bytes = static_cast<std::size_t>(width);
+  if (!step.dimensions.empty()) {
+    const Dimension& last = step.dimensions.back();
+    if (last.in == width && last.out == width && last.indices == LookupStep::Strides{}) {
+      step.run_bytes *= static_cast<std::size_t>(last.size);
+      step.dimensions.pop_back();
+    }
+  }
+  if (step.dimensions.empty()) step.dimensions.push_back({});
+}
+
+inline bool emit_lookup(Lowering& lowering, const Lookup& lookup, const Operand& out) {
+  if (lookup.in.dtype != out.dtype || out.count() == 0) return false;  // indices of nothing are checked too
+  if (lookup.indices.empty() || lookup.indices.size() > LookupStep::kMostIndices) return false;
+  LookupStep step;
+  std::vector<StorageId> reads{lookup.in.storage};
+  const c10::ScalarType integers = lookup.indices[0].operand.dtype;
+  if (integers != c10::kLong && integers != c10::kInt) return false;
+  for (const Lookup::Index& index : lookup.indices) {
+    if (index.operand.dtype != integers) return false;
+    step.indices.push_back(
+        {lowering.address(index.operand), lookup.in.sizes[index.dim],
+         lookup.in.strides[index.dim] * static_cast<std::int64_t>(c10::elementSize(out.dtype))});
+    reads.push_back(index.operand.storage);
+  }
+  step.in = lowering.address(lookup.in);
+  step.out = lowering.address(out);
+  step.wide = integers == c10::kLong;
+  step.wraps = lookup.wraps;
+  shape_lookup(lookup, out, step);
+  lowering.emit(std::move(step), std::move(reads), {out.storage});
+  return true;
+}
+
+// Tensor and index have the rank of the result; in the other dimensions those of size 1 repeat.
+inline bool look_up_along(Lowering& lowering, const Operand& in, const Operand& index, std::int64_t dim,
+                          const Operand& out) {
+  if (in.rank() == 0 || in.rank() != out.rank() || index.rank() != out.rank()) return false;
+  Lookup lookup{in, broadcast_strides(in, out.sizes), {}};
+  const auto along = static_cast<std::size_t>(at::maybe_wrap_dim(dim, static_cast<std::int64_t>(in.rank())));
+  lookup.strides[along] = 0;
+  lookup.indices.push_back({index, along, broadcast_strides(index, out.sizes)});
+  return emit_lookup(lowering, lookup, out);
+}
+
+// gather(x, dim, index, sparse_grad)
+inline bool gather(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0), index = lowering.input(node, 2);
+  return in && index && look_up_along(lowering, *in, *index, node.inputs[1].toInt(), lowering.output(node));
+}
+
+// take_along_dim(x, indices, dim); without a dim it is of both flattened.
+inline bool take_along_dim(Lowering& lowering, const TracedNode& node) {
+  auto in = lowering.input(node, 0), index = lowering.input(node, 1);
+  if (!in || !index) return false;
+  if (!node.inputs[2].isNone())
+    return look_up_along(lowering, *in, *index, node.inputs[2].toInt(), lowering.output(node));
+  for (Operand* operand : {&*in, &*index}) {
+    if (!operand->is_contiguous()) return false;
+    operand->sizes = {static_cast<std::int64_t>(operand->count())};
+    operand->strides = {1};
+  }
+  return look_up_along(lowering, *in, *index, 0, lowering.output(node));
+}
+
+// index(x, indices): tensors of integers for some dimensions. Theirs take the place of those, in front of all
+// others when they are not next to each other.
+inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in) return false;
+  Lookup lookup{*in, {}, {}, /*wraps=*/true};
+  std::size_t d = 0;
+  for (const c10::IValue& value : node.inputs[1].toListRef()) {
+    if (value.isTensor() && value.toTensor().defined())
+      lookup.indices.push_back({lowering.operand(value.toTensor()), d, {}});
+    ++d;
+  }
+  if (lookup.indices.empty()) return false;
+  const std::size_t first = lookup.indices.front().dim, count = lookup.indices.size();
+  const bool together = lookup.indices.back().dim - first + 1 == count;
+  const std::size_t before = together ? first : 0, rest = in->rank() - count;
+  const Dims shape(out.sizes.begin() + before, out.sizes.end() - (rest - before));
+  std::vector<bool> indexed(in->rank(), false);
+  for (Lookup::Index& one : lookup.indices) {
+    indexed[one.dim] = true;
+    one.strides.resize(before, 0);
+    one.strides.append(broadcast_strides(one.operand, shape));
+    one.strides.resize(out.rank(), 0);
+  }
+  for (std::size_t i = 0; i < in->rank(); ++i) {
+    if (!indexed[i]) lookup.strides.push_back(in->strides[i]);
+  }
+  lookup.strides.insert(lookup.strides.begin() + static_cast<std::ptrdiff_t>(before), shape.size(), 0);
+  return emit_lookup(lowering, lookup, out);
+}
+
+inline void add_lookups(LowerTable& table) {
+  table.insert({{"aten::gather", &gather},
+                {"aten::take_along_dim", &take_along_dim},
+                {"aten::index.Tensor", &advanced_index},
+                {"aten::index.Tensor_hacked_twin", &advanced_index}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

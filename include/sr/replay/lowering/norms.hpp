@@ -1,0 +1,175 @@
+// Normalisation in fp32: of the last dimensions, and of groups of channels.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/rows.hpp>
+
+namespace sr::plan {
+
+struct NormStep final : Payload {
+  std::string_view name() const override { return "norm of rows"; }
+  enum class Kind : std::uint8_t { layer, root_mean_square, group };
+  Kind kind = Kind::layer;
+  kernels::Rows shape;
+  Address in, out, gamma, beta;
+  bool has_gamma = false, has_beta = false;
+  std::size_t groups = 1, channels = 1;  // of a group
+  float epsilon = 0;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const NormStep&>(payload);
+    kernels::Rows rows = self.shape;
+    rows.in = self.in.in<const float>(context.bases);
+    rows.out = self.out.in<float>(context.bases);
+    self.run_on(rows, context.bases);
+  }
+  void run_on(const kernels::Rows& rows, std::byte* const* bases) const {
+    const kernels::Table& table = kernels::kernels().table;
+    const float* const scales = has_gamma ? gamma.in<const float>(bases) : nullptr;
+    const float* const shifts = has_beta ? beta.in<const float>(bases) : nullptr;
+    switch (kind) {
+      case Kind::layer:
+        return table.layer_norm_rows(rows, scales, shifts, epsilon);
+      case Kind::root_mean_square:
+        return table.rms_norm_rows(rows, scales, epsilon);
+      case Kind::group:
+        return table.group_norm_rows(rows, groups, channels, scales, shifts, epsilon);
+    }
+  }
+};
+
+struct NormOfTile final : RowKernel {
+  NormStep step;
+
+  explicit NormOfTile(NormStep norm) : step(std::move(norm)) {}
+  void run(const kernels::Rows& rows, std::byte* const* bases) const override { step.run_on(rows, bases); }
+};
+
+namespace lower {
+
+// gamma and beta are arguments `scale` and the one after it, where there are any: as kernels take them?
+inline bool scales_fit(Lowering& lowering, const TracedNode& node, std::size_t scale, std::size_t scales) {
+  for (std::size_t i = scale; i < scale + scales; ++i) {
+    const auto operand = lowering.input(node, i);
+    if (operand && (!operand->is_float() || !operand->is_contiguous())) return false;
+  }
+  return true;
+}
+
+// Where gamma and beta are; what of them is read.
+inline std::vector<StorageId> read_scales(Lowering& lowering, const TracedNode& node, std::size_t scale,
+                                          std::size_t scales, NormStep& step) {
+  std::vector<StorageId> reads;
+  for (std::size_t i = 0; i < scales; ++i) {
+    const auto operand = lowering.input(node, scale + i);
+    if (!operand) continue;
+    (i == 0 ? step.gamma : step.beta) = lowering.address(*operand);
+    (i == 0 ? step.has_gamma : step.has_beta) = true;
+    reads.push_back(operand->storage);
+  }
+  return reads;
+}
+
+inline void emit_norm(Lowering& lowering, const TracedNode& node, const Operand& in, const Operand& out,
+                      NormStep step, std::size_t scale, std::size_t scales) {
+  std::vector<StorageId> reads = read_scales(lowering, node, scale, scales, step);
+  reads.push_back(in.storage);
+  step.in = lowering.address(in);
+  step.out = lowering.address(out);
+  lowering.emit(std::move(step), std::move(reads), {out.storage});
+}
+
+// Over the dimensions of argument 1, which are the last ones.
+inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep step, std::size_t scales) {
+  auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  const std::size_t row_rank = node.inputs[1].toIntVector().size();
+  if (!in || out.count() == 0 || row_rank > in->rank() || lowering.reads_behind_first(node) ||
+      !scales_fit(lowering, node, 2, scales)) {
+    return false;
+  }
+  if (!lowering.exact() && in->sizes == out.sizes) {
+    NormStep norm = step;
+    const std::vector<StorageId> reads = read_scales(lowering, node, 2, scales, norm);
+    GroupRows behind{
+        .kernel = std::make_unique<NormOfTile>(norm), .in = *in, .out = out, .row_rank = row_rank};
+    behind.out_columns = behind.columns();
+    if (lowering.behind_group(std::move(behind), reads)) return true;
+  }
+  RowsStep rows;
+  if (!shape_rows(lowering, *in, row_rank, out, 0, rows)) return false;
+  step.shape = rows.shape;
+  step.shape.out_stride = static_cast<std::ptrdiff_t>(rows.shape.columns);
+  emit_norm(lowering, node, *in, out, std::move(step), 2, scales);
+  return true;
+}
+
+// layer_norm(x, normalized_shape, weight, bias, eps, ...)
+inline bool layer_norm(Lowering& lowering, const TracedNode& node) {
+  NormStep step;
+  step.epsilon = static_cast<float>(node.inputs[4].toDouble());
+  return norm_of_last(lowering, node, step, 2);
+}
+
+// rms_norm(x, normalized_shape, weight, eps)
+inline bool rms_norm(Lowering& lowering, const TracedNode& node) {
+  NormStep step;
+  step.kind = NormStep::Kind::root_mean_square;
+  step.epsilon = node.inputs[3].isNone() ? std::numeric_limits<float>::epsilon()
+                                         : static_cast<float>(node.inputs[3].toDouble());
+  return norm_of_last(lowering, node, step, 1);
+}
+
+// The weights are arguments `scale` and the next.
+inline bool norm_of_groups(Lowering& lowering, const TracedNode& node, std::int64_t groups, std::size_t scale,
+                           double epsilon) {
+  auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (lowering.exact() || !in || !in->is_float() || !out.is_float() || out.count() == 0) return false;
+  if (in->rank() < 2 || in->sizes != out.sizes || !out.is_contiguous()) return false;
+  if (!scales_fit(lowering, node, scale, 2)) return false;
+  *in = lowering.contiguous(*in);
+  if (!in->is_contiguous()) return false;
+  NormStep step;
+  step.kind = NormStep::Kind::group;
+  step.groups = static_cast<std::size_t>(groups);
+  step.channels = static_cast<std::size_t>(in->sizes[1] / groups);
+  step.shape.rows = static_cast<std::size_t>(in->sizes[0] * groups);
+  step.shape.columns = in->count() / step.shape.rows;
+  step.shape.in_stride = step.shape.out_stride = static_cast<std::ptrdiff_t>(step.shape.columns);
+  step.epsilon = static_cast<float>(epsilon);
+  emit_norm(lowering, node, *in, out, std::move(step), scale, 2);
+  return true;
+}
+
+// group_norm(x, groups, weight, bias, eps, ...)
+inline bool group_norm(Lowering& lowering, const TracedNode& node) {
+  return norm_of_groups(lowering, node, node.inputs[1].toInt(), 2, node.inputs[4].toDouble());
+}
+
+// instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, ...): groups of
+// one channel. With running statistics it would write those.
+inline bool instance_norm(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  if (!in || in->rank() < 2 || lowering.input(node, 3) || lowering.input(node, 4)) return false;
+  return node.inputs[5].toBool() &&
+         norm_of_groups(lowering, node, in->sizes[1], 1, node.inputs[7].toDouble());
+}
+
+inline void add_norms(LowerTable& table) {
+  table.insert({{"aten::layer_norm", &layer_norm},
+                {"aten::native_layer_norm", &layer_norm},
+                {"aten::rms_norm", &rms_norm},
+                {"aten::_fused_rms_norm", &rms_norm},
+                {"aten::group_norm", &group_norm},
+                {"aten::instance_norm", &instance_norm}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

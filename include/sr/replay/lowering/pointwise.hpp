@@ -1,0 +1,276 @@
+// Arithmetic and functions of elements: lanes of a fused step, on floats, most of them on doubles, and where
+// they are a few instructions on 64-bit integers.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/lanes.hpp>
+#include <sr/replay/lowering/lower_table.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::plan {
+
+namespace lower {
+
+namespace lanes = kernels::lanes;
+using Inputs = c10::SmallVector<PointwiseInput, 3>;
+
+inline std::optional<double> number(const c10::IValue& value) {
+  if (value.isDouble()) return value.toDouble();
+  if (value.isInt()) return static_cast<double>(value.toInt());
+  if (value.isBool()) return value.toBool() ? 1.0 : 0.0;
+  return std::nullopt;
+}
+
+inline bool is_one(const c10::IValue& value) {
+  return number(value) == 1.0;
+}
+
+// The type of ours that a result of this type is computed in; LibTorch computes bfloat16 in floats, too.
+inline std::optional<c10::ScalarType> computed_type(c10::ScalarType result) {
+  if (result == c10::kFloat || result == c10::kBFloat16) return c10::kFloat;
+  if (result == c10::kDouble || result == c10::kLong) return result;
+  return std::nullopt;
+}
+
+template <class Lane>
+std::optional<Compute> compute_of(c10::ScalarType type) {
+  if (type == c10::kFloat) return kernels::loops<Lane>();
+  const kernels::WideLoops* const wide =
+      type == c10::kDouble ? kernels::loops_of_doubles<Lane>() : kernels::loops_of_integers<Lane>();
+  if (wide == nullptr) return std::nullopt;
+  return Compute(*wide, type);
+}
+
+// Whether LibTorch converts the operand to `type` before it computes with it.
+inline bool is_readable(const Operand& operand, c10::ScalarType type) {
+  if (type == c10::kLong) return c10::isIntegralType(operand.dtype, /*includeBool=*/true);
+  return element_of(operand.dtype).has_value();
+}
+
+// Argument `i`, a tensor or a number, for a computation in `type`.
+inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, c10::ScalarType type,
+                      Inputs& inputs) {
+  constexpr double kExactIntegers = 0x1p53;  // numbers are kept as doubles
+  if (node.inputs[i].isTensor()) {
+    const auto operand = lowering.input(node, i);
+    if (!operand || !is_readable(*operand, type)) return false;
+    inputs.emplace_back(*operand);
+    return true;
+  }
+  const auto value = number(node.inputs[i]);
+  if (!value) return false;
+  if (type == c10::kLong && (node.inputs[i].isDouble() || std::fabs(*value) > kExactIntegers)) return false;
+  inputs.emplace_back(*value);
+  return true;
+}
+
+// For a result of the type that it has.
+inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, Inputs& inputs) {
+  const c10::ScalarType result = lowering.output(node).dtype;
+  const auto type = computed_type(result);
+  if (!type || !add_input(lowering, node, i, *type, inputs)) return false;
+  return result != c10::kBFloat16 || !inputs.back().operand || inputs.back().operand->dtype == result;
+}
+
+template <class Lane, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<Lane, Others> || ...);
+
+// LibTorch's kernels for bfloat16 round but the result. Most of them make a bfloat16 of a number first.
+template <class Lane>
+bool is_exact_in_bfloat16(const Inputs& inputs) {
+  using namespace lanes;  // NOLINT(google-build-using-namespace)
+  if (kIsOneOf<Lane, Pow, Rsqrt, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct,
+               AddQuotient>)
+    return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].operand && !(i == 1 && kIsOneOf<Lane, Mul, Div>)) return false;
+  }
+  return true;
+}
+
+template <class Lane>
+bool emit_to(Lowering& lowering, const Inputs& inputs, const Operand& out) {
+  const auto type = computed_type(out.dtype);
+  const auto compute = type ? compute_of<Lane>(*type) : std::nullopt;
+  if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+  if (out.dtype == c10::kBFloat16 && !is_exact_in_bfloat16<Lane>(inputs)) return false;
+  if (lowering.exact() && !Lane::exact && *type != c10::kLong) return false;
+  if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
+  return true;
+}
+template <class Lane>
+bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
+  return emit_to<Lane>(lowering, inputs, lowering.output(node));
+}
+
+// The first arguments of the node are the operands of the lane.
+template <class Lane>
+bool plain(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < Lane::operands; ++i) {
+    if (!add_input(lowering, node, i, inputs)) return false;
+  }
+  return emit<Lane>(lowering, node, inputs);
+}
+
+// add and sub: the third argument scales the second.
+template <class Lane, class Scaled>
+bool scaled(Lowering& lowering, const TracedNode& node) {
+  if (is_one(node.inputs[2])) return plain<Lane>(lowering, node);
+  return plain<Scaled>(lowering, node);
+}
+
+inline bool reverse_sub(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  return is_one(node.inputs[2]) && add_input(lowering, node, 1, inputs) &&
+         add_input(lowering, node, 0, inputs) && emit<lanes::Sub>(lowering, node, inputs);
+}
+
+inline bool clamp(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  if (!add_input(lowering, node, 0, inputs)) return false;
+  const bool has_min = !node.inputs[1].isNone();
+  const bool has_max = !node.inputs[2].isNone();
+  // Of two zeros LibTorch takes the one or the other by where they are.
+  if (lowering.exact() && (node.inputs[1].isTensor() || node.inputs[2].isTensor())) return false;
+  if (has_min && !add_input(lowering, node, 1, inputs)) return false;
+  if (has_max && !add_input(lowering, node, 2, inputs)) return false;
+  if (has_min && has_max) return emit<lanes::Clamp>(lowering, node, inputs);
+  if (has_min) return emit<lanes::ClampMin>(lowering, node, inputs);
+  return has_max && emit<lanes::ClampMax>(lowering, node, inputs);
+}
+
+inline bool relu6(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  if (!add_input(lowering, node, 0, inputs)) return false;
+  inputs.emplace_back(0.0);
+  inputs.emplace_back(6.0);
+  return emit<lanes::Clamp>(lowering, node, inputs);
+}
+
+// The weight is one number, or one for every index of the second dimension.
+inline bool prelu(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  if (!add_input(lowering, node, 0, inputs) || !add_input(lowering, node, 1, inputs)) return false;
+  Operand& weight = *inputs[1].operand;
+  const std::size_t rank = inputs[0].operand->rank();
+  if (weight.rank() == 1 && weight.count() != 1 && rank > 2) {
+    weight.sizes.resize(rank - 1, 1);
+    weight.strides.resize(rank - 1, 1);
+  }
+  return emit<lanes::LeakyRelu>(lowering, node, inputs);
+}
+
+// (x, y, z, value): value * y comes first.
+template <class Lane>
+bool add_scaled_pair(Lowering& lowering, const TracedNode& node) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!add_input(lowering, node, i, inputs)) return false;
+  }
+  const Operand out = lowering.output(node);
+  const bool is_floating = out.is_float() || out.dtype == c10::kDouble;
+  if (!is_floating || lowering.exact() || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+  if (out.count() != 0 && !is_one(node.inputs[3])) {
+    const auto value = number(node.inputs[3]);
+    const Operand scaled = lowering.temporary(out.sizes, out.dtype);
+    if (!value || !emit_to<lanes::Mul>(lowering, {inputs[1], *value}, scaled)) return false;
+    inputs[1] = scaled;
+  }
+  return emit<Lane>(lowering, node, inputs);
+}
+
+inline bool gelu(Lowering& lowering, const TracedNode& node) {
+  if (node.inputs[1].toStringRef() == "none") return plain<lanes::GeluErf>(lowering, node);
+  return plain<lanes::GeluTanh>(lowering, node);
+}
+
+inline bool elu(Lowering& lowering, const TracedNode& node) {
+  return is_one(node.inputs[2]) && is_one(node.inputs[3]) && plain<lanes::Elu>(lowering, node);
+}
+
+inline bool power(Lowering& lowering, const TracedNode& node) {
+  const auto exponent = number(node.inputs[1]);
+  Inputs inputs;
+  if (!exponent || !add_input(lowering, node, 0, inputs)) return false;
+  if (*exponent == 2) return emit<lanes::Square>(lowering, node, inputs);
+  if (*exponent == 3) return emit<lanes::Cube>(lowering, node, inputs);
+  if (*exponent == 0.5) return emit<lanes::Sqrt>(lowering, node, inputs);
+  if (*exponent == -0.5) return emit<lanes::Rsqrt>(lowering, node, inputs);
+  if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, inputs);
+  if (*exponent == -2) return emit<lanes::InverseSquare>(lowering, node, inputs);
+  if (*exponent == 0 || *exponent == 1) return false;
+  inputs.emplace_back(*exponent);
+  return emit<lanes::Pow>(lowering, node, inputs);
+}
+
+inline void add_pointwise(LowerTable& table) {
+  table.insert({
+      {"aten::add.Tensor", &scaled<lanes::Add, lanes::AddScaled>},
+      {"aten::add.Scalar", &scaled<lanes::Add, lanes::AddScaled>},
+      {"aten::sub.Tensor", &scaled<lanes::Sub, lanes::SubScaled>},
+      {"aten::sub.Scalar", &scaled<lanes::Sub, lanes::SubScaled>},
+      {"aten::rsub.Scalar", &reverse_sub},
+      {"aten::rsub.Tensor", &reverse_sub},
+      {"aten::mul.Tensor", &plain<lanes::Mul>},
+      {"aten::mul.Scalar", &plain<lanes::Mul>},
+      {"aten::div.Tensor", &plain<lanes::Div>},
+      {"aten::div.Scalar", &plain<lanes::Div>},
+      {"aten::maximum", &plain<lanes::Maximum>},
+      {"aten::minimum", &plain<lanes::Minimum>},
+      {"aten::max.other", &plain<lanes::Maximum>},
+      {"aten::min.other", &plain<lanes::Minimum>},
+      {"aten::leaky_relu", &plain<lanes::LeakyRelu>},
+      {"aten::clamp", &clamp},
+      {"aten::clamp.Tensor", &clamp},
+      {"aten::clamp_min.Tensor", &plain<lanes::Maximum>},
+      {"aten::clamp_max.Tensor", &plain<lanes::Minimum>},
+      {"aten::relu6", &relu6},
+      {"aten::prelu", &prelu},
+      {"aten::softplus", &plain<lanes::Softplus>},
+      {"aten::lerp.Scalar", &plain<lanes::Lerp>},
+      {"aten::lerp.Tensor", &plain<lanes::Lerp>},
+      {"aten::addcmul", &add_scaled_pair<lanes::AddProduct>},
+      {"aten::addcdiv", &add_scaled_pair<lanes::AddQuotient>},
+      {"aten::hardtanh", &plain<lanes::Clamp>},
+      {"aten::clamp_min", &plain<lanes::ClampMin>},
+      {"aten::clamp_max", &plain<lanes::ClampMax>},
+      {"aten::sigmoid", &plain<lanes::Sigmoid>},
+      {"aten::tanh", &plain<lanes::Tanh>},
+      {"aten::exp", &plain<lanes::Exp>},
+      {"aten::expm1", &plain<lanes::Expm1>},
+      {"aten::log", &plain<lanes::Log>},
+      {"aten::log1p", &plain<lanes::Log1p>},
+      {"aten::erf", &plain<lanes::Erf>},
+      {"aten::sqrt", &plain<lanes::Sqrt>},
+      {"aten::rsqrt", &plain<lanes::Rsqrt>},
+      {"aten::reciprocal", &plain<lanes::Reciprocal>},
+      {"aten::neg", &plain<lanes::Neg>},
+      {"aten::abs", &plain<lanes::Abs>},
+      {"aten::sign", &plain<lanes::Sign>},
+      {"aten::square", &plain<lanes::Square>},
+      {"aten::pow.Tensor_Scalar", &power},
+      {"aten::pow.Tensor_Tensor", &plain<lanes::Pow>},
+      {"aten::pow.Scalar", &plain<lanes::Pow>},
+      {"aten::floor", &plain<lanes::Floor>},
+      {"aten::ceil", &plain<lanes::Ceil>},
+      {"aten::round", &plain<lanes::Round>},
+      {"aten::trunc", &plain<lanes::Trunc>},
+      {"aten::silu", &plain<lanes::Silu>},
+      {"aten::gelu", &gelu},
+      {"aten::elu", &elu},
+      {"aten::hardsigmoid", &plain<lanes::Hardsigmoid>},
+      {"aten::hardswish", &plain<lanes::Hardswish>},
+      {"aten::threshold", &plain<lanes::Threshold>},
+  });
+}
+
+}  // namespace lower
+}  // namespace sr::plan

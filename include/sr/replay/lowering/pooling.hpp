@@ -1,0 +1,163 @@
+// Pooling in fp32: maxima, and means whose windows all have one size.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/reductions.hpp>
+#include <sr/replay/lowering/windows.hpp>
+
+namespace sr::plan {
+
+struct PoolStep final : Payload {
+  std::string_view name() const override { return "pooling"; }
+  kernels::Pooling shape;
+  std::vector<float> divisors;  // of means; empty: maxima
+  Address in, out, scratch;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const PoolStep&>(payload);
+    kernels::Pooling pool = self.shape;
+    pool.in = self.in.in<const float>(context.bases);
+    pool.out = self.out.in<float>(context.bases);
+    pool.scratch = self.scratch.in<float>(context.bases);
+    const kernels::Table& table = kernels::kernels().table;
+    if (self.divisors.empty()) {
+      table.max_pool(pool);
+    } else {
+      table.mean_pool(pool, self.divisors.data());
+    }
+  }
+};
+
+namespace lower {
+
+// How many elements ATen divides by: those of the window inside the padded image, or inside the image.
+struct WindowDivisor {
+  bool with_padding = true;
+  std::optional<double> given;
+
+  float operator()(const Axis& y, std::int64_t i, const Axis& x, std::int64_t j) const {
+    if (given) return static_cast<float>(*given);
+    return std::max(static_cast<float>(elements(y, i) * elements(x, j)), 1.0F);
+  }
+  std::int64_t elements(const Axis& axis, std::int64_t at) const {
+    const std::int64_t begin = at * axis.step - axis.pad;
+    const std::int64_t end = std::min(begin + axis.kernel, axis.in + axis.pad);
+    if (with_padding) return end - begin;
+    return std::min(end, axis.in) - std::max<std::int64_t>(begin, 0);
+  }
+};
+
+// Images in another order, channels last, are copied into ours and back. LibTorch's kernels work on registers
+// of channels and win from some elements on.
+inline constexpr std::size_t kMostMoved = 4096;
+
+// `divisor` is of means; null: maxima.
+inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
+                 const WindowDivisor* divisor) {
+  auto in = lowering.input(node, 0);
+  const Operand wanted = lowering.output(node);
+  if (lowering.exact() || !in || !all_float({&*in, &wanted})) return false;
+  if (!wanted.is_contiguous() && in->count() + wanted.count() > kMostMoved) return false;
+  if (wanted.count() == 0) return true;
+  in = lowering.contiguous(*in);
+  if (!in->is_contiguous()) return false;
+  const Operand made = lowering.made_contiguous(wanted);
+  Operand out = made;
+  if (!has_rows) {
+    add_row_dimension(*in);
+    add_row_dimension(out);
+  }
+  auto& [y, x] = axes;
+  y.in = in->size(-2), x.in = in->size(-1);
+  y.out = out.size(-2), x.out = out.size(-1);
+  const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
+  PoolStep step;
+  step.shape = {.planes = out.count() / static_cast<std::size_t>(y.out * x.out),
+                .y = y,
+                .x = x,
+                .phase_width = (row + x.step - 1) / x.step};
+  if (divisor != nullptr) {
+    for (std::int64_t i = 0; i < y.out; ++i) {
+      for (std::int64_t j = 0; j < x.out; ++j) step.divisors.push_back((*divisor)(y, i, x, j));
+    }
+  }
+  step.in = lowering.address(*in);
+  step.out = lowering.address(out);
+  const Operand scratch = lowering.temporary({2 * x.step * step.shape.phase_width});
+  step.scratch = lowering.address(scratch);
+  lowering.emit(std::move(step), {in->storage}, {out.storage, scratch.storage});
+  return made == wanted || emit_copies(lowering, {{made, wanted}});
+}
+
+// Arguments 1 to 3 are the window, its step (the window where empty) and the padding.
+inline std::array<Axis, 2> pooled_axes(const TracedNode& node, std::size_t rank) {
+  std::array<Axis, 2> axes;
+  read_axes(node.inputs[1], rank, &Axis::kernel, axes);
+  read_axes(node.inputs[2].toIntVector().empty() ? node.inputs[1] : node.inputs[2], rank, &Axis::step, axes);
+  read_axes(node.inputs[3], rank, &Axis::pad, axes);
+  return axes;
+}
+
+// max_pool1d, max_pool2d(x, kernel, stride, padding, dilation, ceil_mode)
+template <std::size_t kRank>
+bool max_pool(Lowering& lowering, const TracedNode& node) {
+  auto axes = pooled_axes(node, kRank);
+  read_axes(node.inputs[4], kRank, &Axis::dilation, axes);
+  return pool(lowering, node, axes, kRank == 2, nullptr);
+}
+
+// avg_pool2d(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+inline bool avg_pool2d(Lowering& lowering, const TracedNode& node) {
+  WindowDivisor divisor{.with_padding = node.inputs[5].toBool(), .given = {}};
+  if (!node.inputs[6].isNone()) divisor.given = static_cast<double>(node.inputs[6].toInt());
+  return pool(lowering, node, pooled_axes(node, 2), true, &divisor);
+}
+
+// avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad)
+inline bool avg_pool1d(Lowering& lowering, const TracedNode& node) {
+  const WindowDivisor divisor{.with_padding = node.inputs[5].toBool(), .given = {}};
+  return pool(lowering, node, pooled_axes(node, 1), false, &divisor);
+}
+
+// The mean of each plane.
+inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand& out) {
+  if (out.count() == 0) return false;
+  std::vector<bool> reduced(in.rank(), false);
+  reduced[in.rank() - 1] = reduced[in.rank() - 2] = true;
+  const std::size_t elements = in.count() / out.count();
+  return reduce_operand(lowering, in, reduced, out, {.divisor = static_cast<float>(elements)});
+}
+
+// adaptive_avg_pool2d(x, output_size) where the sizes divide the image's.
+inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || in->rank() < 3) return false;
+  if (out.size(-1) == 1 && out.size(-2) == 1) return mean_of_planes(lowering, *in, out);
+  std::array<Axis, 2> axes;
+  for (const std::int64_t d : {-2, -1}) {
+    if (out.size(d) == 0 || in->size(d) == 0 || in->size(d) % out.size(d) != 0) return false;
+    Axis& axis = axes[static_cast<std::size_t>(d + 2)];
+    axis.kernel = axis.step = in->size(d) / out.size(d);
+  }
+  const WindowDivisor divisor;
+  return pool(lowering, node, axes, true, &divisor);
+}
+
+inline void add_pooling(LowerTable& table) {
+  table.insert({{"aten::max_pool1d", &max_pool<1>},
+                {"aten::max_pool2d", &max_pool<2>},
+                {"aten::avg_pool1d", &avg_pool1d},
+                {"aten::avg_pool2d", &avg_pool2d},
+                {"aten::adaptive_avg_pool2d", &adaptive_avg_pool2d}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

@@ -1,0 +1,103 @@
+// What works on rows in fp32: softmax over the last dimension, and over any other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/reductions.hpp>
+
+namespace sr::plan {
+
+struct RowsStep final : Payload {
+  std::string_view name() const override { return "rows"; }
+  kernels::Rows shape;
+  Address in, out;
+  void (*run_rows)(const kernels::Rows& rows) = nullptr;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const RowsStep&>(payload);
+    kernels::Rows rows = self.shape;
+    rows.in = self.in.in<const float>(context.bases);
+    rows.out = self.out.in<float>(context.bases);
+    self.run_rows(rows);
+  }
+};
+
+struct RowsOfTile final : RowKernel {
+  void (*run_rows)(const kernels::Rows& rows) = nullptr;
+
+  void run(const kernels::Rows& rows, std::byte* const*) const override { run_rows(rows); }
+};
+
+namespace lower {
+
+// Rows of the last `row_rank` dimensions of the input; `out_columns`: elements of a row of the result.
+inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, const Operand& out,
+                       std::int64_t out_columns, RowsStep& step) {
+  if (lowering.exact() || !in.is_float() || !out.is_float() || !out.is_contiguous()) return false;
+  std::int64_t columns = 1;
+  for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d) columns *= in.sizes[d];
+  if (columns == 0) return false;
+  auto rows = as_rows(in, row_rank);
+  if (rows.first < 0) {
+    in = lowering.contiguous(in);
+    rows = as_rows(in, row_rank);
+    if (rows.first < 0) return false;
+  }
+  step.shape.rows = static_cast<std::size_t>(rows.first);
+  step.shape.columns = static_cast<std::size_t>(columns);
+  step.shape.in_stride = rows.second;
+  step.shape.out_stride = out_columns;
+  step.in = lowering.address(in);
+  step.out = lowering.address(out);
+  return true;
+}
+
+template <auto kernels::Table::*RowsKernel, auto kernels::Table::*ColumnsKernel>
+bool softmax(Lowering& lowering, const TracedNode& node) {
+  auto in = lowering.input(node, 0);
+  if (!in || in->rank() == 0) return false;
+  const auto rank = static_cast<std::int64_t>(in->rank());
+  const std::int64_t dim = at::maybe_wrap_dim(node.inputs[1].toInt(), rank);
+  const Operand out = lowering.output(node);
+  if (out.count() == 0) return false;
+  if (dim == rank - 1) {
+    auto kernel = std::make_unique<RowsOfTile>();
+    kernel->run_rows = kernels::kernels().table.*RowsKernel;
+    const auto columns = static_cast<std::size_t>(in->size(-1));
+    GroupRows rows{.kernel = std::move(kernel), .in = *in, .out = out, .row_rank = 1, .out_columns = columns};
+    if (!lowering.exact() && lowering.behind_group(std::move(rows), {})) return true;
+    RowsStep step;
+    if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
+    step.run_rows = kernels::kernels().table.*RowsKernel;
+    lowering.emit(std::move(step), {in->storage}, {out.storage});
+    return true;
+  }
+  if (lowering.exact() || !in->is_float() || !out.is_float() || !out.is_contiguous()) return false;
+  const Operand dense = lowering.contiguous(*in);
+  if (!dense.is_contiguous()) return false;
+  ColumnsStep step;
+  step.shape = columns_of(dense, static_cast<std::size_t>(dim));
+  step.reduce = kernels::kernels().table.*ColumnsKernel;
+  step.in = lowering.address(dense);
+  step.out = lowering.address(out);
+  lowering.emit(std::move(step), {dense.storage}, {out.storage});
+  return true;
+}
+
+inline void add_rows(LowerTable& table) {
+  using kernels::Table;
+  constexpr LowerFunction plain = &softmax<&Table::softmax_rows, &Table::softmax_columns>;
+  constexpr LowerFunction logarithmic = &softmax<&Table::log_softmax_rows, &Table::log_softmax_columns>;
+  table.insert({{"aten::softmax.int", plain},
+                {"aten::_softmax", plain},
+                {"aten::log_softmax.int", logarithmic},
+                {"aten::_log_softmax", logarithmic}});
+}
+
+}  // namespace lower
+}  // namespace sr::plan

@@ -1,0 +1,35 @@
+// Windows that move over images: what convolutions and pooling read of their arguments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::plan::lower {
+
+using kernels::Axis;
+
+// Elements from the first of a window to its last.
+inline std::int64_t reach(const Axis& axis) {
+  return (axis.kernel - 1) * axis.dilation;
+}
+// Elements of a phase that results need.
+inline std::int64_t phase(const Axis& axis) {
+  return axis.out + reach(axis) / axis.step;
+}
+
+// Numbers for the last `rank` of y and x: one for all of them, or one each.
+inline void read_axes(const c10::IValue& list, std::size_t rank, std::ptrdiff_t Axis::*member,
+                      std::array<Axis, 2>& axes) {
+  const auto values = list.toIntVector();
+  for (std::size_t d = 0; d < rank; ++d) axes[2 - rank + d].*member = values[values.size() == 1 ? 0 : d];
+}
+
+// A tensor without its dimension of rows as one of a single row.
+inline void add_row_dimension(Operand& operand) {
+  operand.sizes.insert(operand.sizes.end() - 1, 1);
+  operand.strides.insert(operand.strides.end() - 1, operand.strides.back() * operand.sizes.back());
+}
+
+}  // namespace sr::plan::lower

@@ -1,0 +1,133 @@
+// Which values may be written straight into the tensor that a later `cat` or `stack` makes of them, so that
+// nothing is left to copy.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/TensorUtils.h>
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/kernels/table.hpp>
+#include <sr/replay/operand.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+// One tensor that `cat` or `stack` joins, and where it goes.
+struct JoinedPart {
+  at::Tensor tensor;
+  std::int64_t offset = 0;  // elements from the joined tensor's first
+  Dims strides;             // of its elements there
+};
+
+// Of a node with the inputs (tensors, dim), or the tensors one by one and dim; `strides`: of the joined
+// tensor.
+inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10::IntArrayRef strides) {
+  const auto rank = static_cast<std::int64_t>(strides.size());
+  const std::int64_t dim = at::maybe_wrap_dim(node.inputs.back().toInt(), rank);
+  std::vector<JoinedPart> parts;
+  std::int64_t at = 0;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (!stacks && tensor.dim() == 1 && tensor.numel() == 0 && rank != 1)
+      return;  // the one other shape cat takes
+    Dims there(strides.begin(), strides.end());
+    if (stacks) there.erase(there.begin() + dim);
+    parts.push_back({tensor, at * strides[static_cast<std::size_t>(dim)], std::move(there)});
+    at += stacks ? 1 : tensor.size(dim);
+  };
+  if (node.inputs[0].isList()) {
+    for (const c10::IValue& element : node.inputs[0].toListRef()) add(element.toTensor());
+  } else {
+    for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) add(node.inputs[i].toTensor());
+  }
+  return parts;
+}
+
+// By storage of the value: the part of the joined tensor that is to hold it, shaped as the value's maker
+// shapes it.
+using Placements = std::unordered_map<StorageId, Operand>;
+
+// By storage: how often a node or a result reads it.
+inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
+  std::vector<std::uint32_t> readers(trace.storages.size(), 0);
+  const auto count = [&](const c10::IValue& value) {
+    sr::detail::each_tensor(
+        value, [&](const at::Tensor& tensor) { ++readers[trace.tensors[trace.id_of(tensor)].storage]; });
+  };
+  for (const TracedNode& node : trace.nodes) {
+    for (const c10::IValue& input : node.inputs) count(input);
+    for (const c10::IValue& input : node.captured) count(input);
+  }
+  for (const c10::IValue& result : trace.results) count(result);
+  return readers;
+}
+
+class PlacementSearch {
+ public:
+  // `readers` as readers_of says; must outlive the search.
+  PlacementSearch(const Trace& trace, const std::vector<std::uint32_t>& readers)
+      : trace_(trace), readers_(readers) {}
+
+  Placements find() {
+    Placements placements;
+    // Later joins first: what they place may itself be joined of others.
+    for (std::size_t i = trace_.nodes.size(); i-- > 0;) {
+      const TracedNode& node = trace_.nodes[i];
+      const c10::Symbol kind = node.processed->node->kind();
+      const bool stacks = kind == c10::aten::stack || kind == c10::Symbol::fromQualString("prim::VarStack");
+      const bool joins = kind == c10::aten::cat || kind == c10::Symbol::fromQualString("prim::VarConcat");
+      if (node.role == Role::compute && (stacks || joins)) place_parts(node, stacks, placements);
+    }
+    return placements;
+  }
+
+ private:
+  void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
+    const at::Tensor& joined = node.outputs[0].toTensor();
+    const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
+    if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
+    const std::vector<JoinedPart> parts = parts_of(node, stacks, joined.strides());
+    // Nothing is placed in what no kernel of ours joins.
+    const bool ours = joined.dim() <= static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) &&
+                      std::all_of(parts.begin(), parts.end(), [&](const JoinedPart& part) {
+                        return part.tensor.scalar_type() == joined.scalar_type();
+                      });
+    if (!ours) return;
+    for (const JoinedPart& part : parts) {
+      const auto sizes = made_as(part.tensor);
+      if (!sizes) continue;
+      const auto placed = at::detail::computeStride(part.tensor.sizes(), part.strides, *sizes);
+      if (!placed) continue;
+      placements[trace_.tensors[trace_.id_of(part.tensor)].storage] = {
+          target, joined.storage_offset() + part.offset, *sizes, Dims(placed->begin(), placed->end()),
+          part.tensor.scalar_type()};
+    }
+  }
+
+  // The sizes its maker gave it, when the part is all of what one node made and nobody else reads it.
+  std::optional<Dims> made_as(const at::Tensor& part) const {
+    const StorageId storage = trace_.tensors[trace_.id_of(part)].storage;
+    const TracedStorage& traced = trace_.storages[storage];
+    if (traced.home != Home::produced || traced.producer == kNone || readers_[storage] != 1 ||
+        part.numel() == 0 || !part.is_contiguous() || part.storage_offset() != 0 ||
+        traced.bytes != part.nbytes()) {
+      return std::nullopt;
+    }
+    const TracedNode& maker = trace_.nodes[traced.producer];
+    if (maker.outputs.size() != 1 || !maker.outputs[0].isTensor()) return std::nullopt;
+    const at::Tensor& made = maker.outputs[0].toTensor();
+    if (!made.is_contiguous() || made.numel() != part.numel() || made.storage_offset() != 0)
+      return std::nullopt;
+    return Dims(made.sizes().begin(), made.sizes().end());
+  }
+
+  const Trace& trace_;
+  const std::vector<std::uint32_t>& readers_;
+};
+
+}  // namespace sr::plan

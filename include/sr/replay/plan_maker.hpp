@@ -1,0 +1,294 @@
+// From a record to a plan: lowers every node, joins pointwise runs, and says what memory that takes.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <sr/base/config.hpp>
+#include <sr/base/error.hpp>
+#include <sr/executor/machine.hpp>
+#include <sr/memory/no_reuse.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/memory/validate.hpp>
+#include <sr/module/module_content.hpp>
+#include <sr/registry/registry.hpp>
+#include <sr/replay/fusion.hpp>
+#include <sr/replay/lowering/lower_table.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/plan.hpp>
+#include <sr/replay/result_maker.hpp>
+#include <sr/replay/steps/bound_node.hpp>
+
+namespace sr::plan {
+
+class PlanMaker {
+ public:
+  // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
+  PlanMaker(const ModuleContent& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
+      : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
+
+  // Everything but the layout of memory and the signature. The record must not be a refused one.
+  std::unique_ptr<Plan> make() {
+    plan_ = std::make_unique<Plan>();
+    for (const InitialBytes& initial : trace_.initial) {
+      InitialBytesStep step;
+      step.bytes = initial.bytes;
+      step.to = {initial.storage, 0};
+      lowering_.emit(std::move(step), {}, {initial.storage});
+    }
+    for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) {
+      const std::size_t before = lowering_.drafts().size();
+      lower(i);
+      note_makers(i);
+      note_failures(trace_.nodes[i], before);
+    }
+    if (fails_after_run_once_) {
+      plan_->refusal =
+          "Random numbers are drawn, or code is called of which nothing is known, and data could end a "
+          "replay after "
+          "that.";
+    }
+    ResultMaker(trace_, lowering_, *plan_).make();
+    if (!plan_->refusal.empty()) return std::move(plan_);
+    measure_leaves();
+    finish_steps();
+    return std::move(plan_);
+  }
+
+ private:
+  void lower(std::uint32_t i) {
+    const TracedNode& node = trace_.nodes[i];
+    lowering_.begin(i);
+    plan_->nodes.push_back(node.processed->node);
+    if (node.role == Role::compute) {
+      const std::size_t before = lowering_.drafts().size();
+      if (lower_to_kernels(node)) {
+        plan_->kernels += lowering_.drafts().size() - before;
+        return;
+      }
+      if (OutCall::emit(lowering_, node)) {
+        ++plan_->calls;
+        return;
+      }
+    }
+    InterpretedNode::emit(lowering_, node, blocks_);
+    ++plan_->interpreted;
+  }
+
+  // When a replay fails, the general path makes the whole call again, with what the replay had done already.
+  void note_failures(const TracedNode& node, std::size_t first_draft) {
+    const std::vector<Draft>& drafts = lowering_.drafts();
+    bool may_fail = false;
+    for (std::size_t d = first_draft; d < drafts.size(); ++d)
+      may_fail |= drafts[d].step.payload != nullptr && drafts[d].step.payload->may_fail();
+    // The sizes of random results are static: their own nodes do not fail.
+    fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
+    has_run_once_ |= node.runs_once;
+  }
+
+  // Which drafts make the results of a node: those of an epilogue are made where the product is.
+  void note_makers(std::uint32_t i) {
+    for (const c10::IValue& output : trace_.nodes[i].outputs) {
+      if (!output.isTensor() || !output.toTensor().defined()) continue;
+      const std::uint32_t made = lowering_.maker_of(lowering_.operand(output.toTensor()).storage);
+      if (made != kNone) made_by_.emplace_back(made, i);
+    }
+  }
+
+  bool lower_to_kernels(const TracedNode& node) {
+    const std::string key = key_of(*node.processed->node);
+    const LowerTables& tables = lower_tables();
+    if (node.processed->lane != nullptr && lower_by_lane(node)) return true;
+    if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;
+    // A result that was to go into a part of another tensor gets bytes of its own, which suit more kernels.
+    bool displaced = false;
+    for (const c10::IValue& output : node.outputs) displaced |= lowering_.displace(output.toTensor());
+    return displaced && (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node));
+  }
+
+  // An operator that brings a lane of its own: tensors and numbers are its operands.
+  bool lower_by_lane(const TracedNode& node) {
+    const Operand out = lowering_.output(node);
+    if (lowering_.exact() || !out.is_float() || out.rank() > kernels::StridedCopy::kMaxRank) return false;
+    c10::SmallVector<PointwiseInput, 3> inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const c10::IValue& value = node.inputs[i];
+      if (const auto operand = lowering_.input(node, i)) {
+        if (!operand->is_float()) return false;
+        inputs.emplace_back(*operand);
+      } else if (value.isDouble() || value.isInt()) {
+        inputs.emplace_back(value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble());
+      } else {
+        return false;
+      }
+    }
+    if (out.count() != 0) lowering_.pointwise(*node.processed->lane, std::move(inputs), out);
+    return true;
+  }
+
+  bool lower_by(const LowerTable& table, const std::string& key, const TracedNode& node) {
+    const auto known = table.find(key);
+    return known != table.end() && known->second(lowering_, node);
+  }
+
+  void measure_leaves() {
+    for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
+      const at::Tensor& tensor = trace_.tensor(leaf);
+      plan_->leaf_bytes.push_back(extent_of(tensor.sizes(), tensor.strides()) * tensor.element_size());
+    }
+  }
+
+  // --- steps and memory ---
+
+  void finish_steps() {
+    std::vector<Draft>& drafts = lowering_.drafts();
+    is_result_.assign(lowering_.storages().size(), false);
+    for (const FreshStorage& fresh : plan_->results.fresh) is_result_[fresh.storage] = true;
+    const std::vector<bool> kept = find_kept(drafts);
+    Fusion fusion(lowering_, kept);
+    for (Group& group : lowering_.groups()) fusion.finish(group);
+    const auto& storages = lowering_.storages();
+    is_result_.resize(storages.size(), false);
+    plan_->bases.assign(storages.size(), nullptr);
+    plan_->scratch = std::make_unique<AlignedFloats>(fusion.scratch_floats());
+    plan_->bases[lowering_.scratch()] = reinterpret_cast<std::byte*>(plan_->scratch->data);
+    for (const Draft& draft : drafts) {
+      plan_->steps.push_back(draft.step);
+      plan_->writes.emplace_back();
+      plan_->notes.push_back({{}, draft.reads, draft.writes});
+      if (plan_->notes.size() > trace_.initial.size()) plan_->notes.back().nodes.push_back(draft.step.node);
+    }
+    for (const auto& [made, node] : made_by_) {
+      std::vector<std::uint32_t>& nodes = plan_->notes[made].nodes;
+      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);  // they come in order
+    }
+    plan_->storages = storages;
+    note_last_writers(drafts);
+    plan_->draws_random_numbers = trace_.draws_random_numbers;
+    plan_->environment = trace_.environment;
+    plan_->asked = trace_.asked | lowering_.asked();
+    bind_constants(drafts);
+    request_memory(drafts);
+    plan_->payloads = std::move(lowering_.payloads());
+    for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
+    plan_->values.resize(trace_.value_count);
+    plan_->tensors.resize(storages.size());
+  }
+
+  // A tensor that is written in parts is whole after the last.
+  void note_last_writers(const std::vector<Draft>& drafts) {
+    std::unordered_map<StorageId, std::uint32_t> last;
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) last[storage] = d;
+    }
+    for (const auto& [storage, step] : last) plan_->writes[step].push_back(storage);
+  }
+
+  // Values that outlive the group that makes them.
+  std::vector<bool> find_kept(const std::vector<Draft>& drafts) {
+    std::vector<bool> kept(lowering_.storages().size(), false);
+    std::vector<std::uint32_t> writer(lowering_.storages().size(), kNone);
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) {
+        writer[storage] = d;
+        if (drafts[d].group == kNone) kept[storage] = true;
+      }
+    }
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].reads) {
+        if (writer[storage] != kNone && writer[storage] != d) kept[storage] = true;
+      }
+    }
+    for (StorageId storage = 0; storage < is_result_.size(); ++storage) {
+      if (is_result_[storage]) kept[storage] = true;
+    }
+    return kept;
+  }
+
+  void bind_constants(const std::vector<Draft>& drafts) {
+    const auto& storages = lowering_.storages();
+    for (const Draft& draft : drafts) {
+      for (const StorageId storage : draft.reads) {
+        if (storages[storage].home == Home::weight || storages[storage].home == Home::literal)
+          bind_constant(storage);
+      }
+    }
+    for (const auto& [storage, tensor] : lowering_.literals()) bind_constant(storage);
+  }
+
+  void bind_constant(StorageId storage) {
+    if (plan_->bases[storage] != nullptr) return;
+    plan_->bases[storage] = static_cast<std::byte*>(const_cast<void*>(lowering_.constant_base(storage)));
+    const auto literal = lowering_.literals().find(storage);
+    plan_->constants.push_back(literal != lowering_.literals().end() ? literal->second
+                                                                     : lowering_.tensor_of(storage));
+  }
+
+  void request_memory(const std::vector<Draft>& drafts) {
+    const auto& storages = lowering_.storages();
+    std::vector<std::uint32_t> request_of(storages.size(), kNone);
+    const auto is_placed = [&](StorageId storage) {
+      return storages[storage].home == Home::produced && !is_result_[storage];
+    };
+    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+      for (const StorageId storage : drafts[d].writes) {
+        if (!is_placed(storage) || request_of[storage] != kNone) continue;
+        request_of[storage] = static_cast<std::uint32_t>(plan_->requests.size());
+        plan_->placed.push_back(storage);
+        plan_->requests.push_back({.bytes = storages[storage].bytes, .first = d, .last = d + 1});
+      }
+      for (const StorageId storage : drafts[d].writes) {
+        if (is_placed(storage)) plan_->requests[request_of[storage]].last = d + 1;
+      }
+      for (const StorageId storage : drafts[d].reads) {
+        if (is_placed(storage) && request_of[storage] != kNone)
+          plan_->requests[request_of[storage]].last = d + 1;
+      }
+    }
+  }
+
+  const WeightSet& weights_;
+  const Trace& trace_;
+  Frame* blocks_;
+  Lowering lowering_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<bool> is_result_;                                   // by storage
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
+  bool has_run_once_ = false;
+  bool fails_after_run_once_ = false;
+};
+
+// With memory laid out; with a refusal when there can be none.
+inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const WeightSet& weights,
+                                       const memory::PlannerOps& planner, const Trace& trace) {
+  auto refused = std::make_unique<Plan>();
+  refused->refusal = trace.refusal;
+  if (!refused->refusal.empty()) return refused;
+  try {
+    std::shared_ptr<Machine> machine;
+    if (trace.has_blocks()) machine = std::make_shared<Machine>(content, weights, planner);
+    std::unique_ptr<Plan> plan =
+        PlanMaker(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
+    plan->machine = std::move(machine);
+    plan->results.recycles = content.options.manage_output_tensors;
+    if (!plan->refusal.empty()) return plan;
+    plan->layout = content.options.optimize_memory ? planner.plan_for_long(plan->requests)
+                                                   : memory::NoReuse::plan(plan->requests);
+    if constexpr (kCheckPlans) {
+      if (const auto fault = memory::validate(plan->requests, plan->layout)) {
+        throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
+      }
+    }
+    return plan;
+  } catch (const std::exception& error) {
+    refused->refusal = std::string("The plan could not be made: ") + error.what();
+    return refused;
+  }
+}
+
+}  // namespace sr::plan

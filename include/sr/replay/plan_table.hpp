@@ -1,0 +1,152 @@
+// The plans of one runtime and the memory they run on: found by the arguments of a call, the one used least
+// lately given up for another.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <sr/memory/planner_ops.hpp>
+#include <sr/replay/plan.hpp>
+#include <sr/replay/trace/signature.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+class PlanTable {
+ public:
+  explicit PlanTable(const memory::PlannerOps& planner)
+      : make_slab_(planner.make_slab), is_shared_(planner.make_slab == nullptr) {}
+
+  // One block of the heap serves all plans in turn; else the planner brings slabs of its own.
+  bool is_shared() const { return is_shared_; }
+
+  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
+  // Inlined where a replay begins, which is as short as what a call of it would save and restore.
+  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) {
+    if (last_ != nullptr) {
+      Entry& expected = *last_->next;
+      if (match(*expected.plan, args)) return use(expected);
+    }
+    return search(args);
+  }
+
+  // Beyond `most` plans another one goes. Throws what the allocator throws.
+  void add(std::unique_ptr<Plan> plan, std::size_t most) {
+    auto entry = std::make_unique<Entry>();
+    entry->next = entry.get();
+    plan->last_used = ++clock_;
+    if (is_shared_) {
+      bind_shared(*plan);
+    } else {
+      entry->slab = make_slab_();
+      entry->slab->commit(plan->requests, plan->layout);
+      for (std::size_t i = 0; i < plan->placed.size(); ++i) {
+        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab->address(i);
+      }
+    }
+    entry->plan = std::move(plan);
+    if (entries_.size() >= most) {
+      const auto oldest = std::ranges::min_element(
+          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
+      ++evictions_;
+      for (const std::unique_ptr<Entry>& each : entries_) {
+        if (each->next == oldest->get()) each->next = entry.get();
+      }
+      *oldest = std::move(entry);
+      last_ = nullptr;
+    } else {
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  void remove(const Plan& plan) {
+    std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
+    last_ = nullptr;
+    for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
+  }
+
+  std::size_t size() const { return entries_.size(); }
+  std::uint32_t evictions() const { return evictions_; }
+  std::size_t shared_bytes() const { return capacity_; }
+
+  // Of the plan found last.
+  memory::AnySlab& slab() { return *last_->slab; }
+
+  // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
+  void poison() {
+    if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
+  }
+
+  template <class Visit>
+  void each_plan(const Visit& visit) const {
+    for (const auto& entry : entries_) visit(*entry->plan);
+  }
+  template <class Visit>
+  void each_slab(const Visit& visit) const {
+    for (const auto& entry : entries_) {
+      if (entry->slab != nullptr) visit(*entry->slab);
+    }
+  }
+
+ private:
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    std::unique_ptr<memory::AnySlab> slab;  // null: the shared one
+    Entry* next = nullptr;  // the plan of the call that followed last time; before that, this one
+  };
+
+  static bool match(Plan& plan, std::span<const c10::IValue> args) {
+    return matches(args, plan.signature, plan.environment, plan.bases.data());
+  }
+
+  // For a call that did not follow the order of the last ones.
+  [[gnu::noinline]] Plan* search(std::span<const c10::IValue> args) {
+    for (const std::unique_ptr<Entry>& entry : entries_) {
+      if (!match(*entry->plan, args)) continue;
+      if (last_ != nullptr) last_->next = entry.get();
+      return use(*entry);
+    }
+    return nullptr;
+  }
+
+  Plan* use(Entry& entry) {
+    last_ = &entry;
+    Plan& plan = *entry.plan;
+    plan.last_used = ++clock_;
+    if (is_shared_ && plan.bound_to != generation_) bind_shared(plan);
+    return &plan;
+  }
+
+  void bind_shared(Plan& plan) {
+    if (plan.layout.total > capacity_) {
+      bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
+      capacity_ = plan.layout.total;
+      ++generation_;
+    }
+    auto* const start = static_cast<std::byte*>(bytes_.get());
+    for (std::size_t i = 0; i < plan.placed.size(); ++i)
+      plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
+    plan.bound_to = generation_;
+  }
+
+  std::unique_ptr<memory::AnySlab> (*make_slab_)();
+  bool is_shared_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  Entry* last_ = nullptr;  // of the last call that had a plan
+  std::uint64_t clock_ = 0;
+  std::uint32_t evictions_ = 0;
+  at::DataPtr bytes_;  // of the arena all plans share
+  std::size_t capacity_ = 0;
+  std::uint64_t generation_ = 1;
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,335 @@
+// Which calls of a runtime are recorded, which are replayed, and how a plan is run.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+#include <sr/base/call_options.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/executor/machine.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/replay/check.hpp>
+#include <sr/replay/plan_maker.hpp>
+#include <sr/replay/plan_report.hpp>
+#include <sr/replay/plan_table.hpp>
+#include <sr/replay/refusals.hpp>
+#include <sr/replay/sightings.hpp>
+#include <sr/replay/trace/recorder.hpp>
+
+namespace sr::plan {
+
+// Belongs to one runtime, used by one thread at a time; the module must outlive it.
+class Replayer {
+ public:
+  Replayer(const ModuleContent& content, std::shared_ptr<const WeightSet> weights,
+           const memory::PlannerOps& planner)
+      : content_(&content),
+        weights_(std::move(weights)),
+        planner_(&planner),
+        plans_(planner),
+        services_{&planner, {}} {
+    const StaticModuleOptions& options = content.options;
+    check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
+    enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
+    // Also for signatures that never get there: another's calls may, in between.
+    if (enabled_ && !content.state_changed_by.empty()) {
+      why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by + ").";
+      enabled_ = false;
+    }
+  }
+
+  bool enabled() const { return enabled_; }
+  std::uint64_t replayed_calls() const { return replayed_; }
+
+  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
+  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
+
+  // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
+  bool should_record(std::span<const c10::IValue> args, bool at_once) {
+    if (ThreadModes::now().autocast()) {
+      refusals_.add("The call was made under autocast, which the interpreter's operators follow.");
+      return false;
+    }
+    if (at_once) return true;
+    if (plans_.size() == 0 && refusals_.signatures() >= kHopelessAfter) return false;
+    SignatureWords words;
+    if (!describe_call(args, words)) return false;
+    const std::uint64_t hash = hash_of(words);
+    if (refusals_.contains(hash)) return false;
+    // A full table gives a place away only to a signature that has come back often, more so each time: calls
+    // that go round more signatures than there are places would make a plan each.
+    const bool is_full = plans_.size() >= content_->options.max_plans;
+    const std::uint32_t wanted = 2U << (is_full ? std::min(plans_.evictions(), 16U) : dropped_early_);
+    const std::uint32_t seen = sightings_.count(hash);
+    if (is_full && seen >= 2 && seen < wanted) ++without_room_;
+    return seen >= wanted;
+  }
+
+  // Runs the call as the interpreter would and makes a plan of it. Throws what operators throw.
+  c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
+    SignatureWords words;
+    const bool described = describe_call(args, words);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    // Not the plan's: the arenas of blocks that ran on it know its values.
+    Machine recording(*content_, *weights_, *planner_);
+    recording.frame.call = call;
+    Trace trace = Recorder(*content_, recording.frame).run(args);
+    c10::IValue result = sr::detail::join_results(trace.results);
+    if (!described) return fresh_copies(result);
+    std::unique_ptr<Plan> plan = make_plan(*content_, *weights_, *planner_, trace);
+    if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
+    if (plan->refusal.empty()) {
+      result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
+      plan->signature = std::move(words);
+      note_asked(plan->signature, plan->asked);
+      plan->ran = &services_.ran;
+      plans_.add(std::move(plan), content_->options.max_plans);
+    } else if (trace.refuses_call && ++refused_calls_ < kMostRefusedCalls) {
+      refusals_.add(plan->refusal);
+    } else {
+      refusals_.add(hash_of(words), plan->refusal);
+    }
+    return fresh_copies(result);
+  }
+
+  // What a replay that ended half way has run, for the general path; null: nothing that may not run twice.
+  RanNodes* ran() { return services_.ran.empty() ? nullptr : &services_.ran; }
+
+  // Whether a replay of the call has ended half way, so that the call is to be made on the general path.
+  bool has_failed() const { return has_failed_; }
+  void forget_failure() { has_failed_ = false; }
+
+  // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
+  // path. Throws what operators throw, and PlanError when a checked replay was wrong.
+  template <class Replay>
+  bool attempt(Plan& plan, const Replay& replay) {
+    try {
+      if (!replay()) return false;
+      ++plan.replays;
+      ++replayed_;
+      return true;
+    } catch (const PlanFailed& failure) {
+      has_failed_ = true;
+      if (!failure.keep_plan) give_up(plan, failure.why);
+      return false;
+    } catch (const PlanError& wrong) {
+      give_up(plan, wrong.msg());
+      services_.ran.clear();
+      throw;
+    } catch (...) {
+      services_.ran.clear();
+      throw;
+    }
+  }
+
+  // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
+  c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
+    plan.results.prepare(plan.bases.data());
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
+    const Finish finish{{plan}};
+    execute(plan, context, args, call);
+    c10::IValue result = plan.results.build(context, args);
+    return plan.results.returns_constants ? fresh_copies(result) : result;
+  }
+
+  // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
+  bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                const CallOptions* call) {
+    if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
+    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
+    const ReleaseValues release{plan};
+    execute(plan, context, args, call);
+    return true;
+  }
+
+  // Plans hold values and addresses of the weights they were made with. While weights change in every few
+  // calls, a signature has to come back more often before it is recorded again.
+  void take(std::shared_ptr<const WeightSet> weights) {
+    if (plans_.size() != 0) {
+      std::uint64_t replays = 0;
+      plans_.each_plan([&](const Plan& plan) { replays += plan.replays; });
+      dropped_early_ = replays < kWorthRecording * plans_.size() ? std::min(dropped_early_ + 1, 10U) : 0;
+    }
+    ++weight_changes_;
+    trim();
+    weights_ = std::move(weights);
+  }
+
+  void trim() {
+    plans_ = PlanTable(*planner_);
+    sightings_ = Sightings();
+    refusals_ = Refusals();
+    refused_calls_ = 0;
+    without_room_ = 0;
+  }
+
+  // Of planners that bring their own; for tests.
+  template <class Visit>
+  void each_slab(const Visit& visit) const {
+    plans_.each_slab(visit);
+  }
+
+  void report(Report& report) const {
+    plans_.each_plan([&](const Plan& plan) { report.plans.push_back(report_plan(plan)); });
+    report.refusals = refusals_.reasons();
+    if (!why_never_.empty()) report.refusals.push_back(why_never_);
+    if (without_room_ != 0) {
+      report.refusals.push_back(
+          "There is room for " + std::to_string(content_->options.max_plans) +
+          " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
+          " calls found none, although their sizes, dtypes and numbers had come before.");
+    }
+    if (unchecked_ != 0) {
+      report.refusals.push_back(
+          std::to_string(unchecked_) +
+          " replays were not compared with the interpreter, as SR_CHECK asked: they draw random "
+          "numbers, which are others each time.");
+    }
+    if (weight_changes_ != 0) {
+      report.refusals.push_back("The weights have changed " + std::to_string(weight_changes_) +
+                                " times; plans made before were dropped, since they hold values of weights.");
+    }
+    report.replay_arena_bytes = plans_.shared_bytes();
+  }
+
+ private:
+  // A recording costs about as much as so many calls on the general path.
+  static constexpr std::uint64_t kWorthRecording = 32;
+
+  static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
+
+  // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
+  static constexpr std::uint32_t kMostRefusedCalls = 8;
+
+  // Releases what a replay holds of its call, also when an operator throws.
+  struct ReleaseValues {
+    Plan& plan;
+    [[gnu::always_inline]] ~ReleaseValues() {
+      if (plan.interpreted != 0) release();
+    }
+    [[gnu::noinline]] void release() {
+      for (c10::IValue& value : plan.values) value = c10::IValue();
+      for (at::Tensor& tensor : plan.tensors) tensor.reset();
+      if (std::uncaught_exceptions() == 0) plan.ran->clear();  // else the general path may need it
+    }
+  };
+  struct Finish : ReleaseValues {
+    ~Finish() { this->plan.results.release(); }
+  };
+
+  void give_up(const Plan& plan, const std::string& why) {
+    const std::uint64_t hash = hash_of(plan.signature);
+    plans_.remove(plan);
+    refusals_.add(hash, why);
+  }
+
+  void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
+    if (kCheckPlans && plans_.is_shared()) plans_.poison();
+    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) [[unlikely]] {
+      if (!plan.draws_random_numbers) return run_checked(plan, context, args);
+      ++unchecked_;
+    }
+    run_steps(plan, context, call);
+  }
+
+  void run_steps(Plan& plan, Context& context, const CallOptions* call) {
+    const bool may_stop = call != nullptr && call->can_be_cancelled();
+    if (plan.calls + plan.interpreted == 0 && !may_stop &&
+        plans_.is_shared()) {  // our kernels look at no guards
+      for (const Step& step : plan.steps) step.run(*step.payload, context);
+      return;
+    }
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    std::size_t step = 0;
+    try {
+      for (; step < plan.steps.size(); ++step) {
+        if (may_stop) call->check();
+        run_step(plan, step, context);
+      }
+    } catch (c10::Error& error) {
+      sr::detail::add_place(error, *plan.nodes[plan.steps[step].node]);
+      end_hooks();
+      throw;
+    } catch (...) {
+      end_hooks();
+      throw;
+    }
+    end_hooks();
+  }
+
+  void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    Machine machine(*content_, *weights_, *planner_);
+    std::vector<c10::IValue> others;
+    for (const c10::IValue& arg : args) others.push_back(moved(arg));
+    const Trace trace = Recorder(*content_, machine.frame).run(others);
+    const PlanCheck check(plan, trace, content_->options.numerics);
+    if (plans_.is_shared()) check.poison_arena();
+    try {
+      for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+        run_step(plan, step, context);
+        if (plans_.is_shared()) check.after(step);
+      }
+      end_hooks();
+    } catch (...) {
+      end_hooks();
+      throw;
+    }
+  }
+
+  void run_step(Plan& plan, std::size_t step, Context& context) {
+    if (!plans_.is_shared()) {
+      if (step == 0) plans_.slab().begin_run();
+      plans_.slab().begin_step(static_cast<memory::Step>(step));
+    }
+    plan.steps[step].run(*plan.steps[step].payload, context);
+  }
+
+  void end_hooks() {
+    if (!plans_.is_shared()) plans_.slab().end_run();
+  }
+
+  static std::unordered_set<const void*> literals_of(const Trace& trace) {
+    std::unordered_set<const void*> literals;
+    for (const TracedTensor& tensor : trace.tensors) {
+      if (trace.storages[tensor.storage].home == Home::literal)
+        literals.insert(sr::detail::identity_of(tensor.recorded));
+    }
+    return literals;
+  }
+
+  c10::IValue fresh_copies(const c10::IValue& result) const {
+    return content_->folded.empty() ? result : sr::detail::FreshCopies(content_->folded)(result);
+  }
+
+  const ModuleContent* content_;
+  std::shared_ptr<const WeightSet> weights_;  // plans hold addresses in it
+  const memory::PlannerOps* planner_;
+  bool enabled_ = false;
+  std::string why_never_;  // the model has no call that may be replayed
+  std::size_t check_every_ = 0;
+  std::uint64_t replayed_ = 0;
+  PlanTable plans_;
+  bool has_failed_ = false;
+  Services services_;
+  Sightings sightings_;
+  Refusals refusals_;
+  std::uint32_t refused_calls_ = 0;
+  std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
+  std::uint64_t weight_changes_ = 0;
+  std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough
+  std::uint64_t without_room_ = 0;   // calls that came back and would have been recorded
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,53 @@
+// What a template of results is made of: their tensors, and the containers around them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <sr/replay/operand.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+// Bytes of results that this call makes: written by steps, or a copy of a literal.
+struct FreshStorage {
+  StorageId storage = kNone;
+  std::size_t bytes = 0;
+  const void* copy_of = nullptr;
+};
+
+struct ResultTensor {
+  enum class From : std::uint8_t {
+    fresh,          // on a fresh storage, index `from`
+    argument,       // the argument itself: leaf `from`
+    view,           // of argument `from`
+    constant,       // of the module
+    constant_view,  // of such a constant
+    opaque          // of an interpreted node: a tensor on its storage
+  };
+  From kind = From::fresh;
+  std::uint32_t from = 0;
+  at::ScalarType dtype = at::kFloat;
+  Dims sizes, strides;
+  std::int64_t offset = 0;  // elements from the start of the storage; of views from the argument's first
+  at::Tensor constant;
+  bool is_whole = false;  // opaque: the tensor the node returned, not a view of it
+  std::size_t bytes = 0;  // fresh: of its elements when it alone uses its storage, contiguously; else 0
+};
+
+// A tree in depth-first order. Tensors and containers that the recorded call returned twice are returned
+// twice.
+struct ResultNode {
+  enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again };
+  Kind kind = Kind::literal;
+  std::uint32_t index = 0;  // tensor: in `tensors`; dynamic: ValueId; again: index of an earlier node
+  std::uint32_t children = 0;
+  c10::IValue literal;
+  c10::TypePtr type, value_type;  // of tuples, list elements, keys and values
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,323 @@
+// Nodes that need real tensors: LibTorch's kernels on planned memory, and nodes left to the interpreter.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+
+#include <sr/base/borrowed.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/registry/out_protocol.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/fresh_tensor.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::plan {
+
+// Tensors of a node that stand on bytes which are elsewhere in each call, or may be.
+class Wrappers {
+ public:
+  explicit Wrappers(const Lowering& lowering) : lowering_(&lowering) {}
+
+  // The value with its tensors replaced. Constants are passed as they are.
+  c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
+    if (value.isTensor()) {
+      if (!value.toTensor().defined()) return value;
+      return wrap(value.toTensor(), touched);
+    }
+    if (value.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (const c10::IValue& element : value.toTupleRef().elements())
+        elements.push_back(wrap(element, touched));
+      return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+    }
+    if (value.isList()) {
+      c10::impl::GenericList list(value.toList().elementType());
+      for (const c10::IValue& element : value.toListRef()) list.push_back(wrap(element, touched));
+      return list;
+    }
+    if (value.isGenericDict()) {
+      const auto from = value.toGenericDict();
+      c10::impl::GenericDict dict(from.keyType(), from.valueType());
+      for (const auto& entry : from) dict.insert(wrap(entry.key(), touched), wrap(entry.value(), touched));
+      return dict;
+    }
+    return value;
+  }
+
+  at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
+    const Operand operand = lowering_->operand(tensor);
+    touched.push_back(operand.storage);
+    if (lowering_->is_constant(operand)) {
+      // Views the node got while recording may be results, too, whose metadata the caller may change.
+      const Trace& trace = lowering_->trace();
+      return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
+    }
+    at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, operand.sizes, operand.strides);
+    bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
+    return wrapper;
+  }
+
+  void bind(std::byte* const* bases) const {
+    for (const Bound& bound : bound_)
+      bound.storage->set_data_ptr_noswap(memory::borrow(bound.address.in(bases)));
+  }
+  bool are_bound(std::byte* const* bases) const {
+    return std::ranges::all_of(
+        bound_, [&](const Bound& bound) { return bound.storage->data() == bound.address.in(bases); });
+  }
+
+ private:
+  struct Bound {
+    c10::StorageImpl* storage;  // of a wrapper, which the node's frame holds
+    Address address;
+  };
+  const Lowering* lowering_;  // while wrapping only
+  std::vector<Bound> bound_;
+};
+
+// What all of them have: the node on a small frame of its own, inputs first.
+struct BoundNode : Payload {
+  explicit BoundNode(const Lowering& lowering) : wrappers(lowering) {}
+
+  ProcessedNode node;
+  mutable Frame frame;
+  Wrappers wrappers;
+
+  void take(const TracedNode& traced) {
+    node = *traced.processed;
+    frame.values.resize(node.inputs.size() + node.output_count);
+    frame.states.resize(1);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) node.inputs[i] = static_cast<Slot>(i);
+    node.first_output = static_cast<Slot>(node.inputs.size());
+    node.state = 0;
+  }
+};
+
+// An out variant: metadata of the results are known, and so is where they go.
+struct OutCall final : BoundNode {
+  std::string_view name() const override { return "call"; }
+  using BoundNode::BoundNode;
+
+  static bool emit(Lowering& lowering, const TracedNode& traced) {
+    if (traced.processed->write.run == nullptr) return false;
+    auto call = std::make_unique<OutCall>(lowering);
+    call->take(traced);
+    std::vector<StorageId> reads, writes;
+    for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
+      call->frame.values[i] = call->wrappers.wrap(traced.inputs[i], reads);
+    }
+    for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
+      call->frame.values[call->node.first_output + i] = call->wrappers.wrap(traced.outputs[i], writes);
+      call->results.emplace_back().assign(traced.outputs[i].toTensor());
+    }
+    Payload* payload = call.get();
+    lowering.payloads().push_back(std::move(call));
+    lowering.emit_owned(payload, &OutCall::run, std::move(reads), std::move(writes));
+    return true;
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const OutCall&>(payload);
+    self.wrappers.bind(context.bases);
+    NodeView view(self.node, self.frame);
+    self.node.write(view);
+    bool as_recorded = self.wrappers.are_bound(context.bases);
+    for (std::size_t i = 0; i < self.results.size(); ++i) {
+      as_recorded = as_recorded && self.results[i].matches(view.output(i).toTensor());
+    }
+    if (!as_recorded) throw PlanFailed("An operator did not write its result where it was to be.");
+  }
+
+  std::vector<TensorMetadata> results;
+};
+
+// Bytes that later steps change.
+struct InitialBytesStep final : Payload {
+  std::string_view name() const override { return "initial bytes"; }
+  at::Tensor bytes;
+  Address to;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const InitialBytesStep&>(payload);
+    if (self.bytes.nbytes() != 0)
+      std::memcpy(self.to.in(context.bases), self.bytes.const_data_ptr(), self.bytes.nbytes());
+  }
+};
+
+// Results are compared with the record; numbers go to the table of values.
+struct InterpretedNode final : BoundNode {
+  std::string_view name() const override { return "interpreted"; }
+  bool may_fail() const override {
+    return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
+  }
+  using BoundNode::BoundNode;
+
+  struct Result {
+    TensorMetadata metadata;
+    std::int64_t offset = 0;
+    StorageId storage = kNone;  // kNone: a number, or no tensor
+    ValueId value = kNone;      // kNone: none of these either, an undefined tensor
+  };
+
+  static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
+    auto step = std::make_unique<InterpretedNode>(lowering);
+    std::vector<StorageId> reads, writes;
+    step->copies_inputs = traced.foreign;
+    if (traced.processed->sub_blocks.empty()) {
+      step->take(traced);
+    } else {
+      step->node = *traced.processed;
+      step->shared = blocks;
+    }
+    for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
+      // The frame that blocks run on holds the constants.
+      if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
+      step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
+    }
+    for (std::size_t i = 0; i < traced.captured.size(); ++i) {
+      step->add(traced.captured_slots[i], traced.captured[i], traced.dynamic_captured[i], reads);
+    }
+    for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
+      Result& result = step->results.emplace_back();
+      if (traced.outputs[i].isTensor() && !traced.outputs[i].toTensor().defined()) continue;
+      if (traced.outputs[i].isTensor()) {
+        const at::Tensor& tensor = traced.outputs[i].toTensor();
+        result.metadata.assign(tensor);
+        result.offset = tensor.storage_offset();
+        result.storage = lowering.operand(tensor).storage;
+        lowering.storages()[result.storage].home = Home::opaque;
+        writes.push_back(result.storage);
+      } else {
+        result.value = traced.dynamic_outputs[i];
+      }
+    }
+    writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());
+    step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
+    Payload* payload = step.get();
+    lowering.payloads().push_back(std::move(step));
+    lowering.emit_owned(payload, &InterpretedNode::run, std::move(reads), std::move(writes));
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    static_cast<const InterpretedNode&>(payload).run_node(context);
+  }
+
+  std::vector<Result> results;
+  Frame* shared = nullptr;  // control flow: the frame its blocks run on
+  bool copies_inputs = false;
+  std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
+
+ private:
+  struct Input {
+    Slot slot;
+    c10::IValue value;
+    ValueId dynamic;
+  };
+
+  void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {
+    inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
+  }
+
+  // Those of `among`, or all there are: blocks read them without being given them.
+  static std::vector<const c10::StorageImpl*> constants_of(const Lowering& lowering,
+                                                           const std::vector<StorageId>* among) {
+    std::vector<const c10::StorageImpl*> found;
+    const auto add = [&](StorageId id) {
+      if (lowering.is_constant(id)) found.push_back(sr::detail::storage_of(lowering.tensor_of(id)));
+    };
+    if (among != nullptr) {
+      for (const StorageId id : *among) add(id);
+    } else {
+      for (StorageId id = 0; id < lowering.trace().storages.size(); ++id) add(id);
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+
+  static bool is_constant(const ProcessedNode& node, std::size_t input) {
+    return std::ranges::find(node.dynamic_inputs, input) == node.dynamic_inputs.end();
+  }
+
+  // Foreign code may keep what it is given.
+  static c10::IValue copy_of(const c10::IValue& value) {
+    if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
+    return value.isList() || value.isTuple() || value.isGenericDict() ? value.deepcopy() : value;
+  }
+
+  void run_node(Context& context) const {
+    wrappers.bind(context.bases);
+    Frame& on = shared != nullptr ? *shared : frame;
+    const Clear clear{*this, on};
+    on.call = context.call;
+    on.planner = context.services->planner;
+    for (const Input& input : inputs_) {
+      const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
+      // Some operators of LibTorch put other tensors into the list they are given (_unsafe_masked_index).
+      const bool may_change = input.dynamic == kNone && shared == nullptr && value.isList();
+      on.values[input.slot] = copies_inputs ? copy_of(value)
+                              : may_change  ? c10::IValue(value.toList().copy())
+                                            : value;
+    }
+    NodeView view(node, on);
+    if (node.kind == NodeKind::out_variant) {
+      run_interpreted(view);
+    } else {
+      node.function(view);
+    }
+    if (copies_inputs) note_run(view, context.services->ran);
+    for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
+  }
+
+  static void note_run(const NodeView& view, RanNodes& ran) {
+    std::vector<c10::IValue> outputs;
+    for (std::size_t i = 0; i < view.output_count(); ++i) outputs.push_back(view.output(i));
+    ran.add(&view.node(), std::move(outputs));
+  }
+
+  void take_result(const Result& result, c10::IValue& value, Context& context) const {
+    if (result.storage == kNone && result.value == kNone) {
+      if (!value.isTensor() || value.toTensor().defined())
+        throw PlanFailed("A result that was no tensor when it was recorded is one.");
+      return;
+    }
+    if (result.storage == kNone) {
+      (*context.values)[result.value] = std::move(value);
+      return;
+    }
+    const bool same = value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage() &&
+                      result.metadata.matches(value.toTensor()) &&
+                      value.toTensor().storage_offset() == result.offset &&
+                      value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
+    if (!same) throw PlanFailed("A result that depends on data has another shape than when it was recorded.");
+    const at::Tensor tensor = std::move(value).toTensor();
+    c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage))
+      throw PlanFailed("An interpreted node returned one of its inputs.");
+    context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
+    (*context.tensors)[result.storage] = tensor;
+  }
+
+  // Nothing of a call stays behind, also when an operator throws.
+  struct Clear {
+    const InterpretedNode& node;
+    Frame& frame;
+    ~Clear() {
+      frame.stack.clear();
+      for (const Input& input : node.inputs_) frame.values[input.slot] = c10::IValue();
+      for (std::uint32_t i = 0; i < node.node.output_count; ++i) {
+        frame.values[node.node.first_output + i] = c10::IValue();
+      }
+    }
+  };
+
+  std::vector<Input> inputs_;
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,119 @@
+// The step that convolves images.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::plan {
+
+struct ConvolutionStep final : Payload {
+  std::string_view name() const override { return "convolution"; }
+  kernels::Convolution shape;  // of one group of one image
+  kernels::PaddedImage padding;
+  std::vector<std::int32_t> offsets;
+  std::vector<kernels::Strip> strips;
+  WeightTaps weight;
+  std::shared_ptr<const AlignedFloats> packed;
+  bool pads = false, has_bias = false;
+  Address in, padded, bias, out;
+  std::size_t images = 0, groups = 0;
+  std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
+  Shares shares;
+  bool by_channels = false;       // what is shared: tiles of channels of each group, else groups of images
+  std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of the latter has one
+
+  // How many results there are.
+  std::size_t results() const {
+    return images * groups * shape.channels * static_cast<std::size_t>(shape.out_channel);
+  }
+
+  // Makes parts of what is too much for one thread, if there are any. None of them is other than in the
+  // whole.
+  void cut(std::size_t threads) {
+    constexpr std::size_t kManyGroups = 4;  // so that threads get about the same
+    const std::size_t tile = channel_tile();
+    by_channels = images * groups < kManyGroups && shape.channels > tile;
+    const std::size_t count =
+        by_channels ? (shape.channels + tile - 1) / tile : std::min(images * groups, threads);
+    if (count > 1) shares = Shares(static_cast<std::int64_t>(count));
+  }
+  // Channels that are the same to the last bit when they are computed by themselves.
+  std::size_t channel_tile() const {
+    const kernels::Table& table = kernels::kernels().table;
+    return weight.by_pixels ? 2 * table.width : table.tile;
+  }
+  // How many padded copies there are at once.
+  std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
+
+  void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ConvolutionStep&>(payload);
+    const std::size_t all = self.images * self.groups;
+    if (self.by_channels || self.shares.count() == 0) return self.convolve(context, 0, all, 0);
+    const auto count = static_cast<std::size_t>(self.shares.count());
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      for (auto share = static_cast<std::size_t>(first); share < static_cast<std::size_t>(end); ++share)
+        self.convolve(context, share * all / count, (share + 1) * all / count, share);
+    });
+  }
+
+ private:
+  // Groups from `first` to `end` - 1, those of an image next to each other.
+  void convolve(const Context& context, std::size_t first, std::size_t end, std::size_t share) const {
+    kernels::Convolution one = shape;
+    kernels::PaddedImage copy = padding;
+    one.offsets = offsets.data();
+    one.at = strips.data();
+    const kernels::Table& table = kernels::kernels().table;
+    if (pads) copy.to = padded.in<float>(context.bases) + static_cast<std::int64_t>(share) * padded_share;
+    for (; first < end; ++first) {
+      const auto image = static_cast<std::int64_t>(first / groups);
+      const std::size_t group = first % groups;
+      const auto g = static_cast<std::int64_t>(group);
+      one.in = in.in<const float>(context.bases) + image * in_image + g * in_group;
+      if (pads) {
+        copy.from = one.in;
+        table.pad_image(copy);
+        one.in = copy.to;
+      }
+      one.weight = packed->data + group * weight.packed_share();
+      if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
+      one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
+      if (by_channels) {
+        convolve_by_channels(one);
+      } else {
+        convolve(one);
+      }
+    }
+  }
+
+  void convolve(const kernels::Convolution& one) const {
+    const kernels::Table& table = kernels::kernels().table;
+    weight.by_pixels ? table.convolve_pixels(one) : table.convolve(one);
+  }
+
+  void convolve_by_channels(const kernels::Convolution& all) const {
+    const std::size_t tile = channel_tile();
+    shares.each([&](std::int64_t first_tile, std::int64_t end_tile) {
+      const std::size_t first = static_cast<std::size_t>(first_tile) * tile;
+      const std::size_t end = std::min(static_cast<std::size_t>(end_tile) * tile, all.channels);
+      kernels::Convolution some = all;
+      some.channels = end - first;
+      some.weight += first * all.taps;
+      if (some.bias != nullptr) some.bias += first;
+      some.out += static_cast<std::ptrdiff_t>(first) * all.out_channel;
+      convolve(some);
+    });
+  }
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,213 @@
+// A run of pointwise operations over one iteration space, tile by tile, so that what one writes the next
+// reads from the first-level cache.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <c10/util/SmallVector.h>
+
+#include <sr/kernels/table.hpp>
+#include <sr/replay/steps/chains.hpp>
+#include <sr/replay/steps/lane_pairs.hpp>
+#include <sr/replay/steps/row_tail.hpp>
+#include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/tile_op.hpp>
+
+namespace sr::plan {
+
+// How an operand that is not in iteration order moves between memory and scratch, in its own type.
+struct TileCopy {
+  kernels::StridedCopy box;                   // of one whole tile
+  c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
+  bool scatters = false;                      // from scratch to memory
+  bool is_one = false;                        // the one element that a whole tile reads
+};
+
+struct FusedStep final : Payload {
+  std::string_view name() const override { return "fused"; }
+  std::vector<TileOp> ops;
+  std::vector<Segment> segments;  // of them; point into `ops`
+  std::vector<TileCopy> copies;
+  std::vector<RowTail> tails;   // then a tile is whole rows of each
+  std::vector<double> numbers;  // literal operands point in here: each is of the type computed with
+  void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+  void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
+  std::size_t chain_block = 1, chain_least = 1;  // elements, as kernels::Table::block and width
+
+  std::size_t count = 0;                    // elements of the iteration space
+  c10::SmallVector<std::int64_t, 4> sizes;  // of it, outermost first
+  // A tile is `chunk` indices of dimension `split` and all of those inside it.
+  std::size_t split = 0;
+  std::int64_t chunk = 1;
+  std::size_t inner = 1;  // elements of one index of `split`
+
+  // Once all operations and tails are known.
+  void link() {
+    std::vector<TileOperand> read_after;
+    for (const RowTail& tail : tails) read_after.push_back(tail.in);
+    join_lane_pairs(ops, read_after);
+    segments = ChainSearch(ops, std::move(read_after)).find();
+  }
+
+  // Once `sizes` are known, before copies are added.
+  void cut_into_tiles() {
+    split = sizes.size() - 1;
+    inner = 1;
+    while (split > 0 && inner * static_cast<std::size_t>(sizes[split]) <= kTile) {
+      inner *= static_cast<std::size_t>(sizes[split]);
+      --split;
+    }
+    chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
+  }
+
+  // Elements are `width` bytes.
+  std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width, bool scatters) {
+    TileCopy& made = copies.emplace_back();
+    made.strides = strides;
+    made.scatters = scatters;
+    std::int64_t dense = static_cast<std::int64_t>(inner);
+    for (std::size_t d = split; d < sizes.size(); ++d) {
+      const std::int64_t size = d == split ? chunk : sizes[d];
+      if (d != split) dense /= size;
+      const std::size_t at = made.box.rank++;
+      made.box.sizes[at] = size;
+      (scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
+      (scatters ? made.box.out_strides : made.box.in_strides)[at] = strides[d];
+    }
+    made.box.width = width;
+    return static_cast<std::int32_t>(copies.size() - 1);
+  }
+
+  // Whether an operand is the same element for all of a tile.
+  bool repeats_in_tile(const c10::SmallVector<std::int64_t, 4>& strides) const {
+    return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(split), strides.end(),
+                       [](std::int64_t stride) { return stride == 0; });
+  }
+  std::int32_t add_copy_of_one(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width) {
+    TileCopy& made = copies.emplace_back();
+    made.strides = strides;
+    made.is_one = true;
+    made.box.rank = 1;
+    made.box.sizes[0] = made.box.in_strides[0] = made.box.out_strides[0] = 1;
+    made.box.width = width;
+    return static_cast<std::int32_t>(copies.size() - 1);
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    if (self.is_one_tile()) {
+      self.run_tile(context.bases, 0, self.count, kOrigin);
+    } else {
+      self.run_tiles(context.bases);
+    }
+  }
+
+  // Once it is complete: of steps that are one chain, or one lane, on one tile, a function that does just
+  // that.
+  RunStep runner() const {
+    if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
+    if (linked_part(segments[0], count) == count) return &run_only_chain;
+    return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_lane : &run;
+  }
+
+ private:
+  // Of a tile's first element, from the outermost dimension to `split`.
+  using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
+  static constexpr Index kOrigin{};
+
+  bool is_one_tile() const { return count <= static_cast<std::size_t>(chunk) * inner; }
+
+  static void run_only_chain(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_chain(self.segments[0], context.bases, 0, self.count);
+  }
+  static void run_only_lane(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    run_lane(self.ops[0], context.bases, 0, 0, self.count);
+  }
+
+  void run_tiles(std::byte* const* bases) const {
+    Index index{};
+    for (std::size_t first = 0; first < count;) {
+      const std::int64_t indices = std::min(chunk, sizes[split] - index[split]);
+      run_tile(bases, first, static_cast<std::size_t>(indices) * inner, index);
+      first += static_cast<std::size_t>(indices) * inner;
+      index[split] += indices;
+      for (std::size_t d = split; d > 0 && index[d] == sizes[d]; --d) {
+        index[d] = 0;
+        ++index[d - 1];
+      }
+    }
+  }
+
+  void run_tile(std::byte* const* bases, std::size_t first, std::size_t n, const Index& index) const {
+    for (const Segment& segment : segments) {
+      const TileOp& op = ops[segment.begin];
+      if (op.convert != nullptr) {
+        op.convert(n, op.in[0].at(bases, first), op.out.at(bases, first));
+        continue;
+      }
+      if (op.wide != nullptr) {
+        run_wide(op, bases, first, n);
+        continue;
+      }
+      if (op.loop == nullptr) {
+        run_copy(op, bases, first, n, index);
+        continue;
+      }
+      const std::size_t linked = linked_part(segment, n);
+      if (linked != 0) run_chain(segment, bases, first, linked);
+      if (linked == n) continue;
+      for (std::size_t i = segment.begin; i < segment.end; ++i) run_lane(ops[i], bases, first, linked, n);
+    }
+    for (const RowTail& tail : tails) tail.run(bases, first, n);
+  }
+
+  // How many of a tile's elements go through the chain.
+  std::size_t linked_part(const Segment& segment, std::size_t n) const {
+    if (!segment.is_linked()) return 0;
+    if (!segment.may_repeat) return n & ~(chain_block - 1);
+    return n < chain_least ? 0 : n;
+  }
+
+  // Elements from `from` to `n` - 1 of the tile.
+  static void run_lane(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
+                       std::size_t n) {
+    const float* in[kernels::kMaxOperands];
+    for (std::uint32_t i = 0; i < op.operands; ++i) {
+      in[i] = op.in[i].in(bases, first) + (op.is_scalar(i) ? 0 : from);
+    }
+    op.loop(n - from, op.out.in(bases, first) + from, in);
+  }
+
+  static void run_wide(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n) {
+    const void* in[kernels::kMaxOperands];
+    for (std::uint32_t i = 0; i < op.operands; ++i) in[i] = op.in[i].at(bases, first);
+    op.wide(n, op.out.at(bases, first), in);
+  }
+
+  void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
+    for (const LinkAddress& address : segment.addresses) *address.to = address.operand.in(bases, first);
+    run_links(segment.chain.data(), n);
+  }
+
+  void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,
+                const Index& index) const {
+    const TileCopy& shape = copies[static_cast<std::size_t>(op.copy)];
+    std::byte* in = op.in[0].at(bases, first);
+    std::byte* out = op.out.at(bases, first);
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
+    (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(shape.box.width);
+    const auto indices = static_cast<std::int64_t>(n / inner);
+    if (indices == chunk || shape.is_one) return copy(shape.box, in, out);
+    kernels::StridedCopy last = shape.box;
+    last.sizes[0] = indices;
+    copy(last, in, out);
+  }
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,61 @@
+// Lanes that follow each other so often that they are one: an addition or a product, and the relu of it. The
+// values are the same; a link of the chain is saved, and what goes with it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/replay/steps/tile_op.hpp>
+
+namespace sr::plan {
+
+namespace detail {
+
+struct LanePair {
+  const kernels::LaneLoops *first, *second, *joined;
+};
+
+inline const std::array<LanePair, 2>& lane_pairs() {
+  using namespace kernels;
+  static const std::array<LanePair, 2> pairs{
+      LanePair{&loops<lanes::Add>(), &loops<lanes::Relu>(), &loops<lanes::AddRelu>()},
+      LanePair{&loops<lanes::Mul>(), &loops<lanes::Relu>(), &loops<lanes::MulRelu>()}};
+  return pairs;
+}
+
+// Whether anything but the operation behind it reads what operation `i` makes.
+inline bool is_read_besides(const std::vector<TileOp>& ops, std::size_t i,
+                            const std::vector<TileOperand>& read_after) {
+  const TileOperand& made = ops[i].out;
+  if (made == ops[i + 1].out) return false;
+  if (made.advance != 0) return true;
+  for (std::size_t j = i + 2; j < ops.size(); ++j) {
+    const auto* const end = ops[j].in.begin() + ops[j].operands;
+    if (std::find(ops[j].in.begin(), end, made) != end) return true;
+    if (ops[j].out == made) return false;
+  }
+  return std::find(read_after.begin(), read_after.end(), made) != read_after.end();
+}
+
+}  // namespace detail
+
+// `read_after`: what is read from memory once all operations are done.
+inline void join_lane_pairs(std::vector<TileOp>& ops, const std::vector<TileOperand>& read_after) {
+  for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
+    if (ops[i].links == nullptr || ops[i + 1].operands != 1 || ops[i + 1].in[0] != ops[i].out) continue;
+    const auto& pairs = detail::lane_pairs();
+    const auto* const pair = std::find_if(pairs.begin(), pairs.end(), [&](const detail::LanePair& known) {
+      return known.first->links == ops[i].links && known.second->links == ops[i + 1].links;
+    });
+    if (pair == pairs.end() || detail::is_read_besides(ops, i, read_after)) continue;
+    ops[i].loop = pair->joined->by_scalars[ops[i].scalars];
+    ops[i].links = pair->joined->links;
+    ops[i].out = ops[i + 1].out;
+    ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
+}  // namespace sr::plan

@@ -1,0 +1,141 @@
+// Steps that multiply matrices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <c10/util/SmallVector.h>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::plan {
+
+// Of weights and results in fp32, or both in bfloat16; what is multiplied with the weights, and the bias, are
+// fp32.
+template <class T>
+struct ProductStepOf final : Payload {
+  struct Batch {
+    std::int64_t a, b, out;  // elements from the addresses below
+  };
+  kernels::ProductOf<T> shape;
+  void (*multiply)(const kernels::ProductOf<T>& product) = nullptr;
+  Address a, b, bias, out;
+  bool has_bias = false;
+  c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
+  WeightMatrixOf<T> weight;                  // without data: b is read as it is
+  std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
+  Shares shares;                             // of a packed product, by what `cut` says
+  std::int64_t part = 0;                     // rows or columns of one
+  bool by_columns = false;
+
+  std::string_view name() const override { return weight.data != nullptr ? "packed product" : "product"; }
+  // How many results there are.
+  std::size_t results() const { return shape.m * shape.n * batches.size(); }
+
+  void pack_weights(PackedWeights& shared) override {
+    if (weight.data != nullptr) packed = shared.find_or_pack(weight);
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ProductStepOf&>(payload);
+    const kernels::ProductOf<T> at_start = self.bound(context.bases);
+    kernels::ProductOf<T> product = at_start;
+    for (const Batch& batch : self.batches) {
+      product.a = at_start.a + batch.a;
+      product.b = at_start.b + batch.b;
+      product.out = at_start.out + batch.out;
+      if (self.part == 0) {
+        self.multiply(product);
+      } else {
+        self.shares.each(
+            [&](std::int64_t first, std::int64_t end) { self.multiply_part(product, first, end); });
+      }
+    }
+  }
+
+  // Once it is complete: of a single product that is not cut, a function that does just that.
+  RunStep runner() const {
+    const bool is_one = batches.size() == 1 && batches[0].a == 0 && batches[0].b == 0 && batches[0].out == 0;
+    return is_one && part == 0 ? &run_one : &run;
+  }
+
+  // Makes parts of what is too much for one thread. None of them is other than in the whole: columns are cut
+  // where panels begin, the last part has what is left and so never the few columns that are not packed as
+  // panels; rows are cut where tiles begin, or sums of four.
+  void cut() {
+    const kernels::Table& table = kernels::kernels().table;
+    const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
+    const auto rows = static_cast<std::int64_t>(shape.m), columns = static_cast<std::int64_t>(shape.n);
+    const std::int64_t tile = columns == 1 ? 4 : static_cast<std::int64_t>(table.tile);
+    const std::int64_t panels = columns / panel, tiles = (rows + tile - 1) / tile;
+    by_columns = panels >= kLeastParts || panels >= tiles;
+    part = by_columns ? panel : tile;
+    const std::int64_t count = by_columns ? panels : tiles;
+    if (count < 2) {
+      part = 0;
+    } else {
+      shares = Shares(count);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
+
+  static void run_one(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ProductStepOf&>(payload);
+    self.multiply(self.bound(context.bases));
+  }
+
+  // Without the offsets of a batch.
+  kernels::ProductOf<T> bound(std::byte* const* bases) const {
+    kernels::ProductOf<T> product = shape;
+    product.a = a.template in<const float>(bases);
+    product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
+    product.out = out.template in<T>(bases);
+    if (has_bias) product.bias = bias.template in<const float>(bases);
+    return product;
+  }
+
+  void multiply_part(kernels::ProductOf<T> product, std::int64_t first, std::int64_t end) const {
+    const bool is_last = end == shares.count();
+    first *= part;
+    const auto size = [&](std::size_t all) {
+      return (is_last ? all : static_cast<std::size_t>(end * part)) - static_cast<std::size_t>(first);
+    };
+    if (by_columns) {
+      product.n = size(shape.n);
+      product.b += first * static_cast<std::int64_t>(shape.k);
+      if (product.bias != nullptr) product.bias += first;
+      product.out += first;
+    } else {
+      product.m = size(shape.m);
+      product.a += first * product.a_row;
+      product.out += first * product.out_row;
+    }
+    multiply(product);
+  }
+};
+using ProductStep = ProductStepOf<float>;
+using Bfloat16ProductStep = ProductStepOf<kernels::UpperHalf>;
+
+struct DotsStep final : Payload {
+  std::string_view name() const override { return "dot products"; }
+  kernels::Dots shape;
+  void (*multiply)(const kernels::Dots& dots) = nullptr;
+  Address a, b, out;
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const DotsStep&>(payload);
+    kernels::Dots dots = self.shape;
+    dots.a = self.a.in<const float>(context.bases);
+    dots.b = self.b.in<const float>(context.bases);
+    dots.out = self.out.in<float>(context.bases);
+    self.multiply(dots);
+  }
+};
+
+}  // namespace sr::plan

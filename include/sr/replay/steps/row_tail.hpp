@@ -1,0 +1,39 @@
+// What a fused step does with the rows of a tile once they are complete: sums, softmax, norms. The rows are
+// in the first cache then, and leave it only if somebody else reads them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <sr/kernels/table.hpp>
+#include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/tile_op.hpp>
+
+namespace sr::plan {
+
+// A kernel on whole rows.
+struct RowKernel {
+  virtual ~RowKernel() = default;
+  virtual void run(const kernels::Rows& rows, std::byte* const* bases) const = 0;
+};
+
+struct RowTail {
+  std::unique_ptr<RowKernel> kernel;
+  TileOperand in;
+  Address out;
+  std::size_t columns = 0, out_columns = 0;  // of a row of the tile, and of the result
+
+  // On the `n` elements of a tile that begins at element `first`.
+  void run(std::byte* const* bases, std::size_t first, std::size_t n) const {
+    const std::size_t row = first / columns;
+    kernel->run({.rows = n / columns,
+                 .columns = columns,
+                 .in = in.in(bases, first),
+                 .in_stride = static_cast<std::ptrdiff_t>(columns),
+                 .out = out.in<float>(bases) + row * out_columns,
+                 .out_stride = static_cast<std::ptrdiff_t>(out_columns)},
+                bases);
+  }
+};
+
+}  // namespace sr::plan

@@ -1,0 +1,44 @@
+// One operation of a fused step, on a tile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <sr/kernels/table.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::plan {
+
+// Elements of a tile at most: a few tiles must stay in 32 KiB.
+inline constexpr std::size_t kTile = 1024;
+
+struct TileOperand {
+  Address address;
+  std::int64_t advance = 0;  // bytes an element when it lies along the iteration; 0 for scratch and scalars
+
+  std::byte* at(std::byte* const* bases, std::size_t first) const {
+    return address.in(bases) + static_cast<std::int64_t>(first) * advance;
+  }
+  float* in(std::byte* const* bases, std::size_t first) const {
+    return reinterpret_cast<float*>(at(bases, first));
+  }
+  friend bool operator==(const TileOperand& a, const TileOperand& b) {
+    return a.address.base == b.address.base && a.address.offset == b.address.offset && a.advance == b.advance;
+  }
+};
+
+struct TileOp {
+  kernels::LaneLoop loop = nullptr;  // on floats; at most one of three is not null, else it is a copy
+  kernels::WideLoop wide = nullptr;  // on doubles or integers
+  kernels::Convert convert = nullptr;
+  const kernels::Links* links = nullptr;    // of the lane; null: it can not be part of a chain
+  std::uint32_t operands = 0, scalars = 0;  // scalars: bit i = operand i is one float
+  std::int32_t copy = -1;                   // its index
+  TileOperand out;
+  std::array<TileOperand, kernels::kMaxOperands> in;
+
+  bool is_scalar(std::size_t operand) const { return (scalars >> operand & 1) != 0; }
+};
+
+}  // namespace sr::plan

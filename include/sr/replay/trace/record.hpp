@@ -1,0 +1,126 @@
+// What is known of a call while it is recorded: the trace so far, and whose every storage and value is.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+namespace detail {
+
+// The value with containers of its own, as later nodes may change those it has.
+inline c10::IValue snapshot(const c10::IValue& value) {
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(snapshot(element));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list = value.toList().copy();
+    for (std::size_t i = 0; i < list.size(); ++i) list.set(i, snapshot(list.get(i)));
+    return list;
+  }
+  if (value.isGenericDict()) {
+    const c10::impl::GenericDict dict = value.toGenericDict().copy();
+    for (const auto& entry : dict) entry.setValue(snapshot(entry.value()));
+    return dict;
+  }
+  return value;
+}
+
+}  // namespace detail
+
+class Record {
+ public:
+  // Of a call that runs on a frame of so many slots.
+  explicit Record(std::size_t slots) : dynamic(slots, kNone) {}
+
+  Trace trace;
+  std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
+
+  // The first reason counts.
+  void refuse(const std::string& why) {
+    if (!is_refused()) trace.refusal = why;
+  }
+  void refuse(const torch::jit::Node& node, const std::string& why) {
+    if (!is_refused()) trace.refusal = sr::detail::place_of(node) + " " + why;
+  }
+  // Another call with the same signature may do.
+  void refuse_call(const std::string& why) {
+    if (is_refused()) return;
+    trace.refusal = why;
+    trace.refuses_call = true;
+  }
+  bool is_refused() const { return !trace.refusal.empty(); }
+
+  // An argument of the call.
+  void add_leaves(const c10::IValue& value) {
+    sr::detail::add_identities(value, trace.callers);
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      if (storage_of(tensor) != kNone) refuse_call("Two arguments of the recorded call share memory.");
+      add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
+                 /*given=*/true);
+    });
+  }
+
+  // Tensors nobody made: they come from a constant or an attribute.
+  void meet(const c10::IValue& value) {
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      const StorageId known = storage_of(tensor);
+      if (known != kNone && trace.storages[known].home == Home::input)
+        refuse_call("An argument of the recorded call shares memory with a weight.");
+      if (is_known(tensor)) return;
+      add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}),
+                 /*given=*/true);
+    });
+  }
+
+  StorageId add_storage(const at::Tensor& tensor, TracedStorage storage) {
+    const c10::StorageImpl* impl = sr::detail::storage_of(tensor);
+    storage.bytes = impl != nullptr ? impl->nbytes() : 0;
+    const auto id = static_cast<StorageId>(trace.storages.size());
+    trace.storages.push_back(storage);
+    storages_[impl] = id;
+    return id;
+  }
+
+  TensorId add_tensor(const at::Tensor& tensor, StorageId storage, bool given = false) {
+    const auto id = static_cast<TensorId>(trace.tensors.size());
+    trace.tensors.push_back({tensor, storage, given});
+    trace.ids.emplace(tensor.unsafeGetTensorImpl(), id);
+    return id;
+  }
+
+  bool is_known(const at::Tensor& tensor) const { return trace.ids.count(tensor.unsafeGetTensorImpl()) != 0; }
+
+  // Where the tensor lies, itself known or not; kNone: on a storage not met before.
+  StorageId storage_of(const at::Tensor& tensor) const {
+    const auto known = storages_.find(sr::detail::storage_of(tensor));
+    return known == storages_.end() ? kNone : known->second;
+  }
+
+  // kNone: the value is static, or a tensor.
+  ValueId dynamic_id(const c10::IValue& value, Slot slot) const {
+    if (value.isList() || value.isGenericDict() || value.isTuple()) {
+      const auto known = trace.dynamic_containers.find(value.internalToPointer());
+      return known == trace.dynamic_containers.end() ? kNone : known->second;
+    }
+    return dynamic[slot];
+  }
+
+ private:
+  std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
+};
+
+}  // namespace sr::plan

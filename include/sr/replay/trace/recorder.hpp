@@ -1,0 +1,146 @@
+// The recording run: executes a module as the interpreter would, keeps every value alive, and notes what was
+// done to which storage. Its results are right whether or not a plan can be made of the record.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/call_options.hpp>
+#include <sr/module/module_content.hpp>
+#include <sr/registry/out_protocol.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/trace/loop_condition.hpp>
+#include <sr/replay/trace/node_recorder.hpp>
+#include <sr/replay/trace/record.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::plan {
+
+// Runs on a frame of its own, whose slots hold the constants; the module must outlive it.
+class Recorder {
+ public:
+  Recorder(const ModuleContent& content, Frame& frame)
+      : content_(&content), frame_(&frame), record_(content.slot_count) {}
+
+  // Throws what the operators throw.
+  Trace run(std::span<const c10::IValue> args) {
+    const BlockInfo& top = content_->blocks[0];
+    record_.trace.environment = Environment::now();
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      record_.add_leaves(args[i]);
+      frame_->values[top.inputs[i]] = args[i];
+    }
+    for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
+    run_block(0);
+    for (const BlockOutput& output : top.outputs) {
+      record_.trace.results.push_back(frame_->values[output.slot]);
+      record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
+    }
+    return std::move(record_.trace);
+  }
+
+ private:
+  static constexpr std::size_t kMostNodes = 20'000;    // a longer record keeps to the general path
+  static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
+
+  void run_block(std::size_t index) {
+    for (const ProcessedNode& node : content_->blocks[index].nodes) run_node(node);
+  }
+
+  void run_node(const ProcessedNode& node) {
+    if (frame_->call != nullptr) frame_->call->check();
+    if (record_.trace.nodes.size() > kMostNodes)
+      record_.refuse(*node.node, "is beyond the longest record a plan is made of.");
+    if (!record_.is_refused()) {
+      if (node.node->kind() == c10::prim::If && run_if(node)) return;
+      if (node.node->kind() == c10::prim::Loop && run_loop(node)) return;
+    }
+    NodeRecorder recorder(*content_, *frame_, record_, node);
+    execute(node);
+    recorder.finish();
+  }
+
+  void execute(const ProcessedNode& node) {
+    NodeView view(node, *frame_);
+    try {
+      if (node.kind == NodeKind::out_variant) {
+        run_interpreted(view);
+      } else {
+        node.function(view);
+      }
+    } catch (c10::Error& error) {
+      sr::detail::add_place(error, *node.node);
+      throw;
+    }
+    for (const std::uint32_t block : node.sub_blocks) opaque_blocks_.insert(block);
+  }
+
+  // True when the branch was taken into the record.
+  bool run_if(const ProcessedNode& node) {
+    if (record_.dynamic[node.inputs[0]] != kNone) return false;
+    const std::size_t branch = frame_->values[node.inputs[0]].toBool() ? 0 : 1;
+    if (opaque_blocks_.count(node.sub_blocks[branch]) != 0) return false;
+    run_block(node.sub_blocks[branch]);
+    const auto& outputs = content_->blocks[node.sub_blocks[branch]].outputs;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) put(node.first_output + i, get(outputs[i].slot));
+    return true;
+  }
+
+  // True when the iterations were.
+  bool run_loop(const ProcessedNode& node) {
+    const std::uint32_t body = node.sub_blocks[0];
+    if (record_.dynamic[node.inputs[0]] != kNone || record_.dynamic[node.inputs[1]] != kNone ||
+        opaque_blocks_.count(body) != 0 ||
+        !condition_is_static(*node.node, [&](const torch::jit::Value* value) { return is_static(value); })) {
+      return false;
+    }
+    const std::int64_t most = frame_->values[node.inputs[0]].toInt();
+    bool go_on = frame_->values[node.inputs[1]].toBool();
+    const bool counted = most != std::numeric_limits<std::int64_t>::max();
+    const std::size_t length = content_->blocks[body].nodes.size() + 1;
+    if (counted && go_on && static_cast<std::size_t>(most) > kMostUnrolled / length) return false;
+    const auto& slots = node.sub_block_inputs[0];
+    std::vector<Entry> carried;
+    for (std::size_t i = 2; i < node.inputs.size(); ++i) carried.push_back(get(node.inputs[i]));
+    for (std::int64_t iteration = 0; go_on && iteration < most; ++iteration) {
+      put(slots[0], {iteration, kNone});
+      for (std::size_t i = 0; i < carried.size(); ++i) put(slots[i + 1], carried[i]);
+      run_block(body);
+      const auto& outputs = content_->blocks[body].outputs;
+      go_on = frame_->values[outputs[0].slot].toBool();
+      if (record_.dynamic[outputs[0].slot] != kNone) record_.refuse(*node.node, "goes on or ends by data.");
+      for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = get(outputs[i + 1].slot);
+    }
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      put(node.first_output + static_cast<Slot>(i), carried[i]);
+    return true;
+  }
+
+  bool is_static(const torch::jit::Value* value) const {
+    const auto known = content_->slots.find(value);
+    return known != content_->slots.end() && record_.dynamic[known->second] == kNone;
+  }
+
+  // What a slot holds, and what the record knows of it.
+  struct Entry {
+    c10::IValue value;
+    ValueId dynamic;
+  };
+  Entry get(Slot slot) const { return {frame_->values[slot], record_.dynamic[slot]}; }
+  void put(Slot slot, Entry entry) {
+    frame_->values[slot] = std::move(entry.value);
+    record_.dynamic[slot] = entry.dynamic;
+  }
+
+  const ModuleContent* content_;
+  Frame* frame_;
+  Record record_;
+  std::unordered_set<std::uint32_t> opaque_blocks_;  // have run on runners, which know their slots
+};
+
+}  // namespace sr::plan

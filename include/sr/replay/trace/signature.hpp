@@ -1,0 +1,276 @@
+// What a plan is valid for: the modes of the thread, and the arguments of a call but for the bytes inside
+// their tensors.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/thread_modes.hpp>
+#include <sr/replay/trace/environment.hpp>
+#include <sr/replay/trace/tensor_words.hpp>
+
+namespace sr::plan {
+
+namespace detail {
+
+inline std::int64_t dtype_of_list(const c10::IValue& value) {
+  return static_cast<std::int64_t>(value.isIntList()      ? 1
+                                   : value.isDoubleList() ? 2
+                                   : value.isBoolList()   ? 3
+                                   : value.isTensorList() ? 4
+                                                          : 5);
+}
+
+inline void add_text(std::string_view text, SignatureWords& words) {
+  for (std::size_t i = 0; i < text.size(); i += 8) {
+    std::int64_t chunk = 0;
+    std::memcpy(&chunk, text.data() + i, std::min<std::size_t>(8, text.size() - i));
+    words.push_back(chunk);
+  }
+}
+
+// False when the value holds something no plan is made for.
+inline bool describe(const c10::IValue& value, SignatureWords& words) {
+  if (value.isTensor()) return add_tensor(value.unsafeToTensorImpl(), words);
+  if (value.isInt()) {
+    words.append({head(Tag::integer), value.toInt()});
+  } else if (value.isDouble()) {
+    words.append({head(Tag::real), std::bit_cast<std::int64_t>(value.toDouble())});
+  } else if (value.isBool()) {
+    words.push_back(head(Tag::boolean, value.toBool() ? 1 : 0));
+  } else if (value.isNone()) {
+    words.push_back(head(Tag::none));
+  } else if (value.isString()) {
+    words.push_back(head(Tag::string, 0, static_cast<std::int64_t>(value.toStringRef().size())));
+    add_text(value.toStringRef(), words);
+  } else if (value.isDevice()) {
+    words.push_back(
+        head(Tag::device, static_cast<std::int64_t>(value.toDevice().type()), value.toDevice().index() + 1));
+  } else if (value.isList()) {
+    const auto elements = value.toListRef();
+    words.push_back(head(Tag::list, dtype_of_list(value), static_cast<std::int64_t>(elements.size())));
+    for (const c10::IValue& element : elements) {
+      if (!describe(element, words)) return false;
+    }
+  } else if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    words.push_back(head(Tag::tuple, 0, static_cast<std::int64_t>(elements.size())));
+    for (const c10::IValue& element : elements) {
+      if (!describe(element, words)) return false;
+    }
+  } else if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    words.push_back(head(Tag::dict, 0, static_cast<std::int64_t>(dict.size())));
+    for (const auto& entry : dict) {
+      if (!describe(entry.key(), words) || !describe(entry.value(), words)) return false;
+    }
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Compares one value with the words at `at` and moves past them; writes the address of each tensor's first
+// element to `leaves`.
+inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
+
+// Anything but a tensor.
+inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
+  if (value.isInt()) {
+    const bool same = at[0] == head(Tag::integer) && at[1] == value.toInt();
+    at += 2;
+    return same;
+  }
+  if (value.isDouble()) {
+    const bool same = at[0] == head(Tag::real) && at[1] == std::bit_cast<std::int64_t>(value.toDouble());
+    at += 2;
+    return same;
+  }
+  if (value.isBool()) return *at++ == head(Tag::boolean, value.toBool() ? 1 : 0);
+  if (value.isNone()) return *at++ == head(Tag::none);
+  if (value.isList()) {
+    const auto elements = value.toListRef();
+    if (*at++ != head(Tag::list, dtype_of_list(value), static_cast<std::int64_t>(elements.size())))
+      return false;
+    for (const c10::IValue& element : elements) {
+      if (!match(element, at, leaves)) return false;
+    }
+    return true;
+  }
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    if (*at++ != head(Tag::tuple, 0, static_cast<std::int64_t>(elements.size()))) return false;
+    for (const c10::IValue& element : elements) {
+      if (!match(element, at, leaves)) return false;
+    }
+    return true;
+  }
+  if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    if (*at++ != head(Tag::dict, 0, static_cast<std::int64_t>(dict.size()))) return false;
+    for (const auto& entry : dict) {
+      if (!match(entry.key(), at, leaves) || !match(entry.value(), at, leaves)) return false;
+    }
+    return true;
+  }
+  // Strings and devices are rare: built and compared.
+  SignatureWords words;
+  if (!describe(value, words) || words[0] != at[0] || !std::equal(words.begin(), words.end(), at))
+    return false;
+  at += words.size();
+  return true;
+}
+
+inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
+  return value.isTensor() ? match_tensor(value.unsafeToTensorImpl(), at, *leaves++)
+                          : match_other(value, at, leaves);
+}
+
+}  // namespace detail
+
+namespace detail {
+
+// The number of arguments shares its word with the parts of the environment that a plan has asked: where
+// there are none, one comparison says so.
+constexpr int kAskedAt = 32;
+
+inline std::int64_t argument_count(const SignatureWords& words) {
+  return words[1] & ((std::int64_t{1} << kAskedAt) - 1);
+}
+
+[[gnu::noinline]] inline bool holds(std::int64_t word, std::size_t arguments,
+                                    const Environment& environment) {
+  const auto asked = static_cast<unsigned>(word >> kAskedAt);
+  return word == (static_cast<std::int64_t>(arguments) | std::int64_t{asked} << kAskedAt) &&
+         environment.holds(asked);
+}
+
+}  // namespace detail
+
+// Says which parts of the environment a plan with this signature has asked.
+inline void note_asked(SignatureWords& words, unsigned asked) {
+  words[1] |= std::int64_t{asked} << detail::kAskedAt;
+}
+
+// False when no plan is ever made for such arguments.
+inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
+  words.append(
+      {static_cast<std::int64_t>(ThreadModes::now().excluded), static_cast<std::int64_t>(args.size())});
+  for (const c10::IValue& value : args) {
+    if (!detail::describe(value, words)) return false;
+  }
+  return true;
+}
+
+// Whether the call has this signature, and what its plan asked of the environment is as it was. On success
+// `leaves` holds the address of every tensor, depth first; there must be room for as many as the described
+// call had.
+[[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
+                                           const Environment& environment, std::byte** leaves) {
+  const std::int64_t* at = words.data();
+  if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded)) return false;
+  if (at[1] != static_cast<std::int64_t>(args.size()) && !detail::holds(at[1], args.size(), environment))
+    return false;
+  at += 2;
+  for (const c10::IValue& value : args) {
+    if (value.isTensor()) {
+      if (!detail::match_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
+      continue;
+    }
+    // Copies: what another function has the address of is not kept in registers.
+    const std::int64_t* rest = at;
+    std::byte** rest_of_leaves = leaves;
+    if (!detail::match_other(value, rest, rest_of_leaves)) return false;
+    at = rest;
+    leaves = rest_of_leaves;
+  }
+  return true;
+}
+
+namespace detail {
+
+inline void write_text(const std::int64_t*& at, std::string& text) {
+  const std::int64_t first = *at++;
+  const auto tag = static_cast<Tag>(first & 0xFF);
+  const std::int64_t kind = first >> 8 & 0xFFFF;
+  const std::int64_t count = first >> kCountAt;
+  const auto sequence = [&](const char* open, const char* close, std::int64_t elements) {
+    text += open;
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if (i != 0) text += ", ";
+      write_text(at, text);
+    }
+    text += close;
+  };
+  switch (tag) {
+    case Tag::tensor:
+      text += c10::toString(static_cast<c10::ScalarType>(kind & 127));
+      text += '[';
+      for (std::int64_t d = 0; d < at[1]; ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[2 + d]);
+      text += ']';
+      at += 2 + 2 * at[1];
+      break;
+    case Tag::integer:
+      text += std::to_string(*at++);
+      break;
+    case Tag::real:
+      text += std::to_string(std::bit_cast<double>(*at++));
+      break;
+    case Tag::boolean:
+      text += kind != 0 ? "True" : "False";
+      break;
+    case Tag::none:
+      text += "None";
+      break;
+    case Tag::string:
+      text += "a string";
+      at += (count + 7) / 8;
+      break;
+    case Tag::device:
+      text += "a device";
+      break;
+    case Tag::list:
+      sequence("[", "]", count);
+      break;
+    case Tag::tuple:
+      sequence("(", ")", count);
+      break;
+    case Tag::dict:
+      sequence("{", "}", 2 * count);
+      break;
+  }
+}
+
+}  // namespace detail
+
+// "Float[8, 50], 3, [Float[2]]": for reports.
+inline std::string text_of(const SignatureWords& words) {
+  std::string text;
+  const std::int64_t* at = words.data() + 2;
+  for (std::int64_t i = 0; i < detail::argument_count(words); ++i) {
+    if (i != 0) text += ", ";
+    detail::write_text(at, text);
+  }
+  return text;
+}
+
+// The finaliser of MurmurHash3 (Appleby), word by word; of the call, whatever its plan has asked.
+inline std::uint64_t hash_of(const SignatureWords& words) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    hash ^= static_cast<std::uint64_t>(i == 1 ? detail::argument_count(words) : words[i]);
+    hash *= 0xFF51AFD7ED558CCDULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace sr::plan

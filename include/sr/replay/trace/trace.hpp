@@ -1,0 +1,107 @@
+// One recorded call: what was executed, in order, with every branch taken, loop unrolled and container
+// dissolved.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/graph/processed_node.hpp>
+#include <sr/replay/trace/environment.hpp>
+
+namespace sr::plan {
+
+using TensorId = std::uint32_t;
+using StorageId = std::uint32_t;
+using ValueId = std::uint32_t;  // a number or container that an interpreted node makes anew on each replay
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+// Whose bytes a storage is.
+enum class Home : std::uint8_t {
+  input,     // the caller's
+  weight,    // a constant of the module: handed out as it is
+  literal,   // computed from static values alone while recording: handed out as copies
+  produced,  // written by a node with static metadata
+  opaque     // allocated by an interpreted node on each replay
+};
+
+struct TracedStorage {
+  Home home = Home::produced;
+  std::uint32_t leaf = kNone;      // input: which tensor of the arguments, depth first
+  std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
+  std::size_t bytes = 0;
+};
+
+// Tensors that share an identity share an id; views of one storage have ids of their own.
+struct TracedTensor {
+  at::Tensor recorded;  // keeps the metadata and the identity; its bytes count for nothing once lowered
+  StorageId storage = kNone;
+  bool given = false;  // by the caller or the module; others, also views of these, a node has made
+};
+
+enum class Role : std::uint8_t {
+  compute,     // fresh outputs with static metadata: may become a kernel
+  interpreted  // metadata or scalars that depend on data, foreign code, control flow on data
+};
+
+struct TracedNode {
+  const ProcessedNode* processed = nullptr;
+  Role role = Role::compute;
+  bool is_random = false;
+  bool foreign = false;                 // may keep its inputs or hand them out: gets copies
+  bool runs_once = false;               // a replay that ends behind it can not be made again
+  std::vector<c10::IValue> inputs;      // as they were at this point (lists are copies)
+  std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
+  std::vector<c10::IValue> outputs;
+  std::vector<ValueId> dynamic_outputs;  // kNone: a tensor, or a container of tensors
+  std::vector<StorageId> changed;        // what it writes in place
+  // Control flow on data: what its bodies read from outside.
+  std::vector<Slot> captured_slots;
+  std::vector<c10::IValue> captured;
+  std::vector<ValueId> dynamic_captured;
+};
+
+// Computed from static values alone, and changed later: every replay begins with these bytes.
+struct InitialBytes {
+  StorageId storage = kNone;
+  at::Tensor bytes;
+};
+
+struct Trace {
+  std::vector<TracedStorage> storages;
+  std::vector<TracedTensor> tensors;
+  std::vector<TracedNode> nodes;
+  std::unordered_map<const c10::TensorImpl*, TensorId> ids;
+  std::unordered_map<const void*, ValueId> dynamic_containers;
+  std::vector<InitialBytes> initial;
+  std::vector<c10::IValue> results;
+  std::vector<ValueId> dynamic_results;
+  std::uint32_t leaf_count = 0;
+  ValueId value_count = 0;
+  bool draws_random_numbers = false;
+  Environment environment;                       // of the call
+  unsigned asked = 0;                            // parts of it that a replay depends on
+  std::unordered_set<const void*> callers, own;  // containers of the arguments; made in the call
+  std::string refusal;            // why no plan can be made of it, in a sentence; empty: it can
+  bool refuses_call = false;      // because of these very arguments: others of the signature may do
+  std::vector<c10::IValue> kept;  // so that no address is used twice while recording
+
+  TensorId id_of(const at::Tensor& tensor) const { return ids.at(tensor.unsafeGetTensorImpl()); }
+  // Whether data decide about blocks to run.
+  bool has_blocks() const {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const TracedNode& node) { return !node.processed->sub_blocks.empty(); });
+  }
+  const TracedStorage& storage_of(TensorId id) const { return storages[tensors[id].storage]; }
+  const at::Tensor& tensor(TensorId id) const { return tensors[id].recorded; }
+};
+
+}  // namespace sr::plan

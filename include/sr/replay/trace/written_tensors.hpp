@@ -1,0 +1,100 @@
+// Tensors that one node of a recorded call changes in place.
+#pragma once
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+
+#include <sr/graph/alias_rules.hpp>
+#include <sr/graph/processed_node.hpp>
+#include <sr/replay/trace/record.hpp>
+
+namespace sr::plan {
+
+class WrittenTensors {
+ public:
+  WrittenTensors(Record& record, const Frame& frame, const ProcessedNode& node)
+      : record_(record), frame_(frame), node_(node) {}
+
+  // Those the node is about to write, as they are before.
+  void note() {
+    sr::detail::each_written(node_.node->schema(), node_.inputs.size(), [&](std::size_t i) {
+      sr::detail::each_tensor(frame_.values[node_.inputs[i]], [&](const at::Tensor& tensor) {
+        if (record_.is_known(tensor)) note(tensor);
+      });
+    });
+  }
+
+  // Once the node has run, its storages that it may have changed on a replay. Refuses what a replay can not
+  // do: it writes what it is given, on the plan's own memory, and makes nothing new.
+  std::vector<StorageId> check() const {
+    std::vector<StorageId> changed;
+    if (written_.empty()) record_.refuse(*node_.node, "changes a tensor in place.");
+    for (const Written& written : written_) {
+      const Home home = record_.trace.storages[written.storage].home;
+      if (home != Home::produced && home != Home::opaque)
+        record_.refuse(*node_.node, "changes a tensor of the caller's in place.");
+      if (is_foreign(record_.trace.storages[written.storage]))
+        record_.refuse(*node_.node, "changes the result of an operator of which nothing is known.");
+      if (!is_same(written)) record_.refuse(*node_.node, "changes the shape of a tensor in place.");
+      changed.push_back(written.storage);
+    }
+    if (makes_new()) record_.refuse(*node_.node, "changes a tensor in place and makes another value.");
+    return changed;
+  }
+
+ private:
+  struct Written {
+    at::Tensor tensor;
+    TensorMetadata metadata;
+    std::int64_t offset = 0;
+    StorageId storage = kNone;
+  };
+
+  void note(const at::Tensor& tensor) {
+    const StorageId id = record_.trace.tensors[record_.trace.id_of(tensor)].storage;
+    TracedStorage& storage = record_.trace.storages[id];
+    if (storage.home == Home::literal) {
+      at::Tensor bytes = at::empty({static_cast<std::int64_t>(storage.bytes)}, at::kByte);
+      if (storage.bytes != 0) std::memcpy(bytes.mutable_data_ptr(), tensor.storage().data(), storage.bytes);
+      record_.trace.initial.push_back({id, std::move(bytes)});
+      storage.home = Home::produced;
+    }
+    Written& written = written_.emplace_back();
+    written.tensor = tensor;
+    written.metadata.assign(tensor);
+    written.offset = tensor.storage_offset();
+    written.storage = id;
+  }
+
+  // The general path may need the result as it was.
+  bool is_foreign(const TracedStorage& storage) const {
+    return storage.home == Home::opaque && storage.producer < record_.trace.nodes.size() &&
+           record_.trace.nodes[storage.producer].foreign;
+  }
+
+  bool is_same(const Written& written) const {
+    return written.metadata.matches(written.tensor) && written.tensor.storage_offset() == written.offset &&
+           record_.storage_of(written.tensor) == written.storage;
+  }
+
+  bool makes_new() const {
+    bool makes_new = false;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      const c10::IValue& value = frame_.values[node_.first_output + i];
+      makes_new |= !value.isTensor() && !value.isTensorList() && !value.isNone();
+      sr::detail::each_tensor(value,
+                              [&](const at::Tensor& tensor) { makes_new |= !record_.is_known(tensor); });
+    }
+    return makes_new;
+  }
+
+  Record& record_;
+  const Frame& frame_;
+  const ProcessedNode& node_;
+  std::vector<Written> written_;
+};
+
+}  // namespace sr::plan
