@@ -38,8 +38,8 @@ struct Matrices {
     table.pack_bfloat16(n, k, halves(transposed), 1, static_cast<std::ptrdiff_t>(k), halves(packed));
   }
 
-  kernels::UpperHalf* halves(std::size_t array) {
-    return reinterpret_cast<kernels::UpperHalf*>(memory[array]);
+  kernels::Bfloat16Bits* halves(std::size_t array) {
+    return reinterpret_cast<kernels::Bfloat16Bits*>(memory[array]);
   }
   double number(std::size_t array, std::size_t at) {
     return std::bit_cast<float>(std::uint32_t{halves(array)[at].bits} << 16);
@@ -83,8 +83,8 @@ Case bfloat16_case(std::size_t m, std::size_t n, std::size_t k) {
            {},
            {}};
   row.work.operations = 2 * static_cast<double>(m * n * k);
-  row.work.read = static_cast<double>(sizeof(kernels::UpperHalf) * (m * k + n * k));
-  row.work.written = static_cast<double>(sizeof(kernels::UpperHalf) * m * n);
+  row.work.read = static_cast<double>(sizeof(kernels::Bfloat16Bits) * (m * k + n * k));
+  row.work.written = static_cast<double>(sizeof(kernels::Bfloat16Bits) * m * n);
   row.many = [x](std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) x->multiply();
   };

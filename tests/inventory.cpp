@@ -9,7 +9,7 @@
 #include <torch/csrc/jit/runtime/static/ops.h>
 #include <torch/script.h>
 
-#include <sr/registry/one_node.hpp>
+#include <sr/registry/probe_node.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/sr.hpp>
 

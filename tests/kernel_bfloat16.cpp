@@ -33,11 +33,11 @@ float uniform() {
 float value_of(std::uint32_t upper) {
   return std::bit_cast<float>(upper << 16);
 }
-float value_of(UpperHalf half) {
+float value_of(Bfloat16Bits half) {
   return value_of(std::uint32_t{half.bits});
 }
 // Of a number that is a bfloat16.
-UpperHalf half_of(float value) {
+Bfloat16Bits half_of(float value) {
   return {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)};
 }
 
@@ -90,10 +90,10 @@ class Sample {
 
   // How many results are not what a sum in fp32, in whichever order, is rounded to.
   std::size_t wrong(const Kernels& set, Layout layout) {
-    const UpperHalf* const packed = pack(set.table, layout);
+    const Bfloat16Bits* const packed = pack(set.table, layout);
     const std::size_t size = (m - 1) * out_row_ + n;
     out_memory.reset();
-    auto* const out = out_memory.last<UpperHalf>(size);
+    auto* const out = out_memory.last<Bfloat16Bits>(size);
     set.table.packed_product_of_bfloat16({.m = m,
                                           .n = n,
                                           .k = k,
@@ -104,7 +104,7 @@ class Sample {
                                           .low = low_,
                                           .out = out,
                                           .out_row = signed_size(out_row_)});
-    std::size_t count = out_memory.intact_before<UpperHalf>(size) ? 0 : 1;
+    std::size_t count = out_memory.intact_before<Bfloat16Bits>(size) ? 0 : 1;
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         const float got = value_of(out[i * out_row_ + j]);
@@ -131,17 +131,17 @@ class Sample {
   }
 
   // The matrix among NaNs, and what becomes of it.
-  const UpperHalf* pack(const Table& table, Layout layout) {
+  const Bfloat16Bits* pack(const Table& table, Layout layout) {
     const auto at = [&](std::size_t l, std::size_t j) {
       return l * static_cast<std::size_t>(layout.b_k) + j * static_cast<std::size_t>(layout.b_n);
     };
     const std::size_t size = k == 0 ? 0 : at(k - 1, n - 1) + 1;
-    auto* const strided = b_memory.last<UpperHalf>(size);
+    auto* const strided = b_memory.last<Bfloat16Bits>(size);
     std::fill_n(strided, size, half_of(kNaN));
     for (std::size_t l = 0; l < k; ++l) {
       for (std::size_t j = 0; j < n; ++j) strided[at(l, j)] = b_[l * n + j];
     }
-    auto* const packed = packed_memory.last<UpperHalf>(table.packed_bfloat16s(n, k));
+    auto* const packed = packed_memory.last<Bfloat16Bits>(table.packed_bfloat16s(n, k));
     table.pack_bfloat16(n, k, strided, layout.b_k, layout.b_n, packed);
     return packed;
   }
@@ -154,16 +154,16 @@ class Sample {
   float low_;
   float* a_;
   float* bias_;
-  std::vector<UpperHalf> b_;
+  std::vector<Bfloat16Bits> b_;
   std::vector<float> least_, most_;
 };
 
 // Contiguous operands; the results, widened. `bias` may be empty.
 std::vector<float> multiply(const Table& table, std::size_t m, std::size_t n, const std::vector<float>& a,
-                            const std::vector<UpperHalf>& b, const std::vector<float>& bias,
+                            const std::vector<Bfloat16Bits>& b, const std::vector<float>& bias,
                             float low = -kInf) {
   const std::size_t k = b.size() / n;
-  std::vector<UpperHalf> packed(table.packed_bfloat16s(n, k)), out(m * n);
+  std::vector<Bfloat16Bits> packed(table.packed_bfloat16s(n, k)), out(m * n);
   table.pack_bfloat16(n, k, b.data(), 1, signed_size(k), packed.data());
   table.packed_product_of_bfloat16({.m = m,
                                     .n = n,
@@ -176,7 +176,7 @@ std::vector<float> multiply(const Table& table, std::size_t m, std::size_t n, co
                                     .out = out.data(),
                                     .out_row = signed_size(n)});
   std::vector<float> values;
-  for (const UpperHalf half : out) values.push_back(value_of(half));
+  for (const Bfloat16Bits half : out) values.push_back(value_of(half));
   return values;
 }
 
@@ -242,7 +242,7 @@ TEST_CASE("kernels: parts of a bfloat16 product are those of the whole", "[kerne
     for (const std::size_t n : {std::size_t{1}, std::size_t{4}, std::size_t{5}, 3 * panel + 2}) {
       sr::test::RandomFloats random(3, -1, 1);
       const std::vector<float> a = random(m * k), bias = random(n);
-      std::vector<UpperHalf> b, packed(table.packed_bfloat16s(n, k)), whole(m * n), rows(m * n),
+      std::vector<Bfloat16Bits> b, packed(table.packed_bfloat16s(n, k)), whole(m * n), rows(m * n),
           columns(m * n);
       for (const float value : random(n * k)) b.push_back(half_of(value));
       table.pack_bfloat16(n, k, b.data(), 1, signed_size(k), packed.data());
@@ -256,7 +256,7 @@ TEST_CASE("kernels: parts of a bfloat16 product are those of the whole", "[kerne
                                     .out = whole.data(),
                                     .out_row = signed_size(n)};
       table.packed_product_of_bfloat16(product);
-      const auto same = [](UpperHalf x, UpperHalf y) { return x.bits == y.bits; };
+      const auto same = [](Bfloat16Bits x, Bfloat16Bits y) { return x.bits == y.bits; };
       for (std::size_t first = 0; first < m; first += table.tile) {
         Bfloat16Product part = product;
         part.m = std::min(table.tile, m - first);

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -79,10 +79,10 @@ TEST_CASE("going round more signatures than there are places does not make a pla
 TEST_CASE("what a signature is made of", "[replay]") {
   const at::Tensor x = sample({4, 4});
   const auto same = [](const std::vector<c10::IValue>& a, const std::vector<c10::IValue>& b) {
-    plan::SignatureWords words;
-    REQUIRE(plan::describe_call(a, words));
+    replay::SignatureWords words;
+    REQUIRE(replay::describe_call(a, words));
     std::byte* leaves[8] = {};
-    return plan::matches(b, words, plan::Environment::now(), leaves);
+    return replay::matches(b, words, replay::Environment::now(), leaves);
   };
   CHECK(same({x}, {sample({4, 4})}));
   CHECK_FALSE(same({x}, {sample({4, 5})}));
@@ -111,15 +111,15 @@ TEST_CASE("what a signature is made of", "[replay]") {
   CHECK_FALSE(same({std::vector<at::Tensor>{x, x}}, {std::vector<at::Tensor>{x}}));
   CHECK(same({std::vector<std::int64_t>{1, 2}}, {std::vector<std::int64_t>{1, 2}}));
   CHECK_FALSE(same({std::vector<std::int64_t>{1, 2}}, {std::vector<std::int64_t>{1, 3}}));
-  plan::SignatureWords words;
-  CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{x.to_sparse()}, words));
-  CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{at::conj(x.to(at::kComplexFloat))}, words));
-  CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{at::Tensor()}, words));
-  CHECK_FALSE(plan::describe_call(std::vector<c10::IValue>{freed}, words));
+  replay::SignatureWords words;
+  CHECK_FALSE(replay::describe_call(std::vector<c10::IValue>{x.to_sparse()}, words));
+  CHECK_FALSE(replay::describe_call(std::vector<c10::IValue>{at::conj(x.to(at::kComplexFloat))}, words));
+  CHECK_FALSE(replay::describe_call(std::vector<c10::IValue>{at::Tensor()}, words));
+  CHECK_FALSE(replay::describe_call(std::vector<c10::IValue>{freed}, words));
   const std::vector<c10::IValue> text{sample({2, 3}), sample({}), 7};
   words.clear();
-  REQUIRE(plan::describe_call(text, words));
-  CHECK(plan::text_of(words) == "Float[2, 3], Float[], 7");
+  REQUIRE(replay::describe_call(text, words));
+  CHECK(replay::text_of(words) == "Float[2, 3], Float[], 7");
 }
 
 TEST_CASE("only calls that a plan answered are counted", "[replay]") {

@@ -1,7 +1,7 @@
 // Threads share a module's constants without counting who uses them.
 #include <torch/script.h>
 
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

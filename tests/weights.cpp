@@ -5,7 +5,7 @@
 
 #include <torch/script.h>
 
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -12,7 +12,7 @@
 #include <torch/script.h>
 
 #include <sr/load.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -19,7 +19,7 @@ OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that <sr/sr.hpp> does not reach under SR_HEADER_ONLY either: for compiled kernels, for tools that ask about
 # operators, or in need of a JSON parser.
-OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/replay/inventory.hpp', 'sr/registry/one_node.hpp', 'sr/exported.hpp',
+OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/replay/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
                     'sr/frontend/export/')
 # What a program that links libsr never reads.
 COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/memory/impl/', 'sr/replay/', 'sr/frontend/')

@@ -27,11 +27,11 @@ namespace exported {
 
 // The program in an archive. `name` is what messages call it. Throws LoadError for what is missing, damaged
 // or something else, UnsupportedOp for what sr can not run.
-inline Program load_program(std::span<const std::byte> archive, const std::string& name) {
+inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name) {
   const Archive opened(archive, name);
   return import_program(opened.json(), opened.tensors());
 }
-inline Program load_program(const std::string& path) {
+inline ExportedProgram load_program(const std::string& path) {
   const std::string bytes = sr::detail::read_file(path);
   return load_program(std::as_bytes(std::span(bytes.data(), bytes.size())), path);
 }

@@ -30,13 +30,13 @@ class RuntimeState;
 class RuntimeCore {
  public:
   // `observed` is the object of the hooks, or null.
-  RuntimeCore(std::shared_ptr<const ModuleContent> content, const memory::PlannerOps& planner,
+  RuntimeCore(std::shared_ptr<const PreparedModule> content, const memory::PlannerOps& planner,
               const ObserverHooks& hooks = {}, std::shared_ptr<void> observed = nullptr);
 
   // Moves from the arguments. `options` may be null.
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options) const;
   // The arguments stay the caller's.
-  c10::IValue call_lent(std::span<const c10::IValue> args) const;
+  c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* options) const;
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
@@ -48,7 +48,7 @@ class RuntimeCore {
   c10::TypePtr result_type() const;
   const memory::Arena& arena(std::size_t block) const;
   void each_plan_slab(void (*visit)(void* with, const memory::AnySlab& slab), void* with) const;
-  const std::shared_ptr<const ModuleContent>& content() const;
+  const std::shared_ptr<const PreparedModule>& content() const;
 
  private:
   std::shared_ptr<RuntimeState> state_;

@@ -52,7 +52,7 @@ class RuntimePool {
   // Throws ArgumentError for a number of runtimes there can not be.
   explicit RuntimePool(const StaticModule& module, const RuntimePoolOptions& options = {})
       : RuntimePool(module.content(), options) {}
-  explicit RuntimePool(std::shared_ptr<const ModuleContent> content, const RuntimePoolOptions& options = {})
+  explicit RuntimePool(std::shared_ptr<const PreparedModule> content, const RuntimePoolOptions& options = {})
       : options_(checked(options)), runtimes_(options.max_runtimes, [content = std::move(content)] {
           return std::make_unique<Runtime>(content);
         }) {}

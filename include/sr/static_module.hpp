@@ -16,7 +16,7 @@
 namespace sr {
 
 struct LoadedGraph;
-struct ModuleContent;
+struct PreparedModule;
 
 class StaticModule {
  public:
@@ -33,7 +33,7 @@ class StaticModule {
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
   // What running reads: <sr/module_content.hpp> says what it holds.
-  const std::shared_ptr<const ModuleContent>& content() const { return content_; }
+  const std::shared_ptr<const PreparedModule>& content() const { return content_; }
   // Makes every runtime of the module read all weights anew with its next call, also those whose writes
   // LibTorch does not count (`p.data`, memory shared with NumPy). Safe from any number of threads. Throws
   // UnsupportedOp when a weight is no dense tensor on the CPU any more.
@@ -46,7 +46,7 @@ class StaticModule {
  private:
   struct OwnRuntimes;
 
-  std::shared_ptr<const ModuleContent> content_;
+  std::shared_ptr<const PreparedModule> content_;
   std::shared_ptr<OwnRuntimes> own_;
 };
 

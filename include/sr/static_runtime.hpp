@@ -11,8 +11,8 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/borrowed_args.hpp>
 #include <sr/base/call_options.hpp>
-#include <sr/base/lent_values.hpp>
 #include <sr/fwd.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
@@ -33,7 +33,7 @@ template <memory::Planner Planner, class Observer>
 class StaticRuntime {
  public:
   explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
-  explicit StaticRuntime(std::shared_ptr<const ModuleContent> content)
+  explicit StaticRuntime(std::shared_ptr<const PreparedModule> content)
       : StaticRuntime(std::move(content), std::make_shared<Observer>()) {}
 
   // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
@@ -55,8 +55,8 @@ class StaticRuntime {
            !(std::is_same_v<std::remove_cvref_t<Args>, std::vector<c10::IValue>> || ...) &&
            !(std::is_same_v<std::remove_cvref_t<Args>, KeywordArgs> || ...)) c10::IValue
   operator()(Args&&... args) {
-    const detail::LentValues<Args...> values(std::forward<Args>(args)...);
-    return core_.call_lent(values.span());
+    const detail::BorrowedArgs<Args...> values(std::forward<Args>(args)...);
+    return core_.call_borrowed(values.span());
   }
 
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
@@ -122,11 +122,11 @@ class StaticRuntime {
         const_cast<Visit*>(&visit));
   }
 
-  const std::shared_ptr<const ModuleContent>& content() const { return core_.content(); }
+  const std::shared_ptr<const PreparedModule>& content() const { return core_.content(); }
 
  private:
   // Calls on a launcher may outlive this handle, so the runtime's state keeps the observer.
-  StaticRuntime(std::shared_ptr<const ModuleContent> content, std::shared_ptr<Observer> observer)
+  StaticRuntime(std::shared_ptr<const PreparedModule> content, std::shared_ptr<Observer> observer)
       : observer_(observer.get()),
         core_(std::move(content), memory::kPlannerOps<Planner>, hooks_of(*observer), observer) {}
 

@@ -30,7 +30,7 @@ struct Source {
 
 struct PreparedProgram {
   std::shared_ptr<Prepared> prepared;
-  exported::Program program;
+  exported::ExportedProgram program;
 };
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -63,7 +63,7 @@ StaticModule share_module(const torch::jit::Module& module, const StaticModuleOp
 }
 
 PreparedProgram prepare(Source source, const StaticModuleOptions& options, MakeModule make) {
-  exported::Program program = exported::import_program(source.json, source.tensors);
+  exported::ExportedProgram program = exported::import_program(source.json, source.tensors);
   StaticModule module = make(exported::to_module(program), options);
   auto archive = [kept = std::make_shared<const Source>(std::move(source))] { return saved(*kept); };
   return {std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive), "exported"}),
@@ -77,7 +77,7 @@ PreparedProgram prepare_archive(const std::string& bytes, const std::string& nam
 }
 
 // What export took for each leaf of a call's arguments: a tuple of one, or None where a call gives it.
-py::list constants_of(const exported::Program& program) {
+py::list constants_of(const exported::ExportedProgram& program) {
   py::list all;
   for (const auto& constant : program.constants) {
     all.append(constant ? py::object(py::make_tuple(torch::jit::toPyObject(*constant)))

@@ -11,7 +11,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "async_calls.hpp"
@@ -135,7 +135,7 @@ void copy_constants(torch::jit::Block* block) {
 // A copy. Weights that nobody else holds stay so: what they decide is folded, and who wrote them would not
 // see it.
 std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
-  const ModuleContent& content = *self.module.content();
+  const PreparedModule& content = *self.module.content();
   std::shared_ptr<torch::jit::Graph> graph = content.graph->copy();
   if (content.weights->count() == 0) copy_constants(graph->block());
   return graph;

@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 
 #include "bench_entry.hpp"
 #include "input_sets.hpp"

@@ -4,7 +4,7 @@
 
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/memory/planners.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"

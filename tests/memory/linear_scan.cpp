@@ -1,9 +1,9 @@
 #include <random>
 #include <vector>
 
+#include <sr/memory/free_list.hpp>
 #include <sr/memory/linear_scan.hpp>
 #include <sr/memory/lower_bound.hpp>
-#include <sr/memory/slab.hpp>
 #include <sr/memory/validate.hpp>
 
 #include "support/catch.hpp"

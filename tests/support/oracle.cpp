@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <sr/executor/arena.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

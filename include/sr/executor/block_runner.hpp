@@ -10,7 +10,7 @@
 #include <sr/executor/arena.hpp>
 #include <sr/graph/block_info.hpp>
 #include <sr/graph/observer.hpp>
-#include <sr/registry/interpreted_op.hpp>
+#include <sr/registry/boxed_op.hpp>
 #include <sr/registry/selection.hpp>
 
 namespace sr {

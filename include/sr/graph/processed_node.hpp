@@ -46,7 +46,7 @@ struct ProcessedNode {
   std::vector<std::vector<Slot>> sub_block_inputs;
   NodeKind kind = NodeKind::fallback;
   std::shared_ptr<const ForkBody> body;  // of prim::fork
-  bool takes_count = false;  // the interpreter's operator wants the number of inputs on top of its stack
+  bool is_vararg = false;  // the interpreter's operator wants the number of inputs on top of its stack
   OutTraits traits;
   const torch::jit::Node* node = nullptr;        // belongs to the module's graph
   torch::jit::Operation* interpreter = nullptr;  // LibTorch's implementation; null for control flow

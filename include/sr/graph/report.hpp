@@ -14,7 +14,7 @@
 
 namespace sr {
 
-struct ModuleContent;
+struct PreparedModule;
 
 // The memory of one block as it stands; all sizes in bytes, 0 before the first run.
 struct BlockMemory {
@@ -90,7 +90,7 @@ struct Report {
 const char* name_of(NodeKind kind);
 
 // `memory` has one element for each block; may be empty for a module that has not run.
-Report make_report(const ModuleContent& content, std::string planner, std::vector<BlockMemory> memory);
+Report make_report(const PreparedModule& content, std::string planner, std::vector<BlockMemory> memory);
 
 std::ostream& operator<<(std::ostream& out, const Report& report);
 

@@ -12,7 +12,7 @@
 #include <sr/base/error.hpp>
 #include <sr/benchmark.hpp>
 #include <sr/graph/observer.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/runtime_core.hpp>
 
 namespace sr {
@@ -52,7 +52,7 @@ void for_each_call(const std::vector<std::vector<c10::IValue>>& args_list,
 }
 
 // `calls` timed calls are behind `observer`.
-inline void collect_nodes(const ModuleContent& content, const TimingObserver& observer, double calls,
+inline void collect_nodes(const PreparedModule& content, const TimingObserver& observer, double calls,
                           IndividualMetrics& metrics) {
   for (std::size_t b = 0; b < content.blocks.size(); ++b) {
     const std::vector<ProcessedNode>& nodes = content.blocks[b].nodes;

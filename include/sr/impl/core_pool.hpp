@@ -13,7 +13,7 @@ namespace sr::detail {
 class CorePool : public pool::ObjectPool<RuntimeCore> {
  public:
   // The planner is a constant of the program.
-  CorePool(std::shared_ptr<const ModuleContent> content, const memory::PlannerOps& planner)
+  CorePool(std::shared_ptr<const PreparedModule> content, const memory::PlannerOps& planner)
       : ObjectPool(kOwnRuntimes, [content = std::move(content), &planner] {
           return std::make_unique<RuntimeCore>(content, planner);
         }) {}

@@ -14,7 +14,7 @@
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/impl/core_pool.hpp>
 #include <sr/module/fork_body.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 
 namespace sr {
 
@@ -42,7 +42,7 @@ SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOpt
   StaticModuleOptions own = options;
   own.manage_output_tensors = false;  // results outlive the next call of their runtime
   try {
-    content_ = std::make_shared<const ModuleContent>(
+    content_ = std::make_shared<const PreparedModule>(
         load_graph(body, {.off = own.without_passes, .watch = nullptr}, owner), own);
   } catch (const UnsupportedOp&) {
     if (options.strict) throw;

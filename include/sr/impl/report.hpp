@@ -11,7 +11,7 @@
 
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/report.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
 
 namespace sr {
@@ -30,7 +30,7 @@ SR_INLINE const char* name_of(NodeKind kind) {
 
 namespace detail {
 
-inline std::string why_this_path(const ProcessedNode& node, const ModuleContent& content) {
+inline std::string why_this_path(const ProcessedNode& node, const PreparedModule& content) {
   const std::string after = node.declined.empty() ? "" : " (declined by " + node.declined + ")";
   switch (node.kind) {
     case NodeKind::out_variant:
@@ -54,8 +54,9 @@ inline std::string why_this_path(const ProcessedNode& node, const ModuleContent&
 }
 
 // Managed values of a block are in order of their slots' nodes, so `next` walks along with the nodes.
-inline ValueReport report_value(const ModuleContent& content, const ProcessedNode& node, std::uint32_t output,
-                                const BlockInfo& block, const BlockMemory& memory, std::size_t& next) {
+inline ValueReport report_value(const PreparedModule& content, const ProcessedNode& node,
+                                std::uint32_t output, const BlockInfo& block, const BlockMemory& memory,
+                                std::size_t& next) {
   ValueReport value;
   const Slot slot = node.first_output + output;
   value.name = node.node->output(output)->debugName();
@@ -73,7 +74,7 @@ inline ValueReport report_value(const ModuleContent& content, const ProcessedNod
 
 }  // namespace detail
 
-SR_INLINE Report make_report(const ModuleContent& content, std::string planner,
+SR_INLINE Report make_report(const PreparedModule& content, std::string planner,
                              std::vector<BlockMemory> memory) {
   Report report;
   report.planner = std::move(planner);

@@ -15,7 +15,7 @@
 
 namespace sr::detail {
 
-SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const ModuleContent> content,
+SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const PreparedModule> content,
                                    const memory::PlannerOps& planner, const ObserverHooks& hooks,
                                    std::shared_ptr<void> observed)
     : state_(std::make_shared<RuntimeState>(std::move(content), planner, hooks, std::move(observed))) {}
@@ -25,8 +25,8 @@ SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const Keywo
   return state_->call(args, kwargs, options);
 }
 
-SR_INLINE c10::IValue RuntimeCore::call_lent(std::span<const c10::IValue> args) const {
-  return state_->call_lent(args);
+SR_INLINE c10::IValue RuntimeCore::call_borrowed(std::span<const c10::IValue> args) const {
+  return state_->call_borrowed(args);
 }
 
 SR_INLINE void RuntimeCore::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
@@ -82,7 +82,7 @@ SR_INLINE void RuntimeCore::each_plan_slab(void (*visit)(void* with, const memor
   state_->replayer.each_slab([&](const memory::AnySlab& slab) { visit(with, slab); });
 }
 
-SR_INLINE const std::shared_ptr<const ModuleContent>& RuntimeCore::content() const {
+SR_INLINE const std::shared_ptr<const PreparedModule>& RuntimeCore::content() const {
   return state_->content;
 }
 

@@ -21,9 +21,9 @@
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/block_runner.hpp>
 #include <sr/executor/copied_results.hpp>
-#include <sr/executor/machine.hpp>
+#include <sr/executor/execution_state.hpp>
 #include <sr/graph/observer.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/replay/replayer.hpp>
 #include <sr/static_module.hpp>
 
@@ -57,7 +57,7 @@ class RuntimeState {
   };
 
   // `observed` is the object of the hooks, which the state keeps: calls on a launcher outlive their runtime.
-  RuntimeState(std::shared_ptr<const ModuleContent> shared, const memory::PlannerOps& planner,
+  RuntimeState(std::shared_ptr<const PreparedModule> shared, const memory::PlannerOps& planner,
                const ObserverHooks& hooks, std::shared_ptr<void> observed)
       : content(std::move(shared)),
         weights_(content->weights->current()),
@@ -77,9 +77,9 @@ class RuntimeState {
   }
 
   // Positional arguments that stay the caller's: plans read them where they are.
-  c10::IValue call_lent(std::span<const c10::IValue> args) {
+  c10::IValue call_borrowed(std::span<const c10::IValue> args) {
     const Entered entered(*this);
-    plan::Plan* plan = nullptr;
+    replay::Program* plan = nullptr;
     if ((replays_at_once() || prepares_replay()) && args.size() == argument_count_) {
       plan = replayer.find(args);
       c10::IValue result;
@@ -108,14 +108,14 @@ class RuntimeState {
     return returns.size() == 1 ? returns[0].type() : c10::TypePtr(c10::AnyType::get());
   }
 
-  std::shared_ptr<const ModuleContent> content;
+  std::shared_ptr<const PreparedModule> content;
 
  private:
   std::shared_ptr<const WeightSet> weights_;  // that the machine and the plans were made with
 
  public:
-  Machine machine;
-  plan::Replayer replayer;
+  ExecutionState machine;
+  replay::Replayer replayer;
 
  private:
   // Before anything is computed with a weight.
@@ -144,7 +144,7 @@ class RuntimeState {
     return may_replay_;
   }
 
-  bool replay(plan::Plan& plan, std::span<const c10::IValue> args, c10::IValue& result) {
+  bool replay(replay::Program& plan, std::span<const c10::IValue> args, c10::IValue& result) {
     return replayer.attempt(plan, [&] {
       result = replayer.run(plan, args, machine.frame.call);
       return true;
@@ -164,7 +164,7 @@ class RuntimeState {
 
   // One value for each argument of the schema.
   c10::IValue replay_or_run(std::span<c10::IValue> args, bool record) {
-    plan::Plan* const plan = replayer.find(args);
+    replay::Program* const plan = replayer.find(args);
     c10::IValue result;
     if (plan != nullptr && replay(*plan, args, result)) return result;
     return run_unplanned(args, plan == nullptr, record);
@@ -235,7 +235,7 @@ class RuntimeState {
     const Entered entered(*this, options);
     if (!replays_at_once() && !prepares_replay()) return false;
     const std::span<const c10::IValue> values(args.data(), args.size());
-    plan::Plan* plan = replayer.find(values);
+    replay::Program* plan = replayer.find(values);
     return plan != nullptr &&
            replayer.attempt(*plan, [&] { return replayer.run_into(*plan, values, outputs, options); });
   }
@@ -293,7 +293,7 @@ class RuntimeState {
   void obey_modes() {
     const ThreadModes modes = ThreadModes::now();
     const auto dtype = c10::get_default_dtype_as_scalartype();
-    machine.frame.dispatches = modes.autocast() || plan::Environment::memory_is_filled();
+    machine.frame.dispatches = modes.autocast() || replay::Environment::memory_is_filled();
     if (modes == modes_ && dtype == default_dtype_) return;
     for (NodeState& node : machine.frame.states) node.valid = false;
     modes_ = modes;

@@ -11,7 +11,7 @@
 
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/impl/core_pool.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -33,7 +33,7 @@ SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& g
           options) {}
 
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
-    : content_(std::make_shared<const ModuleContent>(std::move(loaded), options)),
+    : content_(std::make_shared<const PreparedModule>(std::move(loaded), options)),
       own_(std::make_shared<OwnRuntimes>()) {}
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,

@@ -28,11 +28,11 @@ SR_KERNEL_INLINE Halves to_upper_halves(Vec values) {
 }
 
 // Exact.
-SR_KERNEL_INLINE float to_float(UpperHalf value) {
+SR_KERNEL_INLINE float to_float(Bfloat16Bits value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 // As many as a register has floats.
-SR_KERNEL_INLINE Vec load_widened(const UpperHalf* from) {
+SR_KERNEL_INLINE Vec load_widened(const Bfloat16Bits* from) {
   Halves halves;
   std::memcpy(&halves, from, sizeof(halves));
 #if defined(SR_KERNEL_AVX512)
@@ -48,7 +48,7 @@ SR_KERNEL_INLINE Vec load_widened(const UpperHalf* from) {
 struct TwoVecs {
   Vec first, second;
 };
-SR_KERNEL_INLINE TwoVecs load_widened_pairs(const UpperHalf* from) {
+SR_KERNEL_INLINE TwoVecs load_widened_pairs(const Bfloat16Bits* from) {
   static_assert(std::endian::native == std::endian::little,
                 "the first of a pair is the lower half of a word");
   Int32s words;
@@ -57,17 +57,17 @@ SR_KERNEL_INLINE TwoVecs load_widened_pairs(const UpperHalf* from) {
 }
 
 // The register, or its first lanes, rounded.
-SR_KERNEL_INLINE void store_rounded(Vec values, UpperHalf* to, Full) {
+SR_KERNEL_INLINE void store_rounded(Vec values, Bfloat16Bits* to, Full) {
   const Halves halves = to_upper_halves(values);
   std::memcpy(to, &halves, sizeof(halves));
 }
-SR_KERNEL_INLINE void store_rounded(Vec values, UpperHalf* to, Part part) {
-  UpperHalf all[kWidth];
+SR_KERNEL_INLINE void store_rounded(Vec values, Bfloat16Bits* to, Part part) {
+  Bfloat16Bits all[kWidth];
   store_rounded(values, all, Full{});
-  const UpperHalf* from = all;
+  const Bfloat16Bits* from = all;
   const auto some = [&](auto count) __attribute__((always_inline)) {
     if ((part.count & count) == 0) return;
-    std::memcpy(to, from, count * sizeof(UpperHalf));
+    std::memcpy(to, from, count * sizeof(Bfloat16Bits));
     from += count;
     to += count;
   };

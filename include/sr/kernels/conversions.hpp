@@ -22,11 +22,11 @@ template <class To, class From>
 SR_KERNEL_INLINE To converted(From value) {
   if constexpr (std::is_same_v<From, BoolByte>) {
     return static_cast<To>(value.byte != 0 ? 1 : 0);
-  } else if constexpr (std::is_same_v<From, UpperHalf>) {
+  } else if constexpr (std::is_same_v<From, Bfloat16Bits>) {
     return static_cast<To>(to_float(value));
   } else if constexpr (std::is_same_v<To, BoolByte>) {
     return {static_cast<std::uint8_t>(value != 0)};
-  } else if constexpr (std::is_same_v<To, UpperHalf>) {
+  } else if constexpr (std::is_same_v<To, Bfloat16Bits>) {
     return {to_upper_half(static_cast<float>(value))};
   } else {
     return static_cast<To>(value);
@@ -53,7 +53,7 @@ consteval std::array<Convert, kElements> conversions_from() {
   at(Element::int64) = convert<From, std::int64_t>;
   if constexpr (is_computed) {
     at(Element::boolean) = convert<From, BoolByte>;
-    at(Element::bfloat16) = convert<From, UpperHalf>;
+    at(Element::bfloat16) = convert<From, Bfloat16Bits>;
     at(Element::int32) = convert<From, std::int32_t>;
   }
   return to;
@@ -63,7 +63,7 @@ consteval std::array<Convert, kElements> conversions_from() {
 inline constexpr Conversions kConversions{
     conversions_from<float>(),        conversions_from<BoolByte>(),     conversions_from<std::uint8_t>(),
     conversions_from<std::int8_t>(),  conversions_from<std::int16_t>(), conversions_from<std::int32_t>(),
-    conversions_from<std::int64_t>(), conversions_from<UpperHalf>(),    conversions_from<double>()};
+    conversions_from<std::int64_t>(), conversions_from<Bfloat16Bits>(), conversions_from<double>()};
 
 }  // namespace SR_KERNEL_ISA
 }  // namespace sr::kernels

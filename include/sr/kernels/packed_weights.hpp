@@ -13,7 +13,7 @@
 
 #include <sr/kernels/kernels.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 template <class T>
 struct Aligned {
@@ -54,7 +54,7 @@ struct WeightMatrixOf {
   auto key() const { return std::tie(data, n, k, b_k, b_n, scale.variance, scale.gamma, scale.epsilon); }
 };
 using WeightMatrix = WeightMatrixOf<float>;
-using Bfloat16Matrix = WeightMatrixOf<kernels::UpperHalf>;
+using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
 
 // Of a convolution: groups x channels x taps, contiguous. Packed group by group, `packed_share` floats each:
 // for convolve_pixels, or for convolve.
@@ -95,9 +95,9 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
   return packed;
 }
 
-inline std::shared_ptr<const Aligned<kernels::UpperHalf>> pack(const Bfloat16Matrix& weight) {
+inline std::shared_ptr<const Aligned<kernels::Bfloat16Bits>> pack(const Bfloat16Matrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
-  auto packed = std::make_shared<Aligned<kernels::UpperHalf>>(table.packed_bfloat16s(weight.n, weight.k));
+  auto packed = std::make_shared<Aligned<kernels::Bfloat16Bits>>(table.packed_bfloat16s(weight.n, weight.k));
   table.pack_bfloat16(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
   return packed;
 }
@@ -163,4 +163,4 @@ class PackedWeights {
   std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<WeightTaps>> packed_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -45,7 +45,7 @@ SR_KERNEL_INLINE void load_columns(const float* b, Right right, Vec (&columns)[k
   columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
 }
 template <std::size_t kVecs, class Right>
-SR_KERNEL_INLINE void load_columns(const UpperHalf* b, Right, Vec (&columns)[kVecs]) {
+SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, Right, Vec (&columns)[kVecs]) {
   static_assert(kVecs <= 2);
   const TwoVecs both = load_widened_pairs(b);
   columns[0] = both.first;
@@ -58,7 +58,7 @@ SR_KERNEL_INLINE Vec load_row(const float* b, Access access) {
   return access.load(b);
 }
 template <class Access>
-SR_KERNEL_INLINE Vec load_row(const UpperHalf* b, Access) {
+SR_KERNEL_INLINE Vec load_row(const Bfloat16Bits* b, Access) {
   return load_widened(b);
 }
 
@@ -67,13 +67,13 @@ SR_KERNEL_INLINE void store_result(Vec result, float* to, Last last) {
   last.store(result, to);
 }
 template <class Last>
-SR_KERNEL_INLINE void store_result(Vec result, UpperHalf* to, Last last) {
+SR_KERNEL_INLINE void store_result(Vec result, Bfloat16Bits* to, Last last) {
   store_rounded(result, to, last);
 }
 SR_KERNEL_INLINE void store_result(float result, float* to) {
   *to = result;
 }
-SR_KERNEL_INLINE void store_result(float result, UpperHalf* to) {
+SR_KERNEL_INLINE void store_result(float result, Bfloat16Bits* to) {
   to->bits = to_upper_half(result);
 }
 

@@ -78,11 +78,11 @@ inline std::size_t packed_bfloat16s(std::size_t n, std::size_t k) {
   return n <= kDotColumns ? n * row_of_bfloat16s(k) : (n + kPanel - 1) / kPanel * kPanel * k;
 }
 
-inline void pack_bfloat16(std::size_t n, std::size_t k, const UpperHalf* b, std::ptrdiff_t b_k,
-                          std::ptrdiff_t b_n, UpperHalf* packed) {
+inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
+                          std::ptrdiff_t b_n, Bfloat16Bits* packed) {
   const auto element = [=](std::size_t l, std::size_t j) {
     return l < k && j < n ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n]
-                          : UpperHalf{0};
+                          : Bfloat16Bits{0};
   };
   if (n <= kDotColumns) {
     const std::size_t row = row_of_bfloat16s(k);

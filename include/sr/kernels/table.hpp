@@ -86,7 +86,7 @@ struct Rows {
 };
 
 // A bfloat16.
-struct UpperHalf {
+struct Bfloat16Bits {
   std::uint16_t bits;  // of the float that it is, the upper ones
 };
 
@@ -107,7 +107,7 @@ struct ProductOf {
   std::ptrdiff_t out_row = 0;
 };
 using Product = ProductOf<float>;
-using Bfloat16Product = ProductOf<UpperHalf>;
+using Bfloat16Product = ProductOf<Bfloat16Bits>;
 
 // out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `low`. Elements of a row of `a`
 // and of `b` are contiguous; strides are between rows, in elements, and may be 0.
@@ -231,8 +231,8 @@ struct Table {
   void (*packed_product)(const Product& product) = nullptr;
   // The same for weights in bfloat16: half of the bytes, and other panels.
   std::size_t (*packed_bfloat16s)(std::size_t n, std::size_t k) = nullptr;
-  void (*pack_bfloat16)(std::size_t n, std::size_t k, const UpperHalf* b, std::ptrdiff_t b_k,
-                        std::ptrdiff_t b_n, UpperHalf* packed) = nullptr;
+  void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
+                        std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
   void (*packed_product_of_bfloat16)(const Bfloat16Product& product) = nullptr;
   void (*product)(const Product& product) = nullptr;  // any strides of b
   void (*dots)(const Dots& dots) = nullptr;

@@ -18,7 +18,7 @@
 
 namespace sr {
 
-struct ModuleContent;
+struct PreparedModule;
 enum class WeightOwner;
 
 namespace detail {
@@ -34,7 +34,7 @@ class ForkBody {
   // sr can not run the body, and LibTorch's interpreter does.
   bool is_interpreted() const { return code_ != nullptr; }
   // The body as a module; null: it is interpreted.
-  const std::shared_ptr<const ModuleContent>& content() const { return content_; }
+  const std::shared_ptr<const PreparedModule>& content() const { return content_; }
 
   // From any number of threads at once; the runtimes, and their plans, stay for the next call. Throws what
   // the body throws.
@@ -45,7 +45,7 @@ class ForkBody {
   // The pool of a planner; runtimes of several may run one module.
   const detail::CorePool& pool(const memory::PlannerOps& planner) const;
 
-  std::shared_ptr<const ModuleContent> content_;  // null: interpreted
+  std::shared_ptr<const PreparedModule> content_;  // null: interpreted
   std::unique_ptr<torch::jit::Code> code_;
   mutable std::mutex mutex_;
   mutable std::vector<std::pair<const memory::PlannerOps*, std::shared_ptr<detail::CorePool>>> pools_;

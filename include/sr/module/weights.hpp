@@ -53,7 +53,7 @@ class WeightSet {
 
   const std::vector<c10::IValue>& constants() const { return constants_; }
   // Weights in the order in which kernels read them. Thread-safe.
-  plan::PackedWeights& packed() const { return packed_; }
+  replay::PackedWeights& packed() const { return packed_; }
 
   // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are
   // noticed in one weight of each call, whose turn `turn` counts, in running statistics, and in weights made
@@ -152,7 +152,7 @@ class WeightSet {
   std::vector<at::Tensor> kept_;  // elements of containers, which the caller may take out
   std::vector<c10::Storage> storages_;
   std::uint64_t generation_ = 0;
-  mutable plan::PackedWeights packed_;
+  mutable replay::PackedWeights packed_;
 };
 
 // Makes a new set when the weights have changed, once for all runtimes of a module. Thread-safe.

@@ -2,5 +2,5 @@
 // link libsr have them already.
 #pragma once
 
-#include <sr/kernels/own.hpp>
+#include <sr/kernels/header_only_kernels.hpp>
 #include <sr/ops/builtin.hpp>

@@ -43,12 +43,12 @@ class WithAutogradKeys {
 
 // Calls LibTorch's own implementation of the node on copies of its inputs and stores the outputs.
 // Throws what the operator throws.
-inline void run_interpreted(NodeView& view) {
+inline void call_boxed(NodeView& view) {
   torch::jit::Stack& stack = view.frame().stack;
   stack.clear();
   const std::size_t inputs = view.input_count();
   for (std::size_t i = 0; i < inputs; ++i) stack.push_back(view.input(i));
-  if (view.processed().takes_count) stack.emplace_back(static_cast<std::int64_t>(inputs));
+  if (view.processed().is_vararg) stack.emplace_back(static_cast<std::int64_t>(inputs));
   std::optional<detail::WithAutogradKeys> keys;
   if (std::any_of(stack.begin(), stack.end(), &detail::is_lazy)) keys.emplace();
   (*view.processed().interpreter)(stack);
@@ -101,7 +101,7 @@ inline void make_outputs_anew(NodeView& view, NodeState& state) {
   state.valid = false;
   for (std::size_t i = 0; i < view.output_count(); ++i) view.output(i) = c10::IValue();
   const bool comparable = record_inputs(view, state);
-  run_interpreted(view);
+  call_boxed(view);
   own_outputs(view);
   if (!comparable) return;
   state.outputs.resize(view.output_count());
@@ -117,7 +117,7 @@ inline void make_outputs_anew(NodeView& view, NodeState& state) {
 inline void run_by_interpreter(NodeView& view) {
   view.state().valid = false;
   for (std::size_t i = 0; i < view.output_count(); ++i) view.output(i) = c10::IValue();
-  run_interpreted(view);
+  call_boxed(view);
   own_outputs(view);
 }
 

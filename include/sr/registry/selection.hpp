@@ -9,7 +9,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/base/options.hpp>
-#include <sr/registry/interpreted_op.hpp>
+#include <sr/registry/boxed_op.hpp>
 #include <sr/registry/registry.hpp>
 
 namespace sr {
@@ -89,13 +89,13 @@ inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& trait
 // interpreted ops it makes live in `interpreted`, whose elements must not move.
 class Selector {
  public:
-  Selector(const StaticModuleOptions& options, std::deque<InterpretedOp>& interpreted,
+  Selector(const StaticModuleOptions& options, std::deque<BoxedOp>& interpreted,
            std::vector<std::string>& reasons)
       : options_(options), interpreted_(interpreted), reasons_(reasons) {}
 
   Selected select(const torch::jit::Node& node) {
     Selected chosen;
-    InterpretedOp* own = make_interpreted(node);
+    BoxedOp* own = make_interpreted(node);
     if (own != nullptr && own->operation) chosen.interpreter = &own->operation;
     const std::string key = key_of(node);
     // Without the interpreter's operator there is nobody to make an out variant's outputs.
@@ -114,13 +114,13 @@ class Selector {
     if (options_.enable_out_variant) own->out_overload = detail::find_out_overload(node);
     if (own->out_overload) {
       chosen.kind = NodeKind::out_variant;
-      chosen.function.run = &InterpretedOp::run_generic_out;
-      chosen.write = {&InterpretedOp::call_out_overload, own};
+      chosen.function.run = &BoxedOp::run_generic_out;
+      chosen.write = {&BoxedOp::call_out_overload, own};
       chosen.functor = "generic out variant";
       detail::add_dispatcher_traits(node, chosen.traits);
       return chosen;
     }
-    chosen.function.run = &InterpretedOp::run_fallback;
+    chosen.function.run = &BoxedOp::run_fallback;
     chosen.functor = "interpreter";
     return chosen;
   }
@@ -144,10 +144,10 @@ class Selector {
 
   // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
   // inlines).
-  InterpretedOp* make_interpreted(const torch::jit::Node& node) {
+  BoxedOp* make_interpreted(const torch::jit::Node& node) {
     const torch::jit::Operator* found = node.maybeOperator();
     if (found == nullptr || !found->hasOperation() || !node.blocks().empty()) return nullptr;
-    InterpretedOp& op = interpreted_.emplace_back();
+    BoxedOp& op = interpreted_.emplace_back();
     op.operation = node.getOperation();
     return &op;
   }
@@ -160,7 +160,7 @@ class Selector {
   }
 
   const StaticModuleOptions& options_;
-  std::deque<InterpretedOp>& interpreted_;
+  std::deque<BoxedOp>& interpreted_;
   std::vector<std::string>& reasons_;
 };
 

@@ -10,7 +10,7 @@
 
 #include <sr/base/config.hpp>
 
-namespace sr::plan::detail {
+namespace sr::replay::detail {
 
 // Blocks of 2, 4, 8 and 16 KiB; at most 120 KiB a thread, given back when it ends.
 class BlockCache {
@@ -93,4 +93,4 @@ class BlockCache {
   inline static thread_local Lists* mine_ = nullptr;
 };
 
-}  // namespace sr::plan::detail
+}  // namespace sr::replay::detail

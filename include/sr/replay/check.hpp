@@ -14,10 +14,10 @@
 #include <sr/base/identity.hpp>
 #include <sr/base/options.hpp>
 #include <sr/registry/selection.hpp>
-#include <sr/replay/plan.hpp>
+#include <sr/replay/program.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // How often replays are checked when the options do not say: the environment variable SR_CHECK, 0 without it.
 inline std::size_t checks_asked_for() {
@@ -51,7 +51,7 @@ inline c10::IValue moved(const c10::IValue& value) {
 class PlanCheck {
  public:
   // `trace`: of the same arguments, made just now.
-  PlanCheck(const Plan& plan, const Trace& trace, Numerics numerics)
+  PlanCheck(const Program& plan, const Trace& trace, Numerics numerics)
       : plan_(plan), trace_(trace), exact_(numerics == Numerics::exact), made_by_(trace.storages.size()) {
     for (TensorId id = 0; id < trace.tensors.size(); ++id)
       has_bfloat16_ |= trace.tensor(id).scalar_type() == at::kBFloat16;
@@ -123,11 +123,11 @@ class PlanCheck {
   }
 
  private:
-  const Plan& plan_;
+  const Program& plan_;
   const Trace& trace_;
   bool exact_;
   bool has_bfloat16_ = false;
   std::vector<std::vector<TensorId>> made_by_;  // by storage
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -9,7 +9,7 @@
 #include <sr/replay/result_template.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct DirectResult {
   // `keys`: those of the buffers that are expected, which are compared fastest.
@@ -44,4 +44,4 @@ struct DirectResult {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

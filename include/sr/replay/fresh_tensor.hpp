@@ -11,7 +11,7 @@
 
 #include <sr/replay/block_cache.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ inline at::Tensor tensor_over(at::DataPtr data, at::ScalarType dtype, at::IntArr
   return tensor_on(c10::Storage(std::move(storage)), dtype, sizes, strides, 0);
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -18,7 +18,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/fused_step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // `is_kept[storage]`: somebody outside of the group reads it.
 class Fusion {
@@ -345,4 +345,4 @@ class Fusion {
   std::size_t slots_ = 0, slot_bytes_ = 0;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -12,7 +12,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/graph/alias_rules.hpp>
-#include <sr/registry/one_node.hpp>
+#include <sr/registry/probe_node.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/trace/classify.hpp>
@@ -68,8 +68,8 @@ inline bool is_settled(const c10::FunctionSchema& schema) {
   });
   if (writes_tensor) return false;
   if (!any_may_hold_tensor(schema.returns())) {
-    return !any_may_hold_tensor(schema.arguments()) || plan::detail::reads_metadata_only(kind) ||
-           (!is_dispatched && plan::detail::moves_values(kind));
+    return !any_may_hold_tensor(schema.arguments()) || replay::detail::reads_metadata_only(kind) ||
+           (!is_dispatched && replay::detail::moves_values(kind));
   }
   return !is_dispatched ||
          std::any_of(schema.returns().begin(), schema.returns().end(),
@@ -77,7 +77,7 @@ inline bool is_settled(const c10::FunctionSchema& schema) {
 }
 
 inline ReplayKind replay_of(const std::string& key, NodeKind kind, const c10::FunctionSchema* schema) {
-  const plan::LowerTables& tables = plan::lower_tables();
+  const replay::LowerTables& tables = replay::lower_tables();
   if (tables.kernels.count(key) != 0) return ReplayKind::kernel;
   if (tables.iterators.count(key) != 0) return ReplayKind::iterator;
   if (kind == NodeKind::out_variant) return ReplayKind::call;

@@ -10,7 +10,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/operand.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Must not outlive the group.
 class IterationSpace {
@@ -90,4 +90,4 @@ class IterationSpace {
   Dims sizes_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -12,7 +12,7 @@
 #include <sr/kernels/table.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // How the kernels call a type that they convert; none: they do not.
 inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
@@ -122,4 +122,4 @@ inline std::pair<std::int64_t, std::int64_t> as_rows(const Operand& operand, std
   return {rows, distance};
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

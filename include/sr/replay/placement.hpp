@@ -16,7 +16,7 @@
 #include <sr/replay/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // One tensor that `cat` or `stack` joins, and where it goes.
 struct JoinedPart {
@@ -130,4 +130,4 @@ class PlacementSearch {
   const std::vector<std::uint32_t>& readers_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -14,22 +14,22 @@
 
 #include <sr/base/call_options.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/executor/machine.hpp>
+#include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
+#include <sr/replay/bailout_reasons.hpp>
+#include <sr/replay/call_counts.hpp>
 #include <sr/replay/check.hpp>
-#include <sr/replay/plan_maker.hpp>
-#include <sr/replay/plan_report.hpp>
-#include <sr/replay/plan_table.hpp>
-#include <sr/replay/refusals.hpp>
-#include <sr/replay/sightings.hpp>
+#include <sr/replay/program_builder.hpp>
+#include <sr/replay/program_report.hpp>
+#include <sr/replay/program_table.hpp>
 #include <sr/replay/trace/recorder.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Belongs to one runtime, used by one thread at a time; the module must outlive it.
 class Replayer {
  public:
-  Replayer(const ModuleContent& content, std::shared_ptr<const WeightSet> weights,
+  Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
            const memory::PlannerOps& planner)
       : content_(&content),
         weights_(std::move(weights)),
@@ -50,7 +50,7 @@ class Replayer {
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
-  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) { return plans_.find(args); }
+  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return plans_.find(args); }
 
   // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
@@ -68,7 +68,7 @@ class Replayer {
     // that go round more signatures than there are places would make a plan each.
     const bool is_full = plans_.size() >= content_->options.max_plans;
     const std::uint32_t wanted = 2U << (is_full ? std::min(plans_.evictions(), 16U) : dropped_early_);
-    const std::uint32_t seen = sightings_.count(hash);
+    const std::uint32_t seen = call_counts_.count(hash);
     if (is_full && seen >= 2 && seen < wanted) ++without_room_;
     return seen >= wanted;
   }
@@ -80,12 +80,12 @@ class Replayer {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     // Not the plan's: the arenas of blocks that ran on it know its values.
-    Machine recording(*content_, *weights_, *planner_);
+    ExecutionState recording(*content_, *weights_, *planner_);
     recording.frame.call = call;
     Trace trace = Recorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
-    std::unique_ptr<Plan> plan = make_plan(*content_, *weights_, *planner_, trace);
+    std::unique_ptr<Program> plan = build_program(*content_, *weights_, *planner_, trace);
     if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
     if (plan->refusal.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
@@ -111,13 +111,13 @@ class Replayer {
   // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
   // path. Throws what operators throw, and PlanError when a checked replay was wrong.
   template <class Replay>
-  bool attempt(Plan& plan, const Replay& replay) {
+  bool attempt(Program& plan, const Replay& replay) {
     try {
       if (!replay()) return false;
       ++plan.replays;
       ++replayed_;
       return true;
-    } catch (const PlanFailed& failure) {
+    } catch (const Deoptimized& failure) {
       has_failed_ = true;
       if (!failure.keep_plan) give_up(plan, failure.why);
       return false;
@@ -131,8 +131,8 @@ class Replayer {
     }
   }
 
-  // Throws PlanFailed as steps do, and CancelledError as `call`, which may be null, says.
-  c10::IValue run(Plan& plan, std::span<const c10::IValue> args, const CallOptions* call) {
+  // Throws Deoptimized as steps do, and CancelledError as `call`, which may be null, says.
+  c10::IValue run(Program& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
     Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
     const Finish finish{{plan}};
@@ -142,7 +142,7 @@ class Replayer {
   }
 
   // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
-  bool run_into(Plan& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+  bool run_into(Program& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
     Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
@@ -156,7 +156,7 @@ class Replayer {
   void take(std::shared_ptr<const WeightSet> weights) {
     if (plans_.size() != 0) {
       std::uint64_t replays = 0;
-      plans_.each_plan([&](const Plan& plan) { replays += plan.replays; });
+      plans_.each_plan([&](const Program& plan) { replays += plan.replays; });
       dropped_early_ = replays < kWorthRecording * plans_.size() ? std::min(dropped_early_ + 1, 10U) : 0;
     }
     ++weight_changes_;
@@ -165,9 +165,9 @@ class Replayer {
   }
 
   void trim() {
-    plans_ = PlanTable(*planner_);
-    sightings_ = Sightings();
-    refusals_ = Refusals();
+    plans_ = ProgramTable(*planner_);
+    call_counts_ = CallCounts();
+    refusals_ = BailoutReasons();
     refused_calls_ = 0;
     without_room_ = 0;
   }
@@ -179,7 +179,7 @@ class Replayer {
   }
 
   void report(Report& report) const {
-    plans_.each_plan([&](const Plan& plan) { report.plans.push_back(report_plan(plan)); });
+    plans_.each_plan([&](const Program& plan) { report.plans.push_back(report_plan(plan)); });
     report.refusals = refusals_.reasons();
     if (!why_never_.empty()) report.refusals.push_back(why_never_);
     if (without_room_ != 0) {
@@ -212,7 +212,7 @@ class Replayer {
 
   // Releases what a replay holds of its call, also when an operator throws.
   struct ReleaseValues {
-    Plan& plan;
+    Program& plan;
     [[gnu::always_inline]] ~ReleaseValues() {
       if (plan.interpreted != 0) release();
     }
@@ -226,13 +226,13 @@ class Replayer {
     ~Finish() { this->plan.results.release(); }
   };
 
-  void give_up(const Plan& plan, const std::string& why) {
+  void give_up(const Program& plan, const std::string& why) {
     const std::uint64_t hash = hash_of(plan.signature);
     plans_.remove(plan);
     refusals_.add(hash, why);
   }
 
-  void execute(Plan& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
+  void execute(Program& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
     if (kCheckPlans && plans_.is_shared()) plans_.poison();
     if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) [[unlikely]] {
       if (!plan.draws_random_numbers) return run_checked(plan, context, args);
@@ -241,7 +241,7 @@ class Replayer {
     run_steps(plan, context, call);
   }
 
-  void run_steps(Plan& plan, Context& context, const CallOptions* call) {
+  void run_steps(Program& plan, Context& context, const CallOptions* call) {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
     if (plan.calls + plan.interpreted == 0 && !may_stop &&
         plans_.is_shared()) {  // our kernels look at no guards
@@ -267,10 +267,10 @@ class Replayer {
     end_hooks();
   }
 
-  void run_checked(Plan& plan, Context& context, std::span<const c10::IValue> args) {
+  void run_checked(Program& plan, Context& context, std::span<const c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    Machine machine(*content_, *weights_, *planner_);
+    ExecutionState machine(*content_, *weights_, *planner_);
     std::vector<c10::IValue> others;
     for (const c10::IValue& arg : args) others.push_back(moved(arg));
     const Trace trace = Recorder(*content_, machine.frame).run(others);
@@ -288,7 +288,7 @@ class Replayer {
     }
   }
 
-  void run_step(Plan& plan, std::size_t step, Context& context) {
+  void run_step(Program& plan, std::size_t step, Context& context) {
     if (!plans_.is_shared()) {
       if (step == 0) plans_.slab().begin_run();
       plans_.slab().begin_step(static_cast<memory::Step>(step));
@@ -313,18 +313,18 @@ class Replayer {
     return content_->folded.empty() ? result : sr::detail::FreshCopies(content_->folded)(result);
   }
 
-  const ModuleContent* content_;
+  const PreparedModule* content_;
   std::shared_ptr<const WeightSet> weights_;  // plans hold addresses in it
   const memory::PlannerOps* planner_;
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
   std::size_t check_every_ = 0;
   std::uint64_t replayed_ = 0;
-  PlanTable plans_;
+  ProgramTable plans_;
   bool has_failed_ = false;
   Services services_;
-  Sightings sightings_;
-  Refusals refusals_;
+  CallCounts call_counts_;
+  BailoutReasons refusals_;
   std::uint32_t refused_calls_ = 0;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
@@ -332,4 +332,4 @@ class Replayer {
   std::uint64_t without_room_ = 0;   // calls that came back and would have been recorded
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

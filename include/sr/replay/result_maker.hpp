@@ -6,16 +6,16 @@
 #include <utility>
 
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/plan.hpp>
+#include <sr/replay/program.hpp>
 #include <sr/replay/results.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Once every node is lowered.
 class ResultMaker {
  public:
-  ResultMaker(const Trace& trace, Lowering& lowering, Plan& plan)
+  ResultMaker(const Trace& trace, Lowering& lowering, Program& plan)
       : trace_(trace), lowering_(lowering), plan_(plan) {}
 
   // Fills in the plan's results, and its refusal when they are of no kind that a replay can build.
@@ -159,10 +159,10 @@ class ResultMaker {
 
   const Trace& trace_;
   Lowering& lowering_;
-  Plan& plan_;
+  Program& plan_;
   std::unordered_map<const void*, std::uint32_t> containers_;  // positions in the results, by identity
   std::unordered_map<TensorId, std::uint32_t> tensors_;
   std::unordered_map<StorageId, std::uint32_t> fresh_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

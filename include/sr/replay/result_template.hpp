@@ -11,7 +11,7 @@
 #include <sr/replay/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Bytes of results that this call makes: written by steps, or a copy of a literal.
 struct FreshStorage {
@@ -50,4 +50,4 @@ struct ResultNode {
   c10::TypePtr type, value_type;  // of tuples, list elements, keys and values
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -17,7 +17,7 @@
 #include <sr/replay/result_template.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 class Results {
  public:
@@ -262,4 +262,4 @@ class Results {
   std::vector<c10::IValue> values_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

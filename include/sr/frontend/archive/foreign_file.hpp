@@ -10,12 +10,12 @@
 
 namespace sr {
 
-struct Signature {
+struct Magic {
   std::string_view start;
   std::string_view meaning;
 };
 
-inline constexpr std::array<Signature, 18> signatures{{
+inline constexpr std::array<Magic, 18> signatures{{
     {"version https://git-lfs", "a Git LFS pointer: 'git lfs pull' fetches the file it stands for"},
     {"PYTORCH1", "an archive of a preview release of PyTorch 1.0, which no release reads"},
     {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19",

@@ -30,7 +30,7 @@ struct ProgramWeight {
   at::Tensor tensor, alias;
 };
 
-struct Program {
+struct ExportedProgram {
   std::shared_ptr<torch::jit::Graph> graph = std::make_shared<torch::jit::Graph>();
   c10::FunctionSchema schema{"forward", "", {}, {}};  // dtypes and fixed sizes of tensors are part of it
   // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty when not recorded.
@@ -46,7 +46,7 @@ class Importer {
  public:
   Importer(const Json& program, const Tensors& tensors) : program_(program), tensors_(tensors) {}
 
-  Program import() {
+  ExportedProgram import() {
     check_version();
     const Json& module = member(program_, "graph_module", "the program");
     const Json& graph = member(module, "graph", "the graph module");
@@ -228,7 +228,7 @@ class Importer {
 
   const Json& program_;
   const Tensors& tensors_;
-  Program made_;
+  ExportedProgram made_;
   Builder builder_{*made_.graph};
   Scope scope_;
   Mutations::Names guarded_;
@@ -240,7 +240,7 @@ class Importer {
 }  // namespace detail
 
 // Throws LoadError for what is damaged, UnsupportedOp for what sr can not run. The graph shares the tensors.
-inline Program import_program(std::string_view json, const Tensors& tensors) {
+inline ExportedProgram import_program(std::string_view json, const Tensors& tensors) {
   const Json parsed = parse_json(json, "the program");
   try {
     return detail::Importer(parsed, tensors).import();

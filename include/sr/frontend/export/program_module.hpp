@@ -20,7 +20,7 @@ namespace detail {
 
 // Constants of the graph that are weights of the program become attributes of the module, named after them.
 inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, torch::jit::Value* self,
-                         const Program& program) {
+                         const ExportedProgram& program) {
   std::unordered_map<const c10::TensorImpl*, const ProgramWeight*> weights;
   for (const ProgramWeight& weight : program.weights)
     weights.emplace(weight.alias.unsafeGetTensorImpl(), &weight);
@@ -44,7 +44,7 @@ inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, t
 }  // namespace detail
 
 // With one method, `forward`. Its parameters and buffers are the program's tensors.
-inline torch::jit::Module to_module(const Program& program) {
+inline torch::jit::Module to_module(const ExportedProgram& program) {
   torch::jit::Module module("__torch__.ExportedProgram");
   const std::shared_ptr<torch::jit::Graph> graph = program.graph->copy();
   torch::jit::Value* const self = graph->insertInput(0, "self")->setType(module.type());

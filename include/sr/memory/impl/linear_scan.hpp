@@ -11,12 +11,12 @@
 #include <vector>
 
 #include <sr/base/build.hpp>
+#include <sr/memory/free_list.hpp>
 #include <sr/memory/greedy_by_size.hpp>
 #include <sr/memory/interval.hpp>
 #include <sr/memory/linear_scan.hpp>
 #include <sr/memory/lower_bound.hpp>
 #include <sr/memory/reordering.hpp>
-#include <sr/memory/slab.hpp>
 
 namespace sr::memory {
 
@@ -42,15 +42,15 @@ inline void scan(const std::vector<Interval>& intervals, bool larger_first, Byte
   const auto deaths = sorted_by(count, [&](std::uint32_t i) {
     return std::tuple{intervals[i].last, intervals[i].first};
   });
-  Slab slab(bound, 2 * count + 1);
-  std::vector<Slab::Index> blocks(count, Slab::kNone);
+  FreeList slab(bound, 2 * count + 1);
+  std::vector<FreeList::Index> blocks(count, FreeList::kNone);
   std::vector<std::uint32_t> heirs(count, kNoRequest);
   Layout layout{std::vector<Bytes>(count), 0};
   auto dying = deaths.begin();
   for (const std::uint32_t i : births) {
     const Interval& interval = intervals[i];
     for (; dying != deaths.end() && intervals[*dying].last <= interval.first; ++dying) {
-      if (blocks[*dying] == Slab::kNone) continue;
+      if (blocks[*dying] == FreeList::kNone) continue;
       if (heirs[*dying] == kNoRequest) {
         slab.release(blocks[*dying]);
       } else {
@@ -59,7 +59,7 @@ inline void scan(const std::vector<Interval>& intervals, bool larger_first, Byte
       }
     }
     if (interval.bytes == 0) continue;
-    if (const std::uint32_t from = interval.from; from != kNoRequest && blocks[from] != Slab::kNone &&
+    if (const std::uint32_t from = interval.from; from != kNoRequest && blocks[from] != FreeList::kNone &&
                                                   interval.bytes <= intervals[from].bytes &&
                                                   layout.offsets[from] % interval.alignment == 0) {
       heirs[from] = i;

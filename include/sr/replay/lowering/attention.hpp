@@ -14,7 +14,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/products.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct AttentionStep final : Payload {
   std::string_view name() const override { return "attention"; }
@@ -95,7 +95,7 @@ struct AttentionStep final : Payload {
       const auto bits = std::bit_cast<std::uint32_t>(from[static_cast<std::ptrdiff_t>(i) * stride]);
       found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
     }
-    if (found != 0) throw PlanFailed("Attention has met numbers that are not finite.", /*keep=*/true);
+    if (found != 0) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
   }
 
   // Rows of a causal block do not multiply with all values.
@@ -221,4 +221,4 @@ inline void add_attention(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -9,7 +9,7 @@
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct BagStep final : Payload {
   std::string_view name() const override { return "bags"; }
@@ -30,7 +30,7 @@ struct BagStep final : Payload {
       bags.weights = self.weights.in<const float>(context.bases);
     bags.out = self.out.in<float>(context.bases);
     const bool fits = bags.wide ? self.fits<std::int64_t>(bags) : self.fits<std::int32_t>(bags);
-    if (!fits) throw PlanFailed("An index or an offset is out of range.", /*keep=*/true);
+    if (!fits) throw Deoptimized("An index or an offset is out of range.", /*keep=*/true);
     self.reduce(bags);
   }
 
@@ -108,4 +108,4 @@ inline void add_bags(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

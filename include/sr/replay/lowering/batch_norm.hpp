@@ -14,7 +14,7 @@
 #include <sr/replay/lowering/pointwise.hpp>
 #include <sr/replay/lowering/products.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 // x * scale[c] + shift[c], both computed as ATen does.
 struct ChannelNorm {
@@ -125,4 +125,4 @@ inline void add_batch_norm(LowerTable& table) {
   table.insert({{"aten::batch_norm", &batch_norm}});
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

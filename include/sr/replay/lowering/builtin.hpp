@@ -19,7 +19,7 @@
 #include <sr/replay/lowering/reductions.hpp>
 #include <sr/replay/lowering/rows.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 inline const bool builtin_lowerings_known = [] {
   LowerTables& tables = lower_tables();
@@ -42,4 +42,4 @@ inline const bool builtin_lowerings_known = [] {
   return true;
 }();
 
-}  // namespace sr::plan
+}  // namespace sr::replay

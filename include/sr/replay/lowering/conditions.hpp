@@ -8,7 +8,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 // Computed in `type`, whatever the result is.
 template <class Lane>
@@ -174,4 +174,4 @@ inline void add_conditions(LowerTable& table) {
                 {"aten::type_as", &cast}});
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

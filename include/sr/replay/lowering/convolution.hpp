@@ -14,7 +14,7 @@
 #include <sr/replay/lowering/windows.hpp>
 #include <sr/replay/steps/convolution_step.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 // at(channel, row, column) for every tap.
 template <class At>
@@ -279,4 +279,4 @@ inline void add_convolutions(LowerTable& table) {
                 {"aten::_convolution", &convolution_either_way}});
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

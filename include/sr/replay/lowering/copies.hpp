@@ -10,7 +10,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct CopyStep final : Payload {
   std::string_view name() const override { return "copy"; }
@@ -142,4 +142,4 @@ inline bool Lowering::make_rows(Operand& operand) {
   return has_rows();
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

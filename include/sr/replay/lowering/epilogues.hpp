@@ -6,7 +6,7 @@
 #include <sr/replay/lowering/pointwise.hpp>
 #include <sr/replay/lowering/products.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 // The step of kind P that makes `in`, if it is all of what that makes and nobody else reads it. It then
 // writes `out`, which is laid out alike. Null: there is none.
@@ -49,4 +49,4 @@ inline void add_epilogues(LowerTable& table) {
   table.insert({{"aten::relu", &relu}});
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

@@ -12,7 +12,7 @@
 #include <sr/replay/lowering/lookups.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // out[o][i] = in[o][indices[i]], in runs of bytes.
 struct SelectStep final : Payload {
@@ -124,4 +124,4 @@ inline void add_gather(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

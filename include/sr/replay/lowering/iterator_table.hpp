@@ -4,7 +4,7 @@
 #include <sr/replay/lowering/iterators.hpp>
 #include <sr/replay/lowering/iterators_reductions.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 inline const LowerTable& iterator_table() {
   using namespace lower;  // NOLINT(google-build-using-namespace)
@@ -165,4 +165,4 @@ inline const LowerTable& iterator_table() {
   return table;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -13,7 +13,7 @@
 #include <sr/replay/lowering/iterator_headers.hpp>
 #include <sr/replay/steps/bound_iterator.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // A structured kernel as its functional form has it: the iterator chooses dtype and strides of the result.
 template <class Op>
@@ -325,4 +325,4 @@ inline bool convert(Lowering& lowering, const TracedNode& node) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

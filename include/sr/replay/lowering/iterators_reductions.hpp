@@ -15,7 +15,7 @@
 #include <sr/replay/lowering/iterators.hpp>
 #include <sr/replay/steps/bound_iterator.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Divides what a sum has left, in place.
 template <class T>
@@ -194,4 +194,4 @@ bool index_of_extreme(Lowering& lowering, const TracedNode& node) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -10,7 +10,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/lookup_step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace lower {
 
@@ -162,4 +162,4 @@ inline void add_lookups(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

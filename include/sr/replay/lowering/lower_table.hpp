@@ -7,7 +7,7 @@
 
 #include <sr/replay/lowering/lowering.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 using LowerTable = std::unordered_map<std::string, LowerFunction>;  // by the key of the schema
 
@@ -21,4 +21,4 @@ inline LowerTables& lower_tables() {
   return tables;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -24,7 +24,7 @@
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // A step before memory is laid out.
 struct Draft {
@@ -386,4 +386,4 @@ class Lowering {
 // How one operator is lowered: false, having emitted nothing, when it is not this time.
 using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
 
-}  // namespace sr::plan
+}  // namespace sr::replay

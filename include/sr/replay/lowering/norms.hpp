@@ -10,7 +10,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/rows.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct NormStep final : Payload {
   std::string_view name() const override { return "norm of rows"; }
@@ -172,4 +172,4 @@ inline void add_norms(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -14,7 +14,7 @@
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace lower {
 
@@ -273,4 +273,4 @@ inline void add_pointwise(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

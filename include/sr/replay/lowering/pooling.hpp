@@ -12,7 +12,7 @@
 #include <sr/replay/lowering/reductions.hpp>
 #include <sr/replay/lowering/windows.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct PoolStep final : Payload {
   std::string_view name() const override { return "pooling"; }
@@ -160,4 +160,4 @@ inline void add_pooling(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

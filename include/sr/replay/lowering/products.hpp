@@ -15,7 +15,7 @@
 #include <sr/replay/lowering/pointwise.hpp>
 #include <sr/replay/steps/product_step.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 // What takes one thread longer than 80 microseconds is shared: two threads then take half of that. Starting
 // them costs two, but where the processor is busy with something else, one may be waited for for
@@ -164,8 +164,8 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? 1 : out_rows.second;
   if (in_bfloat16) {
-    emit_product<kernels::UpperHalf>(lowering, matrices,
-                                     bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
+    emit_product<kernels::Bfloat16Bits>(lowering, matrices,
+                                        bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
   } else {
     emit_product<float>(lowering, matrices, bias);
   }
@@ -276,4 +276,4 @@ inline void add_products(LowerTable& table) {
                 {"aten::matmul", &matmul}});
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

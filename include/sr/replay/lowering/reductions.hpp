@@ -15,7 +15,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct ColumnsStep final : Payload {
   std::string_view name() const override { return "reduction of columns"; }
@@ -332,4 +332,4 @@ inline void add_reductions(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

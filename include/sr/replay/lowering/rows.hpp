@@ -10,7 +10,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/reductions.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct RowsStep final : Payload {
   std::string_view name() const override { return "rows"; }
@@ -100,4 +100,4 @@ inline void add_rows(LowerTable& table) {
 }
 
 }  // namespace lower
-}  // namespace sr::plan
+}  // namespace sr::replay

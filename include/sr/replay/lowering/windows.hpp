@@ -6,7 +6,7 @@
 
 #include <sr/replay/lowering/lowering.hpp>
 
-namespace sr::plan::lower {
+namespace sr::replay::lower {
 
 using kernels::Axis;
 
@@ -32,4 +32,4 @@ inline void add_row_dimension(Operand& operand) {
   operand.strides.insert(operand.strides.end() - 1, operand.strides.back() * operand.sizes.back());
 }
 
-}  // namespace sr::plan::lower
+}  // namespace sr::replay::lower

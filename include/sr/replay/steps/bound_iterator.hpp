@@ -19,7 +19,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Storages are bound besides the iterator's pointers: some kernels fill or copy through their tensors.
 struct BoundIterator : Payload {
@@ -47,7 +47,7 @@ struct BoundIterator : Payload {
       return call(copy);
     }
     call(iterator);
-    if (iterator.ntensors() != arguments) throw PlanFailed("A kernel changed the iterator it worked on.");
+    if (iterator.ntensors() != arguments) throw Deoptimized("A kernel changed the iterator it worked on.");
   }
 };
 
@@ -238,4 +238,4 @@ class IteratorMaker {
   bool refused_ = false;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -18,7 +18,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Tensors of a node that stand on bytes which are elsewhere in each call, or may be.
 class Wrappers {
@@ -132,7 +132,7 @@ struct OutCall final : BoundNode {
     for (std::size_t i = 0; i < self.results.size(); ++i) {
       as_recorded = as_recorded && self.results[i].matches(view.output(i).toTensor());
     }
-    if (!as_recorded) throw PlanFailed("An operator did not write its result where it was to be.");
+    if (!as_recorded) throw Deoptimized("An operator did not write its result where it was to be.");
   }
 
   std::vector<TensorMetadata> results;
@@ -267,7 +267,7 @@ struct InterpretedNode final : BoundNode {
     }
     NodeView view(node, on);
     if (node.kind == NodeKind::out_variant) {
-      run_interpreted(view);
+      call_boxed(view);
     } else {
       node.function(view);
     }
@@ -284,7 +284,7 @@ struct InterpretedNode final : BoundNode {
   void take_result(const Result& result, c10::IValue& value, Context& context) const {
     if (result.storage == kNone && result.value == kNone) {
       if (!value.isTensor() || value.toTensor().defined())
-        throw PlanFailed("A result that was no tensor when it was recorded is one.");
+        throw Deoptimized("A result that was no tensor when it was recorded is one.");
       return;
     }
     if (result.storage == kNone) {
@@ -295,11 +295,12 @@ struct InterpretedNode final : BoundNode {
                       result.metadata.matches(value.toTensor()) &&
                       value.toTensor().storage_offset() == result.offset &&
                       value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
-    if (!same) throw PlanFailed("A result that depends on data has another shape than when it was recorded.");
+    if (!same)
+      throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
     const at::Tensor tensor = std::move(value).toTensor();
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage))
-      throw PlanFailed("An interpreted node returned one of its inputs.");
+      throw Deoptimized("An interpreted node returned one of its inputs.");
     context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
     (*context.tensors)[result.storage] = tensor;
   }
@@ -320,4 +321,4 @@ struct InterpretedNode final : BoundNode {
   std::vector<Input> inputs_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

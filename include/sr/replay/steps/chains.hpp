@@ -9,7 +9,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // An address that a chain needs, and where in the chain it is put.
 struct LinkAddress {
@@ -160,4 +160,4 @@ class ChainSearch {
   std::vector<std::optional<Kind>> kinds_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

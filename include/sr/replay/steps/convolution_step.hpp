@@ -12,7 +12,7 @@
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct ConvolutionStep final : Payload {
   std::string_view name() const override { return "convolution"; }
@@ -116,4 +116,4 @@ struct ConvolutionStep final : Payload {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -16,7 +16,7 @@
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // How an operand that is not in iteration order moves between memory and scratch, in its own type.
 struct TileCopy {
@@ -210,4 +210,4 @@ struct FusedStep final : Payload {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -10,7 +10,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -58,4 +58,4 @@ inline void join_lane_pairs(std::vector<TileOp>& ops, const std::vector<TileOper
   }
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

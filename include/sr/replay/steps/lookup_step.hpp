@@ -13,11 +13,11 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Apart, or the loops would not take in what calls it.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index() {
-  throw PlanFailed("An index is out of range.", /*keep=*/true);
+  throw Deoptimized("An index is out of range.", /*keep=*/true);
 }
 
 inline void check_indices(const void* indices, bool wide, std::size_t count, std::int64_t limit) {
@@ -165,4 +165,4 @@ struct LookupStep final : Payload {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

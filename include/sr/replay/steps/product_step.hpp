@@ -12,7 +12,7 @@
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Of weights and results in fp32, or both in bfloat16; what is multiplied with the weights, and the bias, are
 // fp32.
@@ -120,7 +120,7 @@ struct ProductStepOf final : Payload {
   }
 };
 using ProductStep = ProductStepOf<float>;
-using Bfloat16ProductStep = ProductStepOf<kernels::UpperHalf>;
+using Bfloat16ProductStep = ProductStepOf<kernels::Bfloat16Bits>;
 
 struct DotsStep final : Payload {
   std::string_view name() const override { return "dot products"; }
@@ -138,4 +138,4 @@ struct DotsStep final : Payload {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

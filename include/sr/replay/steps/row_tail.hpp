@@ -9,7 +9,7 @@
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // A kernel on whole rows.
 struct RowKernel {
@@ -36,4 +36,4 @@ struct RowTail {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

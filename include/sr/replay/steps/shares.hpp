@@ -8,7 +8,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/ops/empty.h>
 
-namespace sr::plan {
+namespace sr::replay {
 
 class Shares {
  public:
@@ -43,4 +43,4 @@ class Shares {
   std::unique_ptr<at::TensorIterator> iterator_;  // which its loop does not change
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

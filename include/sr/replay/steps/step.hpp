@@ -13,7 +13,7 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Where some bytes are in this call. Every storage of a plan has an entry in the table of bases: the arena's
 // are set when the plan is bound, those of arguments and results in each call.
@@ -48,7 +48,7 @@ class PackedWeights;
 struct Payload {
   virtual ~Payload() = default;
   virtual std::string_view name() const = 0;  // what reports call the step
-  // Whether the data of a call may end the replay here, by PlanFailed.
+  // Whether the data of a call may end the replay here, by Deoptimized.
   virtual bool may_fail() const { return false; }
   // Once all nodes are lowered: until then a later one may change what this one multiplies with.
   virtual void pack_weights(PackedWeights&) {}
@@ -64,11 +64,11 @@ struct Step {
 
 // Thrown inside a replay when something is not as it was recorded. The call is made again on the general
 // path.
-struct PlanFailed : std::exception {
-  explicit PlanFailed(std::string reason, bool keep = false) : why(std::move(reason)), keep_plan(keep) {}
+struct Deoptimized : std::exception {
+  explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_plan(keep) {}
   const char* what() const noexcept override { return why.c_str(); }
   std::string why;
   bool keep_plan;  // the arguments' data are to blame (an index out of range), not the plan
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

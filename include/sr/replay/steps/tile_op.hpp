@@ -8,7 +8,7 @@
 #include <sr/kernels/table.hpp>
 #include <sr/replay/steps/step.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Elements of a tile at most: a few tiles must stay in 32 KiB.
 inline constexpr std::size_t kTile = 1024;
@@ -41,4 +41,4 @@ struct TileOp {
   bool is_scalar(std::size_t operand) const { return (scalars >> operand & 1) != 0; }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

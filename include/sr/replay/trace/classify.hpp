@@ -14,7 +14,7 @@
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/processed_node.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -236,4 +236,4 @@ inline bool body_is_pure(const torch::jit::Block* block) {
   return true;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -9,7 +9,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
 
-namespace sr::plan {
+namespace sr::replay {
 
 struct Environment {
   // Bits of a set of them.
@@ -58,4 +58,4 @@ struct Environment {
   }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

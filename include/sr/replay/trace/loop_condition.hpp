@@ -10,7 +10,7 @@
 #include <sr/graph/alias_rules.hpp>
 #include <sr/replay/trace/classify.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -63,4 +63,4 @@ bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static
   return true;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -10,19 +10,19 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/written_tensors.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Made before the node runs. Does nothing once the record is refused.
 class NodeRecorder {
  public:
-  NodeRecorder(const ModuleContent& content, const Frame& frame, Record& record, const ProcessedNode& node)
+  NodeRecorder(const PreparedModule& content, const Frame& frame, Record& record, const ProcessedNode& node)
       : content_(content), frame_(frame), record_(record), node_(node), written_(record, frame, node) {
     if (record_.is_refused()) return;
     traced_.processed = &node;
@@ -360,7 +360,7 @@ class NodeRecorder {
     add_node();
   }
 
-  const ModuleContent& content_;
+  const PreparedModule& content_;
   const Frame& frame_;
   Record& record_;
   const ProcessedNode& node_;
@@ -369,4 +369,4 @@ class NodeRecorder {
   OperatorFacts facts_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

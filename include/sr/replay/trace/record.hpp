@@ -15,7 +15,7 @@
 #include <sr/registry/selection.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -123,4 +123,4 @@ class Record {
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

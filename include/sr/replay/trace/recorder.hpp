@@ -11,7 +11,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/call_options.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
@@ -19,12 +19,12 @@
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Runs on a frame of its own, whose slots hold the constants; the module must outlive it.
 class Recorder {
  public:
-  Recorder(const ModuleContent& content, Frame& frame)
+  Recorder(const PreparedModule& content, Frame& frame)
       : content_(&content), frame_(&frame), record_(content.slot_count) {}
 
   // Throws what the operators throw.
@@ -69,7 +69,7 @@ class Recorder {
     NodeView view(node, *frame_);
     try {
       if (node.kind == NodeKind::out_variant) {
-        run_interpreted(view);
+        call_boxed(view);
       } else {
         node.function(view);
       }
@@ -137,10 +137,10 @@ class Recorder {
     record_.dynamic[slot] = entry.dynamic;
   }
 
-  const ModuleContent* content_;
+  const PreparedModule* content_;
   Frame* frame_;
   Record record_;
   std::unordered_set<std::uint32_t> opaque_blocks_;  // have run on runners, which know their slots
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -17,7 +17,7 @@
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
@@ -273,4 +273,4 @@ inline std::uint64_t hash_of(const SignatureWords& words) {
   return hash;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -9,7 +9,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/util/SmallVector.h>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // A flat list of words: modes of the thread, number of arguments, then each argument depth first. Tensors by
 // dtype, dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
@@ -114,4 +114,4 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
 
 }  // namespace detail
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -17,7 +17,7 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/replay/trace/environment.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 using TensorId = std::uint32_t;
 using StorageId = std::uint32_t;
@@ -104,4 +104,4 @@ struct Trace {
   const at::Tensor& tensor(TensorId id) const { return tensors[id].recorded; }
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -11,7 +11,7 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/replay/trace/record.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 class WrittenTensors {
  public:
@@ -97,4 +97,4 @@ class WrittenTensors {
   std::vector<Written> written_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -70,7 +70,7 @@ inline OperatorSelection select_operator(const c10::FunctionSchema& schema) {
     const torch::jit::Node* node = detail::add_node(graph, schema, defaults);
     const c10::FunctionSchema* found = node->maybeSchema();
     if (found == nullptr || found->overload_name() != schema.overload_name()) continue;
-    std::deque<InterpretedOp> interpreted;
+    std::deque<BoxedOp> interpreted;
     std::vector<std::string> reasons;
     const StaticModuleOptions options;
     const Selected selected = Selector(options, interpreted, reasons).select(*node);

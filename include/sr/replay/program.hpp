@@ -17,7 +17,7 @@
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // What a report says of a step.
 struct StepNote {
@@ -25,7 +25,7 @@ struct StepNote {
   std::vector<StorageId> reads, writes;
 };
 
-struct Plan {
+struct Program {
   // First what every replay reads: calls that go round several plans find little of them in the cache.
   SignatureWords signature;
   std::vector<std::byte*> bases;  // arguments first, then every other storage
@@ -59,4 +59,4 @@ struct Plan {
   std::vector<at::Tensor> tensors;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

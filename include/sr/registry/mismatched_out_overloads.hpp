@@ -8,7 +8,7 @@
 
 namespace sr::detail {
 
-inline bool has_unequal_out(c10::Symbol kind) {
+inline bool has_mismatched_out(c10::Symbol kind) {
   static const std::unordered_set<c10::Symbol> known = {
       // Reads statistics that nobody wrote when input and output have different memory formats.
       c10::Symbol::fromQualString("aten::_native_batch_norm_legit"),

@@ -14,23 +14,23 @@
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
+#include <sr/registry/mismatched_out_overloads.hpp>
 #include <sr/registry/op_spec.hpp>
 #include <sr/registry/out_protocol.hpp>
-#include <sr/registry/unequal_outs.hpp>
 
 namespace sr {
 
-struct InterpretedOp {
+struct BoxedOp {
   torch::jit::Operation operation{nullptr};
   std::optional<c10::OperatorHandle> out_overload;  // generic out variant
 
   static void run_fallback(const void*, NodeView& view) {
     if (view.frame().ran != nullptr && view.frame().ran->take(view)) return;
     const auto& guarded = view.processed().guarded_inputs;
-    if (guarded.empty()) return run_interpreted(view);
+    if (guarded.empty()) return call_boxed(view);
     c10::SmallVector<std::size_t, 8> holders;
     for (const std::uint32_t i : guarded) holders.push_back(holders_of(view.input(i)));
-    run_interpreted(view);
+    call_boxed(view);
     for (std::size_t g = 0; g < guarded.size(); ++g) {
       const c10::IValue& input = view.input(guarded[g]);
       if (!input.isTensor()) continue;
@@ -57,7 +57,7 @@ struct InterpretedOp {
     stack.clear();
     for (std::size_t i = 0; i < view.input_count(); ++i) stack.push_back(view.input(i));
     for (std::size_t i = 0; i < view.output_count(); ++i) stack.push_back(view.output(i));
-    static_cast<const InterpretedOp*>(op)->out_overload->callBoxed(stack);
+    static_cast<const BoxedOp*>(op)->out_overload->callBoxed(stack);
     stack.clear();
   }
 
@@ -75,7 +75,7 @@ namespace detail {
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (!dispatched(node) || schema->is_vararg() || schema->is_varret()) return std::nullopt;
-  if (has_unequal_out(node.kind())) return std::nullopt;
+  if (has_mismatched_out(node.kind())) return std::nullopt;
   const auto is_tensor = [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::TensorType;
   };
@@ -111,7 +111,7 @@ inline void run_dispatched(NodeView& view) {
   if (node.kind == NodeKind::out_variant) return detail::run_by_interpreter(view);
   const bool past_dispatcher =
       node.kind == NodeKind::native && node.interpreter != nullptr && detail::dispatched(*node.node);
-  if (past_dispatcher) return run_interpreted(view);
+  if (past_dispatcher) return call_boxed(view);
   node.function(view);
 }
 

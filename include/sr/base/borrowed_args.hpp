@@ -15,21 +15,21 @@ namespace sr::detail {
 // Of tensors and IValues that are variables of the caller no reference is taken, which would be two locked
 // instructions each. The caller's must outlive this, and nothing may be moved out of it.
 template <class... Args>
-class LentValues {
+class BorrowedArgs {
  public:
   // What may throw comes first: values that are lent must not be destroyed like others.
-  explicit LentValues(Args&&... args) {
+  explicit BorrowedArgs(Args&&... args) {
     std::size_t i = 0;
     (own<Args>(values_[i++], args), ...);
     i = 0;
     (lend<Args>(values_[i++], args), ...);
   }
-  ~LentValues() {
+  ~BorrowedArgs() {
     std::size_t i = 0;
     (give_back<Args>(values_[i++]), ...);
   }
-  LentValues(const LentValues&) = delete;
-  LentValues& operator=(const LentValues&) = delete;
+  BorrowedArgs(const BorrowedArgs&) = delete;
+  BorrowedArgs& operator=(const BorrowedArgs&) = delete;
 
   std::span<const c10::IValue> span() const { return values_; }
 

@@ -25,7 +25,7 @@
 namespace sr {
 
 // Everything that running reads and nothing that running writes. blocks[0] is the top block.
-struct ModuleContent {
+struct PreparedModule {
   StaticModuleOptions options;
   std::shared_ptr<torch::jit::Graph> graph;
   c10::FunctionSchema schema;
@@ -35,7 +35,7 @@ struct ModuleContent {
   std::uint32_t state_count = 0;
   std::vector<BlockInfo> blocks;
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
-  std::deque<InterpretedOp> interpreted;
+  std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
   std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
   // Storages and containers of folded constants, when the caller may get to see one of them.
@@ -43,7 +43,7 @@ struct ModuleContent {
   std::unordered_map<const torch::jit::Value*, Slot> slots;
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
 
-  ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
+  PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
  private:
   std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
@@ -55,7 +55,7 @@ struct ModuleContent {
   std::vector<const torch::jit::Block*> sources_;  // by block index
 };
 
-inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
+inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
     : options(chosen_options),
       graph(std::move(loaded.graph)),
       schema(std::move(loaded.schema)),
@@ -109,8 +109,8 @@ inline ModuleContent::ModuleContent(LoadedGraph loaded, const StaticModuleOption
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
 
-inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, const SlotTable& table,
-                                               Selector& selector, KindOf& kinds, WeightOwner owner) {
+inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, const SlotTable& table,
+                                                Selector& selector, KindOf& kinds, WeightOwner owner) {
   const auto index = static_cast<std::uint32_t>(blocks.size());
   blocks.emplace_back();
   sources_.push_back(block);
@@ -131,7 +131,7 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
     processed.interpreter = chosen.interpreter;
     processed.kind_inputs = detail::kind_inputs(*node);
     processed.node = node;
-    processed.takes_count = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
+    processed.is_vararg = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();
     for (const torch::jit::Value* input : node->inputs()) {
       const Slot slot = table.of.at(input);
       if (!table.is_constant(slot)) {
@@ -167,8 +167,8 @@ inline std::uint32_t ModuleContent::add_blocks(const torch::jit::Block* block, c
   return index;
 }
 
-inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
-                                       const std::unordered_set<const void*>& known) {
+inline void PreparedModule::find_folded(const AliasAnalysis& aliases,
+                                        const std::unordered_set<const void*>& known) {
   const auto outputs = graph->outputs();
   const bool returns_containers =
       std::any_of(outputs.begin(), outputs.end(),
@@ -185,8 +185,8 @@ inline void ModuleContent::find_folded(const AliasAnalysis& aliases,
   }
 }
 
-inline void ModuleContent::follow(const std::vector<WeightSource>& sources,
-                                  const std::unordered_set<const void*>& returned) {
+inline void PreparedModule::follow(const std::vector<WeightSource>& sources,
+                                   const std::unordered_set<const void*>& returned) {
   std::vector<Weight> followed;
   std::unordered_map<const void*, std::size_t> positions;  // by what the constant is
   Slot slot = self.isNone() ? 0 : 1;
@@ -210,7 +210,7 @@ inline void ModuleContent::follow(const std::vector<WeightSource>& sources,
   }
 }
 
-inline void ModuleContent::check_constants() const {
+inline void PreparedModule::check_constants() const {
   for (const c10::IValue& constant : constants) {
     if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
       throw UnsupportedOp(

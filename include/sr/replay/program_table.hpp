@@ -15,15 +15,15 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <sr/memory/planner_ops.hpp>
-#include <sr/replay/plan.hpp>
+#include <sr/replay/program.hpp>
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/trace.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
-class PlanTable {
+class ProgramTable {
  public:
-  explicit PlanTable(const memory::PlannerOps& planner)
+  explicit ProgramTable(const memory::PlannerOps& planner)
       : make_slab_(planner.make_slab), is_shared_(planner.make_slab == nullptr) {}
 
   // One block of the heap serves all plans in turn; else the planner brings slabs of its own.
@@ -31,7 +31,7 @@ class PlanTable {
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
   // Inlined where a replay begins, which is as short as what a call of it would save and restore.
-  [[gnu::always_inline]] Plan* find(std::span<const c10::IValue> args) {
+  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
     if (last_ != nullptr) {
       Entry& expected = *last_->next;
       if (match(*expected.plan, args)) return use(expected);
@@ -40,7 +40,7 @@ class PlanTable {
   }
 
   // Beyond `most` plans another one goes. Throws what the allocator throws.
-  void add(std::unique_ptr<Plan> plan, std::size_t most) {
+  void add(std::unique_ptr<Program> plan, std::size_t most) {
     auto entry = std::make_unique<Entry>();
     entry->next = entry.get();
     plan->last_used = ++clock_;
@@ -68,7 +68,7 @@ class PlanTable {
     }
   }
 
-  void remove(const Plan& plan) {
+  void remove(const Program& plan) {
     std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
     last_ = nullptr;
     for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
@@ -99,17 +99,17 @@ class PlanTable {
 
  private:
   struct Entry {
-    std::unique_ptr<Plan> plan;
+    std::unique_ptr<Program> plan;
     std::unique_ptr<memory::AnySlab> slab;  // null: the shared one
     Entry* next = nullptr;  // the plan of the call that followed last time; before that, this one
   };
 
-  static bool match(Plan& plan, std::span<const c10::IValue> args) {
+  static bool match(Program& plan, std::span<const c10::IValue> args) {
     return matches(args, plan.signature, plan.environment, plan.bases.data());
   }
 
   // For a call that did not follow the order of the last ones.
-  [[gnu::noinline]] Plan* search(std::span<const c10::IValue> args) {
+  [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
     for (const std::unique_ptr<Entry>& entry : entries_) {
       if (!match(*entry->plan, args)) continue;
       if (last_ != nullptr) last_->next = entry.get();
@@ -118,15 +118,15 @@ class PlanTable {
     return nullptr;
   }
 
-  Plan* use(Entry& entry) {
+  Program* use(Entry& entry) {
     last_ = &entry;
-    Plan& plan = *entry.plan;
+    Program& plan = *entry.plan;
     plan.last_used = ++clock_;
     if (is_shared_ && plan.bound_to != generation_) bind_shared(plan);
     return &plan;
   }
 
-  void bind_shared(Plan& plan) {
+  void bind_shared(Program& plan) {
     if (plan.layout.total > capacity_) {
       bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
       capacity_ = plan.layout.total;
@@ -149,4 +149,4 @@ class PlanTable {
   std::uint64_t generation_ = 1;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

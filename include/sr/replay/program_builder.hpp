@@ -11,30 +11,30 @@
 
 #include <sr/base/config.hpp>
 #include <sr/base/error.hpp>
-#include <sr/executor/machine.hpp>
+#include <sr/executor/execution_state.hpp>
 #include <sr/memory/no_reuse.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/memory/validate.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/plan.hpp>
+#include <sr/replay/program.hpp>
 #include <sr/replay/result_maker.hpp>
 #include <sr/replay/steps/bound_node.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
-class PlanMaker {
+class ProgramBuilder {
  public:
   // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
-  PlanMaker(const ModuleContent& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
+  ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
       : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
 
   // Everything but the layout of memory and the signature. The record must not be a refused one.
-  std::unique_ptr<Plan> make() {
-    plan_ = std::make_unique<Plan>();
+  std::unique_ptr<Program> make() {
+    plan_ = std::make_unique<Program>();
     for (const InitialBytes& initial : trace_.initial) {
       InitialBytesStep step;
       step.bytes = initial.bytes;
@@ -256,7 +256,7 @@ class PlanMaker {
   const Trace& trace_;
   Frame* blocks_;
   Lowering lowering_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<Program> plan_;
   std::vector<bool> is_result_;                                   // by storage
   std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
   bool has_run_once_ = false;
@@ -264,16 +264,16 @@ class PlanMaker {
 };
 
 // With memory laid out; with a refusal when there can be none.
-inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const WeightSet& weights,
-                                       const memory::PlannerOps& planner, const Trace& trace) {
-  auto refused = std::make_unique<Plan>();
+inline std::unique_ptr<Program> build_program(const PreparedModule& content, const WeightSet& weights,
+                                              const memory::PlannerOps& planner, const Trace& trace) {
+  auto refused = std::make_unique<Program>();
   refused->refusal = trace.refusal;
   if (!refused->refusal.empty()) return refused;
   try {
-    std::shared_ptr<Machine> machine;
-    if (trace.has_blocks()) machine = std::make_shared<Machine>(content, weights, planner);
-    std::unique_ptr<Plan> plan =
-        PlanMaker(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
+    std::shared_ptr<ExecutionState> machine;
+    if (trace.has_blocks()) machine = std::make_shared<ExecutionState>(content, weights, planner);
+    std::unique_ptr<Program> plan =
+        ProgramBuilder(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
     plan->machine = std::move(machine);
     plan->results.recycles = content.options.manage_output_tensors;
     if (!plan->refusal.empty()) return plan;
@@ -291,4 +291,4 @@ inline std::unique_ptr<Plan> make_plan(const ModuleContent& content, const Weigh
   }
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

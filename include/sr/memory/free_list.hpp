@@ -10,13 +10,13 @@
 
 namespace sr::memory {
 
-class Slab {
+class FreeList {
  public:
   using Index = std::uint32_t;
   static constexpr Index kNone = ~Index{0};
 
   // Starts as one free block of `capacity` bytes; grows beyond it only when nothing fits.
-  Slab(Bytes capacity, std::size_t expected_blocks) : end_(capacity) {
+  FreeList(Bytes capacity, std::size_t expected_blocks) : end_(capacity) {
     blocks_.reserve(expected_blocks);
     if (capacity != 0) set_free(insert(0, capacity, kNone, kNone));
   }

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Of many the last ones.
-class Refusals {
+class BailoutReasons {
  public:
   void add(std::uint64_t signature, const std::string& why) {
     add_once(signature, signatures_);
@@ -38,4 +38,4 @@ class Refusals {
   std::vector<std::string> reasons_;
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay

@@ -8,14 +8,14 @@
 #include <sr/executor/block_memory.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/registry/registry.hpp>
-#include <sr/replay/plan.hpp>
+#include <sr/replay/program.hpp>
 #include <sr/replay/trace/signature.hpp>
 
-namespace sr::plan {
+namespace sr::replay {
 
 namespace detail {
 
-inline OperandReport report_operand(const Plan& plan, StorageId storage) {
+inline OperandReport report_operand(const Program& plan, StorageId storage) {
   const auto fresh = std::ranges::find(plan.results.fresh, storage, &FreshStorage::storage);
   const TracedStorage& traced = plan.storages[storage];
   if (fresh != plan.results.fresh.end()) {
@@ -40,7 +40,8 @@ inline OperandReport report_operand(const Plan& plan, StorageId storage) {
 }
 
 // Each storage once, in order of first use.
-inline std::vector<OperandReport> report_operands(const Plan& plan, const std::vector<StorageId>& storages) {
+inline std::vector<OperandReport> report_operands(const Program& plan,
+                                                  const std::vector<StorageId>& storages) {
   std::vector<OperandReport> operands;
   for (auto storage = storages.begin(); storage != storages.end(); ++storage) {
     if (std::find(storages.begin(), storage, *storage) == storage)
@@ -51,7 +52,7 @@ inline std::vector<OperandReport> report_operands(const Plan& plan, const std::v
 
 }  // namespace detail
 
-inline PlanReport report_plan(const Plan& plan) {
+inline PlanReport report_plan(const Program& plan) {
   PlanReport report;
   report.arguments = text_of(plan.signature);
   report.kernels = plan.kernels;
@@ -70,4 +71,4 @@ inline PlanReport report_plan(const Plan& plan) {
   return report;
 }
 
-}  // namespace sr::plan
+}  // namespace sr::replay

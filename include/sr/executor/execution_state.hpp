@@ -8,14 +8,14 @@
 #include <sr/executor/block_runner.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/module/module_content.hpp>
+#include <sr/module/prepared_module.hpp>
 
 namespace sr {
 
 // Must not move: the frame points to it. The module's content must outlive it.
-struct Machine {
-  Machine(const ModuleContent& content, const WeightSet& weights, const memory::PlannerOps& planner,
-          const ObserverHooks& hooks = {})
+struct ExecutionState {
+  ExecutionState(const PreparedModule& content, const WeightSet& weights, const memory::PlannerOps& planner,
+                 const ObserverHooks& hooks = {})
       : observer(hooks) {
     frame.planner = &planner;
     frame.values.resize(content.slot_count);
@@ -31,8 +31,8 @@ struct Machine {
                            content.options.optimize_memory);
     }
   }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  ExecutionState(const ExecutionState&) = delete;
+  ExecutionState& operator=(const ExecutionState&) = delete;
 
   // Nothing that was made of other weights is used again.
   void take(const WeightSet& weights) {
@@ -45,7 +45,7 @@ struct Machine {
   std::vector<BlockRunner> runners;
 
  private:
-  static Machine& of(Frame& frame) { return *static_cast<Machine*>(frame.runtime); }
+  static ExecutionState& of(Frame& frame) { return *static_cast<ExecutionState*>(frame.runtime); }
   static void run_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].run(); }
   static c10::IValue take_output(Frame& frame, std::uint32_t block, std::size_t i) {
     return of(frame).runners[block].take_output(i);

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdint>
 
-namespace sr::plan {
+namespace sr::replay {
 
 // Signatures met lately, by hash: how often, so that a plan is made when one comes back and not before.
-class Sightings {
+class CallCounts {
  public:
   // How often this one was met, this time included.
   std::uint32_t count(std::uint64_t hash) {
@@ -24,4 +24,4 @@ class Sightings {
   std::array<Entry, 256> entries_{};
 };
 
-}  // namespace sr::plan
+}  // namespace sr::replay
