@@ -1,7 +1,7 @@
 // Elementary functions of one register of doubles, by the formulas of math.hpp; logarithms by those of fdlibm
 // (Sun Microsystems, 1993). Polynomials without another source are weighted minimax fits of our own. Special
-// values, signed zeros and denormals come out as from libm. tests/kernel_doubles.cpp states the largest
-// errors.
+// values, signed zeros and denormals come out as from libm. tests/kernels/math_of_doubles.cpp states the
+// largest errors.
 #pragma once
 
 #include <cstddef>

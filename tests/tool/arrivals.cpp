@@ -1,11 +1,12 @@
 // Loads of an open loop: when calls arrive, and what is said of those who could not cope.
+#include "../src/tool/arrivals.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "../src/tool/arrivals.hpp"
 #include "../src/tool/statistics.hpp"
 #include "support/catch.hpp"
 

@@ -1,6 +1,4 @@
 // Replay as its users see it: when plans are made, what they are valid for, and how they end.
-#include "support/replay.hpp"
-
 #include <thread>
 
 #include <sr/replay/trace/signature.hpp>
@@ -8,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
+#include "support/replay.hpp"
 #include "support/samples.hpp"
 
 namespace sr::test::replay_tests {

@@ -1,4 +1,6 @@
 // Inputs from Python and back: what torch.save wrote is read, what write_values wrote torch.load reads.
+#include "../src/tool/inputs.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include <sr/error.hpp>
 
-#include "../src/tool/inputs.hpp"
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 

@@ -1,4 +1,6 @@
 // An open loop with runners of which it is known how long they take at least.
+#include "../src/tool/open_loop.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "../src/tool/open_loop.hpp"
 #include "support/catch.hpp"
 
 namespace sr::test::tool_open_loop_tests {

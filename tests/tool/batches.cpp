@@ -1,11 +1,12 @@
 // Arguments of one batch size made into those of another.
+#include "../src/tool/batches.hpp"
+
 #include <string>
 
 #include <torch/torch.h>
 
 #include <sr/error.hpp>
 
-#include "../src/tool/batches.hpp"
 #include "support/catch.hpp"
 
 namespace sr::test::tool_batches_tests {
