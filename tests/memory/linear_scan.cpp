@@ -117,7 +117,7 @@ TEST_CASE("linear scan: random chains meet the bound", "[memory][linear_scan][ra
 }
 
 TEST_CASE("slab: released blocks join on both sides", "[memory][slab]") {
-  Slab slab(192, 8);
+  FreeList slab(192, 8);
   const auto a = slab.take(64, 64, 1);
   const auto b = slab.take(64, 64, 1);
   const auto c = slab.take(64, 64, 1);
@@ -128,7 +128,7 @@ TEST_CASE("slab: released blocks join on both sides", "[memory][slab]") {
 }
 
 TEST_CASE("slab: the free end grows by what is missing only", "[memory][slab]") {
-  Slab slab(128, 8);
+  FreeList slab(128, 8);
   const auto low = slab.take(64, 64, 5);
   CHECK(slab.offset(low) == 0);
   CHECK(slab.offset(slab.take(256, 64, 5)) == 64);
@@ -138,7 +138,7 @@ TEST_CASE("slab: the free end grows by what is missing only", "[memory][slab]") 
 }
 
 TEST_CASE("slab: the smallest hole that fits, aligned", "[memory][slab]") {
-  Slab slab(0, 8);
+  FreeList slab(0, 8);
   const auto a = slab.take(192, 64, 9);  // at 0
   slab.take(64, 64, 9);                  // at 192
   const auto c = slab.take(128, 64, 9);  // at 256
