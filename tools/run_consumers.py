@@ -137,6 +137,7 @@ class Consumers:
             self.ok('program')
             self.compile('program', self.sources, [*flags, '-DSR_HEADER_ONLY'])
         self.ok('program')
+
     def sources_of_ours(self):
         """Plain g++: the library's files with the program's own, no define."""
         folder = ROOT / 'src'

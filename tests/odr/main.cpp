@@ -1,5 +1,7 @@
 // A header-only program of two files: this one holds the library, the other one only uses it.
+#ifndef SR_HEADER_ONLY  // it may be defined for all files of a program, too
 #define SR_HEADER_ONLY
+#endif
 #include <cstdio>
 
 #include <torch/script.h>

@@ -37,18 +37,25 @@ def run_all(cases: list[Case], workers: Workers, jobs: int) -> Outcome:
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     futures = {pool.submit(workers.run, case): i for i, case in enumerate(cases)}
     interrupted = False
+
+    def take(future: concurrent.futures.Future) -> str:
+        i = futures[future]
+        try:
+            measured[i] = future.result()
+        except WorkerError as error:
+            failed[i] = str(error)
+            return 'failed'
+        return told(measured[i])
+
     try:
         for future in concurrent.futures.as_completed(futures):
-            i = futures[future]
-            try:
-                measured[i] = future.result()
-                said = told(measured[i])
-            except WorkerError as error:
-                failed[i] = str(error)
-                said = 'failed'
-            progress(len(measured) + len(failed), len(cases), cases[i], said, start)
+            said = take(future)
+            progress(len(measured) + len(failed), len(cases), cases[futures[future]], said, start)
     except KeyboardInterrupt:
         interrupted = True
+        for future in futures:  # those that ended when nobody was looking
+            if future.done() and not future.cancelled() and futures[future] not in measured:
+                take(future)
         say(f'stopped; {len(measured)} of {len(cases)} are measured')
         workers.stop()
     finally:

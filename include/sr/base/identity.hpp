@@ -85,6 +85,31 @@ inline c10::IValue tuple_of(const c10::TypePtr& type, std::vector<c10::IValue> e
                        : c10::ivalue::Tuple::create(std::move(elements));
 }
 
+// The value with map(tensor) in place of each tensor, in containers of its own.
+template <class Map>
+c10::IValue with_tensors(const c10::IValue& value, const Map& map) {
+  if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(map(value.toTensor())) : value;
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      elements.push_back(with_tensors(element, map));
+    return tuple_of(type_of_tuple(value), std::move(elements));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& element : value.toListRef()) list.push_back(with_tensors(element, map));
+    return list;
+  }
+  if (value.isGenericDict()) {
+    const auto from = value.toGenericDict();
+    c10::impl::GenericDict dict(from.keyType(), from.valueType());
+    for (const auto& entry : from)
+      dict.insert(with_tensors(entry.key(), map), with_tensors(entry.value(), map));
+    return dict;
+  }
+  return value;
+}
+
 // What a call returns that has these results.
 inline c10::IValue join_results(std::vector<c10::IValue> results) {
   if (results.size() == 1) return std::move(results[0]);

@@ -69,7 +69,10 @@ class PlanCheck {
   // poisoned.
   void after(std::size_t step) const {
     for (const StorageId storage : plan_.writes[step]) {
-      if (storage >= made_by_.size() || plan_.bases[storage] == nullptr) continue;
+      if (storage >= made_by_.size() || plan_.bases[storage] == nullptr ||
+          trace_.storages[storage].overwritten) {
+        continue;
+      }
       for (const TensorId id : made_by_[storage]) compare(step, id);
     }
     for (std::size_t i = 0; i < plan_.placed.size(); ++i) {

@@ -18,6 +18,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/fusion.hpp>
+#include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/program.hpp>
@@ -71,12 +72,26 @@ class ProgramBuilder {
         plan_->kernels += lowering_.drafts().size() - before;
         return;
       }
+      if (!node.twin.empty()) return write_copy(node);
       if (OutCall::emit(lowering_, node)) {
         ++plan_->calls;
         return;
       }
     }
     InterpretedNode::emit(lowering_, node, blocks_);
+    ++plan_->interpreted;
+  }
+
+  // The functional twin has no kernel after all: the operator writes a copy of what it was to overwrite.
+  void write_copy(const TracedNode& node) {
+    const Operand result = lowering_.output(node);
+    if (!lower::emit_copies(lowering_, {{*lowering_.input(node, 0), result}}))
+      throw PlanError("A tensor that is written in place could not be copied.");
+    TracedNode in_place = node;
+    in_place.inputs[0] = node.outputs[0];
+    in_place.outputs.clear();
+    in_place.changed = {result.storage};
+    InterpretedNode::emit(lowering_, in_place, blocks_);
     ++plan_->interpreted;
   }
 
@@ -101,7 +116,7 @@ class ProgramBuilder {
   }
 
   bool lower_to_kernels(const TracedNode& node) {
-    const std::string key = key_of(*node.processed->node);
+    const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
     const LowerTables& tables = lower_tables();
     if (node.processed->lane != nullptr && lower_by_lane(node)) return true;
     if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;

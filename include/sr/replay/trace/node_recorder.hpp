@@ -145,6 +145,7 @@ class NodeRecorder {
     traced_.changed = written_.check();
     if (record_.is_refused()) return;
     traced_.role = Role::interpreted;
+    traced_.known_tensors = static_cast<TensorId>(record_.trace.tensors.size());
     record_.trace.nodes.push_back(std::move(traced_));
   }
 

@@ -14,6 +14,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
+#include <sr/replay/trace/functional_writes.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
 #include <sr/replay/trace/node_recorder.hpp>
 #include <sr/replay/trace/record.hpp>
@@ -41,6 +42,7 @@ class Recorder {
       record_.trace.results.push_back(frame_->values[output.slot]);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
+    if (!record_.is_refused()) FunctionalWrites(record_.trace).apply();
     return std::move(record_.trace);
   }
 

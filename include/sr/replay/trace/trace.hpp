@@ -38,6 +38,7 @@ struct TracedStorage {
   std::uint32_t leaf = kNone;      // input: which tensor of the arguments, depth first
   std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
   std::size_t bytes = 0;
+  bool overwritten = false;  // the recorded bytes are those of a later write, which has a storage of its own
 };
 
 // Tensors that share an identity share an id; views of one storage have ids of their own.
@@ -63,6 +64,8 @@ struct TracedNode {
   std::vector<c10::IValue> outputs;
   std::vector<ValueId> dynamic_outputs;  // kNone: a tensor, or a container of tensors
   std::vector<StorageId> changed;        // what it writes in place
+  TensorId known_tensors = 0;            // when it wrote: those from here on were made later
+  std::string twin;  // key of the functional operator that takes its place, see functional_writes.hpp
   // Control flow on data: what its bodies read from outside.
   std::vector<Slot> captured_slots;
   std::vector<c10::IValue> captured;

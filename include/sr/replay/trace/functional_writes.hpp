@@ -1,0 +1,191 @@
+// Writes in place become results of their own: a pointwise operator that overwrites a tensor of the call is
+// recorded as its functional twin, which can be fused with what comes before and after it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/registry/registry.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::replay {
+
+// The key of the functional twin of an operator that writes its first argument. Empty: there is none of which
+// it is known that floats give floats of the same sizes.
+inline std::string functional_twin(const torch::jit::Node& node) {
+  static constexpr std::array<std::string_view, 21> kPointwise{
+      "aten::abs_",        "aten::add_",     "aten::clamp_", "aten::clamp_max_",   "aten::clamp_min_",
+      "aten::div_",        "aten::exp_",     "aten::gelu_",  "aten::hardsigmoid_", "aten::hardswish_",
+      "aten::leaky_relu_", "aten::mul_",     "aten::neg_",   "aten::reciprocal_",  "aten::relu_",
+      "aten::rsqrt_",      "aten::sigmoid_", "aten::silu_",  "aten::sqrt_",        "aten::sub_",
+      "aten::tanh_"};
+  std::string key = key_of(node);
+  const std::size_t end = std::min(key.find('.'), key.size());
+  if (std::ranges::find(kPointwise, std::string_view(key).substr(0, end)) == kPointwise.end()) return {};
+  return key.erase(end - 1, 1);
+}
+
+// Rewrites a complete trace. Traces of one signature are rewritten alike, so that storages of one are those
+// of the other.
+class FunctionalWrites {
+ public:
+  explicit FunctionalWrites(Trace& trace) : trace_(trace) {}
+
+  void apply() {
+    const auto writes = [](const TracedNode& node) { return !node.changed.empty(); };
+    if (std::ranges::none_of(trace_.nodes, writes)) return;
+    note_uses();
+    for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) {
+      TracedNode& node = trace_.nodes[i];
+      const std::optional<Written> written = find_written(node);
+      rename(node);
+      if (written && can_replace(node, i, *written)) replace(node, i, *written);
+    }
+    for (c10::IValue& result : trace_.results) result = renamed(result);
+  }
+
+ private:
+  // By the names the recorded call has for them.
+  struct Written {
+    at::Tensor tensor;
+    StorageId storage;
+  };
+
+  void note_uses() {
+    last_use_.assign(trace_.tensors.size(), 0);
+    for (const TracedTensor& tensor : trace_.tensors) now_on_.push_back(tensor.storage);
+    const auto note = [&](const c10::IValue& value, std::uint32_t at) {
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { last_use_[trace_.id_of(tensor)] = at; });
+    };
+    const auto count = static_cast<std::uint32_t>(trace_.nodes.size());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      for (const c10::IValue& input : trace_.nodes[i].inputs) note(input, i);
+      for (const c10::IValue& value : trace_.nodes[i].captured) {
+        sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+          captured_.insert(trace_.tensors[trace_.id_of(tensor)].storage);
+        });
+      }
+    }
+    for (const c10::IValue& result : trace_.results) {
+      note(result, count);
+      if (!result.isTensor()) note_containers(result);
+    }
+  }
+
+  // Lists and dictionaries that are returned stay what they are, and what they hold.
+  void note_containers(const c10::IValue& result) {
+    if (result.isTuple()) {
+      for (const c10::IValue& element : result.toTupleRef().elements()) note_containers(element);
+    } else if (!result.isTensor()) {
+      sr::detail::each_tensor(result, [&](const at::Tensor& tensor) { held_.insert(trace_.id_of(tensor)); });
+    }
+  }
+
+  static std::optional<Written> find_written(const TracedNode& node) {
+    if (node.changed.size() != 1 || node.inputs.empty() || !node.inputs[0].isTensor()) return std::nullopt;
+    return Written{node.inputs[0].toTensor(), node.changed[0]};
+  }
+
+  // All of a storage is written, by floats that decide the dtype, and nothing else looks at it later.
+  bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
+    const auto is_dynamic = [](ValueId id) { return id != kNone; };
+    if (captured_.count(written.storage) != 0 || held_.count(trace_.id_of(written.tensor)) != 0 ||
+        std::ranges::any_of(node.dynamic_inputs, is_dynamic) ||
+        functional_twin(*node.processed->node).empty()) {
+      return false;
+    }
+    const at::Tensor& self = node.inputs[0].toTensor();
+    const TensorId id = trace_.id_of(self);
+    const StorageId storage = trace_.tensors[id].storage;
+    if (self.scalar_type() != at::kFloat || self.storage_offset() != 0 ||
+        !self.is_non_overlapping_and_dense() || self.nbytes() != trace_.storages[storage].bytes) {
+      return false;
+    }
+    for (const c10::IValue& input : node.inputs) {
+      if (input.isComplexDouble()) return false;
+      if (!input.isTensor() || !input.toTensor().defined()) continue;
+      const at::Tensor& read = input.toTensor();
+      const TensorId other = trace_.id_of(read);
+      if (read.scalar_type() != at::kFloat || (other != id && trace_.tensors[other].storage == storage))
+        return false;
+    }
+    // Tensors from `known_tensors` on are made of what was written.
+    const TensorId name = trace_.id_of(written.tensor);
+    for (TensorId other = 0; other < node.known_tensors; ++other) {
+      if (other != name && now_on_[other] == storage && last_use_[other] > i) return false;
+    }
+    return true;
+  }
+
+  void replace(TracedNode& node, std::uint32_t i, const Written& written) {
+    const at::Tensor& self = node.inputs[0].toTensor();
+    const StorageId before = trace_.tensors[trace_.id_of(self)].storage;
+    const auto storage = static_cast<StorageId>(trace_.storages.size());
+    const std::size_t bytes = trace_.storages[before].bytes;
+    trace_.storages[before].overwritten = true;
+    trace_.storages.push_back({.home = Home::produced, .producer = i, .bytes = bytes});
+    for (TensorId other = node.known_tensors; other < now_on_.size(); ++other) {
+      if (now_on_[other] == before) now_on_[other] = trace_.tensors[other].storage = storage;
+    }
+    now_on_[trace_.id_of(written.tensor)] = storage;
+    at::Tensor result = self.detach();  // the same bytes under a name of its own
+    trace_.ids.emplace(result.unsafeGetTensorImpl(), static_cast<TensorId>(trace_.tensors.size()));
+    trace_.tensors.push_back({result, storage});
+    names_[written.tensor.unsafeGetTensorImpl()] = result;
+    storages_[written.storage] = storage;
+    node.twin = functional_twin(*node.processed->node);
+    node.role = Role::compute;
+    node.changed.clear();
+    node.outputs = {result};
+    node.dynamic_outputs = {kNone};
+  }
+
+  void rename(TracedNode& node) const {
+    if (names_.empty()) return;
+    for (c10::IValue& input : node.inputs) input = renamed(input);
+    for (StorageId& changed : node.changed) {
+      if (const auto now = storages_.find(changed); now != storages_.end()) changed = now->second;
+    }
+  }
+
+  // Containers without a renamed tensor keep their identity.
+  c10::IValue renamed(const c10::IValue& value) const {
+    bool holds = false;
+    const auto is_renamed = [&](const at::Tensor& tensor) {
+      return names_.count(tensor.unsafeGetTensorImpl()) != 0;
+    };
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { holds |= is_renamed(tensor); });
+    if (!holds) return value;
+    if (value.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(renamed(element));
+      return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+    }
+    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) {
+      return is_renamed(tensor) ? names_.at(tensor.unsafeGetTensorImpl()) : tensor;
+    });
+  }
+
+  Trace& trace_;
+  // By tensor that the recorded call made: the last node that reads it, or how many nodes there are for
+  // results; and the storage it is on after the writes so far.
+  std::vector<std::uint32_t> last_use_;
+  std::vector<StorageId> now_on_;
+  std::unordered_set<StorageId> captured_;  // read by blocks that data choose
+  std::unordered_set<TensorId> held_;       // by lists and dictionaries among the results
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> names_;  // of recorded tensors since the last write
+  std::unordered_map<StorageId, StorageId> storages_;             // likewise
+};
+
+}  // namespace sr::replay
