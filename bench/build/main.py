@@ -61,15 +61,25 @@ def compile_times(args, work):
               f'{warnings:.0f} | {bound} |')
 
 
+def whole(library, copy):
+    """Copies the library and returns its size; Ninja's archives are thin, so their members are put into the copy."""
+    if library.suffix == '.a':
+        members = subprocess.run(['ar', 't', library], check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run(['ar', 'cr', copy, *members], check=True, cwd=library.parent)
+    else:
+        shutil.copy(library, copy)
+    return copy.stat().st_size
+
+
 def library(build, work):
     for name in ('src/libsr.so', 'src/libsr_static.a'):
         path = (build / name).resolve()
         if not path.exists():
             continue
-        stripped = work / 'stripped'
-        shutil.copy(path, stripped)
+        stripped = work / ('stripped' + path.suffix)
+        size = whole(path, stripped)
         subprocess.run(['strip', '--strip-unneeded', stripped], check=True)
-        print(f'{name}: {path.stat().st_size / 2**20:.1f} MiB, stripped {stripped.stat().st_size / 2**20:.1f} MiB')
+        print(f'{name}: {size / 2**20:.1f} MiB, stripped {stripped.stat().st_size / 2**20:.1f} MiB')
 
 
 def start_up(build):
