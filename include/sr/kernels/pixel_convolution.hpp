@@ -107,10 +107,11 @@ SR_KERNEL_INLINE void convolve_taps(const Convolution& shape, const TapBlock& ta
   const std::size_t step = taps.is_followed ? kRow * sizeof(float) / tiles : 0;
   Ahead fetch{reinterpret_cast<const char*>(taps.weight + taps.count * kRow),
               static_cast<std::ptrdiff_t>(step)};
+  const bool waits = taps.resumes || !taps.ends;  // only then there is room for every pixel
   by_even_tiles(
       shape.strips, [&](std::size_t first, auto count) __attribute__((always_inline)) {
         pixel_tile<count, kVecs>(shape, taps, shape.at + first, bias, channels, out,
-                                 taps.partial + first * kRow, fetch, last);
+                                 waits ? taps.partial + first * kRow : taps.partial, fetch, last);
         fetch.begin += taps.count * step;
       });
 }
