@@ -10,7 +10,7 @@ import time
 
 import toolchain
 
-# The folders of include/sr, each of which includes only itself and those before it; '' is the public face.
+# The folders of include/sr, lowest layer first. A folder includes only itself and earlier ones; '' is the root.
 LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'module', 'executor', 'replay',
           'ops', '')
 WITHOUT_TORCH = ('memory', 'kernels', 'pool')

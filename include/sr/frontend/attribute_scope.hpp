@@ -1,4 +1,4 @@
-// What the values of a graph are that are read from the caller's module, also in the bodies of forks.
+// Resolves values of a graph to attributes of the caller's module, also in the bodies of forks.
 #pragma once
 
 #include <memory>

@@ -36,7 +36,7 @@ inline bool has_fork_without_inputs(torch::jit::Block* block) {
   return false;
 }
 
-// Whether a method is called that could not be inlined.
+// Whether the block calls a method that was not inlined, also in nested blocks and forks.
 inline bool calls_methods(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     if (node->kind() == c10::prim::CallMethod) return true;

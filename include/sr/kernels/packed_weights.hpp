@@ -56,8 +56,8 @@ struct WeightMatrixOf {
 using WeightMatrix = WeightMatrixOf<float>;
 using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
 
-// Of a convolution: groups x channels x taps, contiguous. Packed group by group, `packed_share` floats each:
-// for convolve_pixels, or for convolve.
+// The weights of a convolution: groups x channels x taps, contiguous. Each group is packed by itself into
+// packed_share() floats, in the order that convolve_pixels or convolve reads.
 struct WeightTaps {
   using Element = float;
 

@@ -147,7 +147,7 @@ struct Strip {
 
 // out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `low`; p are
 // the positions of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
-// at each; strips of `convolve_pixels` are one result each, in the order of `out`.
+// for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   const Strip* at = nullptr;
@@ -241,7 +241,7 @@ struct Table {
   // `weight` is channels x taps; `packed` holds as many.
   void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
   void (*convolve)(const Convolution& shape) = nullptr;
-  // The same to the last bit, with channels in registers; at least min_pixel_channels of them.
+  // Computes the same bits with output channels in registers. Needs min_pixel_channels of them or more.
   void (*convolve_pixels)(const Convolution& shape) = nullptr;
   std::size_t min_pixel_channels = 0;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing

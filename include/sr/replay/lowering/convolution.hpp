@@ -150,10 +150,10 @@ inline Walk walk_by_pixels(const Convolved& all) {
   return {true, y, x, rows * row, row, rows};
 }
 
-// Whether the kernel with channels in registers is the faster one, by what each of them does: multiply-adds,
-// those in idle parts of registers, too, and copies. Measured by ./dev bench convolutions on a Zen 5: writing
-// a pixel costs as much as 16 taps; a copied element a quarter of a register's multiply-add, or three when
-// phases are taken apart.
+// Whether convolve_pixels is faster than convolve. Estimates the cost of both: multiply-adds, including those
+// on idle parts of registers, and copied elements. The constants were measured on AVX-512 (decision 14):
+// writing a pixel costs as much as 16 taps, and copying an element as much as a quarter of a register's
+// multiply-add, or as three of them when the image is split into phases.
 inline bool is_for_pixels(const Convolved& all, const Walk& strips, const Walk& pixels) {
   const kernels::Table& table = kernels::kernels().table;
   constexpr std::int64_t kWritten = 16, kMostPixels = 65536;

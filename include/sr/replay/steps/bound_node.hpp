@@ -27,28 +27,7 @@ class Wrappers {
 
   // The value with its tensors replaced. Constants are passed as they are.
   c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
-    if (value.isTensor()) {
-      if (!value.toTensor().defined()) return value;
-      return wrap(value.toTensor(), touched);
-    }
-    if (value.isTuple()) {
-      std::vector<c10::IValue> elements;
-      for (const c10::IValue& element : value.toTupleRef().elements())
-        elements.push_back(wrap(element, touched));
-      return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
-    }
-    if (value.isList()) {
-      c10::impl::GenericList list(value.toList().elementType());
-      for (const c10::IValue& element : value.toListRef()) list.push_back(wrap(element, touched));
-      return list;
-    }
-    if (value.isGenericDict()) {
-      const auto from = value.toGenericDict();
-      c10::impl::GenericDict dict(from.keyType(), from.valueType());
-      for (const auto& entry : from) dict.insert(wrap(entry.key(), touched), wrap(entry.value(), touched));
-      return dict;
-    }
-    return value;
+    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) { return wrap(tensor, touched); });
   }
 
   at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
