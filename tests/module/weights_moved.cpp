@@ -29,6 +29,31 @@ TEST_CASE("a weight that is given other data is followed", "[weights]") {
   }
 }
 
+TEST_CASE("a weight whose sizes, strides or offset alone change is followed at any rank", "[weights]") {
+  for (std::size_t rank = 0; rank <= 7; ++rank) {
+    const at::Tensor memory = weight({512});
+    const std::vector<std::int64_t> sizes(rank, 2);
+    std::vector<std::int64_t> strides(rank), wider(rank);
+    for (std::size_t d = 0; d < rank; ++d) {
+      strides[d] = std::int64_t{1} << d;
+      wider[d] = 2 * strides[d];
+    }
+    const at::Tensor before = memory.as_strided(sizes, strides);
+    std::vector<at::Tensor> after{memory.as_strided(sizes, strides, 1), before.unsqueeze(0)};
+    if (rank != 0) {
+      after.push_back(memory.as_strided(sizes, wider));
+      after.push_back(before.narrow(0, 0, 1));
+      after.push_back(before.narrow(-1, 0, 1));
+    }
+    for (const at::Tensor& changed : after) {
+      INFO(rank << " dimensions become " << changed.sizes() << " with strides " << changed.strides());
+      check_follows(script("def forward(self, x):\n    return self.w * x + x\n", {{"w", before.alias()}}),
+                    {at::tensor(2.0f)}, {at::tensor({3.0f})},
+                    [&](Module& module) { module.attr("w").toTensor().set_data(changed); });
+    }
+  }
+}
+
 TEST_CASE("an attribute that is given another tensor is followed", "[weights]") {
   check_follows(linear(), rows(), more_rows(), [](Module& module) {
     module.setattr("w", weight({16, 8}, /*requires_grad=*/true));

@@ -140,7 +140,8 @@ class RuntimeState {
   // True when calls may be replayed and no weight has to be compared: one test for both.
   bool replays_at_once() const { return replays_at_once_; }
   [[gnu::noinline]] bool prepares_replay() {
-    follow_weights();
+    if (follows_weights_ && !content->weights->is_current(*weights_, turn_)) [[unlikely]]
+      take_new_weights();
     return may_replay_;
   }
 

@@ -2,10 +2,8 @@
 // sizes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -75,73 +73,6 @@ class WeightStamp {
   std::int64_t offset_, rank_;
   caffe2::TypeMeta dtype_;
   std::uint32_t version_;
-};
-
-// Elements of a tensor as they were: some writes change no version. The storage must outlive the sample,
-// which may be compared while the tensor's stamp holds.
-class WeightSample {
- public:
-  // Of the whole tensor where `whole` asks for it and its elements lie side by side; else of the first, the
-  // middle and the last element.
-  WeightSample(const at::Tensor& tensor, bool whole)
-      : size_(std::min(tensor.itemsize(), sizeof(std::uint64_t))) {
-    const std::int64_t count = tensor.numel();
-    if (count == 0 || tensor.storage().data() == nullptr) return;
-    if (whole && tensor.is_contiguous()) {
-      start_ = static_cast<const std::byte*>(tensor.const_data_ptr());
-      bytes_.assign(start_, start_ + tensor.nbytes());
-      return;
-    }
-    for (const std::int64_t index : {std::int64_t{0}, count / 2, count - 1}) {
-      std::int64_t rest = index, offset = tensor.storage_offset();
-      for (std::int64_t d = tensor.dim(); d-- > 0;) {
-        offset += rest % tensor.size(d) * tensor.stride(d);
-        rest /= tensor.size(d);
-      }
-      const auto* const at = static_cast<const std::byte*>(tensor.storage().data()) +
-                             offset * static_cast<std::int64_t>(tensor.itemsize());
-      elements_.push_back({at, bits(at)});
-    }
-  }
-
-  bool holds() const {
-    if (!bytes_.empty()) return std::memcmp(start_, bytes_.data(), bytes_.size()) == 0;
-    for (const Element& element : elements_) {
-      if (bits(element.at) != element.bits) return false;
-    }
-    return true;
-  }
-
- private:
-  struct Element {
-    const std::byte* at;
-    std::uint64_t bits;
-  };
-
-  // Copies of a constant size are loads.
-  std::uint64_t bits(const std::byte* at) const {
-    switch (size_) {
-      case 1:
-        return load<std::uint8_t>(at);
-      case 2:
-        return load<std::uint16_t>(at);
-      case 4:
-        return load<std::uint32_t>(at);
-      default:
-        return load<std::uint64_t>(at);
-    }
-  }
-  template <class T>
-  static std::uint64_t load(const std::byte* at) {
-    T value;
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-
-  const std::byte* start_ = nullptr;  // of all elements
-  std::vector<std::byte> bytes_;
-  std::size_t size_;  // bytes that are compared of an element
-  c10::SmallVector<Element, 3> elements_;
 };
 
 }  // namespace sr

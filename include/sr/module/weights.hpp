@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
-#include <c10/core/Storage.h>
 
 #include <sr/base/error.hpp>
 #include <sr/base/fork_safe_mutex.hpp>
@@ -20,7 +19,8 @@
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/packed_weights.hpp>
-#include <sr/module/weight_stamp.hpp>
+#include <sr/module/weight_sample.hpp>
+#include <sr/module/weight_stamps.hpp>
 
 namespace sr {
 
@@ -40,14 +40,20 @@ class WeightSet {
   // Throws UnsupportedOp for a weight that has become something else than a tensor on the CPU.
   WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
       : constants_(std::move(constants)) {
+    ElementsByWeight elements_by_weight;
     for (const Weight& weight : weights) {
       const c10::IValue& value = weight.source.now();
       check(weight, value);
-      if (stamped) stamp(weight.source, value);
+      if (stamped) stamp(weight.source, value, elements_by_weight);
       // An alias keeps its storage when the caller's tensor is given another one while a call runs.
       constants_[weight.slot] = value.isTensor() && !weight.is_returned
                                     ? c10::IValue(value.toTensor().detach())
                                     : detail::without_gradients(value);
+    }
+    for (std::size_t i = 0; i < kElements; ++i) {
+      for (const auto& elements : elements_by_weight) {
+        if (i < elements.size()) elements_.push_back(elements[i]);
+      }
     }
   }
 
@@ -56,20 +62,21 @@ class WeightSet {
   replay::PackedWeights& packed() const { return packed_; }
 
   // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are
-  // noticed in one weight of each call, whose turn `turn` counts, in running statistics, and in weights made
+  // noticed in one element of each call, whose turn `turn` counts, in running statistics, and in weights made
   // in inference mode.
   [[gnu::always_inline]] bool holds(std::size_t& turn) const {
-    if (stamps_.empty()) return true;
-    if (!stamps_hold()) [[unlikely]]
+    if (!stamps_.hold()) [[unlikely]]
       return false;
-    if (++turn >= samples_.size()) turn = 0;
-    return samples_[turn].holds() && (!has_others_ || others_hold());
+    if (++turn >= elements_.size()) turn = 0;
+    if (!elements_.empty() && !elements_[turn].holds()) [[unlikely]]
+      return false;
+    return !has_others_ || others_hold();
   }
 
-  // The same, looking at all samples.
+  // The same, looking at all elements that may have their turn.
   bool holds() const {
-    return stamps_hold() && others_hold() &&
-           std::ranges::all_of(samples_, [](const WeightSample& sample) { return sample.holds(); });
+    return stamps_.hold() && others_hold() &&
+           std::ranges::all_of(elements_, [](const WeightElement& element) { return element.holds(); });
   }
 
  private:
@@ -105,52 +112,44 @@ class WeightSet {
         "; it was a dense tensor on the CPU when the module was loaded. Make a new StaticModule.");
   }
 
-  void stamp(const WeightSource& source, const c10::IValue& value) {
-    if (value.isTensor())
-      return stamp(value.toTensor(), source.object(), source.attribute(), source.is_statistic());
+  using ElementsByWeight = std::vector<c10::SmallVector<WeightElement, 3>>;
+  static constexpr std::size_t kElements = 3;  // at most, of a weight
+
+  void stamp(const WeightSource& source, const c10::IValue& value, ElementsByWeight& elements) {
+    if (value.isTensor()) {
+      return stamp(value.toTensor(), source.object(), source.attribute(), source.is_statistic(), elements);
+    }
     has_others_ = true;
     Container& container = containers_.emplace_back(Container{source, {}});
     detail::each_tensor(value, [&](const at::Tensor& tensor) {
       container.tensors.push_back(tensor.unsafeGetTensorImpl());
-      stamp(tensor, nullptr, 0, false);
+      stamp(tensor, nullptr, 0, false, elements);
       kept_.push_back(tensor);
     });
   }
 
   void stamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute,
-             bool is_statistic) {
-    storages_.push_back(tensor.storage());
-    stamps_.emplace_back(tensor, object, attribute, metadata_);
-    samples_.emplace_back(tensor, is_statistic);
-    if (stamps_.back().has_counter() && !is_statistic) return;
-    uncounted_.push_back(samples_.size() - 1);
+             bool is_statistic, ElementsByWeight& elements) {
+    stamps_.add(tensor, object, attribute);
+    const bool counts_writes = tensor.unsafeGetTensorImpl()->version_counter().enabled();
+    if (counts_writes && !is_statistic) return elements.push_back(elements_of(tensor));
+    uncounted_.emplace_back(tensor, is_statistic);
     has_others_ = true;
-  }
-
-  [[gnu::always_inline]] bool stamps_hold() const {
-    const std::int64_t* metadata = metadata_.data();
-    for (const WeightStamp& stamp : stamps_) {
-      if (!stamp.holds(metadata)) [[unlikely]]
-        return false;
-    }
-    return true;
   }
 
   // What few modules have.
   bool others_hold() const {
-    return std::ranges::all_of(uncounted_, [&](std::size_t i) { return samples_[i].holds(); }) &&
+    return std::ranges::all_of(uncounted_, [](const WeightSample& sample) { return sample.holds(); }) &&
            std::ranges::all_of(containers_, [](const Container& container) { return container.holds(); });
   }
 
-  std::vector<WeightStamp> stamps_;
-  std::vector<std::int64_t> metadata_;  // of all stamps
-  std::vector<WeightSample> samples_;   // by stamp
-  bool has_others_ = false;             // of the next two
-  std::vector<std::size_t> uncounted_;  // samples of tensors to which writes are not counted
+  WeightStamps stamps_;
+  std::vector<WeightElement> elements_;  // first elements of all weights, then middle ones, then last ones
+  bool has_others_ = false;              // of the next two
+  std::vector<WeightSample> uncounted_;  // tensors to which writes are not counted
   std::vector<Container> containers_;
   std::vector<c10::IValue> constants_;
   std::vector<at::Tensor> kept_;  // elements of containers, which the caller may take out
-  std::vector<c10::Storage> storages_;
   std::uint64_t generation_ = 0;
   mutable replay::PackedWeights packed_;
 };
