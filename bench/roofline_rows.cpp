@@ -17,7 +17,7 @@ double bytes_of(std::size_t floats) {
   return static_cast<double>(floats * sizeof(float));
 }
 
-// Costs as reductions.hpp writes them.
+// Costs as inner_reductions.hpp writes them.
 struct RowCost {
   const char* name;
   void (*run)(const kernels::Rows& rows, const float* affine);

@@ -4,6 +4,6 @@
 #include <sr/ops/in_place.hpp>
 #include <sr/ops/numbers.hpp>
 #include <sr/ops/pointwise.hpp>
-#include <sr/ops/pointwise_others.hpp>
+#include <sr/ops/pointwise_variants.hpp>
 #include <sr/ops/reduction.hpp>
 #include <sr/ops/scalars.hpp>

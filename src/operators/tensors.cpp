@@ -3,11 +3,11 @@
 #include <sr/ops/convolution.hpp>
 #include <sr/ops/embedding.hpp>
 #include <sr/ops/factories.hpp>
-#include <sr/ops/joining.hpp>
-#include <sr/ops/more_views.hpp>
+#include <sr/ops/concat.hpp>
+#include <sr/ops/typed_views.hpp>
 #include <sr/ops/normalization.hpp>
-#include <sr/ops/others.hpp>
-#include <sr/ops/products.hpp>
+#include <sr/ops/typed_tensors.hpp>
+#include <sr/ops/matmul.hpp>
 #include <sr/ops/quantization.hpp>
 #include <sr/ops/quantized.hpp>
 #include <sr/ops/rearranging.hpp>

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numbers>
 
-#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/vector_ops.hpp>
 
 #include "exhaustive/row.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::exhaustive {

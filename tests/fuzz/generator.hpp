@@ -53,10 +53,10 @@ class Generator {
   void reshape();
   void reduction();  // statements_reductions.cpp
   void normalisation();
-  void product();  // statements_products.cpp
+  void product();  // statements_matmul.cpp
   void weighted_product();
   void embedding();
-  void lookup();  // statements_lookups.cpp
+  void lookup();  // statements_indexing.cpp
   void gather();
   void advanced_index();
   void bags();

@@ -22,8 +22,8 @@
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/alias_rules.hpp>
-#include <sr/passes/barriers/guards.hpp>
-#include <sr/passes/barriers/neutral_numbers.hpp>
+#include <sr/passes/barriers/barriers.hpp>
+#include <sr/passes/barriers/peephole.hpp>
 #include <sr/passes/grad_modes.hpp>
 #include <sr/passes/pipeline.hpp>
 

@@ -7,21 +7,21 @@
 
 #include <sr/kernels/bags.hpp>
 #include <sr/kernels/chains.hpp>
-#include <sr/kernels/columns.hpp>
+#include <sr/kernels/outer_reductions.hpp>
 #include <sr/kernels/conversions.hpp>
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/kernels.hpp>
-#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
 #include <sr/kernels/pixel_convolution.hpp>
 #include <sr/kernels/pooling.hpp>
-#include <sr/kernels/products.hpp>
-#include <sr/kernels/reductions.hpp>
+#include <sr/kernels/gemm.hpp>
+#include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/table.hpp>
-#include <sr/kernels/wide.hpp>
+#include <sr/kernels/vec64.hpp>
 
 namespace sr::kernels {
 

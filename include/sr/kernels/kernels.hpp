@@ -2,7 +2,7 @@
 // those of the flags the program is compiled with (own.hpp). Light: nothing is compiled by including this.
 #pragma once
 
-#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sr/kernels/wide.hpp>
+#include <sr/kernels/vec64.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <sr/kernels/reductions.hpp>
+#include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {

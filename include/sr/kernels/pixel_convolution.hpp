@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sr/kernels/product_tiles.hpp>
-#include <sr/kernels/products.hpp>
+#include <sr/kernels/gemm_tiles.hpp>
+#include <sr/kernels/gemm.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/transpose.hpp>
 #include <sr/kernels/vec.hpp>

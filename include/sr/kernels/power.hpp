@@ -7,7 +7,7 @@
 
 #include <sr/kernels/math_of_doubles.hpp>
 #include <sr/kernels/vec.hpp>
-#include <sr/kernels/wide.hpp>
+#include <sr/kernels/vec64.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <sr/memory/placed.hpp>
+#include <sr/memory/gap_index.hpp>
 #include <sr/memory/placement.hpp>
 #include <sr/memory/request.hpp>
 

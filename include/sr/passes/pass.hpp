@@ -12,7 +12,7 @@
 namespace sr::passes {
 
 // Values that LibTorch's passes must not see through are hidden from them by branches on a condition nobody
-// knows (guards.hpp): what takes branches apart runs once these are gone.
+// knows (barriers.hpp): what takes branches apart runs once these are gone.
 enum class Stage { guarded, last };
 
 struct Pass {

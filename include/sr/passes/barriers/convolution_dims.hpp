@@ -4,7 +4,7 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/passes/barriers/unknown_branches.hpp>
+#include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
 

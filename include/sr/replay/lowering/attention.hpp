@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 
 namespace sr::replay {
 

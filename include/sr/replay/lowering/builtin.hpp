@@ -4,20 +4,20 @@
 #include <sr/replay/lowering/attention.hpp>
 #include <sr/replay/lowering/bags.hpp>
 #include <sr/replay/lowering/batch_norm.hpp>
-#include <sr/replay/lowering/conditions.hpp>
+#include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/convolution.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
-#include <sr/replay/lowering/gather.hpp>
+#include <sr/replay/lowering/index_select.hpp>
 #include <sr/replay/lowering/iterator_table.hpp>
-#include <sr/replay/lowering/lookups.hpp>
+#include <sr/replay/lowering/indexing.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/norms.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 #include <sr/replay/lowering/pooling.hpp>
-#include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/reductions.hpp>
-#include <sr/replay/lowering/rows.hpp>
+#include <sr/replay/lowering/softmax.hpp>
 
 namespace sr::replay {
 

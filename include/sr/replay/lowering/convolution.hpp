@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/windows.hpp>
 #include <sr/replay/steps/convolution_step.hpp>
 

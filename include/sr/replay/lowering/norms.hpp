@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/rows.hpp>
+#include <sr/replay/lowering/softmax.hpp>
 
 namespace sr::replay {
 

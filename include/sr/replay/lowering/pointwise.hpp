@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <sr/kernels/kernels.hpp>
-#include <sr/kernels/lanes.hpp>
+#include <sr/kernels/vector_ops.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 

@@ -6,7 +6,7 @@
 
 #include "blas.hpp"
 #include "operands.hpp"
-#include "product_check.hpp"
+#include "gemm_check.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {

@@ -6,7 +6,7 @@
 
 #include <sr/graph/alias_rules.hpp>
 #include <sr/passes/barriers/attribute_values.hpp>
-#include <sr/passes/barriers/unknown_branches.hpp>
+#include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
 

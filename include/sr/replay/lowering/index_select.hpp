@@ -9,7 +9,7 @@
 #include <ATen/WrapDimUtils.h>
 
 #include <sr/replay/lowering/copies.hpp>
-#include <sr/replay/lowering/lookups.hpp>
+#include <sr/replay/lowering/indexing.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
 namespace sr::replay {

@@ -8,14 +8,14 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/passes/barriers/attribute_values.hpp>
-#include <sr/passes/barriers/computed_results.hpp>
+#include <sr/passes/barriers/constant_propagation.hpp>
 #include <sr/passes/barriers/convolution_dims.hpp>
-#include <sr/passes/barriers/distinct_results.hpp>
-#include <sr/passes/barriers/kept_writes.hpp>
-#include <sr/passes/barriers/loop_guards.hpp>
+#include <sr/passes/barriers/common_subexpressions.hpp>
+#include <sr/passes/barriers/dead_code.hpp>
+#include <sr/passes/barriers/alias_analysis_of_loops.hpp>
 #include <sr/passes/barriers/returned.hpp>
-#include <sr/passes/barriers/returned_constants.hpp>
-#include <sr/passes/barriers/unknown_branches.hpp>
+#include <sr/passes/barriers/constant_pooling.hpp>
+#include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
 

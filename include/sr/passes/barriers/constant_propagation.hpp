@@ -9,7 +9,7 @@
 
 #include <sr/passes/barriers/attribute_values.hpp>
 #include <sr/passes/barriers/returned.hpp>
-#include <sr/passes/barriers/unknown_branches.hpp>
+#include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
 

@@ -13,7 +13,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
 #include <sr/graph/alias_rules.hpp>
-#include <sr/passes/barriers/unknown_branches.hpp>
+#include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <sr/kernels/product_tiles.hpp>
+#include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/transpose.hpp>
 #include <sr/kernels/vec.hpp>

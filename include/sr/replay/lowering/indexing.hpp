@@ -8,7 +8,7 @@
 
 #include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/steps/lookup_step.hpp>
+#include <sr/replay/steps/index_step.hpp>
 
 namespace sr::replay {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <sr/kernels/math.hpp>
-#include <sr/kernels/reductions.hpp>
+#include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {

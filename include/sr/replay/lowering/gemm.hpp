@@ -13,7 +13,7 @@
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
-#include <sr/replay/steps/product_step.hpp>
+#include <sr/replay/steps/gemm_step.hpp>
 
 namespace sr::replay::lower {
 
