@@ -38,8 +38,8 @@ void brgemm(int m, int n, int k, const float* a, const float* b, float* out) {
   at::native::cpublas::brgemm(m, n, k, k, n, n, /*add_C=*/false, a, b, out, /*is_vnni=*/false);
 }
 
-std::function<void()> bfloat16_product(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
-                                       void* out) {
+std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
+                                    void* out) {
   const c10::InferenceMode guard;
   return [left = at::from_blob(a, {m, k}, at::kBFloat16), right = at::from_blob(b, {n, k}, at::kBFloat16).t(),
           result = at::from_blob(out, {m, n}, at::kBFloat16)]() mutable {

@@ -16,8 +16,8 @@ bool has_brgemm();
 void brgemm(int m, int n, int k, const float* a, const float* b, float* out);
 
 // at::mm on bfloat16, whose bits the arrays hold, with b [n, k]; they must stay as long as the function.
-std::function<void()> bfloat16_product(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
-                                       void* out);
+std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
+                                    void* out);
 
 void use_one_thread();
 std::string libtorch_version();

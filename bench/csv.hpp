@@ -84,15 +84,15 @@ inline std::vector<memory::Request> read_requests(std::istream& in, const std::s
       fail("there are " + std::to_string(fields.size()) + " fields instead of 4.");
     if (fields[0].empty()) fail("the id is empty.");
     if (!ids.emplace(fields[0]).second) fail("the id '" + std::string(fields[0]) + "' was there before.");
-    constexpr std::uint64_t last_step = std::numeric_limits<memory::Step>::max();
+    constexpr std::uint64_t last_step = std::numeric_limits<memory::StepIndex>::max();
     memory::Request& request = requests.emplace_back();
     request.alignment = alignment;
-    request.first = static_cast<memory::Step>(parse(fields[1], 1, last_step));
-    request.last = static_cast<memory::Step>(parse(fields[2], 2, last_step));
+    request.first = static_cast<memory::StepIndex>(parse(fields[1], 1, last_step));
+    request.end = static_cast<memory::StepIndex>(parse(fields[2], 2, last_step));
     // A sum of sizes must not overflow either.
     request.bytes = parse(fields[3], 3, std::uint64_t{1} << 40);
-    if (request.first >= request.last) {
-      fail("lower " + std::to_string(request.first) + " is not below upper " + std::to_string(request.last) +
+    if (request.first >= request.end) {
+      fail("lower " + std::to_string(request.first) + " is not below upper " + std::to_string(request.end) +
            "; lifetimes are half-open.");
     }
   }
@@ -104,7 +104,7 @@ inline std::vector<memory::Request> read_requests(std::istream& in, const std::s
 inline void write_requests(std::ostream& out, std::span<const memory::Request> requests) {
   out << "id,lower,upper,size\n";
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    out << i << ',' << requests[i].first << ',' << requests[i].last << ',' << requests[i].bytes << '\n';
+    out << i << ',' << requests[i].first << ',' << requests[i].end << ',' << requests[i].bytes << '\n';
   }
 }
 

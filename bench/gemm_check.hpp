@@ -9,7 +9,7 @@
 
 namespace sr::bench {
 
-struct ProductSizes {
+struct GemmSizes {
   std::size_t m, n, k;
 };
 
@@ -17,7 +17,7 @@ struct ProductSizes {
 // it is off by no more than k * epsilon of the sum of their magnitudes; `allowed` makes of that and the sum
 // what the result may be off. Throws where it is further off: `name` is whose product it is.
 template <class Left, class Right, class Got, class Allowed>
-void check_product(const ProductSizes& sizes, const std::string& name, const Left& left, const Right& right,
+void check_product(const GemmSizes& sizes, const std::string& name, const Left& left, const Right& right,
                    const Got& got, const Allowed& allowed) {
   constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
   for (std::size_t i = 0; i < sizes.m; ++i) {

@@ -17,8 +17,8 @@
 namespace sr::bench {
 
 struct Rate {
-  double calls_per_second = 0;  // of all lanes together
-  // By the clock of each thread, which stands while others have the processor: it rises only if the lanes
+  double calls_per_second = 0;  // of all callers together
+  // By the clock of each thread, which stands while others have the processor: it rises only if the callers
   // are in each other's way.
   double cpu_ns_per_call = 0;
 };
@@ -31,7 +31,7 @@ inline double cpu_nanoseconds() {
 
 // Puts the calling thread on a processor of its own as far as there are enough: threads that live for
 // milliseconds were seen to stay together on one of two.
-inline void settle(std::size_t lane) {
+inline void settle(std::size_t caller) {
   static const cpu_set_t allowed = [] {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -40,7 +40,7 @@ inline void settle(std::size_t lane) {
   }();
   const int count = CPU_COUNT(&allowed);
   if (count == 0) return;
-  auto left = static_cast<int>(lane % static_cast<std::size_t>(count));
+  auto left = static_cast<int>(caller % static_cast<std::size_t>(count));
   int cpu = 0;
   while (!CPU_ISSET(cpu, &allowed) || left-- > 0) ++cpu;
   cpu_set_t own;
@@ -49,23 +49,23 @@ inline void settle(std::size_t lane) {
   sched_setaffinity(0, sizeof(own), &own);
 }
 
-// Each lane on a thread of its own for `seconds`.
-inline Rate rate_of(std::span<const Many> lanes, std::int64_t batch, double seconds) {
-  std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));
-  std::vector<Rate> rates(lanes.size());
+// Each caller on a thread of its own for `seconds`.
+inline Rate rate_of(std::span<const Many> callers, std::int64_t batch, double seconds) {
+  std::latch ready(static_cast<std::ptrdiff_t>(callers.size()));
+  std::vector<Rate> rates(callers.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
+    for (std::size_t i = 0; i < callers.size(); ++i) {
       threads.emplace_back([&, i] {
         settle(i);
         at::set_num_threads(1);  // a property of the calling thread
-        lanes[i](batch);
+        callers[i](batch);
         ready.arrive_and_wait();
         const auto start = Clock::now();
         const double cpu = cpu_nanoseconds();
         double calls = 0, taken = 0;
         do {
-          lanes[i](batch);
+          callers[i](batch);
           calls += static_cast<double>(batch);
           taken = std::chrono::duration<double>(Clock::now() - start).count();
         } while (taken < seconds);

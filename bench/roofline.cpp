@@ -40,9 +40,9 @@ std::vector<Measured> measure(const std::vector<Case>& cases, const Peaks& peaks
 // Groups that are timed in turns; made one by one, since together they would not fit into memory.
 std::vector<std::function<std::vector<Case>()>> groups() {
   const std::vector<std::string> few{"add", "add_scaled", "relu", "exp", "tanh", "log1p"};
-  std::vector<std::function<std::vector<Case>()>> all{[] { return lane_cases(512); },
-                                                      [=] { return lane_cases(65536, few); },
-                                                      [=] { return lane_cases(4 << 20, few); },
+  std::vector<std::function<std::vector<Case>()>> all{[] { return vector_op_cases(512); },
+                                                      [=] { return vector_op_cases(65536, few); },
+                                                      [=] { return vector_op_cases(4 << 20, few); },
                                                       row_cases,
                                                       copy_cases,
                                                       dot_cases};

@@ -71,8 +71,8 @@ struct Case {
   std::function<void()> check;  // throws std::runtime_error if a result is wrong
 };
 
-// `names`: of some lanes only.
-std::vector<Case> lane_cases(std::size_t n, const std::vector<std::string>& names = {});
+// `names`: of some vector ops only.
+std::vector<Case> vector_op_cases(std::size_t n, const std::vector<std::string>& names = {});
 std::vector<Case> row_cases();
 std::vector<Case> copy_cases();
 std::vector<Case> dot_cases();

@@ -8,8 +8,8 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
-#include "operands.hpp"
 #include "gemm_check.hpp"
+#include "operands.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {
@@ -48,14 +48,14 @@ struct Matrices {
   void multiply() {
     const kernels::Table& table = kernels::kernels().table;
     table.convert[kBfloat16][kFloat32](m * k, memory[a], memory[widened]);
-    table.packed_product_of_bfloat16({.m = m,
-                                      .n = n,
-                                      .k = k,
-                                      .a = memory[widened],
-                                      .a_row = static_cast<std::ptrdiff_t>(k),
-                                      .b = halves(packed),
-                                      .out = halves(out),
-                                      .out_row = static_cast<std::ptrdiff_t>(n)});
+    table.packed_gemm_of_bfloat16({.m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .a = memory[widened],
+                                   .a_row = static_cast<std::ptrdiff_t>(k),
+                                   .b = halves(packed),
+                                   .out = halves(out),
+                                   .out_row = static_cast<std::ptrdiff_t>(n)});
   }
 };
 
@@ -88,9 +88,9 @@ Case bfloat16_case(std::size_t m, std::size_t n, std::size_t k) {
   row.many = [x](std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) x->multiply();
   };
-  const auto theirs = blas::bfloat16_product(static_cast<std::int64_t>(m), static_cast<std::int64_t>(n),
-                                             static_cast<std::int64_t>(k), x->halves(Matrices::a),
-                                             x->halves(Matrices::transposed), x->halves(Matrices::out));
+  const auto theirs = blas::bfloat16_gemm(static_cast<std::int64_t>(m), static_cast<std::int64_t>(n),
+                                          static_cast<std::int64_t>(k), x->halves(Matrices::a),
+                                          x->halves(Matrices::transposed), x->halves(Matrices::out));
   row.references.push_back({"mm [N, K]", [x, theirs](std::int64_t times) {
                               for (std::int64_t i = 0; i < times; ++i) theirs();
                             }});

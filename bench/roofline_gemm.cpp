@@ -5,8 +5,8 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
-#include "operands.hpp"
 #include "gemm_check.hpp"
+#include "operands.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {
@@ -30,8 +30,8 @@ struct Matrices {
     kernels::kernels().table.pack(n, k, memory[by_rows], static_cast<std::ptrdiff_t>(n), 1, memory[packed]);
   }
 
-  kernels::Product product() {
-    kernels::Product product{.m = m, .n = n, .k = k, .a = memory[a], .a_row = static_cast<std::ptrdiff_t>(k)};
+  kernels::Gemm product() {
+    kernels::Gemm product{.m = m, .n = n, .k = k, .a = memory[a], .a_row = static_cast<std::ptrdiff_t>(k)};
     product.b = memory[packed];
     product.out = memory[out];
     product.out_row = static_cast<std::ptrdiff_t>(n);
@@ -85,7 +85,7 @@ Case product_case(std::size_t m, std::size_t n, std::size_t k) {
   row.work.read = floats * static_cast<double>(m * k + n * k);
   row.work.written = floats * static_cast<double>(m * n);
   row.many = [x, product = x->product()](std::int64_t times) {
-    for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.packed_product(product);
+    for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.packed_gemm(product);
   };
   row.check = [x, many = row.many, others = row.references] {
     check(*x, "sr", many);

@@ -20,12 +20,12 @@ double bytes_of(std::size_t floats) {
 // Costs as inner_reductions.hpp writes them.
 struct RowCost {
   const char* name;
-  void (*run)(const kernels::Rows& rows, const float* affine);
+  void (*run)(const kernels::RowMatrix& rows, const float* affine);
   double operations, divisions = 0;  // of an element
   bool reduces = false, affine = false;
 };
 
-void reduce(kernels::Reduce kind, const kernels::Rows& rows) {
+void reduce(kernels::Reduce kind, const kernels::RowMatrix& rows) {
   kernels::kernels().table.reduce[static_cast<std::size_t>(kind)]({.outer = rows.rows,
                                                                    .count = rows.columns,
                                                                    .in_outer = rows.in_stride,
@@ -36,16 +36,17 @@ void reduce(kernels::Reduce kind, const kernels::Rows& rows) {
 }
 
 const std::vector<RowCost>& rows_by_cost() {
-  using kernels::Rows;
+  using kernels::RowMatrix;
   static const std::vector<RowCost> all{
-      {"sum", [](const Rows& rows, const float*) { reduce(kernels::Reduce::sum, rows); }, 1, 0, true},
-      {"max", [](const Rows& rows, const float*) { reduce(kernels::Reduce::max, rows); }, 3, 0, true},
-      {"softmax", [](const Rows& rows, const float*) { kernels::kernels().table.softmax_rows(rows); },
+      {"sum", [](const RowMatrix& rows, const float*) { reduce(kernels::Reduce::sum, rows); }, 1, 0, true},
+      {"max", [](const RowMatrix& rows, const float*) { reduce(kernels::Reduce::max, rows); }, 3, 0, true},
+      {"softmax", [](const RowMatrix& rows, const float*) { kernels::kernels().table.softmax_rows(rows); },
        kExpOperations + 3, 1},
-      {"log_softmax", [](const Rows& rows, const float*) { kernels::kernels().table.log_softmax_rows(rows); },
+      {"log_softmax",
+       [](const RowMatrix& rows, const float*) { kernels::kernels().table.log_softmax_rows(rows); },
        kExpOperations + 5},
       {"layer_norm",
-       [](const Rows& rows, const float* affine) {
+       [](const RowMatrix& rows, const float* affine) {
          kernels::kernels().table.layer_norm_rows(rows, affine, affine + rows.columns, 1e-5f);
        },
        9, 0, false, true}};
@@ -57,9 +58,9 @@ Case row_case(const RowCost& cost, std::size_t rows, std::size_t columns) {
   const std::size_t results = cost.reduces ? rows : n;
   const auto memory = std::make_shared<Operands>(std::vector{n, affine, results}, -1.0f, 1.0f);
   const auto count = static_cast<double>(n);
-  const kernels::Rows shape{rows,         columns,
-                            (*memory)[0], static_cast<std::ptrdiff_t>(columns),
-                            (*memory)[2], static_cast<std::ptrdiff_t>(results / rows)};
+  const kernels::RowMatrix shape{rows,         columns,
+                                 (*memory)[0], static_cast<std::ptrdiff_t>(columns),
+                                 (*memory)[2], static_cast<std::ptrdiff_t>(results / rows)};
   return {cost.name,
           by(rows, columns),
           count,
@@ -99,7 +100,8 @@ Case copy_case(bool transposed, std::int64_t size) {
 Case dot_case(bool shared, std::size_t count, std::size_t k) {
   const std::size_t left = count * k, right = shared ? k : left;
   const auto memory = std::make_shared<Operands>(std::vector{left, right, count}, -1.0f, 1.0f);
-  kernels::Dots dots{.count = count, .k = k, .a = (*memory)[0], .a_row = static_cast<std::ptrdiff_t>(k)};
+  kernels::BatchedDot dots{
+      .count = count, .k = k, .a = (*memory)[0], .a_row = static_cast<std::ptrdiff_t>(k)};
   dots.b = (*memory)[1];
   dots.b_row = shared ? 0 : dots.a_row;
   dots.out = (*memory)[2];
@@ -111,7 +113,7 @@ Case dot_case(bool shared, std::size_t count, std::size_t k) {
            .read = bytes_of(left + right),
            .written = bytes_of(count)},
           [memory, dots](std::int64_t times) {
-            for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.dots(dots);
+            for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.batched_dot(dots);
           },
           {},
           {}};

@@ -14,17 +14,17 @@ namespace sr::bench {
 namespace {
 
 // Of an element. What depends on numbers alone is done once for all elements and counts nothing.
-struct LaneCost {
+struct VectorOpCost {
   const char* name;
-  const kernels::LaneLoops* loops;
+  const kernels::VectorLoops* loops;
   double operations, divisions = 0, roots = 0;
   unsigned scalars = 0;  // bit i: operand i is one float, as it is in most models
 };
 
-template <class Lane>
-LaneCost cost(const char* name, double operations, double divisions = 0, double roots = 0,
-              unsigned scalars = 0) {
-  return {name, &kernels::loops<Lane>(), operations, divisions, roots, scalars};
+template <class VectorOp>
+VectorOpCost cost(const char* name, double operations, double divisions = 0, double roots = 0,
+                  unsigned scalars = 0) {
+  return {name, &kernels::loops<VectorOp>(), operations, divisions, roots, scalars};
 }
 
 // Function by function as math.hpp writes them, for AVX-512, where `scale` is an instruction: each operator
@@ -55,8 +55,8 @@ constexpr double kPowOfDouble = (9 + polynomial(8) + 2 + kFma + 4) + 1 + (2 + 4 
 static_assert(kExp == kExpOperations);
 constexpr unsigned kSecond = 0b10, kThird = 0b100, kBoth = kSecond | kThird;
 
-const auto& lanes_by_cost() {
-  using namespace kernels::lanes;
+const auto& vector_ops_by_cost() {
+  using namespace kernels::vector_ops;
   static const std::array all{
       cost<Add>("add", 1),
       cost<Sub>("sub", 1),
@@ -123,25 +123,26 @@ const auto& lanes_by_cost() {
       cost<Elu>("elu", kExpm1 + 3, 0, 0, kSecond),
       cost<Softplus>("softplus", kExp + kLog1p + 3, 1, 0, kBoth),
   };
-  static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(all)>> == kernels::BuiltinLanes::size,
-                "every built-in lane has a row");
+  static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(all)>> == kernels::BuiltinVectorOps::size,
+                "every built-in vector op has a row");
   return all;
 }
 
-Case lane_case(const LaneCost& lane, std::size_t n) {
-  const std::size_t operands = lane.loops->operands;
+Case vector_op_case(const VectorOpCost& vector_op, std::size_t n) {
+  const std::size_t operands = vector_op.loops->operands;
   std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < operands; ++i) sizes.push_back((lane.scalars >> i) & 1 ? 1 : n);
-  Case row{lane.name, std::to_string(n), static_cast<double>(n), {}, {}, {}, {}};
+  for (std::size_t i = 0; i < operands; ++i) sizes.push_back((vector_op.scalars >> i) & 1 ? 1 : n);
+  Case row{vector_op.name, std::to_string(n), static_cast<double>(n), {}, {}, {}, {}};
   for (const std::size_t size : sizes) row.work.read += static_cast<double>(size * sizeof(float));
   const double count = row.elements;
-  row.work.operations = count * lane.operations;
-  row.work.divisions = count * lane.divisions;
-  row.work.roots = count * lane.roots;
+  row.work.operations = count * vector_op.operations;
+  row.work.divisions = count * vector_op.divisions;
+  row.work.roots = count * vector_op.roots;
   row.work.written = count * sizeof(float);
   sizes.push_back(n);
   const auto memory = std::make_shared<Operands>(sizes, 0.1f, 1.0f);
-  row.many = [memory, operands, n, loop = lane.loops->by_scalars[lane.scalars]](std::int64_t times) {
+  row.many = [memory, operands, n,
+              loop = vector_op.loops->by_scalars[vector_op.scalars]](std::int64_t times) {
     const float* in[kernels::kMaxOperands] = {};
     for (std::size_t i = 0; i < operands; ++i) in[i] = (*memory)[i];
     for (std::int64_t i = 0; i < times; ++i) loop(n, (*memory)[operands], in);
@@ -151,11 +152,11 @@ Case lane_case(const LaneCost& lane, std::size_t n) {
 
 }  // namespace
 
-std::vector<Case> lane_cases(std::size_t n, const std::vector<std::string>& names) {
+std::vector<Case> vector_op_cases(std::size_t n, const std::vector<std::string>& names) {
   std::vector<Case> cases;
-  for (const LaneCost& lane : lanes_by_cost()) {
-    if (names.empty() || std::ranges::find(names, lane.name) != names.end())
-      cases.push_back(lane_case(lane, n));
+  for (const VectorOpCost& vector_op : vector_ops_by_cost()) {
+    if (names.empty() || std::ranges::find(names, vector_op.name) != names.end())
+      cases.push_back(vector_op_case(vector_op, n));
   }
   return cases;
 }

@@ -33,18 +33,19 @@ Many repeat(std::function<void()> call) {
 // Nanoseconds a call on each thread, by round.
 class Together {
  public:
-  explicit Together(std::vector<Many> lanes) : lanes_(std::move(lanes)), batch_(calls_in(lanes_[0], 1e-3)) {}
+  explicit Together(std::vector<Many> callers)
+      : callers_(std::move(callers)), batch_(calls_in(callers_[0], 1e-3)) {}
 
   void round(double seconds) {
-    const Rate rate = rate_of(lanes_, batch_, seconds);
+    const Rate rate = rate_of(callers_, batch_, seconds);
     calls_.push_back(rate.calls_per_second);
-    times_.push_back(1e9 * static_cast<double>(lanes_.size()) / rate.calls_per_second);
+    times_.push_back(1e9 * static_cast<double>(callers_.size()) / rate.calls_per_second);
   }
   const std::vector<double>& calls_per_second() const { return calls_; }
   const std::vector<double>& nanoseconds() const { return times_; }
 
  private:
-  std::vector<Many> lanes_;
+  std::vector<Many> callers_;
   std::int64_t batch_;
   std::vector<double> calls_, times_;
 };

@@ -22,14 +22,14 @@ Row compare(const Model& model, const Kind& kind, const SuiteOptions& options) {
   std::vector<Rival> rivals;
   for (int i = 0; i < options.threads; ++i) rivals.push_back(kind.make());
   check(model, rivals);
-  std::vector<Many> lanes;
-  for (const Rival& rival : rivals) lanes.push_back(rival.many);
-  const std::int64_t batch = calls_in(lanes[0], 1e-3);
+  std::vector<Many> callers;
+  for (const Rival& rival : rivals) callers.push_back(rival.many);
+  const std::int64_t batch = calls_in(callers[0], 1e-3);
   const double seconds = 20 * options.slice_ms * 1e-3;
   std::vector<double> one, all, one_cpu, all_cpu;
   for (int round = 0; round < options.rounds; ++round) {
-    const Rate alone = rate_of(std::span(lanes).first(1), batch, seconds),
-               together = rate_of(lanes, batch, seconds);
+    const Rate alone = rate_of(std::span(callers).first(1), batch, seconds),
+               together = rate_of(callers, batch, seconds);
     one.push_back(alone.calls_per_second);
     one_cpu.push_back(alone.cpu_ns_per_call);
     all.push_back(together.calls_per_second);

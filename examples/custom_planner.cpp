@@ -22,7 +22,7 @@ struct OnTop {
       sr::memory::Bytes offset = 0;
       for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
         const auto& other = requests[i];
-        const bool meets = other.first < request.last && request.first < other.last;
+        const bool meets = other.first < request.end && request.first < other.end;
         if (meets) offset = std::max(offset, layout.offsets[i] + other.bytes);
       }
       layout.offsets.push_back(sr::memory::align_up(offset, request.alignment));
@@ -35,9 +35,9 @@ static_assert(sr::memory::Planner<OnTop>);
 
 int main(int argc, char** argv) try {
   // Three layers, each read by the next.
-  const std::vector<sr::memory::Request> requests{{.bytes = 4000, .first = 0, .last = 2},
-                                                  {.bytes = 2000, .first = 1, .last = 3},
-                                                  {.bytes = 1000, .first = 2, .last = 4}};
+  const std::vector<sr::memory::Request> requests{{.bytes = 4000, .first = 0, .end = 2},
+                                                  {.bytes = 2000, .first = 1, .end = 3},
+                                                  {.bytes = 1000, .first = 2, .end = 4}};
   const sr::memory::Layout layout = OnTop::plan(requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     std::cout << "request " << i << ": " << requests[i].bytes << " bytes at " << layout.offsets[i] << '\n';

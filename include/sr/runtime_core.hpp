@@ -43,11 +43,12 @@ class RuntimeCore {
                                                     const CallOptions& options) const;
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const;
   void trim() const;
+  void time_steps(bool on) const;
   Report report() const;
   std::uint64_t replayed_calls() const;
   c10::TypePtr result_type() const;
   const memory::Arena& arena(std::size_t block) const;
-  void each_plan_slab(void (*visit)(void* with, const memory::AnySlab& slab), void* with) const;
+  void each_plan_buffer(void (*visit)(void* with, const memory::AnyBuffer& buffer), void* with) const;
   const std::shared_ptr<const PreparedModule>& content() const;
 
  private:

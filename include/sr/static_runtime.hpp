@@ -95,6 +95,11 @@ class StaticRuntime {
   // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
   void trim() { core_.trim(); }
 
+  // While on, replays measure how long each of their steps takes; report() has the means
+  // (PlanReport::steps, StepReport::seconds). Switching it on forgets earlier times. Costs two readings of a
+  // clock a step while on, and nothing while off. Throws BusyError while the runtime runs.
+  void time_steps(bool on) { core_.time_steps(on); }
+
   // A runtime of its own over the same module.
   StaticRuntime clone() const { return StaticRuntime(content()); }
 
@@ -112,12 +117,13 @@ class StaticRuntime {
   // while the runtime runs.
   const memory::Arena& arena(std::size_t block = 0) const { return core_.arena(block); }
 
-  // Calls visit(slab) for the memory of each replay plan, of a planner that brings its own Slab; for tests.
+  // Calls visit(buffer) for the memory of each replay plan, of a planner that brings its own Buffer; for
+  // tests.
   template <class Visit>
-  void each_plan_slab(const Visit& visit) const {
-    core_.each_plan_slab(
-        [](void* with, const memory::AnySlab& slab) {
-          (*static_cast<const Visit*>(with))(*static_cast<const typename Planner::Slab*>(slab.object()));
+  void each_plan_buffer(const Visit& visit) const {
+    core_.each_plan_buffer(
+        [](void* with, const memory::AnyBuffer& buffer) {
+          (*static_cast<const Visit*>(with))(*static_cast<const typename Planner::Buffer*>(buffer.object()));
         },
         const_cast<Visit*>(&visit));
   }

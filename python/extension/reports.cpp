@@ -32,7 +32,7 @@ py::dict of_memory(const BlockMemory& memory) {
 py::dict of_value(const ValueReport& value) {
   return py::dict("name"_a = value.name, "managed"_a = value.managed, "why_not"_a = value.why_not,
                   "bytes"_a = value.bytes, "offset"_a = value.offset, "first"_a = value.first,
-                  "last"_a = value.last);
+                  "end"_a = value.end);
 }
 
 py::dict of_node(const NodeReport& node) {

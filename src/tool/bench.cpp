@@ -34,7 +34,7 @@ void attempt(Entry& entry, Step step) {
   } catch (const std::exception& error) {
     entry.error = error.what();
   }
-  if (!entry.error.empty()) entry.lanes.clear();
+  if (!entry.error.empty()) entry.callers.clear();
 }
 
 // Two at least, or there is no rate.
@@ -157,18 +157,18 @@ class ModelBench {
   void check() {
     for (Entry& entry : measured_.entries) {
       attempt(entry, [&](Entry& e) {
-        e.lanes.push_back(e.make());
-        for (int i = 1; i < options_.concurrency; ++i) e.lanes.push_back(e.lanes[0]->clone());
+        e.callers.push_back(e.make());
+        for (int i = 1; i < options_.concurrency; ++i) e.callers.push_back(e.callers[0]->clone());
         Agreement all;
         for (int repetition = 0; repetition < kRepetitions; ++repetition) {
           for (std::size_t i = 0; i < sets_.size(); ++i) {
             at::manual_seed(options_.inputs.seed);
-            c10::IValue returned = e.lanes[0]->run(copy_of(i), i);
+            c10::IValue returned = e.callers[0]->run(copy_of(i), i);
             const bool bound = e.outputs == Outputs::bound;
             const c10::IValue& wanted = expected_[static_cast<std::size_t>(repetition) * sets_.size() + i];
             const c10::IValue expected =
                 bound ? c10::IValue(c10::List<at::Tensor>(tensors_of(wanted))) : wanted;
-            const Agreement agreement = compare(expected, e.lanes[0]->outcome(std::move(returned), i));
+            const Agreement agreement = compare(expected, e.callers[0]->outcome(std::move(returned), i));
             if (all.agrees && !agreement.agrees) {
               all.difference = c10::str("input set ", i, ", run ", repetition, ": ", agreement.difference);
             }
@@ -218,20 +218,22 @@ class ModelBench {
     measured_.load = options_.load;
     const auto arrivals = arrival_times(options_.load, count_of_arrivals(options_));
     for (Entry& entry : measured_.entries) {
-      attempt(entry, [&](Entry& e) { e.answered = answer(e.lanes, sets_, arrivals, options_.threads); });
+      attempt(entry, [&](Entry& e) { e.answered = answer(e.callers, sets_, arrivals, options_.threads); });
     }
   }
 
   void finish(Entry& entry) {
-    Runner& runner = *entry.lanes[0];
+    Runner& runner = *entry.callers[0];
     ArgumentList args;
     entry.allocations = count_allocations(
         4 * sets_.size(), [&](std::size_t i) { args = sets_[i % sets_.size()]; },
         [&](std::size_t i) { return runner.run(std::move(args), i % sets_.size()); });
     entry.arena_bytes = runner.arena_bytes();
     entry.report = runner.report();
-    entry.lanes.clear();
-    if (options_.ops && &entry == &measured_.entries[0]) {
+    const bool wants_ops = options_.ops && &entry == &measured_.entries[0];
+    if (wants_ops) entry.programs = time_steps(runner, sets_, std::max(0.3, 40 * entry.seconds_per_call));
+    entry.callers.clear();
+    if (wants_ops && entry.programs.empty()) {
       const double round = std::max(entry.seconds_per_call, 1e-7) * static_cast<double>(sets_.size());
       entry.nodes =
           time_nodes(entry.planner, *fresh_, sets_, 20, static_cast<int>(std::clamp(0.3 / round, 5.0, 1e4)));
@@ -253,12 +255,17 @@ class ModelBench {
 int bench(const BenchOptions& options) {
   at::set_num_threads(options.threads);
   if (options.interop_threads > 0) at::set_num_interop_threads(options.interop_threads);
+  if (!options.ops_picture.empty() && options.models.size() != 1)
+    throw ArgumentError("--ops-plot draws the steps of one model, but " +
+                        std::to_string(options.models.size()) + " are given.");
   Json results = Json::array();
   bool differs = false;
   for (const std::string& model : options.models) {
     std::cerr << "sr bench: " << model << '\n';
     const ModelBench bench(options, model);
     print_table(std::cout, bench.measured());
+    if (!options.ops_picture.empty())
+      write_text(options.ops_picture, steps_svg(bench.measured().entries[0].programs, model));
     add_results(results, bench.measured(), options);
     differs |= bench.differs();
   }

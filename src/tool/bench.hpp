@@ -25,6 +25,7 @@ struct BenchOptions {
   Load load;  // with a rate: calls arrive at it, instead of one after the other
   bool replay = true;
   bool ops = false;
+  std::string ops_picture;            // file for a picture of what --ops times; empty: none
   std::string json;                   // file to write; empty: none
   std::string command_line, version;  // for the record
 };

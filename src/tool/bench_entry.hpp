@@ -14,6 +14,7 @@
 #include "allocations.hpp"
 #include "bench.hpp"
 #include "runners.hpp"
+#include "step_times.hpp"
 
 namespace sr::tool {
 
@@ -24,13 +25,14 @@ struct Entry {
   Outputs outputs = Outputs::fresh;
   std::function<std::unique_ptr<Runner>()> make;
 
-  std::vector<std::unique_ptr<Runner>> lanes;  // one for each concurrent caller
+  std::vector<std::unique_ptr<Runner>> callers;  // one for each concurrent caller
   std::string error;
   std::optional<Agreement> agreement;
   std::optional<AllocationCounts> allocations;
   std::optional<Report> report;
   std::optional<memory::Bytes> arena_bytes;
-  std::optional<IndividualMetrics> nodes;  // with --ops
+  std::vector<ProgramTimes> programs;      // with --ops, of calls that are replayed
+  std::optional<IndividualMetrics> nodes;  // with --ops, of calls that are not
   std::vector<float> samples;              // nanoseconds of single calls
   std::vector<double> round_medians;       // nanoseconds
   double throughput_calls = 0, throughput_seconds = 0;

@@ -104,6 +104,7 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
     if (compared && !entry.agreement->agrees) line["difference"] = entry.agreement->difference;
     if (!entry.error.empty()) line["error"] = entry.error;
     if (entry.answered) line["open_loop"] = open_loop_json(*entry.answered);
+    if (!entry.programs.empty()) line["steps"] = steps_json(entry.programs);
     if (entry.nodes) line["ops"] = nodes_json(*entry.nodes);
     results.push_back(std::move(line));
   }

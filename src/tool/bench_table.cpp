@@ -107,6 +107,7 @@ void print_table(std::ostream& out, const Measured& measured) {
       for (const std::string& place : entry.allocations->own_places) out << ' ' << place;
       out << '\n';
     }
+    print_steps(out, entry.programs);
     if (entry.nodes) print_nodes(out, *entry.nodes);
   }
   out << '\n';

@@ -122,7 +122,12 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
       ->check(one_of("kind of outputs", {"fresh", "managed", "bound"}))
       ->capture_default_str();
   app->add_flag("--no-replay", no_replay, "General path only");
-  app->add_flag("--ops", options.ops, "Time by node and by kind of node, on the first planner");
+  CLI::Option* ops = app->add_flag("--ops", options.ops,
+                                   "Time each step of the replays, or each node where calls are not replayed "
+                                   "(--no-replay), on the first planner");
+  app->add_option("--ops-plot", options.ops_picture, "With --ops: draw the times of the steps")
+      ->type_name("FILE.svg")
+      ->needs(ops);
   app->add_option("--json", options.json, "Write all figures")->type_name("FILE");
   app->footer(
       "Results are compared with the interpreter's; the exit code is 3 if sr's differ.\n"

@@ -21,18 +21,18 @@
 namespace sr::tool {
 namespace {
 
-void print_value(std::ostream& out, const ValueReport& value, bool ran) {
+void print_value(std::ostream& out, const ValueReport& value) {
   out << "          %" << value.name << ": ";
   if (!value.managed) {
     out << "not managed, " << value.why_not << '\n';
     return;
   }
-  out << "managed, alive in steps " << value.first << " to " << value.last - 1;
-  if (ran) out << ", " << value.bytes << " bytes at offset " << value.offset;
+  out << "managed, alive in steps " << value.first << " to " << value.end - 1;
+  if (value.placed) out << ", " << value.bytes << " bytes at offset " << value.offset;
   out << '\n';
 }
 
-void print_nodes(std::ostream& out, const Report& report, bool ran) {
+void print_nodes(std::ostream& out, const Report& report) {
   for (const NodeReport& node : report.nodes) {
     out << '[' << node.block << '.' << node.index << "] " << std::left << std::setw(9) << name_of(node.path)
         << node.text << '\n';
@@ -40,7 +40,7 @@ void print_nodes(std::ostream& out, const Report& report, bool ran) {
     if (!node.source.empty()) out << " From " << node.source << '.';
     out << '\n';
     for (const ValueReport& value : node.outputs) {
-      if (value.managed || !value.why_not.empty()) print_value(out, value, ran);
+      if (value.managed || !value.why_not.empty()) print_value(out, value);
     }
   }
 }
@@ -68,8 +68,9 @@ void print_summary(std::ostream& out, const Report& report, bool ran) {
     out << "Memory: give --inputs or --shape to see sizes.\n";
     return;
   }
-  out << "Memory by " << report.planner << ": " << report.arena_bytes << " bytes, lower bound "
-      << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes << ".\n";
+  out << "Memory of the general path by " << report.planner << ": " << report.arena_bytes
+      << " bytes, lower bound " << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes
+      << ".\n";
 }
 
 std::vector<std::string> lines_of(const torch::jit::Graph& graph) {
@@ -157,16 +158,12 @@ int inspect(const InspectOptions& options) {
   }
   const std::unique_ptr<Runner> runner = make_sr_runner(options.planner, module);
   if (runs) {
-    // The first run shows the sizes, the second one is planned and recorded; the report comes after both.
-    const std::vector<ArgumentList> sets = input_sets(options.inputs, module.schema());
-    for (int repetition = 0; repetition < 2; ++repetition) {
-      for (std::size_t i = 0; i < sets.size(); ++i) runner->run(ArgumentList(sets[i]), i);
-    }
+    for (const ArgumentList& set : input_sets(options.inputs, module.schema())) runner->reserve(set);
   }
   const Report report = runner->report().value();
   std::cout << options.model << ": " << module.schema() << "\n\n";
   if (options.graph) std::cout << module.graph().toString(/*print_source_locations=*/false) << '\n';
-  print_nodes(std::cout, report, runs);
+  print_nodes(std::cout, report);
   print_summary(std::cout, report, runs);
   print_plans(std::cout, report);
   if (!options.plan.empty()) {

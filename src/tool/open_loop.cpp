@@ -34,18 +34,18 @@ class OpenLoop {
     answered_.latencies.assign(arrivals.size(), std::numeric_limits<float>::quiet_NaN());
   }
 
-  Answered run(const std::vector<std::unique_ptr<Runner>>& lanes, int threads) {
-    std::latch ready(static_cast<std::ptrdiff_t>(lanes.size())), go(1);
-    std::vector<std::exception_ptr> failures(lanes.size());
-    std::vector<std::chrono::nanoseconds> last(lanes.size());
+  Answered run(const std::vector<std::unique_ptr<Runner>>& callers, int threads) {
+    std::latch ready(static_cast<std::ptrdiff_t>(callers.size())), go(1);
+    std::vector<std::exception_ptr> failures(callers.size());
+    std::vector<std::chrono::nanoseconds> last(callers.size());
     {
-      std::vector<std::jthread> callers;
-      for (std::size_t i = 0; i < lanes.size(); ++i) {
-        callers.emplace_back([&, i] {
+      std::vector<std::jthread> workers;
+      for (std::size_t i = 0; i < callers.size(); ++i) {
+        workers.emplace_back([&, i] {
           try {
-            prepare(*lanes[i], threads, ready);
+            prepare(*callers[i], threads, ready);
             go.wait();
-            last[i] = serve(*lanes[i]);
+            last[i] = serve(*callers[i]);
           } catch (...) {
             failures[i] = std::current_exception();
             ended_ = true;
@@ -126,9 +126,9 @@ class OpenLoop {
 
 }  // namespace
 
-Answered answer(const std::vector<std::unique_ptr<Runner>>& lanes, const std::vector<ArgumentList>& sets,
+Answered answer(const std::vector<std::unique_ptr<Runner>>& callers, const std::vector<ArgumentList>& sets,
                 const std::vector<std::chrono::nanoseconds>& arrivals, int threads) {
-  return OpenLoop(sets, arrivals).run(lanes, threads);
+  return OpenLoop(sets, arrivals).run(callers, threads);
 }
 
 }  // namespace sr::tool

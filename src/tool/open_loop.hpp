@@ -10,11 +10,11 @@
 
 namespace sr::tool {
 
-// Each lane is a caller on a thread of its own that takes the next arrival, waits until it is due and answers
-// it. Latency counts from when it was due, so that time spent in the queue is part of it. Gives up on what
-// has not begun a second after twice the time the arrivals are spread over. `threads`: intra-op, of each
+// Each caller is a caller on a thread of its own that takes the next arrival, waits until it is due and
+// answers it. Latency counts from when it was due, so that time spent in the queue is part of it. Gives up on
+// what has not begun a second after twice the time the arrivals are spread over. `threads`: intra-op, of each
 // caller. Throws what a runner throws.
-Answered answer(const std::vector<std::unique_ptr<Runner>>& lanes, const std::vector<ArgumentList>& sets,
+Answered answer(const std::vector<std::unique_ptr<Runner>>& callers, const std::vector<ArgumentList>& sets,
                 const std::vector<std::chrono::nanoseconds>& arrivals, int threads);
 
 }  // namespace sr::tool

@@ -25,6 +25,12 @@ class Runner {
   // returned is the caller's: runners that write into buffers return nothing.
   virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
 
+  // Makes ready for calls with these arguments, which are left as they are.
+  virtual void reserve(const ArgumentList& /*args*/) {}
+
+  // See StaticRuntime::time_steps. Of sr alone.
+  virtual void time_steps(bool /*on*/) {}
+
   // What the caller has after a run of input set `set`, by default what it returned.
   virtual c10::IValue outcome(c10::IValue returned, std::size_t /*set*/) const { return returned; }
 

@@ -21,6 +21,8 @@ class SrRunner : public Runner {
   explicit SrRunner(StaticRuntime<P> runtime) : runtime_(std::move(runtime)) {}
 
   c10::IValue run(ArgumentList&& args, std::size_t) override { return runtime_(std::move(args)); }
+  void reserve(const ArgumentList& args) override { runtime_.reserve(args); }
+  void time_steps(bool on) override { runtime_.time_steps(on); }
   std::unique_ptr<Runner> clone() const override { return std::make_unique<SrRunner>(runtime_.clone()); }
   std::optional<memory::Bytes> arena_bytes() const override {
     const Report report = runtime_.report();

@@ -13,7 +13,7 @@
 namespace sr::tool {
 namespace {
 
-struct LaneResult {
+struct CallerResult {
   std::vector<float> samples;
   double calls = 0, seconds = 0;
   std::exception_ptr failure;
@@ -22,7 +22,7 @@ struct LaneResult {
 // First calls as a whole, for the throughput, then calls one by one. A call begins with its vector of
 // arguments made and ends with its result dropped; the throughput also holds the making of the vectors.
 void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slice& slice,
-               double seconds_per_call, LaneResult& result) {
+               double seconds_per_call, CallerResult& result) {
   std::size_t next = 0;
   const auto turn = [&] { return std::exchange(next, (next + 1) % sets.size()); };
   const double half = slice.seconds / 2;
@@ -57,13 +57,13 @@ void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slic
 
 void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t calls, double most_seconds) {
   const auto least = static_cast<std::int64_t>(3 * sets.size());
-  for (const auto& lane : entry.lanes) {
+  for (const auto& caller : entry.callers) {
     const auto begin = Clock::now();
     double fastest = 1e9;
     for (std::int64_t i = 0; i < std::max(calls, least); ++i) {
       const std::size_t set = static_cast<std::size_t>(i) % sets.size();
       const auto start = Clock::now();
-      lane->run(ArgumentList(sets[set]), set);
+      caller->run(ArgumentList(sets[set]), set);
       fastest = std::min(fastest, seconds_since(start));
       if (i >= least && seconds_since(begin) > most_seconds) break;
     }
@@ -72,20 +72,20 @@ void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t c
 }
 
 void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice& slice, int threads) {
-  std::vector<LaneResult> results(entry.lanes.size());
-  for (LaneResult& result : results)
+  std::vector<CallerResult> results(entry.callers.size());
+  for (CallerResult& result : results)
     result.samples.reserve(std::min<std::size_t>(slice.most_samples, 1 << 16));
-  if (entry.lanes.size() == 1) {
-    run_slice(*entry.lanes[0], sets, slice, entry.seconds_per_call, results[0]);
+  if (entry.callers.size() == 1) {
+    run_slice(*entry.callers[0], sets, slice, entry.seconds_per_call, results[0]);
   } else {
-    std::latch ready(static_cast<std::ptrdiff_t>(entry.lanes.size()));
+    std::latch ready(static_cast<std::ptrdiff_t>(entry.callers.size()));
     std::vector<std::jthread> workers;
-    for (std::size_t i = 0; i < entry.lanes.size(); ++i) {
+    for (std::size_t i = 0; i < entry.callers.size(); ++i) {
       workers.emplace_back([&, i] {
         at::set_num_threads(threads);  // a property of the calling thread
         ready.arrive_and_wait();
         try {
-          run_slice(*entry.lanes[i], sets, slice, entry.seconds_per_call, results[i]);
+          run_slice(*entry.callers[i], sets, slice, entry.seconds_per_call, results[i]);
         } catch (...) {
           results[i].failure = std::current_exception();
         }
@@ -95,7 +95,7 @@ void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice
   }
   std::vector<float> round;
   double rate = 0;
-  for (LaneResult& result : results) {
+  for (CallerResult& result : results) {
     if (result.failure) std::rethrow_exception(result.failure);
     round.insert(round.end(), result.samples.begin(), result.samples.end());
     rate += result.calls / result.seconds;

@@ -17,12 +17,12 @@ struct Slice {
   std::size_t most_samples = 0;
 };
 
-// Calls each lane `calls` times, and every input set at least three times, but no longer than `most_seconds`
-// once that is done. Sets the entry's seconds_per_call. Throws what a runner throws.
+// Calls each caller `calls` times, and every input set at least three times, but no longer than
+// `most_seconds` once that is done. Sets the entry's seconds_per_call. Throws what a runner throws.
 void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t calls, double most_seconds);
 
-// All lanes at once, each on a thread of its own when there are several. Adds samples and the round's median
-// to `entry`. Throws what a runner throws.
+// All callers at once, each on a thread of its own when there are several. Adds samples and the round's
+// median to `entry`. Throws what a runner throws.
 void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice& slice, int threads);
 
 }  // namespace sr::tool

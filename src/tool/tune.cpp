@@ -26,13 +26,13 @@ namespace {
 
 constexpr int kRounds = 3;
 
-class ProductRunner : public Runner {
+class GemmRunner : public Runner {
  public:
   c10::IValue run(ArgumentList&& args, std::size_t) override {
     const c10::InferenceMode inference;
     return at::mm(args[0].toTensor(), args[1].toTensor());
   }
-  std::unique_ptr<Runner> clone() const override { return std::make_unique<ProductRunner>(); }
+  std::unique_ptr<Runner> clone() const override { return std::make_unique<GemmRunner>(); }
 };
 
 // On stderr, in one line where that is a terminal.
@@ -108,7 +108,7 @@ class Sweep {
     at::set_num_threads(point.threads);
     Entry& entry = entries_[i];
     try {
-      entry.lanes.push_back(make_(point.threads, point.callers, sets));
+      entry.callers.push_back(make_(point.threads, point.callers, sets));
       warm_up(entry, sets, 50, 0.1 * options_.seconds / kRounds);
     } catch (const c10::Error& error) {
       refuse(point, sets, error.what_without_backtrace());
@@ -117,12 +117,12 @@ class Sweep {
       refuse(point, sets, error.what());
       throw;
     }
-    for (int caller = 1; caller < point.callers; ++caller) entry.lanes.push_back(entry.lanes[0]->clone());
+    for (int caller = 1; caller < point.callers; ++caller) entry.callers.push_back(entry.callers[0]->clone());
     Slice slice;
     slice.seconds = options_.seconds / kRounds;
     slice.most_samples = 1 << 18;
     time_slice(entry, sets, slice, point.threads);
-    entry.lanes.clear();
+    entry.callers.clear();
   }
 
   // Of arguments that were given, the model's own message says what is wrong.
@@ -155,7 +155,7 @@ void sweep_model(const TuneOptions& options, Tuning& tuning) {
       .run();
 }
 
-void sweep_product(const TuneOptions& options, Tuning& tuning) {
+void sweep_gemm(const TuneOptions& options, Tuning& tuning) {
   const std::string side = std::to_string(options.mm), spec = "f32[" + side + "," + side + "]";
   const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.inputs.seed);
   const ArgumentList factors{random_argument(spec, generator), random_argument(spec, generator)};
@@ -163,7 +163,7 @@ void sweep_product(const TuneOptions& options, Tuning& tuning) {
   const auto size = static_cast<double>(options.mm);
   tuning.gigaflops_per_call = 2e-9 * size * size * size;
   Sweep(options, tuning, {factors}, [](int, int, const std::vector<ArgumentList>&) {
-    return std::make_unique<ProductRunner>();
+    return std::make_unique<GemmRunner>();
   }).run();
 }
 
@@ -186,7 +186,7 @@ int tune(const TuneOptions& given) {
   sort_out(options.concurrency);
   sort_out(options.batch);
   if (options.model.empty()) {
-    sweep_product(options, tuning);
+    sweep_gemm(options, tuning);
   } else {
     sweep_model(options, tuning);
   }

@@ -19,20 +19,20 @@ namespace {
 
 // Values die one step too early, as with a lifetime analysis that overlooks a reader.
 struct DiesTooEarly : GuardPages {
-  struct Slab : GuardPages::Slab {
+  struct Buffer : GuardPages::Buffer {
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
-      GuardPages::Slab::commit(requests, layout, 1);
+      GuardPages::Buffer::commit(requests, layout, 1);
     }
   };
 };
 
 // Says it needs four bytes less than it will write.
 struct TooSmall : GuardPages {
-  struct Slab : GuardPages::Slab {
+  struct Buffer : GuardPages::Buffer {
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
       std::vector<memory::Request> smaller(requests.begin(), requests.end());
       for (memory::Request& request : smaller) request.bytes -= request.bytes == 0 ? 0 : 64;
-      GuardPages::Slab::commit(smaller, layout);
+      GuardPages::Buffer::commit(smaller, layout);
     }
   };
 };

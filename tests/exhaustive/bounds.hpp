@@ -1,4 +1,4 @@
-// Every lane's function in double precision, the largest error of the results, and the exceptions.
+// Every vector op's function in double precision, the largest error of the results, and the exceptions.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ inline double softplus(double x, double beta, double threshold) {
 // roundings, of which there are two or three; gelu_tanh and softplus are above 2 as an argument is
 // rounded on the way, of the quotient and of the logarithm.
 inline constexpr std::array kRows = [] {
-  using namespace kernels::lanes;
+  using namespace kernels::vector_ops;
   using std::numbers::inv_sqrtpi;
   using std::numbers::sqrt2;
   return std::array{
@@ -155,7 +155,7 @@ inline constexpr std::array kRows = [] {
 }();
 
 inline constexpr std::array kExceptions = [] {
-  using namespace kernels::lanes;
+  using namespace kernels::vector_ops;
   const char* product = "the product of -inf and 0";
   const char* square = "x * x is rounded up, and the product with it passes the largest number";
   return std::array{
@@ -172,13 +172,13 @@ inline constexpr std::array kExceptions = [] {
 
 static_assert(
     [] {
-      for (std::size_t lane = 0; lane < kernels::BuiltinLanes::size; ++lane) {
+      for (std::size_t vector_op = 0; vector_op < kernels::BuiltinVectorOps::size; ++vector_op) {
         std::size_t rows = 0;
-        for (const Row& row : kRows) rows += row.lane == lane ? 1 : 0;
+        for (const Row& row : kRows) rows += row.vector_op == vector_op ? 1 : 0;
         if (rows != 1) return false;
       }
       return true;
     }(),
-    "every lane that is built in has one row");
+    "every vector op that is built in has one row");
 
 }  // namespace sr::exhaustive

@@ -32,11 +32,11 @@ class Worker {
     row_.truth(count, in_, truth_.data());
     if (row_.also_right != nullptr) row_.also_right(count, in_, also_right_.data());
     for (const Exception& exception : kExceptions) {
-      if (exception.lane == row_.lane) except(exception, count);
+      if (exception.vector_op == row_.vector_op) except(exception, count);
     }
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       std::array<float, kBlock>& out = s == 0 ? first_out_ : out_;
-      sets_[s]->lanes[row_.lane].by_scalars[0](count, out.data(), in_.data());
+      sets_[s]->vector_ops[row_.vector_op].by_scalars[0](count, out.data(), in_.data());
       judge(verdict_.sets[s], out, count, block * kBlock);
       if (s != 0 && row_.exact) compare_with_first(count);
     }

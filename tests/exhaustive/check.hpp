@@ -1,4 +1,4 @@
-// Runs one lane with every instruction set and finds where it is furthest from its function.
+// Runs one vector op with every instruction set and finds where it is furthest from its function.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Verdict {
   std::uint64_t inputs = 0;
   std::vector<Worst> sets;  // in the order of the instruction sets
   std::uint64_t unlike_first =
-      0;  // results of other bits than the first set's; counted where the lane is exact
+      0;  // results of other bits than the first set's; counted where the vector op is exact
 };
 
 Verdict check(const Row& row, const std::vector<const kernels::Kernels*>& sets, const Inputs& inputs,

@@ -1,4 +1,4 @@
-// The operands that a lane is run on: every pattern of bits where there is one operand, a sample of them
+// The operands that a vector op is run on: every pattern of bits where there is one operand, a sample of them
 // otherwise.
 #pragma once
 

@@ -36,7 +36,7 @@ std::string ulps(const Worst& worst) {
 }  // namespace
 
 void print_head(std::ostream& out, const Sets& sets) {
-  out << formatted("%-12s %10s", "lane", "inputs");
+  out << formatted("%-12s %10s", "vector op", "inputs");
   for (const kernels::Kernels* set : sets) out << formatted(" %8s", set->table.name);
   out << "  bound  ok   largest at\n";
 }
@@ -54,7 +54,7 @@ void print_row(std::ostream& out, const Row& row, const Verdict& verdict, bool o
   out << '\n';
   if (row.unit != Unit::result) out << formatted("%12s in ulps %s\n", "", text_of(row.unit));
   for (const Exception& exception : kExceptions) {
-    if (exception.lane != row.lane) continue;
+    if (exception.vector_op != row.vector_op) continue;
     out << formatted("%12s exception, as in ATen: from %a to %a it is %a, ", "",
                      static_cast<double>(exception.first), static_cast<double>(exception.last),
                      static_cast<double>(exception.result))

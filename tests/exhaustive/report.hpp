@@ -17,7 +17,7 @@ void print_head(std::ostream& out, const Sets& sets);
 // With the exceptions that are stated.
 void print_row(std::ostream& out, const Row& row, const Verdict& verdict, bool ok);
 
-// Whether the lane is within what is stated; what is not goes to `errors`.
+// Whether the vector op is within what is stated; what is not goes to `errors`.
 bool judge(std::ostream& errors, const Row& row, const Sets& sets, const Verdict& verdict);
 
 }  // namespace sr::exhaustive

@@ -1,4 +1,4 @@
-// What is stated of a lane: the function it stands for and how far from it the results may be.
+// What is stated of a vector op: the function it stands for and how far from it the results may be.
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <limits>
 
-#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/kernels/vector_ops.hpp>
 
 namespace sr::exhaustive {
 
@@ -43,12 +43,12 @@ inline float scale_of(Unit unit, const In& in, std::size_t i) {
   }
 }
 
-// A function of one lane's operands, for `count` places.
+// A function of one vector op's operands, for `count` places.
 template <class T>
 using Block = void (*)(std::size_t count, const In& in, T* out);
 
 struct Row {
-  std::size_t lane = 0, operands = 0;
+  std::size_t vector_op = 0, operands = 0;
   bool exact = false;  // ATen's bits, so the same with every instruction set
   const char* name = "";
   double ulps = 0;
@@ -57,12 +57,12 @@ struct Row {
   Block<float> also_right = nullptr;  // another result that is as good, or null
 };
 
-template <class T, class Lane, class Function>
+template <class T, class VectorOp, class Function>
 void apply(std::size_t count, const In& in, T* out) {
   for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (Lane::operands == 1) {
+    if constexpr (VectorOp::operands == 1) {
       out[i] = Function{}(in[0][i]);
-    } else if constexpr (Lane::operands == 2) {
+    } else if constexpr (VectorOp::operands == 2) {
       out[i] = Function{}(in[0][i], in[1][i]);
     } else {
       out[i] = Function{}(in[0][i], in[1][i], in[2][i]);
@@ -70,27 +70,27 @@ void apply(std::size_t count, const In& in, T* out) {
   }
 }
 
-template <class Lane, class Truth>
+template <class VectorOp, class Truth>
 constexpr Row row(const char* name, double ulps, Truth, Unit unit = Unit::result) {
-  return {.lane = kernels::BuiltinLanes::index_of<Lane>(),
-          .operands = Lane::operands,
-          .exact = Lane::exact,
+  return {.vector_op = kernels::BuiltinVectorOps::index_of<VectorOp>(),
+          .operands = VectorOp::operands,
+          .exact = VectorOp::exact,
           .name = name,
           .ulps = ulps,
           .unit = unit,
-          .truth = apply<double, Lane, Truth>};
+          .truth = apply<double, VectorOp, Truth>};
 }
-template <class Lane, class Truth, class AlsoRight>
+template <class VectorOp, class Truth, class AlsoRight>
 constexpr Row row_with_two(const char* name, double ulps, Truth truth, AlsoRight) {
-  Row result = row<Lane>(name, ulps, truth);
-  result.also_right = apply<float, Lane, AlsoRight>;
+  Row result = row<VectorOp>(name, ulps, truth);
+  result.also_right = apply<float, VectorOp, AlsoRight>;
   return result;
 }
 
 // Inputs from `first` to `last`, or NaN, where the result is another than the function's: a special value
 // that ATen's kernel gives, too.
 struct Exception {
-  std::size_t lane = 0;
+  std::size_t vector_op = 0;
   float first = 0, last = 0;
   float result = 0;
   const char* reason = "";
@@ -98,9 +98,9 @@ struct Exception {
   bool covers(float x) const { return std::isnan(first) ? std::isnan(x) : first <= x && x <= last; }
 };
 
-template <class Lane>
+template <class VectorOp>
 constexpr Exception exception(float first, float last, float result, const char* reason) {
-  return {kernels::BuiltinLanes::index_of<Lane>(), first, last, result, reason};
+  return {kernels::BuiltinVectorOps::index_of<VectorOp>(), first, last, result, reason};
 }
 
 }  // namespace sr::exhaustive

@@ -204,7 +204,7 @@ TEST_CASE("trap: alternating batch sizes keep the plan, in place or not", "[trap
   StaticRuntime<> runtime(module);
   runtime(at::randn({20, 5}), at::randn({5}));
   runtime(at::randn({20, 5}), at::randn({5}));
-  const auto address = [&] { return runtime.arena().slab().address(0); };
+  const auto address = [&] { return runtime.arena().buffer().address(0); };
   const auto before = address();
   const memory::Bytes bytes = runtime.arena().bytes();
   for (const std::int64_t batch : {1, 8, 20, 3}) {

@@ -33,8 +33,8 @@ Runner make_runner(const StaticModule& module) {
   };
   runner.intact = [runtime] {
     for (std::size_t i = 0; i < runtime->content()->blocks.size(); ++i) {
-      if constexpr (requires { runtime->arena(i).slab().intact(); }) {
-        if (!runtime->arena(i).slab().intact()) return false;
+      if constexpr (requires { runtime->arena(i).buffer().intact(); }) {
+        if (!runtime->arena(i).buffer().intact()) return false;
       }
     }
     return true;

@@ -54,7 +54,7 @@ void check(const std::string& ir, const std::vector<Expected>& expectations) {
     CHECK(value.managed == expected.managed.has_value());
     if (expected.managed) {
       CHECK(value.first == expected.managed->first);
-      CHECK(value.last == expected.managed->second);
+      CHECK(value.end == expected.managed->second);
     } else {
       CHECK(value.why_not.find(expected.why_not) != std::string::npos);
     }
@@ -190,7 +190,7 @@ graph(%x : Tensor):
   REQUIRE(first.size() == second.size());
   for (const auto& [name, value] : first) {
     CHECK(second.at(name).first == value.first);
-    CHECK(second.at(name).last == value.last);
+    CHECK(second.at(name).end == value.end);
   }
 }
 

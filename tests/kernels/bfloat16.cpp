@@ -94,16 +94,16 @@ class Sample {
     const std::size_t size = (m - 1) * out_row_ + n;
     out_memory.reset();
     auto* const out = out_memory.last<Bfloat16Bits>(size);
-    set.table.packed_product_of_bfloat16({.m = m,
-                                          .n = n,
-                                          .k = k,
-                                          .a = a_,
-                                          .a_row = signed_size(a_row_),
-                                          .b = packed,
-                                          .bias = with_bias_ ? bias_ : nullptr,
-                                          .low = low_,
-                                          .out = out,
-                                          .out_row = signed_size(out_row_)});
+    set.table.packed_gemm_of_bfloat16({.m = m,
+                                       .n = n,
+                                       .k = k,
+                                       .a = a_,
+                                       .a_row = signed_size(a_row_),
+                                       .b = packed,
+                                       .bias = with_bias_ ? bias_ : nullptr,
+                                       .clamp_min = low_,
+                                       .out = out,
+                                       .out_row = signed_size(out_row_)});
     std::size_t count = out_memory.intact_before<Bfloat16Bits>(size) ? 0 : 1;
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
@@ -165,16 +165,16 @@ std::vector<float> multiply(const Table& table, std::size_t m, std::size_t n, co
   const std::size_t k = b.size() / n;
   std::vector<Bfloat16Bits> packed(table.packed_bfloat16s(n, k)), out(m * n);
   table.pack_bfloat16(n, k, b.data(), 1, signed_size(k), packed.data());
-  table.packed_product_of_bfloat16({.m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = a.data(),
-                                    .a_row = signed_size(k),
-                                    .b = packed.data(),
-                                    .bias = bias.empty() ? nullptr : bias.data(),
-                                    .low = low,
-                                    .out = out.data(),
-                                    .out_row = signed_size(n)});
+  table.packed_gemm_of_bfloat16({.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .a = a.data(),
+                                 .a_row = signed_size(k),
+                                 .b = packed.data(),
+                                 .bias = bias.empty() ? nullptr : bias.data(),
+                                 .clamp_min = low,
+                                 .out = out.data(),
+                                 .out_row = signed_size(n)});
   std::vector<float> values;
   for (const Bfloat16Bits half : out) values.push_back(value_of(half));
   return values;
@@ -246,34 +246,34 @@ TEST_CASE("kernels: parts of a bfloat16 product are those of the whole", "[kerne
           columns(m * n);
       for (const float value : random(n * k)) b.push_back(half_of(value));
       table.pack_bfloat16(n, k, b.data(), 1, signed_size(k), packed.data());
-      const Bfloat16Product product{.m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = a.data(),
-                                    .a_row = signed_size(k),
-                                    .b = packed.data(),
-                                    .bias = bias.data(),
-                                    .out = whole.data(),
-                                    .out_row = signed_size(n)};
-      table.packed_product_of_bfloat16(product);
+      const Bfloat16Gemm product{.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .a = a.data(),
+                                 .a_row = signed_size(k),
+                                 .b = packed.data(),
+                                 .bias = bias.data(),
+                                 .out = whole.data(),
+                                 .out_row = signed_size(n)};
+      table.packed_gemm_of_bfloat16(product);
       const auto same = [](Bfloat16Bits x, Bfloat16Bits y) { return x.bits == y.bits; };
       for (std::size_t first = 0; first < m; first += table.tile) {
-        Bfloat16Product part = product;
+        Bfloat16Gemm part = product;
         part.m = std::min(table.tile, m - first);
         part.a += first * k;
         part.out = rows.data() + first * n;
-        table.packed_product_of_bfloat16(part);
+        table.packed_gemm_of_bfloat16(part);
       }
       CAPTURE(table.name, n);
       CHECK(std::equal(whole.begin(), whole.end(), rows.begin(), same));
       if (n <= panel) continue;
       for (std::size_t first = 0; first < 3 * panel; first += panel) {  // the last has what is left
-        Bfloat16Product part = product;
+        Bfloat16Gemm part = product;
         part.n = first == 2 * panel ? n - first : panel;
         part.b += first * k;
         part.bias += first;
         part.out = columns.data() + first;
-        table.packed_product_of_bfloat16(part);
+        table.packed_gemm_of_bfloat16(part);
       }
       CHECK(std::equal(whole.begin(), whole.end(), columns.begin(), same));
     }
@@ -282,8 +282,8 @@ TEST_CASE("kernels: parts of a bfloat16 product are those of the whole", "[kerne
 
 TEST_CASE("kernels: a bfloat16 product without rows or columns does nothing", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    set->table.packed_product_of_bfloat16({.m = 0, .n = 40, .k = 4});
-    set->table.packed_product_of_bfloat16({.m = 4, .n = 0, .k = 4});
+    set->table.packed_gemm_of_bfloat16({.m = 0, .n = 40, .k = 4});
+    set->table.packed_gemm_of_bfloat16({.m = 4, .n = 0, .k = 4});
     CHECK(set->table.packed_bfloat16s(0, 4) == 0);
     CHECK(multiply(set->table, 2, 3, {}, {}, {1, 2, -3}, 0) == std::vector<float>{1, 2, 0, 1, 2, 0});
   }

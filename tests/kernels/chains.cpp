@@ -1,5 +1,5 @@
-// Linked lanes against the same lanes one after the other, and many dot products at once, with the kernels of
-// every instruction set that this CPU has.
+// Linked vector ops against the same vector ops one after the other, and many dot products at once, with the
+// kernels of every instruction set that this CPU has.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -46,10 +46,10 @@ std::vector<Source> sources(std::size_t operands, std::size_t kind) {
   return {chain, (kind & 1) != 0 ? scalar : array, (kind & 2) != 0 ? scalar : array};
 }
 
-// The chain of one lane, and of stores before and behind it, against the lane alone.
-void check_link(const Kernels& set, std::size_t lane, std::size_t kind, std::size_t n) {
+// The chain of one vector op, and of stores before and behind it, against the vector op alone.
+void check_link(const Kernels& set, std::size_t vector_op, std::size_t kind, std::size_t n) {
   const Table& table = set.table;
-  const LaneLoops& loops = set.lanes[lane];
+  const VectorLoops& loops = set.vector_ops[vector_op];
   const std::vector<Source> from = sources(loops.operands, kind);
   if (from.empty()) return;
   std::vector<float> chained = numbers(n);
@@ -70,7 +70,7 @@ void check_link(const Kernels& set, std::size_t lane, std::size_t kind, std::siz
       ChainLink{.run = table.link_to(ChainEnd::store), .at = {linked.data()}},
       ChainLink{.run = table.link_to(ChainEnd::end)}};
   table.run_chain(chain.data(), n);
-  CAPTURE(table.name, lane, kind, n);
+  CAPTURE(table.name, vector_op, kind, n);
   CHECK(linked.back() == 77.0F);
   linked.pop_back();
   CHECK(same(linked, alone));
@@ -79,17 +79,17 @@ void check_link(const Kernels& set, std::size_t lane, std::size_t kind, std::siz
 
 }  // namespace
 
-TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
+TEST_CASE("kernels: a vector op in a chain is the vector op alone", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const std::size_t block = set->table.block, width = set->table.width;
-    for (std::size_t lane = 0; lane < BuiltinLanes::size; ++lane) {
-      REQUIRE(set->lanes[lane].links != nullptr);
+    for (std::size_t vector_op = 0; vector_op < BuiltinVectorOps::size; ++vector_op) {
+      REQUIRE(set->vector_ops[vector_op].links != nullptr);
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
         // Both sizes of blocks, whole and overlapping, in every order that there is.
         for (const std::size_t n :
              {width, width + 1, 2 * width, 3 * width - 1, block - 1, block, block + 1, 2 * block,
               2 * block + 3, 3 * block, 3 * block + 1, 4 * block, 7 * block - 1}) {
-          check_link(*set, lane, kind, n);
+          check_link(*set, vector_op, kind, n);
         }
       }
     }
@@ -99,8 +99,8 @@ TEST_CASE("kernels: a lane in a chain is the lane alone", "[kernels]") {
 TEST_CASE("kernels: what a chain keeps is loaded again, as its first operand or its second", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
-    const auto& sub = set->lanes[BuiltinLanes::index_of<lanes::Sub>()];
-    const auto& neg = set->lanes[BuiltinLanes::index_of<lanes::Neg>()];
+    const auto& sub = set->vector_ops[BuiltinVectorOps::index_of<vector_ops::Sub>()];
+    const auto& neg = set->vector_ops[BuiltinVectorOps::index_of<vector_ops::Neg>()];
     for (const std::size_t n : {table.width + 3, table.block, 3 * table.block + 1, 4 * table.block}) {
       const std::vector<float> a = numbers(n);
       std::vector<float> in = a, kept(n), out(n);
@@ -131,16 +131,17 @@ TEST_CASE("kernels: many dot products", "[kernels]") {
           const std::vector<float> a = numbers(count * (k + 3) + k), b = numbers(count * (k + 3) + k);
           const float bias = numbers(1)[0];
           std::vector<float> out(3 * count + 1, 77.0F);
-          set->table.dots({.count = count,
-                           .k = k,
-                           .a = a.data(),
-                           .a_row = static_cast<std::ptrdiff_t>(k + 3),
-                           .b = b.data(),
-                           .b_row = static_cast<std::ptrdiff_t>(stride),
-                           .bias = count % 2 == 0 ? nullptr : &bias,
-                           .low = count % 3 == 0 ? 0.0F : -std::numeric_limits<float>::infinity(),
-                           .out = out.data(),
-                           .out_stride = 3});
+          set->table.batched_dot(
+              {.count = count,
+               .k = k,
+               .a = a.data(),
+               .a_row = static_cast<std::ptrdiff_t>(k + 3),
+               .b = b.data(),
+               .b_row = static_cast<std::ptrdiff_t>(stride),
+               .bias = count % 2 == 0 ? nullptr : &bias,
+               .clamp_min = count % 3 == 0 ? 0.0F : -std::numeric_limits<float>::infinity(),
+               .out = out.data(),
+               .out_stride = 3});
           CAPTURE(set->table.name, k, count, stride);
           for (std::size_t i = 0; i < count; ++i) {
             double total = count % 2 == 0 ? 0 : bias, scale = std::fabs(total);

@@ -126,7 +126,7 @@ TEST_CASE("kernels: convolution of tiles of channels, whole and by themselves", 
                           .offsets = offsets.data(),
                           .weight = packed.data(),
                           .bias = bias.data(),
-                          .low = 0,
+                          .clamp_min = 0,
                           .in = in.data(),
                           .out = out.data(),
                           .out_channel = static_cast<std::ptrdiff_t>(count)};
@@ -181,7 +181,7 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
                     .offsets = offsets.data(),
                     .weight = panels.data(),
                     .bias = channels % 2 == 0 ? bias.data() : nullptr,
-                    .low = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
+                    .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
                     .in = in.data(),
                     .out = out.data(),
                     .out_channel = static_cast<std::ptrdiff_t>(count)};
@@ -221,20 +221,20 @@ TEST_CASE("kernels: rows of a packed product by themselves are those of the whol
       float* packed = memory.data();
       while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
       table.pack(n, k, b.data(), 1, static_cast<std::ptrdiff_t>(k), packed);
-      Product product{.m = m,
-                      .n = n,
-                      .k = k,
-                      .a = a.data(),
-                      .a_row = static_cast<std::ptrdiff_t>(k),
-                      .b = packed,
-                      .out = whole.data(),
-                      .out_row = static_cast<std::ptrdiff_t>(n)};
-      table.packed_product(product);
+      Gemm product{.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a.data(),
+                   .a_row = static_cast<std::ptrdiff_t>(k),
+                   .b = packed,
+                   .out = whole.data(),
+                   .out_row = static_cast<std::ptrdiff_t>(n)};
+      table.packed_gemm(product);
       for (std::size_t first = 0; first < m; first += part) {
         product.m = std::min(part, m - first);
         product.a = a.data() + first * k;
         product.out = parts.data() + first * n;
-        table.packed_product(product);
+        table.packed_gemm(product);
       }
       CAPTURE(table.name, n);
       CHECK(whole == parts);

@@ -83,23 +83,24 @@ std::string show(const std::array<float, 3>& in, float got, double expected) {
   return text;
 }
 
-// A lane, every n, every choice of scalars, apart from and onto its first operand. `right` judges one result.
-template <class Lane, class Value, class Right>
-void check_lane(const char* name, Value value, Right right) {
+// A vector op, every n, every choice of scalars, apart from and onto its first operand. `right` judges one
+// result.
+template <class VectorOp, class Value, class Right>
+void check_vector_op(const char* name, Value value, Right right) {
   static Guarded memory[kMaxOperands] = {Guarded(1 << 12), Guarded(1 << 12), Guarded(1 << 12)};
   static Guarded out_memory(1 << 12);
   for (const Kernels* set : kernel_sets()) {
-    const LaneLoops& loops = set->lanes[BuiltinLanes::index_of<Lane>()];
+    const VectorLoops& loops = set->vector_ops[BuiltinVectorOps::index_of<VectorOp>()];
     CAPTURE(name, set->table.name);
-    REQUIRE(loops.operands == Lane::operands);
+    REQUIRE(loops.operands == VectorOp::operands);
     std::size_t wrong = 0;
     std::string first_wrong;
-    for (std::size_t variant = 0; variant < (std::size_t{1} << Lane::operands); ++variant) {
+    for (std::size_t variant = 0; variant < (std::size_t{1} << VectorOp::operands); ++variant) {
       for (std::size_t n = 0; n <= 70; ++n) {
         for (const bool in_place : {false, true}) {
           std::array<const float*, kMaxOperands> in{};
           std::array<std::vector<float>, kMaxOperands> copies;
-          for (std::size_t o = 0; o < Lane::operands; ++o) {
+          for (std::size_t o = 0; o < VectorOp::operands; ++o) {
             const bool scalar = ((variant >> o) & 1) != 0;
             float* begin = memory[o].template last<>(scalar ? 1 : n);
             for (std::size_t i = 0; i < (scalar ? 1 : n); ++i) begin[i] = value(o);
@@ -114,7 +115,7 @@ void check_lane(const char* name, Value value, Right right) {
           if (!in_place && !out_memory.intact_before<>(n)) ++wrong, first_wrong = "a write in front";
           for (std::size_t i = 0; i < n; ++i) {
             std::array<float, 3> x{};
-            for (std::size_t o = 0; o < Lane::operands; ++o) x[o] = copies[o][i];
+            for (std::size_t o = 0; o < VectorOp::operands; ++o) x[o] = copies[o][i];
             double expected = 0;
             if (!right(x, out[i], expected) && wrong++ == 0) first_wrong = show(x, out[i], expected);
           }
@@ -127,9 +128,9 @@ void check_lane(const char* name, Value value, Right right) {
 }
 
 // Bit for bit what the expression gives in single precision.
-template <class Lane, class Expected>
+template <class VectorOp, class Expected>
 void exact(const char* name, Expected expected) {
-  check_lane<Lane>(
+  check_vector_op<VectorOp>(
       name, [](std::size_t) { return any_value(); },
       [&](const std::array<float, 3>& x, float got, double& shown) {
         const float want = expected(x[0], x[1], x[2]);
@@ -141,10 +142,10 @@ void exact(const char* name, Expected expected) {
 constexpr auto kItself = [](double expected, const std::array<float, 3>&) { return expected; };
 
 // Within `ulps` of the expression in double precision.
-template <class Lane, class Expected, class Scale = decltype(kItself)>
+template <class VectorOp, class Expected, class Scale = decltype(kItself)>
 void within(double ulps, const char* name, Expected expected, Scale scale = kItself) {
-  static_assert(!Lane::exact);
-  check_lane<Lane>(
+  static_assert(!VectorOp::exact);
+  check_vector_op<VectorOp>(
       name, [](std::size_t) { return any_value(); },
       [&](const std::array<float, 3>& x, float got, double& want) {
         want = expected(x[0], x[1], x[2]);
@@ -164,8 +165,8 @@ float hard(float x) {
 
 }  // namespace
 
-TEST_CASE("kernels: lanes that are IEEE arithmetic are right to the bit", "[kernels]") {
-  using namespace lanes;
+TEST_CASE("kernels: vector ops that are IEEE arithmetic are right to the bit", "[kernels]") {
+  using namespace vector_ops;
   exact<Add>("add", [](float x, float y, float) { return x + y; });
   exact<Sub>("sub", [](float x, float y, float) { return x - y; });
   exact<ReverseSub>("reverse sub", [](float x, float y, float) { return y - x; });
@@ -220,7 +221,7 @@ TEST_CASE("kernels: lanes that are IEEE arithmetic are right to the bit", "[kern
 }
 
 TEST_CASE("kernels: elementary functions are within their bounds", "[kernels]") {
-  using namespace lanes;
+  using namespace vector_ops;
   within<Exp>(1, "exp", [](double x, double, double) { return std::exp(x); });
   within<Expm1>(1.5, "expm1", [](double x, double, double) { return std::expm1(x); });
   within<Log>(1, "log", [](double x, double, double) { return std::log(x); });
@@ -232,7 +233,7 @@ TEST_CASE("kernels: elementary functions are within their bounds", "[kernels]") 
 }
 
 TEST_CASE("kernels: activations of elementary functions are within their bounds", "[kernels]") {
-  using namespace lanes;
+  using namespace vector_ops;
   const auto of_x = [](double, const std::array<float, 3>& x) { return x[0]; };
   const auto of_sum = [](double, const std::array<float, 3>& x) {
     return std::fabs(x[0]) + std::fabs(double{x[1]} * x[2]);
@@ -244,8 +245,8 @@ TEST_CASE("kernels: activations of elementary functions are within their bounds"
       return std::isinf(product) || std::isnan(product) ? x + sign * product : x + sign * y * z;
     };
   };
-  const auto scaled = [&](const auto lane, const char* name, double sign) {
-    check_lane<std::remove_const_t<decltype(lane)>>(
+  const auto scaled = [&](const auto vector_op, const char* name, double sign) {
+    check_vector_op<std::remove_const_t<decltype(vector_op)>>(
         name, [](std::size_t o) { return o == 0 ? any_value() : uniform(-4, 4); },
         [&](const std::array<float, 3>& x, float got, double& want) {
           want = fused(sign)(x[0], x[1], x[2]);
@@ -254,19 +255,19 @@ TEST_CASE("kernels: activations of elementary functions are within their bounds"
   };
   scaled(AddScaled{}, "add scaled", 1);
   scaled(SubScaled{}, "sub scaled", -1);
-  check_lane<AddProduct>(
+  check_vector_op<AddProduct>(
       "add product", [](std::size_t o) { return o == 0 ? any_value() : uniform(-4, 4); },
       [&](const std::array<float, 3>& x, float got, double& want) {
         want = double{x[0]} + double{x[1]} * x[2];
         return close(got, want, of_sum(want, x), 1);
       });
-  check_lane<AddQuotient>(
+  check_vector_op<AddQuotient>(
       "add quotient", [](std::size_t o) { return o == 0 ? any_value() : uniform(1, 4); },
       [&](const std::array<float, 3>& x, float got, double& want) {
         want = double{x[0]} + double{x[1]} / x[2];
         return close(got, want, std::fabs(x[0]) + std::fabs(x[1]), 1);
       });
-  check_lane<Lerp>(
+  check_vector_op<Lerp>(
       "lerp", [](std::size_t) { return uniform(-2, 2); },
       [&](const std::array<float, 3>& x, float got, double& want) {
         want = x[0] + double{x[2]} * (double{x[1]} - x[0]);
@@ -286,7 +287,7 @@ TEST_CASE("kernels: activations of elementary functions are within their bounds"
       },
       of_x);
   within<Elu>(2.1, "elu", [](double x, double alpha, double) { return x >= 0 ? x : std::expm1(x) * alpha; });
-  check_lane<Softplus>(
+  check_vector_op<Softplus>(
       "softplus", [](std::size_t o) { return o == 0   ? any_value()
                                              : o == 1 ? 1.5f
                                                       : 20.0f; },
@@ -309,16 +310,16 @@ struct AsProgrammed {
 
 }  // namespace
 
-TEST_CASE("kernels: a lane that is not built in has loops of its own", "[kernels]") {
+TEST_CASE("kernels: a vector op that is not built in has loops of its own", "[kernels]") {
   const std::array<float, 3> x{1, 2, 3};
   const float y = 2;
   std::array<float, 3> out{};
   const std::array<const float*, 2> in{x.data(), &y};
-  static constexpr LaneLoops kLoops = make_loops<AsProgrammed>();
+  static constexpr VectorLoops kLoops = make_loops<AsProgrammed>();
   kLoops.by_scalars[2](3, out.data(), in.data());
   CHECK(out[0] == Approx(std::tanh(2.0)));
   CHECK(out[2] == 6);
-  CHECK(&loops<lanes::Relu>() == &kernels().lanes[BuiltinLanes::index_of<lanes::Relu>()]);
+  CHECK(&loops<vector_ops::Relu>() == &kernels().vector_ops[BuiltinVectorOps::index_of<vector_ops::Relu>()]);
 }
 
 namespace {
@@ -380,18 +381,18 @@ TEST_CASE("kernels: products", "[kernels]") {
           }
           for (const Kernels* set : available) {
             for (const bool packed : {false, true}) {
-              Product product{.m = m,
-                              .n = n,
-                              .k = k,
-                              .a = a,
-                              .a_row = signed_size(a_row),
-                              .b = strided,
-                              .b_k = layout.b_k,
-                              .b_n = layout.b_n,
-                              .bias = with_bias ? bias : nullptr,
-                              .low = low,
-                              .out = out_memory.last<>(out_size),
-                              .out_row = signed_size(out_row)};
+              Gemm product{.m = m,
+                           .n = n,
+                           .k = k,
+                           .a = a,
+                           .a_row = signed_size(a_row),
+                           .b = strided,
+                           .b_k = layout.b_k,
+                           .b_n = layout.b_n,
+                           .bias = with_bias ? bias : nullptr,
+                           .clamp_min = low,
+                           .out = out_memory.last<>(out_size),
+                           .out_row = signed_size(out_row)};
               if (packed) {
                 const std::size_t floats = set->table.packed_floats(n, k);
                 auto* to = packed_memory.last<>((floats + 15) / 16 * 16);
@@ -399,7 +400,7 @@ TEST_CASE("kernels: products", "[kernels]") {
                 product.b = to;
               }
               out_memory.reset();
-              (packed ? set->table.packed_product : set->table.product)(product);
+              (packed ? set->table.packed_gemm : set->table.gemm)(product);
               std::size_t wrong = 0, written = 0;
               for (std::size_t i = 0; i < m; ++i) {
                 for (std::size_t j = 0; j < n; ++j) {
@@ -426,10 +427,10 @@ TEST_CASE("kernels: products", "[kernels]") {
 
 TEST_CASE("kernels: a product without rows or columns does nothing", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    set->table.product({.m = 0, .n = 4, .k = 4});
-    set->table.product({.m = 4, .n = 0, .k = 4});
-    set->table.packed_product({.m = 0, .n = 40, .k = 4});
-    set->table.packed_product({.m = 4, .n = 0, .k = 4});
+    set->table.gemm({.m = 0, .n = 4, .k = 4});
+    set->table.gemm({.m = 4, .n = 0, .k = 4});
+    set->table.packed_gemm({.m = 0, .n = 40, .k = 4});
+    set->table.packed_gemm({.m = 4, .n = 0, .k = 4});
     CHECK(set->table.packed_floats(0, 4) == 0);
   }
 }
@@ -452,7 +453,7 @@ void check_rows(std::size_t columns, std::size_t out_columns, Run run, Right rig
     const std::size_t out_size = (kRows - 1) * out_stride + out_columns;
     out_memory.reset();
     float* out = in_place ? in : out_memory.last<>(out_size);
-    run(Rows{kRows, columns, in, signed_size(stride), out, signed_size(out_stride)});
+    run(RowMatrix{kRows, columns, in, signed_size(stride), out, signed_size(out_stride)});
     CHECK((in_place || out_memory.intact_before<>(out_size)));
     for (std::size_t r = 0; r < kRows; ++r) {
       const float* row = before.data() + r * stride;
@@ -530,7 +531,7 @@ TEST_CASE("kernels: layer normalisation of rows", "[kernels]") {
         for (std::size_t i = 0; i < n && gamma != nullptr; ++i) gamma[i] = uniform();
         for (std::size_t i = 0; i < n && beta != nullptr; ++i) beta[i] = uniform();
         check_rows(
-            n, n, [&](const Rows& rows) { set->table.layer_norm_rows(rows, gamma, beta, 1e-3f); },
+            n, n, [&](const RowMatrix& rows) { set->table.layer_norm_rows(rows, gamma, beta, 1e-3f); },
             [&](const std::vector<float>& row, const float* out) {
               const double mean = total(row) / static_cast<double>(n);
               double variance = 0;
@@ -594,7 +595,7 @@ TEST_CASE("kernels: root mean square normalisation of rows", "[kernels]") {
         float* gamma = scaled ? gamma_memory.last<>(n) : nullptr;
         for (std::size_t i = 0; i < n && scaled; ++i) gamma[i] = uniform();
         check_rows(
-            n, n, [&](const Rows& rows) { set->table.rms_norm_rows(rows, gamma, 1e-3f); },
+            n, n, [&](const RowMatrix& rows) { set->table.rms_norm_rows(rows, gamma, 1e-3f); },
             [&](const std::vector<float>& row, const float* out) {
               const double squares = total(row, [](double x) { return x * x; }) / static_cast<double>(n);
               bool right = true;

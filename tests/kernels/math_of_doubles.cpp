@@ -34,7 +34,7 @@ constexpr std::size_t kSamples = 1'000'000;
 using Truth = Long (*)(Long x);
 struct Row {
   const char* name;
-  std::size_t lane;
+  std::size_t vector_op;
   double ulps;       // the largest error, 0.5 is a result that is correctly rounded
   double low, high;  // where the function is neither a constant nor its argument
   Truth truth;
@@ -43,8 +43,8 @@ struct Row {
   bool by_input = false;  // the error is in ulps of x where that is negative: 1 is taken from what is near 1
 };
 
-template <class Lane>
-constexpr std::size_t kIndex = lanes::OfDoubles::index_of<Lane>();
+template <class VectorOp>
+constexpr std::size_t kIndex = vector_ops::OfDoubles::index_of<VectorOp>();
 
 Long sigmoid(Long x) {
   return 1 / (1 + std::exp(-x));
@@ -64,27 +64,27 @@ Long gelu_tanh(Long x) {
 }
 
 const Row kRows[] = {
-    {"exp", kIndex<lanes::Exp>, 1, -750, 715, [](Long x) { return std::exp(x); }},
-    {"expm1", kIndex<lanes::Expm1>, 2, -40, 715, [](Long x) { return std::expm1(x); }},
-    {"log", kIndex<lanes::Log>, 1, 0, 4, [](Long x) { return std::log(x); }},
-    {"log1p", kIndex<lanes::Log1p>, 1.5, -1, 4, [](Long x) { return std::log1p(x); }},
-    {"signed_log1p", kIndex<lanes::SignedLog1p>, 1.5, -4, 4,
+    {"exp", kIndex<vector_ops::Exp>, 1, -750, 715, [](Long x) { return std::exp(x); }},
+    {"expm1", kIndex<vector_ops::Expm1>, 2, -40, 715, [](Long x) { return std::expm1(x); }},
+    {"log", kIndex<vector_ops::Log>, 1, 0, 4, [](Long x) { return std::log(x); }},
+    {"log1p", kIndex<vector_ops::Log1p>, 1.5, -1, 4, [](Long x) { return std::log1p(x); }},
+    {"signed_log1p", kIndex<vector_ops::SignedLog1p>, 1.5, -4, 4,
      [](Long x) { return static_cast<Long>((x > 0) - (x < 0)) * std::log1p(std::fabs(x)); }},
-    {"tanh", kIndex<lanes::Tanh>, 2, -22, 22, [](Long x) { return std::tanh(x); }},
-    {"sigmoid", kIndex<lanes::Sigmoid>, 2, -750, 40, sigmoid},
-    {"erf", kIndex<lanes::Erf>, 2, -6, 6, [](Long x) { return std::erf(x); }},
-    {"silu", kIndex<lanes::Silu>, 2, -760, 40, [](Long x) { return x * sigmoid(x); }},
-    {"gelu", kIndex<lanes::GeluErf>, 2, -9, 9, gelu, 0, {}, true},
-    {"gelu_tanh", kIndex<lanes::GeluTanh>, 2.1, -9, 9, gelu_tanh, 0, {}, true},
+    {"tanh", kIndex<vector_ops::Tanh>, 2, -22, 22, [](Long x) { return std::tanh(x); }},
+    {"sigmoid", kIndex<vector_ops::Sigmoid>, 2, -750, 40, sigmoid},
+    {"erf", kIndex<vector_ops::Erf>, 2, -6, 6, [](Long x) { return std::erf(x); }},
+    {"silu", kIndex<vector_ops::Silu>, 2, -760, 40, [](Long x) { return x * sigmoid(x); }},
+    {"gelu", kIndex<vector_ops::GeluErf>, 2, -9, 9, gelu, 0, {}, true},
+    {"gelu_tanh", kIndex<vector_ops::GeluTanh>, 2.1, -9, 9, gelu_tanh, 0, {}, true},
     {"elu",
-     kIndex<lanes::Elu>,
+     kIndex<vector_ops::Elu>,
      2,
      -40,
      2,
      [](Long x) { return x >= 0 ? x : std::expm1(x) * kAlpha; },
      0b10,
      {kAlpha}},
-    {"softplus", kIndex<lanes::Softplus>, 3, -500, 15, softplus, 0b110, {kBeta, kThreshold}},
+    {"softplus", kIndex<vector_ops::Softplus>, 3, -500, 15, softplus, 0b110, {kBeta, kThreshold}},
 };
 
 // At the thresholds of overflow, of denormal results and of none; neighbours are added to each.
@@ -159,7 +159,7 @@ double error_in_ulps(double got, Long truth, double size) {
 
 // What ATen makes of -infinity here, a product with 0.
 bool is_nan_of_product(const Row& row, double x) {
-  return x == -kInfinity && (row.by_input || row.lane == kIndex<lanes::Silu>);
+  return x == -kInfinity && (row.by_input || row.vector_op == kIndex<vector_ops::Silu>);
 }
 
 struct Worst {
@@ -170,7 +170,7 @@ Worst worst_of(const Row& row, const std::vector<double>& x, const std::vector<L
                const Kernels& set) {
   std::vector<double> out(x.size());
   const void* in[kMaxOperands] = {x.data(), row.numbers.data(), row.numbers.data() + 1};
-  set.doubles[row.lane].by_scalars[row.scalars](x.size(), out.data(), in);
+  set.doubles[row.vector_op].by_scalars[row.scalars](x.size(), out.data(), in);
   Worst worst;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double size = row.by_input && x[i] < 0 ? -x[i] : 0;

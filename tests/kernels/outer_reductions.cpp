@@ -44,7 +44,7 @@ struct Sample {
     for (std::size_t r = 0; r < count; ++r) values[r] = in[o * group + r * row + i];
     return values;
   }
-  Columns columns(float* out, std::size_t out_outer) const {
+  OuterReduction columns(float* out, std::size_t out_outer) const {
     return {.outer = kOuter,
             .count = count,
             .inner = inner,
@@ -70,7 +70,7 @@ std::vector<std::size_t> inners(std::size_t count) {
 }
 
 // run(sample, out): results of one column each, judged by right(column, result).
-void check(const std::function<void(const Columns& columns)>& run,
+void check(const std::function<void(const OuterReduction& columns)>& run,
            const std::function<bool(const std::vector<float>& column, float result)>& right) {
   static Guarded in_memory(1 << 19), out_memory(1 << 12);
   for (const std::size_t count : counts()) {
@@ -114,7 +114,7 @@ TEST_CASE("kernels: sums of columns and of rows", "[kernels]") {
       for (const bool root : {false, true}) {
         if (root && kind.reduce == Reduce::sum) continue;
         check(
-            [&](Columns columns) {
+            [&](OuterReduction columns) {
               columns.divisor = 3;
               columns.root = root;
               set->table.reduce[static_cast<std::size_t>(kind.reduce)](columns);

@@ -1,4 +1,4 @@
-// Lanes on doubles and on 64-bit integers against the same lanes on one number at a time.
+// Vector ops on doubles and on 64-bit integers against the same vector ops on one number at a time.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -21,7 +21,7 @@ using sr::test::kernel_sets;
 
 namespace {
 
-// What the lanes ask of a register, for one number. Integers wrap around.
+// What the vector ops ask of a register, for one number. Integers wrap around.
 template <class T>
 struct One {
   using Element = T;
@@ -104,62 +104,63 @@ T any() {
   }
 }
 
-template <class Lane, class... Others>
-inline constexpr bool kIsOneOf = (std::is_same_v<Lane, Others> || ...);
+template <class VectorOp, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<VectorOp, Others> || ...);
 
 // Fused or not, of the size of what is added.
-template <class Lane>
-inline constexpr bool kMayBeFused =
-    kIsOneOf<Lane, lanes::AddScaled, lanes::SubScaled, lanes::AddProduct, lanes::Lerp>;
+template <class VectorOp>
+inline constexpr bool kMayBeFused = kIsOneOf<VectorOp, vector_ops::AddScaled, vector_ops::SubScaled,
+                                             vector_ops::AddProduct, vector_ops::Lerp>;
 
 // Not libm's to the bit; how near they are is another test's matter (kernel_doubles.cpp).
-template <class Lane>
+template <class VectorOp>
 inline constexpr bool kIsElementary =
-    kIsOneOf<Lane, lanes::Exp, lanes::Expm1, lanes::Log, lanes::Log1p, lanes::SignedLog1p, lanes::Tanh,
-             lanes::Sigmoid, lanes::Erf, lanes::Silu, lanes::GeluErf, lanes::GeluTanh, lanes::Elu,
-             lanes::Softplus>;
+    kIsOneOf<VectorOp, vector_ops::Exp, vector_ops::Expm1, vector_ops::Log, vector_ops::Log1p,
+             vector_ops::SignedLog1p, vector_ops::Tanh, vector_ops::Sigmoid, vector_ops::Erf,
+             vector_ops::Silu, vector_ops::GeluErf, vector_ops::GeluTanh, vector_ops::Elu,
+             vector_ops::Softplus>;
 
 // Where 1 is taken from what is close to it.
-template <class Lane>
-inline constexpr bool kCancels = kIsOneOf<Lane, lanes::GeluErf, lanes::GeluTanh>;
+template <class VectorOp>
+inline constexpr bool kCancels = kIsOneOf<VectorOp, vector_ops::GeluErf, vector_ops::GeluTanh>;
 
-template <class Lane>
+template <class VectorOp>
 bool is_near(double x, double expected, double got) {
-  const double size = kCancels<Lane> ? std::fabs(x) : std::fabs(expected);
+  const double size = kCancels<VectorOp> ? std::fabs(x) : std::fabs(expected);
   return std::fabs(expected - got) <= 2e-15 * size + 0x1p-1072;
 }
 
-template <class Lane, class T>
+template <class VectorOp, class T>
 bool is_right(const std::array<T, kMaxOperands>& in, T got) {
   const T expected = [&] {
-    if constexpr (Lane::operands == 1)
-      return Lane::apply(One<T>(in[0])).value;
-    else if constexpr (Lane::operands == 2)
-      return Lane::apply(One<T>(in[0]), One<T>(in[1])).value;
+    if constexpr (VectorOp::operands == 1)
+      return VectorOp::apply(One<T>(in[0])).value;
+    else if constexpr (VectorOp::operands == 2)
+      return VectorOp::apply(One<T>(in[0]), One<T>(in[1])).value;
     else
-      return Lane::apply(One<T>(in[0]), One<T>(in[1]), One<T>(in[2])).value;
+      return VectorOp::apply(One<T>(in[0]), One<T>(in[1]), One<T>(in[2])).value;
   }();
   if (std::memcmp(&expected, &got, sizeof(T)) == 0) return true;
   if constexpr (std::is_same_v<T, double>) {
     if (std::isnan(expected) && std::isnan(got)) return true;
-    if (kIsElementary<Lane>) return std::isfinite(expected) && is_near<Lane>(in[0], expected, got);
+    if (kIsElementary<VectorOp>) return std::isfinite(expected) && is_near<VectorOp>(in[0], expected, got);
     double size = 0;
-    for (std::size_t i = 0; i < Lane::operands; ++i) size += std::fabs(in[i]);
-    return kMayBeFused<Lane> && (!std::isfinite(expected) || !(size < 1e100) ||
-                                 std::fabs(expected - got) <= 1e-15 * (1 + size) * (1 + size));
+    for (std::size_t i = 0; i < VectorOp::operands; ++i) size += std::fabs(in[i]);
+    return kMayBeFused<VectorOp> && (!std::isfinite(expected) || !(size < 1e100) ||
+                                     std::fabs(expected - got) <= 1e-15 * (1 + size) * (1 + size));
   }
   return false;
 }
 
-template <class Lane, class T>
-void check_lane(const WideLoops& loops, const char* set, std::size_t index) {
+template <class VectorOp, class T>
+void check_vector_op(const Loops64& loops, const char* set, std::size_t index) {
   static Guarded memory[kMaxOperands] = {Guarded(1 << 12), Guarded(1 << 12), Guarded(1 << 12)};
   static Guarded out_memory(1 << 12);
   std::size_t wrong = 0;
-  for (std::size_t choice = 0; choice < (std::size_t{1} << Lane::operands); ++choice) {
+  for (std::size_t choice = 0; choice < (std::size_t{1} << VectorOp::operands); ++choice) {
     for (std::size_t n = 0; n <= 40; ++n) {
       std::array<const void*, kMaxOperands> in{};
-      for (std::size_t o = 0; o < Lane::operands; ++o) {
+      for (std::size_t o = 0; o < VectorOp::operands; ++o) {
         const std::size_t count = (choice >> o & 1) != 0 ? 1 : n;
         T* begin = memory[o].template last<T>(count);
         for (std::size_t i = 0; i < count; ++i) begin[i] = any<T>();
@@ -171,9 +172,9 @@ void check_lane(const WideLoops& loops, const char* set, std::size_t index) {
       wrong += !out_memory.intact_before<T>(n);
       for (std::size_t i = 0; i < n; ++i) {
         std::array<T, kMaxOperands> x{};
-        for (std::size_t o = 0; o < Lane::operands; ++o)
+        for (std::size_t o = 0; o < VectorOp::operands; ++o)
           x[o] = static_cast<const T*>(in[o])[(choice >> o & 1) != 0 ? 0 : i];
-        wrong += !is_right<Lane>(x, out[i]);
+        wrong += !is_right<VectorOp>(x, out[i]);
       }
     }
   }
@@ -181,24 +182,24 @@ void check_lane(const WideLoops& loops, const char* set, std::size_t index) {
   CHECK(wrong == 0);
 }
 
-template <class T, class... Lanes>
-void check_all(lanes::List<Lanes...>, const WideLoops* loops, const char* set) {
+template <class T, class... VectorOps>
+void check_all(vector_ops::List<VectorOps...>, const Loops64* loops, const char* set) {
   std::size_t index = 0;
-  ((check_lane<Lanes, T>(loops[index], set, index), ++index), ...);
+  ((check_vector_op<VectorOps, T>(loops[index], set, index), ++index), ...);
 }
 
 }  // namespace
 
-TEST_CASE("kernels: lanes on doubles and integers", "[kernels]") {
+TEST_CASE("kernels: vector ops on doubles and integers", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    check_all<double>(lanes::OfDoubles{}, set->doubles, set->table.name);
-    check_all<std::int64_t>(lanes::OfIntegers{}, set->integers, set->table.name);
+    check_all<double>(vector_ops::OfDoubles{}, set->doubles, set->table.name);
+    check_all<std::int64_t>(vector_ops::OfIntegers{}, set->integers, set->table.name);
   }
 }
 
-TEST_CASE("kernels: lanes that have none on doubles or integers", "[kernels]") {
-  CHECK(loops_of_doubles<lanes::Pow>() == nullptr);
-  CHECK(loops_of_integers<lanes::Div>() == nullptr);
-  CHECK(loops_of_integers<lanes::Exp>() == nullptr);
-  CHECK(loops_of_doubles<lanes::Exp>() != nullptr);
+TEST_CASE("kernels: vector ops that have none on doubles or integers", "[kernels]") {
+  CHECK(loops_of_doubles<vector_ops::Pow>() == nullptr);
+  CHECK(loops_of_integers<vector_ops::Div>() == nullptr);
+  CHECK(loops_of_integers<vector_ops::Exp>() == nullptr);
+  CHECK(loops_of_doubles<vector_ops::Exp>() != nullptr);
 }

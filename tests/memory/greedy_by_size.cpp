@@ -30,7 +30,7 @@ TEST_CASE("greedy by size: the published eight tensors take 124 bytes", "[memory
                                            {5U, 7U, 64U},
                                            {6U, 8U, 10U},
                                            {7U, 8U, 40U}}) {
-    requests.push_back({.bytes = bytes, .alignment = 1, .first = first, .last = last + 1});
+    requests.push_back({.bytes = bytes, .alignment = 1, .first = first, .end = last + 1});
   }
   CHECK(GreedyBySize::plan(requests) == Layout{{0, 32, 64, 100, 116, 0, 104, 64}, 124});
   CHECK(lower_bound(requests) == 124);
@@ -42,9 +42,9 @@ TEST_CASE("greedy by size: the published eight tensors take 124 bytes", "[memory
 //   C  60      [---)      goes where A was, before the first block alive
 TEST_CASE("greedy by size: the gap before the first live block is a gap (XNNPACK 10800)",
           "[memory][greedy_by_size]") {
-  const std::vector<Request> requests{{.bytes = 100, .alignment = 1, .first = 0, .last = 2},
-                                      {.bytes = 80, .alignment = 1, .first = 1, .last = 3},
-                                      {.bytes = 60, .alignment = 1, .first = 2, .last = 4}};
+  const std::vector<Request> requests{{.bytes = 100, .alignment = 1, .first = 0, .end = 2},
+                                      {.bytes = 80, .alignment = 1, .first = 1, .end = 3},
+                                      {.bytes = 60, .alignment = 1, .first = 2, .end = 4}};
   CHECK(GreedyBySize::plan(requests) == Layout{{0, 100, 0}, 180});
 }
 
@@ -55,11 +55,11 @@ TEST_CASE("greedy by size: the gap before the first live block is a gap (XNNPACK
 //   d  90                        [d-)            steps [0, 2)
 //   e  80                   [e-)                 steps [1, 2): the smaller gap, where c was
 TEST_CASE("greedy by size: the smallest gap that fits", "[memory][greedy_by_size]") {
-  const std::vector<Request> requests{{.bytes = 400, .alignment = 1, .first = 0, .last = 1},
-                                      {.bytes = 200, .alignment = 1, .first = 0, .last = 2},
-                                      {.bytes = 100, .alignment = 1, .first = 0, .last = 1},
-                                      {.bytes = 90, .alignment = 1, .first = 0, .last = 2},
-                                      {.bytes = 80, .alignment = 1, .first = 1, .last = 2}};
+  const std::vector<Request> requests{{.bytes = 400, .alignment = 1, .first = 0, .end = 1},
+                                      {.bytes = 200, .alignment = 1, .first = 0, .end = 2},
+                                      {.bytes = 100, .alignment = 1, .first = 0, .end = 1},
+                                      {.bytes = 90, .alignment = 1, .first = 0, .end = 2},
+                                      {.bytes = 80, .alignment = 1, .first = 1, .end = 2}};
   CHECK(GreedyBySize::plan(requests) == Layout{{0, 400, 600, 700, 600}, 790});
 }
 
@@ -68,9 +68,9 @@ TEST_CASE("greedy by size: the smallest gap that fits", "[memory][greedy_by_size
 //   b       [---)         all three over each other, in whatever order they are placed
 //   c         [---)
 TEST_CASE("greedy by size: a chain in place", "[memory][greedy_by_size][in_place]") {
-  const Request a{.bytes = 256, .first = 0, .last = 2};
-  const Request b{.bytes = 256, .first = 1, .last = 3};
-  const Request c{.bytes = 256, .first = 2, .last = 4};
+  const Request a{.bytes = 256, .first = 0, .end = 2};
+  const Request b{.bytes = 256, .first = 1, .end = 3};
+  const Request c{.bytes = 256, .first = 2, .end = 4};
   const auto over = [](Request request, std::uint32_t input) {
     request.may_reuse_input = input;
     return request;

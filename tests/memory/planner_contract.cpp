@@ -14,23 +14,23 @@ using namespace sr::memory;
 using sr::test::AllPlanners;
 using sr::test::fault;
 
-TEMPLATE_LIST_TEST_CASE("no request needs no slab", "[memory][contract]", AllPlanners) {
+TEMPLATE_LIST_TEST_CASE("no request needs no buffer", "[memory][contract]", AllPlanners) {
   CHECK(TestType::plan({}) == Layout{});
 }
 
-TEMPLATE_LIST_TEST_CASE("one request starts the slab", "[memory][contract]", AllPlanners) {
-  const std::vector<Request> requests{{.bytes = 100, .first = 3, .last = 4}};
+TEMPLATE_LIST_TEST_CASE("one request starts the buffer", "[memory][contract]", AllPlanners) {
+  const std::vector<Request> requests{{.bytes = 100, .first = 3, .end = 4}};
   const Layout layout = TestType::plan(requests);
   CHECK(layout.offsets == std::vector<Bytes>{0});
   CHECK(layout.total == 128);
 }
 
 TEMPLATE_LIST_TEST_CASE("zero bytes take no room", "[memory][contract]", AllPlanners) {
-  const std::vector<Request> requests{{.bytes = 0, .first = 0, .last = 9},
-                                      {.bytes = 64, .first = 0, .last = 9},
-                                      {.bytes = 0, .first = 2, .last = 3, .may_reuse_input = 1},
-                                      {.bytes = 0, .alignment = 4096, .first = 0, .last = 9},
-                                      {.bytes = 64, .first = 0, .last = 9}};
+  const std::vector<Request> requests{{.bytes = 0, .first = 0, .end = 9},
+                                      {.bytes = 64, .first = 0, .end = 9},
+                                      {.bytes = 0, .first = 2, .end = 3, .may_reuse_input = 1},
+                                      {.bytes = 0, .alignment = 4096, .first = 0, .end = 9},
+                                      {.bytes = 64, .first = 0, .end = 9}};
   CHECK(fault<TestType>(requests) == "");
   CHECK(TestType::plan(requests).total == 128);
 }
@@ -40,21 +40,21 @@ TEMPLATE_LIST_TEST_CASE("zero bytes take no room", "[memory][contract]", AllPlan
 //   b     [---)
 TEMPLATE_LIST_TEST_CASE("an input is not overwritten by the output of its last reader", "[memory][contract]",
                         AllPlanners) {
-  const std::vector<Request> requests{{.bytes = 64, .first = 0, .last = 2},
-                                      {.bytes = 64, .first = 1, .last = 3}};
+  const std::vector<Request> requests{{.bytes = 64, .first = 0, .end = 2},
+                                      {.bytes = 64, .first = 1, .end = 3}};
   CHECK(fault<TestType>(requests) == "");
   CHECK(TestType::plan(requests).total == 128);
 }
 
 TEMPLATE_LIST_TEST_CASE("a wrong hint is not believed", "[memory][contract]", AllPlanners) {
   const auto output_of = [](Request input) {
-    return std::vector<Request>{input, {.bytes = 128, .first = 4, .last = 8, .may_reuse_input = 0}};
+    return std::vector<Request>{input, {.bytes = 128, .first = 4, .end = 8, .may_reuse_input = 0}};
   };
-  CHECK(fault<TestType>(output_of({.bytes = 128, .first = 0, .last = 6})) == "");  // read again later
-  CHECK(fault<TestType>(output_of({.bytes = 64, .first = 0, .last = 5})) == "");   // too small
-  CHECK(fault<TestType>(output_of({.bytes = 128, .first = 4, .last = 5})) == "");  // born with it
-  const std::vector<Request> selves{{.bytes = 64, .first = 0, .last = 1, .may_reuse_input = 0},
-                                    {.bytes = 64, .first = 0, .last = 1, .may_reuse_input = 7}};
+  CHECK(fault<TestType>(output_of({.bytes = 128, .first = 0, .end = 6})) == "");  // read again later
+  CHECK(fault<TestType>(output_of({.bytes = 64, .first = 0, .end = 5})) == "");   // too small
+  CHECK(fault<TestType>(output_of({.bytes = 128, .first = 4, .end = 5})) == "");  // born with it
+  const std::vector<Request> selves{{.bytes = 64, .first = 0, .end = 1, .may_reuse_input = 0},
+                                    {.bytes = 64, .first = 0, .end = 1, .may_reuse_input = 7}};
   CHECK(fault<TestType>(selves) == "");
 }
 
@@ -63,40 +63,40 @@ TEMPLATE_LIST_TEST_CASE("a wrong hint is not believed", "[memory][contract]", Al
 //   b     [---)        both would like a's bytes; only one can have them
 //   c     [---)
 TEMPLATE_LIST_TEST_CASE("an input is overwritten once", "[memory][contract]", AllPlanners) {
-  const std::vector<Request> requests{{.bytes = 256, .first = 0, .last = 2},
-                                      {.bytes = 64, .first = 1, .last = 3, .may_reuse_input = 0},
-                                      {.bytes = 256, .first = 1, .last = 3, .may_reuse_input = 0}};
+  const std::vector<Request> requests{{.bytes = 256, .first = 0, .end = 2},
+                                      {.bytes = 64, .first = 1, .end = 3, .may_reuse_input = 0},
+                                      {.bytes = 256, .first = 1, .end = 3, .may_reuse_input = 0}};
   CHECK(fault<TestType>(requests) == "");
   CHECK(TestType::plan(requests).total >= lower_bound(requests));
 }
 
 TEMPLATE_LIST_TEST_CASE("a value nobody reads is still written", "[memory][contract]", AllPlanners) {
-  const std::vector<Request> requests{{.bytes = 64, .first = 2, .last = 2},
-                                      {.bytes = 64, .first = 2, .last = 4}};
+  const std::vector<Request> requests{{.bytes = 64, .first = 2, .end = 2},
+                                      {.bytes = 64, .first = 2, .end = 4}};
   const Layout layout = TestType::plan(requests);
   CHECK(layout.offsets[0] != layout.offsets[1]);
   CHECK(validate(requests, layout) == std::nullopt);
 }
 
 TEMPLATE_LIST_TEST_CASE("the last step there is", "[memory][contract]", AllPlanners) {
-  const Step end = std::numeric_limits<Step>::max();
-  const std::vector<Request> requests{{.bytes = 64, .first = 0, .last = end},
-                                      {.bytes = 64, .first = end - 1, .last = end},
-                                      {.bytes = 64, .first = end - 2, .last = end - 1}};
+  const StepIndex end = std::numeric_limits<StepIndex>::max();
+  const std::vector<Request> requests{{.bytes = 64, .first = 0, .end = end},
+                                      {.bytes = 64, .first = end - 1, .end = end},
+                                      {.bytes = 64, .first = end - 2, .end = end - 1}};
   CHECK(fault<TestType>(requests) == "");
 }
 
 TEMPLATE_LIST_TEST_CASE("huge requests", "[memory][contract]", AllPlanners) {
   const Bytes huge = Bytes{1} << 60;
-  const std::vector<Request> fit{{.bytes = huge + 1, .first = 0, .last = 2},
-                                 {.bytes = huge, .first = 1, .last = 3},
-                                 {.bytes = huge, .first = 2, .last = 4}};
+  const std::vector<Request> fit{{.bytes = huge + 1, .first = 0, .end = 2},
+                                 {.bytes = huge, .first = 1, .end = 3},
+                                 {.bytes = huge, .first = 2, .end = 4}};
   CHECK(fault<TestType>(fit) == "");
 
-  const std::vector<Request> together(20, {.bytes = huge, .first = 0, .last = 1});
+  const std::vector<Request> together(20, {.bytes = huge, .first = 0, .end = 1});
   CHECK_THROWS_AS(TestType::plan(together), std::length_error);
   const std::vector<Request> unroundable{
-      {.bytes = std::numeric_limits<Bytes>::max() - 3, .first = 0, .last = 1}};
+      {.bytes = std::numeric_limits<Bytes>::max() - 3, .first = 0, .end = 1}};
   CHECK_THROWS_AS(TestType::plan(unroundable), std::length_error);
 }
 
@@ -115,8 +115,8 @@ TEMPLATE_LIST_TEST_CASE("thousands of random sets", "[memory][contract][random]"
   for (int round = 0; round < 3000; ++round) {
     sr::test::RandomOptions options;
     options.count = random() % 40;
-    options.steps = 1 + static_cast<Step>(random() % 40);
-    options.longest = 1 + static_cast<Step>(random() % 40);
+    options.steps = 1 + static_cast<StepIndex>(random() % 40);
+    options.longest = 1 + static_cast<StepIndex>(random() % 40);
     options.largest = Bytes{1} << (random() % 16);
     options.mixed_alignment = round % 3 == 0;
     options.in_place = round % 2 == 0;
@@ -134,7 +134,7 @@ TEMPLATE_LIST_TEST_CASE("thousands of random sets", "[memory][contract][random]"
 
 TEMPLATE_LIST_TEST_CASE("large random sets", "[memory][contract][random]", AllPlanners) {
   std::mt19937 random(4711);
-  for (const Step longest : {4U, 100U, 1000U}) {
+  for (const StepIndex longest : {4U, 100U, 1000U}) {
     for (const bool mixed : {false, true}) {
       const auto requests = sr::test::random_requests(
           random, {.count = 1000, .steps = 800, .longest = longest, .mixed_alignment = mixed});

@@ -13,7 +13,7 @@ using namespace sr::memory;
 namespace {
 
 // Two layers of a small encoder on 3 x 12 words, as a plan lays them out: bytes, first and last step.
-constexpr std::array<std::array<Step, 3>, 28> kEncoder{
+constexpr std::array<std::array<StepIndex, 3>, 28> kEncoder{
     {{4608, 0, 2},   {4608, 1, 12},  {144, 2, 21},   {4608, 3, 7},   {4608, 4, 7},   {4608, 5, 9},
      {6912, 6, 8},   {6912, 7, 9},   {4608, 8, 10},  {4608, 9, 11},  {4608, 10, 12}, {4608, 11, 16},
      {9216, 12, 14}, {9216, 13, 15}, {4608, 14, 16}, {4608, 15, 25}, {4608, 16, 20}, {4608, 17, 20},
@@ -23,7 +23,7 @@ constexpr std::array<std::array<Step, 3>, 28> kEncoder{
 std::vector<Request> encoder() {
   std::vector<Request> requests;
   for (const auto& [bytes, first, last] : kEncoder)
-    requests.push_back({.bytes = bytes, .alignment = 64, .first = first, .last = last});
+    requests.push_back({.bytes = bytes, .alignment = 64, .first = first, .end = last});
   return requests;
 }
 
@@ -46,13 +46,13 @@ TEST_CASE("reordering: right and never worse, with outputs over inputs and odd a
   int better = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<Request> requests;
-    for (Step i = 0; i < 30; ++i) {
-      const Step first = static_cast<Step>(random() % 20);
+    for (StepIndex i = 0; i < 30; ++i) {
+      const StepIndex first = static_cast<StepIndex>(random() % 20);
       requests.push_back(
           {.bytes = random() % 5 == 0 ? 0 : 1 + random() % 10'000,
            .alignment = Bytes{1} << random() % 8,
            .first = first,
-           .last = first + static_cast<Step>(random() % 6),
+           .end = first + static_cast<StepIndex>(random() % 6),
            .may_reuse_input = random() % 3 == 0 ? static_cast<std::uint32_t>(random() % 31) : kNoRequest});
     }
     const Layout before = LinearScan::plan(requests);
@@ -66,6 +66,6 @@ TEST_CASE("reordering: right and never worse, with outputs over inputs and odd a
 
 TEST_CASE("reordering: leaves alone what is good or large", "[memory][reordering]") {
   CHECK(Reordering::improve({}, Layout{}) == Layout{});
-  const std::vector<Request> one{{.bytes = 100, .first = 0, .last = 2}};
+  const std::vector<Request> one{{.bytes = 100, .first = 0, .end = 2}};
   CHECK(Reordering::improve(one, LinearScan::plan(one)) == LinearScan::plan(one));
 }

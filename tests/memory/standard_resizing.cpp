@@ -20,7 +20,7 @@ Bytes last_in_first_out(const std::vector<Request>& requests) {
   std::vector<bool> released(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {  // the nets of the tests are in order of birth
     for (std::size_t j = 0; j < i; ++j) {
-      if (released[j] || requests[j].last > requests[i].first) continue;
+      if (released[j] || requests[j].end > requests[i].first) continue;
       released[j] = true;
       free_groups.push_back(group_of[j]);
     }
@@ -44,10 +44,10 @@ Bytes last_in_first_out(const std::vector<Request>& requests) {
 //   c  50      [---)      with a
 //   d 200        [---)    with b
 TEST_CASE("standard resizing: lifetimes that do not meet share a group", "[memory][standard_resizing]") {
-  const std::vector<Request> requests{{.bytes = 100, .first = 0, .last = 2},
-                                      {.bytes = 300, .first = 1, .last = 3},
-                                      {.bytes = 50, .first = 2, .last = 4},
-                                      {.bytes = 200, .first = 3, .last = 5}};
+  const std::vector<Request> requests{{.bytes = 100, .first = 0, .end = 2},
+                                      {.bytes = 300, .first = 1, .end = 3},
+                                      {.bytes = 50, .first = 2, .end = 4},
+                                      {.bytes = 200, .first = 3, .end = 5}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 128, 0, 128}, 448});
 }
 
@@ -57,10 +57,10 @@ TEST_CASE("standard resizing: lifetimes that do not meet share a group", "[memor
 //   c 192    [-)          into b, the only one large enough
 //   d  64    [-)          into a
 TEST_CASE("standard resizing: the smallest group that is large enough", "[memory][standard_resizing]") {
-  const std::vector<Request> requests{{.bytes = 128, .first = 0, .last = 1},
-                                      {.bytes = 256, .first = 0, .last = 1},
-                                      {.bytes = 192, .first = 1, .last = 2},
-                                      {.bytes = 64, .first = 1, .last = 2}};
+  const std::vector<Request> requests{{.bytes = 128, .first = 0, .end = 1},
+                                      {.bytes = 256, .first = 0, .end = 1},
+                                      {.bytes = 192, .first = 1, .end = 2},
+                                      {.bytes = 64, .first = 1, .end = 2}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 128, 128, 0}, 384});
 }
 
@@ -69,9 +69,9 @@ TEST_CASE("standard resizing: the smallest group that is large enough", "[memory
 //   b 256  [-)
 //   c 320    [-)          nothing is large enough: b grows by 64, a would by 192
 TEST_CASE("standard resizing: else the largest grows", "[memory][standard_resizing]") {
-  const std::vector<Request> requests{{.bytes = 128, .first = 0, .last = 1},
-                                      {.bytes = 256, .first = 0, .last = 1},
-                                      {.bytes = 320, .first = 1, .last = 2}};
+  const std::vector<Request> requests{{.bytes = 128, .first = 0, .end = 1},
+                                      {.bytes = 256, .first = 0, .end = 1},
+                                      {.bytes = 320, .first = 1, .end = 2}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 128, 128}, 448});
 }
 
@@ -81,9 +81,9 @@ TEST_CASE("standard resizing: else the largest grows", "[memory][standard_resizi
 //   c 256      [---)
 TEST_CASE("standard resizing: an output joins the group of its dying input",
           "[memory][standard_resizing][in_place]") {
-  const std::vector<Request> requests{{.bytes = 256, .first = 0, .last = 2},
-                                      {.bytes = 256, .first = 1, .last = 3, .may_reuse_input = 0},
-                                      {.bytes = 256, .first = 2, .last = 4}};
+  const std::vector<Request> requests{{.bytes = 256, .first = 0, .end = 2},
+                                      {.bytes = 256, .first = 1, .end = 3, .may_reuse_input = 0},
+                                      {.bytes = 256, .first = 2, .end = 4}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 0, 256}, 512});
 }
 
@@ -92,16 +92,16 @@ TEST_CASE("standard resizing: an output joins the group of its dying input",
 //   b  64    [---)        over a it would keep 256 bytes from c
 //   c 256      [---)
 TEST_CASE("standard resizing: not in place where that takes more", "[memory][standard_resizing][in_place]") {
-  const std::vector<Request> requests{{.bytes = 256, .first = 0, .last = 2},
-                                      {.bytes = 64, .first = 1, .last = 3, .may_reuse_input = 0},
-                                      {.bytes = 256, .first = 2, .last = 4}};
+  const std::vector<Request> requests{{.bytes = 256, .first = 0, .end = 2},
+                                      {.bytes = 64, .first = 1, .end = 3, .may_reuse_input = 0},
+                                      {.bytes = 256, .first = 2, .end = 4}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 256, 0}, 320});
 }
 
 TEST_CASE("standard resizing: a group is as aligned as its strictest member", "[memory][standard_resizing]") {
-  const std::vector<Request> requests{{.bytes = 64, .first = 0, .last = 9},
-                                      {.bytes = 64, .first = 0, .last = 1},
-                                      {.bytes = 64, .alignment = 1024, .first = 1, .last = 2}};
+  const std::vector<Request> requests{{.bytes = 64, .first = 0, .end = 9},
+                                      {.bytes = 64, .first = 0, .end = 1},
+                                      {.bytes = 64, .alignment = 1024, .first = 1, .end = 2}};
   CHECK(StandardResizing::plan(requests) == Layout{{0, 1024, 1024}, 2048});
 }
 

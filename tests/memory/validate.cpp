@@ -17,7 +17,7 @@ std::string fault(const std::vector<Request>& requests, const Layout& layout) {
   return validate(requests, layout).value_or("right");
 }
 
-const std::vector<Request> kTwo{{.bytes = 100, .first = 0, .last = 3}, {.bytes = 64, .first = 2, .last = 5}};
+const std::vector<Request> kTwo{{.bytes = 100, .first = 0, .end = 3}, {.bytes = 64, .first = 2, .end = 5}};
 
 }  // namespace
 
@@ -37,16 +37,16 @@ TEST_CASE("validate: an offset that is not aligned", "[memory][validate]") {
         "request 1 is at offset 136, which is not a multiple of its alignment 64.");
 }
 
-TEST_CASE("validate: outside the slab", "[memory][validate]") {
+TEST_CASE("validate: outside the buffer", "[memory][validate]") {
   CHECK(fault(kTwo, {{0, 128}, 191}) ==
-        "request 1 at bytes [128, 192), alive in steps [2, 5), is outside the slab of 191 bytes.");
-  CHECK(fault({{.bytes = 0, .first = 0, .last = 1}}, {{64}, 0}) ==
-        "request 0 at bytes [64, 64), alive in steps [0, 1), is outside the slab of 0 bytes.");
+        "request 1 at bytes [128, 192), alive in steps [2, 5), is outside the buffer of 191 bytes.");
+  CHECK(fault({{.bytes = 0, .first = 0, .end = 1}}, {{64}, 0}) ==
+        "request 0 at bytes [64, 64), alive in steps [0, 1), is outside the buffer of 0 bytes.");
 }
 
 TEST_CASE("validate: an end that overflows", "[memory][validate]") {
   const Bytes most = std::numeric_limits<Bytes>::max();
-  CHECK(fault({{.bytes = 128, .first = 0, .last = 1}}, {{most - 63}, most}) ==
+  CHECK(fault({{.bytes = 128, .first = 0, .end = 1}}, {{most - 63}, most}) ==
         "request 0 is at offset 18446744073709551552 with 128 bytes: its end overflows the address space.");
 }
 
@@ -71,22 +71,22 @@ TEST_CASE("validate: both intervals are half-open", "[memory][validate]") {
 }
 
 TEST_CASE("validate: requests that make no sense", "[memory][validate]") {
-  CHECK(fault({{.bytes = 1, .alignment = 48, .first = 0, .last = 1}}, {{0}, 64}) ==
+  CHECK(fault({{.bytes = 1, .alignment = 48, .first = 0, .end = 1}}, {{0}, 64}) ==
         "request 0 asks for an alignment of 48, which is not a power of two.");
-  CHECK(fault({{.bytes = 1, .alignment = 0, .first = 0, .last = 1}}, {{0}, 64}) ==
+  CHECK(fault({{.bytes = 1, .alignment = 0, .first = 0, .end = 1}}, {{0}, 64}) ==
         "request 0 asks for an alignment of 0, which is not a power of two.");
-  CHECK(fault({{.bytes = 1, .first = 7, .last = 5}}, {{0}, 64}) ==
+  CHECK(fault({{.bytes = 1, .first = 7, .end = 5}}, {{0}, 64}) ==
         "request 0 is alive in steps [7, 5), which ends before it begins.");
 }
 
 TEST_CASE("validate: zero bytes never conflict", "[memory][validate]") {
-  CHECK(fault({{.bytes = 0, .first = 0, .last = 9}, {.bytes = 64, .first = 0, .last = 9}}, {{0, 0}, 64}) ==
+  CHECK(fault({{.bytes = 0, .first = 0, .end = 9}, {.bytes = 64, .first = 0, .end = 9}}, {{0, 0}, 64}) ==
         "right");
 }
 
 TEST_CASE("validate: in place at exactly the offset of the dying input", "[memory][validate][in_place]") {
-  std::vector<Request> requests{{.bytes = 128, .first = 0, .last = 3},
-                                {.bytes = 128, .first = 2, .last = 5, .may_reuse_input = 0}};
+  std::vector<Request> requests{{.bytes = 128, .first = 0, .end = 3},
+                                {.bytes = 128, .first = 2, .end = 5, .may_reuse_input = 0}};
   const Layout over{{0, 0}, 192};
   CHECK(fault(requests, over) == "right");
 
@@ -100,22 +100,22 @@ TEST_CASE("validate: in place at exactly the offset of the dying input", "[memor
   requests[1].bytes = 64;
   CHECK(fault(requests, over) == "right");
   CHECK(reason({{0, 64}, 192}) == "it may not be written in place because the offsets differ.");
-  requests[0].last = 4;
+  requests[0].end = 4;
   CHECK(reason(over) ==
         "it may not be written in place because the input does not die where the output is born.");
-  requests[0] = {.bytes = 128, .first = 2, .last = 3};
+  requests[0] = {.bytes = 128, .first = 2, .end = 3};
   CHECK(reason(over) == "it may not be written in place because the input is not born before the output.");
 }
 
 TEST_CASE("validate: the index order of an in-place pair does not matter", "[memory][validate][in_place]") {
-  CHECK(fault({{.bytes = 128, .first = 2, .last = 5, .may_reuse_input = 1},
-               {.bytes = 128, .first = 0, .last = 3}},
+  CHECK(fault({{.bytes = 128, .first = 2, .end = 5, .may_reuse_input = 1},
+               {.bytes = 128, .first = 0, .end = 3}},
               {{0, 0}, 128}) == "right");
 }
 
 TEST_CASE("validate: two outputs over one input overlap each other", "[memory][validate][in_place]") {
-  const Request output{.bytes = 64, .first = 2, .last = 5, .may_reuse_input = 0};
-  CHECK(fault({{.bytes = 64, .first = 0, .last = 3}, output, output}, {{0, 0, 0}, 64}) ==
+  const Request output{.bytes = 64, .first = 2, .end = 5, .may_reuse_input = 0};
+  CHECK(fault({{.bytes = 64, .first = 0, .end = 3}, output, output}, {{0, 0, 0}, 64}) ==
         "request 1 at bytes [0, 64), alive in steps [2, 5), overlaps request 2 at bytes [0, 64), alive in "
         "steps "
         "[2, 5).");
@@ -148,7 +148,7 @@ TEST_CASE("validate: mutations of right plans", "[memory][validate][random]") {
     for (std::size_t j = 0; j < requests.size(); ++j) {
       const Request& a = requests[i];
       const Request& b = requests[j];
-      if (i == j || a.bytes == 0 || b.bytes == 0 || a.first >= b.last || b.first >= a.last) continue;
+      if (i == j || a.bytes == 0 || b.bytes == 0 || a.first >= b.end || b.first >= a.end) continue;
       broken = right;
       broken.offsets[i] = right.offsets[j];
       broken.total = 2 * right.total;

@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_joining_tests {
+namespace sr::test::ops_concat_tests {
 
 namespace {
 
@@ -35,7 +35,7 @@ std::vector<InputSet> lists() {
 
 }  // namespace
 
-std::vector<OpRow> joining_rows() {
+std::vector<OpRow> concat_rows() {
   return {
       {"aten::cat", "x: List[Tensor], d: int", "torch.cat(x, d)", &lists},
       {"aten::stack", "x: List[Tensor], d: int", "torch.stack(x, d)", &lists},
@@ -65,11 +65,11 @@ std::vector<OpRow> joining_rows() {
 }
 
 TEST_CASE("joining ops equal the interpreter's", "[oracle][ops]") {
-  for (const OpRow& row : joining_rows()) {
+  for (const OpRow& row : concat_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
   }
 }
 
-}  // namespace sr::test::ops_joining_tests
+}  // namespace sr::test::ops_concat_tests

@@ -8,7 +8,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_products_tests {
+namespace sr::test::ops_matmul_tests {
 
 namespace {
 
@@ -161,7 +161,7 @@ std::vector<InputSet> grouped_attention() {
 
 }  // namespace
 
-std::vector<OpRow> product_rows() {
+std::vector<OpRow> gemm_rows() {
   return {
       {"aten::mm", "x, y", "torch.mm(x, y)", &matrices, kClose},
       {"aten::bmm", "x, y", "torch.bmm(x, y)", &batches, kClose},
@@ -196,7 +196,7 @@ std::vector<OpRow> product_rows() {
 }
 
 TEST_CASE("products, convolutions and attention equal the interpreter's", "[oracle][ops]") {
-  for (const OpRow& row : product_rows()) {
+  for (const OpRow& row : gemm_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
@@ -240,4 +240,4 @@ TEST_CASE("products without features, and of a vector, are written without a wor
   CHECK(counter.count == 0);
 }
 
-}  // namespace sr::test::ops_products_tests
+}  // namespace sr::test::ops_matmul_tests

@@ -14,7 +14,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_products_bfloat16_tests {
+namespace sr::test::ops_matmul_bfloat16_tests {
 
 namespace {
 
@@ -216,4 +216,4 @@ TEST_CASE("checked replays forgive a bfloat16 the next one", "[replay]") {
   CHECK(runtime.replayed_calls() == 3);
 }
 
-}  // namespace sr::test::ops_products_bfloat16_tests
+}  // namespace sr::test::ops_matmul_bfloat16_tests

@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_pointwise_others_tests {
+namespace sr::test::ops_pointwise_variants_tests {
 
 namespace {
 
@@ -40,7 +40,7 @@ std::vector<InputSet> choices() {
 
 }  // namespace
 
-std::vector<OpRow> pointwise_other_rows() {
+std::vector<OpRow> pointwise_variant_rows() {
   std::vector<OpRow> rows;
   for (const std::string name : {"floor_divide", "rsub"}) {
     rows.push_back({"aten::" + name + ".Scalar", "x, n: int", "torch." + name + "(x, n)", &with_int});
@@ -85,11 +85,11 @@ std::vector<OpRow> pointwise_other_rows() {
 }
 
 TEST_CASE("other element-by-element ops equal the interpreter's", "[oracle][ops]") {
-  for (const OpRow& row : pointwise_other_rows()) {
+  for (const OpRow& row : pointwise_variant_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
   }
 }
 
-}  // namespace sr::test::ops_pointwise_others_tests
+}  // namespace sr::test::ops_pointwise_variants_tests

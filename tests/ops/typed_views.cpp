@@ -3,7 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_more_views_tests {
+namespace sr::test::ops_typed_views_tests {
 
 namespace {
 
@@ -67,7 +67,7 @@ std::vector<InputSet> copies() {
 
 }  // namespace
 
-std::vector<OpRow> more_view_rows() {
+std::vector<OpRow> typed_view_rows() {
   std::vector<OpRow> rows;
   const auto add = [&](const std::string& key, const std::string& expression,
                        std::vector<InputSet> (*runs)() = &matrices, const std::string& parameters = "x",
@@ -144,7 +144,7 @@ std::vector<OpRow> more_view_rows() {
 }
 
 TEST_CASE("views through typed handles equal the interpreter's", "[oracle][ops]") {
-  for (const OpRow& row : more_view_rows()) {
+  for (const OpRow& row : typed_view_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       at::manual_seed(4);
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
@@ -152,4 +152,4 @@ TEST_CASE("views through typed handles equal the interpreter's", "[oracle][ops]"
   }
 }
 
-}  // namespace sr::test::ops_more_views_tests
+}  // namespace sr::test::ops_typed_views_tests

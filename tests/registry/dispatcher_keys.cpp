@@ -50,9 +50,9 @@ std::string text_of(const c10::FunctionSchema& schema) {
 std::vector<OpRow> all_rows() {
   std::vector<OpRow> all;
   for (const auto& rows :
-       {pointwise_rows(), joining_rows(), product_rows(), reduction_rows(), view_rows(), number_rows(),
-        language_rows(), conversion_rows(), factory_rows(), rearranging_rows(), pointwise_other_rows(),
-        more_view_rows(), in_place_rows(), other_rows(), recurrent_rows(), quantized_rows()}) {
+       {pointwise_rows(), concat_rows(), gemm_rows(), reduction_rows(), view_rows(), number_rows(),
+        language_rows(), conversion_rows(), factory_rows(), rearranging_rows(), pointwise_variant_rows(),
+        typed_view_rows(), in_place_rows(), other_rows(), recurrent_rows(), quantized_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

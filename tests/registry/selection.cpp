@@ -245,7 +245,7 @@ TEST_CASE("the report says why", "[registry]") {
   CHECK(holds(text, "4 nodes: 2 out variants, 1 native, 1 fallback"));
   CHECK(holds(text, "no functor is registered for sr_test::plain"));
   CHECK(holds(text, "not managed, returned to the caller"));
-  CHECK(holds(text, "arena (linear_scan)"));
+  CHECK(holds(text, "arena of the general path (linear_scan)"));
 }
 
 TEST_CASE("strict refuses a model that needs the interpreter and says where", "[registry]") {

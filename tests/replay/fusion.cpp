@@ -71,7 +71,7 @@ TEST_CASE("fusion: chains over matrices, broadcast, transposed and joined", "[re
   }
 }
 
-TEST_CASE("fusion: the relu of a sum or product is one lane with it, unless the sum is read again",
+TEST_CASE("fusion: the relu of a sum or product is one vector op with it, unless the sum is read again",
           "[replay][ops]") {
   OracleOptions often = close();
   often.rounds = 4;

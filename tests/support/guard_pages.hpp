@@ -2,7 +2,7 @@
 //   GuardPages  every managed tensor ends where its own pages end; the next page, and the tensor's pages
 //   while it is
 //               not alive, can not be touched. Any stale or far access is a SIGSEGV.
-//   Poison      real reuse of bytes, filled with NaN at birth and at death.
+//   Poison      real reuse of bytes, filled with NaN at birth and at lifetime_end.
 #pragma once
 
 #include <cstring>
@@ -86,11 +86,11 @@ struct GuardPages {
     return layout;
   }
 
-  class Slab {
+  class Buffer {
    public:
     // `shortened`: lifetimes end that many steps too early, for the test that the pages catch it.
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout,
-                memory::Step shortened = 0) {
+                memory::StepIndex shortened = 0) {
       for (Pages& pages : pages_) retired_.push_back(std::move(pages));
       pages_.clear();
       tenants_.assign(requests.size(), Tenant{});
@@ -98,7 +98,7 @@ struct GuardPages {
       for (std::size_t i = 0; i < requests.size(); ++i) {
         if (requests[i].bytes == 0) continue;
         tenants_[i].first = requests[i].first;
-        tenants_[i].last = requests[i].last - shortened;
+        tenants_[i].end = requests[i].end - shortened;
         for (const auto& [offset, home] : homes) {
           if (offset == layout.offsets[i]) tenants_[i].home = home;
         }
@@ -116,13 +116,12 @@ struct GuardPages {
     void begin_run() {
       for (Pages& pages : pages_) pages.close();
     }
-    void begin_step(memory::Step step) {
+    void begin_step(memory::StepIndex step) {
       for (const Tenant& tenant : tenants_) {
-        if (tenant.home != kHomeless && tenant.last == step) pages_[tenant.home].close();
+        if (tenant.home != kHomeless && tenant.end == step) pages_[tenant.home].close();
       }
       for (const Tenant& tenant : tenants_) {
-        if (tenant.home != kHomeless && tenant.first <= step && step < tenant.last)
-          pages_[tenant.home].open();
+        if (tenant.home != kHomeless && tenant.first <= step && step < tenant.end) pages_[tenant.home].open();
       }
     }
     void end_run() {
@@ -138,7 +137,7 @@ struct GuardPages {
     static constexpr std::size_t kHomeless = ~std::size_t{0};
     struct Tenant {
       std::size_t home = kHomeless;
-      memory::Step first = 0, last = 0;
+      memory::StepIndex first = 0, end = 0;
     };
 
     std::vector<Pages> pages_;
@@ -156,7 +155,7 @@ struct Poison {
     return memory::LinearScan::plan(requests);
   }
 
-  class Slab {
+  class Buffer {
    public:
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
       bytes_.assign(layout.total + memory::kAlignment, std::byte{0xFF});
@@ -177,9 +176,9 @@ struct Poison {
     }
     memory::Bytes capacity() const { return bytes_.size(); }
 
-    void begin_step(memory::Step step) {
+    void begin_step(memory::StepIndex step) {
       for (std::size_t i = 0; i < requests_.size(); ++i) {
-        if (requests_[i].last == step && !parent_[i]) fill(i);
+        if (requests_[i].end == step && !parent_[i]) fill(i);
       }
       for (std::size_t i = 0; i < requests_.size(); ++i) {
         if (requests_[i].first == step && !heir_[i]) fill(i);

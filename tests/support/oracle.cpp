@@ -74,10 +74,10 @@ struct Runner {
   std::function<bool()> intact;
 };
 
-// Its slab knows whether somebody wrote beside the tensors.
+// Its buffer knows whether somebody wrote beside the tensors.
 template <class Planner>
-constexpr bool kChecksItsMemory = requires(const typename Planner::Slab& slab) {
-  slab.intact();
+constexpr bool kChecksItsMemory = requires(const typename Planner::Buffer& buffer) {
+  buffer.intact();
 };
 
 template <class Planner>
@@ -89,13 +89,14 @@ Runner make_runner(const StaticModule& module) {
   runner.intact = [runtime] {
     for (std::size_t i = 0; i < runtime->content()->blocks.size(); ++i) {
       if constexpr (kChecksItsMemory<Planner>) {
-        const auto* slab = static_cast<const typename Planner::Slab*>(runtime->arena(i).slab().object());
-        if (!slab->intact()) return false;
+        const auto* buffer =
+            static_cast<const typename Planner::Buffer*>(runtime->arena(i).buffer().object());
+        if (!buffer->intact()) return false;
       }
     }
     bool intact = true;
     if constexpr (kChecksItsMemory<Planner>) {
-      runtime->each_plan_slab([&](const typename Planner::Slab& slab) { intact &= slab.intact(); });
+      runtime->each_plan_buffer([&](const typename Planner::Buffer& buffer) { intact &= buffer.intact(); });
     }
     return intact;
   };

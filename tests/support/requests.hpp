@@ -14,7 +14,7 @@ namespace sr::test {
 
 using memory::Bytes;
 using memory::Request;
-using memory::Step;
+using memory::StepIndex;
 
 // One node a call. A value lives from its node to the last node that reads it.
 class NetBuilder {
@@ -22,9 +22,9 @@ class NetBuilder {
   using Value = std::uint32_t;
 
   Value node(Bytes bytes, const std::vector<Value>& inputs) {
-    const Step step = step_++;
-    for (const Value input : inputs) requests_[input].last = step + 1;
-    requests_.push_back({.bytes = bytes, .first = step, .last = step + 1});
+    const StepIndex step = step_++;
+    for (const Value input : inputs) requests_[input].end = step + 1;
+    requests_.push_back({.bytes = bytes, .first = step, .end = step + 1});
     return static_cast<Value>(requests_.size() - 1);
   }
   // Elementwise on its first input, which it may overwrite if nobody reads it later.
@@ -36,7 +36,7 @@ class NetBuilder {
   std::vector<Request> take() {
     for (Request& request : requests_) {
       if (request.may_reuse_input == memory::kNoRequest) continue;
-      if (requests_[request.may_reuse_input].last != request.first + 1) {
+      if (requests_[request.may_reuse_input].end != request.first + 1) {
         request.may_reuse_input = memory::kNoRequest;
       }
     }
@@ -44,7 +44,7 @@ class NetBuilder {
   }
 
  private:
-  Step step_ = 0;
+  StepIndex step_ = 0;
   std::vector<Request> requests_;
 };
 
@@ -246,8 +246,8 @@ inline std::vector<Net> nets() {
 
 struct RandomOptions {
   std::size_t count = 50;
-  Step steps = 50;
-  Step longest = 20;
+  StepIndex steps = 50;
+  StepIndex longest = 20;
   Bytes largest = 4096;
   bool mixed_alignment = false;  // powers of two from 1 to 4096 instead of 64
   bool in_place = true;
@@ -266,12 +266,12 @@ inline std::vector<Request> random_requests(std::mt19937& random, const RandomOp
                         : (below(4) == 0 ? 64 * below(options.largest / 64 + 1) : below(options.largest + 1));
     if (options.mixed_alignment) request.alignment = Bytes{1} << below(13);
     request.first = below(options.steps);
-    const Step length = 1 + (below(4) == 0 ? below(options.longest) : below(4));
-    request.last = request.first + length;
+    const StepIndex length = 1 + (below(4) == 0 ? below(options.longest) : below(4));
+    request.end = request.first + length;
     if (options.in_place && i != 0 && below(3) == 0) {
       request.may_reuse_input = below(i);  // most hints are wrong: planners must not believe them
       const Request& input = requests[request.may_reuse_input];
-      if (below(2) == 0) request.first = input.last - 1, request.last = input.last - 1 + length;
+      if (below(2) == 0) request.first = input.end - 1, request.end = input.end - 1 + length;
       if (below(2) == 0) request.bytes = input.bytes;
     }
     requests.push_back(request);

@@ -21,11 +21,11 @@ struct OpRow {
 namespace ops_pointwise_tests {
 std::vector<OpRow> pointwise_rows();
 }
-namespace ops_joining_tests {
-std::vector<OpRow> joining_rows();
+namespace ops_concat_tests {
+std::vector<OpRow> concat_rows();
 }
-namespace ops_products_tests {
-std::vector<OpRow> product_rows();
+namespace ops_matmul_tests {
+std::vector<OpRow> gemm_rows();
 }
 namespace ops_reductions_tests {
 std::vector<OpRow> reduction_rows();
@@ -48,11 +48,11 @@ std::vector<OpRow> factory_rows();
 namespace ops_rearranging_tests {
 std::vector<OpRow> rearranging_rows();
 }
-namespace ops_pointwise_others_tests {
-std::vector<OpRow> pointwise_other_rows();
+namespace ops_pointwise_variants_tests {
+std::vector<OpRow> pointwise_variant_rows();
 }
-namespace ops_more_views_tests {
-std::vector<OpRow> more_view_rows();
+namespace ops_typed_views_tests {
+std::vector<OpRow> typed_view_rows();
 }
 namespace ops_in_place_tests {
 std::vector<OpRow> in_place_rows();
@@ -67,21 +67,21 @@ namespace ops_quantized_tests {
 std::vector<OpRow> quantized_rows();
 }
 
+using ops_concat_tests::concat_rows;
 using ops_conversions_tests::conversion_rows;
 using ops_factories_tests::factory_rows;
 using ops_in_place_tests::in_place_rows;
-using ops_joining_tests::joining_rows;
 using ops_language_tests::language_rows;
-using ops_more_views_tests::more_view_rows;
+using ops_matmul_tests::gemm_rows;
 using ops_numbers_tests::number_rows;
 using ops_others_tests::other_rows;
-using ops_pointwise_others_tests::pointwise_other_rows;
 using ops_pointwise_tests::pointwise_rows;
-using ops_products_tests::product_rows;
+using ops_pointwise_variants_tests::pointwise_variant_rows;
 using ops_quantized_tests::quantized_rows;
 using ops_rearranging_tests::rearranging_rows;
 using ops_recurrent_tests::recurrent_rows;
 using ops_reductions_tests::reduction_rows;
+using ops_typed_views_tests::typed_view_rows;
 using ops_views_tests::view_rows;
 
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {

@@ -40,7 +40,7 @@ class Calling : public Runner {
 };
 
 template <class Body>
-std::vector<std::unique_ptr<Runner>> lanes(std::size_t count, const Body& body) {
+std::vector<std::unique_ptr<Runner>> callers(std::size_t count, const Body& body) {
   std::vector<std::unique_ptr<Runner>> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Calling<Body>>(body));
   return all;
@@ -55,7 +55,7 @@ TEST_CASE("calls that wait for a slow one are charged with their waiting", "[too
     if (call == 1) std::this_thread::sleep_for(50ms);
   };
   const auto arrivals = arrival_times(Load{.rate = 1000}, 20);
-  const Answered answered = answer(lanes(1, slow_once), kNoArguments, arrivals, 1);
+  const Answered answered = answer(callers(1, slow_once), kNoArguments, arrivals, 1);
   REQUIRE(answered.latencies.size() == 20);
   // The call of millisecond k was due k milliseconds into the slow one, and begun after it.
   for (std::size_t k = 0; k < 20; ++k) {
@@ -72,7 +72,7 @@ TEST_CASE("every arrival is answered once, by whichever caller is free", "[tool]
   std::atomic<int> calls{0};
   const auto count = [&](int) { ++calls; };
   const auto arrivals = arrival_times(Load{.rate = 1e5, .poisson = true, .seed = 3}, 500);
-  const Answered answered = answer(lanes(3, count), kNoArguments, arrivals, 1);
+  const Answered answered = answer(callers(3, count), kNoArguments, arrivals, 1);
   CHECK(calls == 500 + 3);
   CHECK(answered.not_begun == 0);
   for (const float latency : answered.latencies) CHECK(latency >= 0);
@@ -83,7 +83,7 @@ TEST_CASE("what is not begun in time is given up, and its waiting counted", "[to
     if (call > 0) std::this_thread::sleep_for(600ms);
   };
   // Given up a second after twice the two milliseconds: the calls at 0, 0.6 and no other begin in time.
-  const Answered answered = answer(lanes(1, slow), kNoArguments, arrival_times(Load{.rate = 5000}, 10), 1);
+  const Answered answered = answer(callers(1, slow), kNoArguments, arrival_times(Load{.rate = 5000}, 10), 1);
   CHECK(answered.not_begun >= 8);
   CHECK(answered.latencies[9] == Approx(1e9 + 4e6 - 9 * 0.2e6));
   CHECK_FALSE(answered.sustained());
@@ -96,7 +96,7 @@ TEST_CASE("what a call throws comes out of the loop, during and before the load"
     const auto fail = [failing](int call) {
       if (call == failing) throw std::runtime_error("no");
     };
-    CHECK_THROWS_AS(answer(lanes(2, fail), kNoArguments, arrivals, 1), std::runtime_error);
+    CHECK_THROWS_AS(answer(callers(2, fail), kNoArguments, arrivals, 1), std::runtime_error);
   }
 }
 

@@ -1,4 +1,4 @@
-// How storages that point into a slab are told from all others, and how one gets bytes of its own.
+// How storages that point into a buffer are told from all others, and how one gets bytes of its own.
 #pragma once
 
 #include <cstring>
@@ -9,18 +9,18 @@
 
 namespace sr::memory {
 
-// The deleter of pointers into a slab; the slab owns the bytes.
-inline void leave_to_slab(void*) {}
+// The deleter of pointers into a buffer; the buffer owns the bytes.
+inline void leave_to_buffer(void*) {}
 
 inline at::DataPtr borrow(void* address) {
-  return {address, nullptr, &leave_to_slab, at::Device(at::kCPU)};
+  return {address, nullptr, &leave_to_buffer, at::Device(at::kCPU)};
 }
 
 inline bool is_borrowed(const c10::StorageImpl& storage) {
-  return storage.data_ptr().get_deleter() == &leave_to_slab;
+  return storage.data_ptr().get_deleter() == &leave_to_buffer;
 }
 
-// Somebody holds the storage for longer than its bytes in the slab live.
+// Somebody holds the storage for longer than its bytes in the buffer live.
 inline void detach(c10::StorageImpl& storage) {
   at::DataPtr own = c10::GetCPUAllocator()->allocate(storage.nbytes());
   if (storage.nbytes() != 0) std::memcpy(own.get(), storage.data(), storage.nbytes());

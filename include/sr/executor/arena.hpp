@@ -1,9 +1,10 @@
 // Binds a layout to the storages of the managed tensors of one block: the only place where planning meets
 // torch.
 //
-// A managed tensor stays in its slot between runs, its storage pointing into the slab. Kernels that need more
-// bytes than planned reallocate that storage themselves; the arena notices when the run ends and plans anew
-// before the next one, with the largest sizes seen. Nothing here is thread-safe: it belongs to one runtime.
+// A managed tensor stays in its slot between runs, its storage pointing into the buffer. Kernels that need
+// more bytes than planned reallocate that storage themselves; the arena notices when the run ends and plans
+// anew before the next one, with the largest sizes seen. Nothing here is thread-safe: it belongs to one
+// runtime.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@
 namespace sr::memory {
 
 // Where the bytes of a layout come from. A policy may bring its own (the tests put each tensor on pages of
-// its own): a nested type `Planner::Slab` with these members replaces this one.
-class HeapSlab final : public AnySlab {
+// its own): a nested type `Planner::Buffer` with these members replaces this one.
+class HeapBuffer final : public AnyBuffer {
  public:
   // Throws c10::OutOfMemoryError-like errors of LibTorch's CPU allocator; keeps the old bytes then.
   void commit(std::span<const Request>, const Layout& layout) override {
@@ -49,9 +50,9 @@ class HeapSlab final : public AnySlab {
   std::vector<Bytes> offsets_;
 };
 
-inline std::unique_ptr<AnySlab> make_slab(const PlannerOps& planner) {
-  if (planner.make_slab != nullptr) return planner.make_slab();
-  return std::make_unique<HeapSlab>();
+inline std::unique_ptr<AnyBuffer> make_buffer(const PlannerOps& planner) {
+  if (planner.make_buffer != nullptr) return planner.make_buffer();
+  return std::make_unique<HeapBuffer>();
 }
 
 class Arena {
@@ -61,14 +62,14 @@ class Arena {
       : block_(&block),
         frame_(&frame),
         planner_(&planner),
-        slab_(make_slab(planner)),
+        buffer_(make_buffer(planner)),
         optimize_(optimize),
         entries_(block.managed.size()),
         requests_(block.managed.size()) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const ManagedValue& value = block.managed[i];
       requests_[i].first = value.first;
-      requests_[i].last = value.last;
+      requests_[i].end = value.end;
     }
   }
 
@@ -109,13 +110,13 @@ class Arena {
       requests_[i].bytes = 0;
     }
     layout_ = Layout{};
-    slab_ = make_slab(*planner_);
+    buffer_ = make_buffer(*planner_);
     stale_ = false;
   }
 
-  AnySlab& slab() { return *slab_; }
-  const AnySlab& slab() const { return *slab_; }
-  bool has_own_slab() const { return planner_->make_slab != nullptr; }
+  AnyBuffer& buffer() { return *buffer_; }
+  const AnyBuffer& buffer() const { return *buffer_; }
+  bool has_own_buffer() const { return planner_->make_buffer != nullptr; }
   const std::vector<Request>& requests() const { return requests_; }
   const Layout& layout() const { return layout_; }
   Bytes bytes() const { return layout_.total; }
@@ -127,7 +128,7 @@ class Arena {
     c10::TensorImpl* tensor = nullptr;  // what the slot held when it was last bound
     c10::StorageImpl* storage = nullptr;
     const void* address = nullptr;
-    bool bound = false;     // the storage points into the slab
+    bool bound = false;     // the storage points into the buffer
     bool excluded = false;  // shares its storage with another value: never placed again
   };
 
@@ -183,7 +184,7 @@ class Arena {
                         "' returned a wrong layout: " + *fault);
       }
     }
-    slab_->commit(requests, layout);
+    buffer_->commit(requests, layout);
     requests_ = std::move(requests);
     layout_ = std::move(layout);
     for (std::size_t i = 0; i < entries_.size(); ++i) bind(i);
@@ -194,7 +195,7 @@ class Arena {
   void bind(std::size_t i) {
     Entry& entry = entries_[i];
     if (entry.tensor == nullptr || entry.excluded || requests_[i].bytes == 0) return;
-    void* address = slab_->address(i);
+    void* address = buffer_->address(i);
     entry.storage->set_data_ptr_noswap(borrow(address));
     entry.storage->set_nbytes(requests_[i].bytes);
     entry.address = address;
@@ -226,7 +227,7 @@ class Arena {
   const BlockInfo* block_;
   Frame* frame_;
   const PlannerOps* planner_;
-  std::unique_ptr<AnySlab> slab_;
+  std::unique_ptr<AnyBuffer> buffer_;
   bool optimize_;
   std::vector<Entry> entries_;
   std::vector<Request> requests_;  // sizes: the largest seen

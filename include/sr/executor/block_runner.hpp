@@ -34,7 +34,7 @@ class BlockRunner {
     try {
       observer_->begin(Phase::allocate);
       arena_.prepare();
-      if (arena_.has_own_slab()) arena_.slab().begin_run();
+      if (arena_.has_own_buffer()) arena_.buffer().begin_run();
       observer_->end(Phase::allocate);
       for (; step < info_->nodes.size(); ++step) {
         if (frame_->call != nullptr) frame_->call->check();
@@ -59,7 +59,7 @@ class BlockRunner {
 
   // Releases what the run left in the slots. Outputs not taken are gone.
   void finish() noexcept {
-    if (arena_.has_own_slab()) arena_.slab().end_run();
+    if (arena_.has_own_buffer()) arena_.buffer().end_run();
     for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
     arena_.finish();
   }
@@ -89,7 +89,7 @@ class BlockRunner {
  private:
   void run_node(std::size_t step) {
     const ProcessedNode& node = info_->nodes[step];
-    if (arena_.has_own_slab()) arena_.slab().begin_step(static_cast<memory::Step>(step));
+    if (arena_.has_own_buffer()) arena_.buffer().begin_step(static_cast<memory::StepIndex>(step));
     observer_->before(index_, step, node);
     NodeView view(node, *frame_);
     if (frame_->dispatches) {

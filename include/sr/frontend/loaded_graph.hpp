@@ -127,7 +127,7 @@ inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& modu
   return graph;
 }
 
-inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Guards& guards,
+inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers& guards,
                        const passes::PassSettings& settings) {
   passes::require_known(settings.off);
   passes::run_pipeline(graph, settings, passes::Stage::guarded);
@@ -149,8 +149,8 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   copy.eval();
   const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
   const std::size_t arguments = graph->inputs().size();
-  const detail::Guards guards(*graph, module._ivalue());
-  const detail::NeutralNumbers neutral(*graph, guards.value_of(), guards.returned());
+  const detail::Barriers guards(*graph, module._ivalue());
+  const detail::PeepholeBarrier neutral(*graph, guards.value_of(), guards.returned());
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
   const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
@@ -187,7 +187,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
     loaded.schema = detail::without_self(loaded.schema);
   }
   const std::size_t arguments = loaded.graph->inputs().size();
-  const detail::Guards guards(*loaded.graph, c10::IValue());
+  const detail::Barriers guards(*loaded.graph, c10::IValue());
   loaded.known = guards.known();
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);

@@ -37,7 +37,7 @@ class BlockAnalysis {
     for (const BlockOutput& output : info.outputs) returned.insert(output.slot);
     std::unordered_map<Slot, std::uint32_t> managed_index;
     for (const Slot input : info.inputs) place_unmanaged(input, returned, info);
-    for (memory::Step step = 0; step < info.nodes.size(); ++step) {
+    for (memory::StepIndex step = 0; step < info.nodes.size(); ++step) {
       const ProcessedNode& node = info.nodes[step];
       for (std::uint32_t i = 0; i < node.output_count; ++i) {
         const Slot slot = node.first_output + i;
@@ -62,13 +62,13 @@ class BlockAnalysis {
   struct Definition {
     const torch::jit::Block* block = nullptr;
     bool has_step = false;
-    memory::Step step = 0;
+    memory::StepIndex step = 0;
   };
 
   void index(const torch::jit::Block* block) {
     for (const torch::jit::Value* input : block->inputs())
       definition_[slots_.of.at(input)] = {block, false, 0};
-    memory::Step step = 0;
+    memory::StepIndex step = 0;
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
       step_of_.emplace(node, step);
@@ -100,7 +100,7 @@ class BlockAnalysis {
     for (const Slot origin : aliases_.origins(slot)) extend(last_alias_read_, origin, reader);
   }
 
-  void extend(std::vector<memory::Step>& ends, Slot slot, const torch::jit::Node* reader) const {
+  void extend(std::vector<memory::StepIndex>& ends, Slot slot, const torch::jit::Node* reader) const {
     const torch::jit::Block* home = definition_[slot].block;
     while (reader != nullptr && reader->owningBlock() != home) reader = reader->owningBlock()->owningNode();
     if (reader != nullptr) ends[slot] = std::max(ends[slot], step_of_.at(reader) + 1);
@@ -131,7 +131,7 @@ class BlockAnalysis {
   // Clears the slot after its last reader, or when the block ends.
   void place_unmanaged(Slot slot, const std::unordered_set<Slot>& returned, BlockInfo& info) const {
     const Definition& definition = definition_[slot];
-    memory::Step end = last_read_[slot];
+    memory::StepIndex end = last_read_[slot];
     if (end == 0 && definition.has_step) end = definition.step + 1;  // never read
     if (returned.count(slot) != 0 || end == 0) {
       info.cleared.push_back(slot);
@@ -147,7 +147,7 @@ class BlockAnalysis {
     const Slot candidate = node.inputs[static_cast<std::size_t>(node.traits.writes_in_place)];
     const auto position = managed_index.find(candidate);
     if (position == managed_index.end()) return memory::kNoRequest;
-    if (info.managed[position->second].last != output.first + 1) return memory::kNoRequest;
+    if (info.managed[position->second].end != output.first + 1) return memory::kNoRequest;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (i == static_cast<std::size_t>(node.traits.writes_in_place)) continue;
       const auto& origins = aliases_.origins(node.inputs[i]);
@@ -159,10 +159,10 @@ class BlockAnalysis {
   const SlotTable& slots_;
   const AliasAnalysis& aliases_;
   std::vector<Definition> definition_;
-  std::vector<memory::Step> last_read_;  // half-open end of the slot's own reads, 0: never
-  std::vector<memory::Step>
+  std::vector<memory::StepIndex> last_read_;  // half-open end of the slot's own reads, 0: never
+  std::vector<memory::StepIndex>
       last_alias_read_;  // the same for reads through any alias, for out-variant outputs
-  std::unordered_map<const torch::jit::Node*, memory::Step> step_of_;
+  std::unordered_map<const torch::jit::Node*, memory::StepIndex> step_of_;
 };
 
 }  // namespace sr

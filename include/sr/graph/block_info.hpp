@@ -13,8 +13,8 @@ namespace sr {
 // A tensor the planner places: the output of an out variant that no alias lets out of the block.
 struct ManagedValue {
   Slot slot = 0;
-  memory::Step first = 0;  // half-open lifetime in steps of this block, aliases and captures included
-  memory::Step last = 0;
+  memory::StepIndex first = 0;  // half-open lifetime in steps of this block, aliases and captures included
+  memory::StepIndex end = 0;
   std::uint32_t reuses = memory::kNoRequest;  // index of a managed value of this block it may be written onto
 };
 

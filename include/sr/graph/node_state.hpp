@@ -10,23 +10,6 @@
 
 namespace sr {
 
-// What the library may assume of an op.
-struct OutTraits {
-  // A native op whose results are new tensors, never an input or a view of one, whatever its schema leaves
-  // open.
-  bool makes_new_tensor = false;
-  // The sizes of the outputs depend on data (nonzero): always shrink the outputs before the call.
-  bool data_dependent_shape = false;
-  // The kernel gives an output that was shrunk to no elements the strides the functional call would give it,
-  // whatever the strides of the inputs (structured kernels, TensorIterator). Without it that is only assumed
-  // when inputs and outputs have standard strides.
-  bool keeps_strides = false;
-  // Position of the tensor input whose bytes output 0 may overwrite when the input dies there and both have
-  // the same dtype, sizes and strides; -1: none. Only for ops that work element by element on broadcast
-  // inputs.
-  std::int8_t writes_in_place = -1;
-};
-
 // True for the strides a new tensor of these sizes gets. More than contiguous: the stride of a dimension of
 // size 1 means nothing to the elements, but decides which memory format LibTorch suggests for results.
 inline bool has_standard_strides(const c10::TensorImpl* impl) {

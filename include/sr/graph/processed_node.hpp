@@ -12,6 +12,7 @@
 #include <sr/base/jit_fwd.hpp>
 #include <sr/base/node_kind.hpp>
 #include <sr/graph/node_state.hpp>
+#include <sr/graph/op_traits.hpp>
 #include <sr/graph/processed_function.hpp>
 #include <sr/kernels/table.hpp>
 
@@ -30,7 +31,7 @@ using Slot = std::uint32_t;  // position of a value in a runtime's table
 struct ProcessedNode {
   ProcessedFunction function;
   ProcessedFunction write;  // out variants: into outputs that are ready, without the out protocol; or null
-  const kernels::LaneLoops* lane = nullptr;  // of an op that brings its own
+  const kernels::VectorLoops* vector_op = nullptr;  // of an op that brings its own
   std::vector<Slot> inputs;
   std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants

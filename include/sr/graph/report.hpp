@@ -16,7 +16,8 @@ namespace sr {
 
 struct PreparedModule;
 
-// The memory of one block as it stands; all sizes in bytes, 0 before the first run.
+// The memory of one block as it stands; all sizes in bytes. The general path plans it in its second call, or
+// when the runtime is told to reserve; before, `arena` is 0 and `layout` places nothing.
 struct BlockMemory {
   memory::Bytes arena = 0;
   memory::Bytes lower_bound = 0;          // most bytes alive at once
@@ -28,10 +29,11 @@ struct BlockMemory {
 struct ValueReport {
   std::string name;
   bool managed = false;
+  bool placed = false;      // the general path has planned its memory: `offset` is a place in it
   std::string why_not;      // for outputs of out variants that are not managed
   memory::Bytes bytes = 0;  // planned size, when managed
   memory::Bytes offset = 0;
-  memory::Step first = 0, last = 0;  // half-open lifetime in steps of the block
+  memory::StepIndex first = 0, end = 0;  // half-open lifetime in steps of the block
 };
 
 struct NodeReport {
@@ -58,6 +60,7 @@ struct StepReport {
   std::string kind;              // "fused", "packed product", "iterator", "call", "interpreted", ...
   std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
   std::vector<OperandReport> reads, writes;
+  double seconds = 0;  // the mean of the replays whose steps were timed, with the reading of a clock
 };
 
 // One signature that is replayed.
@@ -67,6 +70,7 @@ struct PlanReport {
   std::size_t calls = 0;        // operators of LibTorch that write into planned memory
   std::size_t interpreted = 0;  // nodes left to the interpreter
   std::uint64_t replays = 0;
+  std::uint64_t timed_replays = 0;  // while StaticRuntime::time_steps was on
   BlockMemory memory;
   std::vector<StepReport> steps;
 };

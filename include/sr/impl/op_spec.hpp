@@ -43,7 +43,7 @@ SR_INLINE void register_op(const OpSpec& spec) {
   entry.functor = c10::demangle(spec.functor->name());
   entry.function = spec.function;
   entry.write = spec.write;
-  entry.lane = spec.lane;
+  entry.vector_op = spec.vector_op;
   entry.accepts = spec.accepts;
   entry.traits = spec.traits;
   entry.argument_count = spec.argument_count;

@@ -63,9 +63,10 @@ inline ValueReport report_value(const PreparedModule& content, const ProcessedNo
   if (next < block.managed.size() && block.managed[next].slot == slot) {
     value.managed = true;
     value.first = block.managed[next].first;
-    value.last = block.managed[next].last;
+    value.end = block.managed[next].end;
     if (next < memory.requests.size()) value.bytes = memory.requests[next].bytes;
-    if (next < memory.layout.offsets.size()) value.offset = memory.layout.offsets[next];
+    value.placed = memory.arena != 0 && next < memory.layout.offsets.size();
+    if (value.placed) value.offset = memory.layout.offsets[next];
     ++next;
   }
   if (!value.managed && node.kind == NodeKind::out_variant) value.why_not = content.unmanaged_reasons[slot];
@@ -117,8 +118,9 @@ SR_INLINE Report make_report(const PreparedModule& content, std::string planner,
 SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << report.nodes.size() << " nodes: " << report.out_variants << " out variants, " << report.natives
       << " native, " << report.fallbacks << " fallback\n"
-      << "arena (" << report.planner << "): " << report.arena_bytes << " bytes, lower bound "
-      << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes << '\n';
+      << "arena of the general path (" << report.planner << "): " << report.arena_bytes
+      << " bytes, lower bound " << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes
+      << '\n';
   for (const PlanReport& plan : report.plans) {
     out << "replay of (" << plan.arguments << "): " << plan.kernels << " kernels, " << plan.calls
         << " calls, " << plan.interpreted << " interpreted; arena " << plan.memory.arena
@@ -131,8 +133,9 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (node.path == NodeKind::fallback) out << "        " << node.why << '\n';
     for (const ValueReport& value : node.outputs) {
       if (value.managed) {
-        out << "        %" << value.name << ": managed, " << value.bytes << " bytes at " << value.offset
-            << ", steps " << value.first << " to " << value.last << '\n';
+        out << "        %" << value.name << ": managed, " << value.bytes << " bytes";
+        if (value.placed) out << " at " << value.offset;
+        out << ", steps " << value.first << " to " << value.end - 1 << '\n';
       } else if (!value.why_not.empty()) {
         out << "        %" << value.name << ": not managed, " << value.why_not << '\n';
       }

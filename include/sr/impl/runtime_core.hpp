@@ -46,21 +46,26 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::ve
 }
 
 SR_INLINE void RuntimeCore::reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
-  if (state_->run_general_once(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);
+  if (state_->plan_general_path(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);
 }
 
 SR_INLINE void RuntimeCore::trim() const {
-  const RuntimeState::Entered entered(*state_);
-  for (BlockRunner& runner : state_->machine.runners) runner.trim();
-  for (NodeState& state : state_->machine.frame.states) state.valid = false;
+  const CallEntry entry = state_->enter();
+  for (BlockRunner& runner : state_->execution.runners) runner.trim();
+  for (NodeState& state : state_->execution.frame.states) state.valid = false;
   state_->replayer.trim();
+}
+
+SR_INLINE void RuntimeCore::time_steps(bool on) const {
+  const CallEntry entry = state_->enter();
+  state_->replayer.time_steps(on);
 }
 
 SR_INLINE Report RuntimeCore::report() const {
   std::vector<BlockMemory> memory;
-  for (const BlockRunner& runner : state_->machine.runners) memory.push_back(block_memory(runner.arena()));
+  for (const BlockRunner& runner : state_->execution.runners) memory.push_back(block_memory(runner.arena()));
   Report report =
-      make_report(*state_->content, std::string(state_->machine.frame.planner->name), std::move(memory));
+      make_report(*state_->prepared, std::string(state_->execution.frame.planner->name), std::move(memory));
   state_->replayer.report(report);
   return report;
 }
@@ -74,16 +79,16 @@ SR_INLINE c10::TypePtr RuntimeCore::result_type() const {
 }
 
 SR_INLINE const memory::Arena& RuntimeCore::arena(std::size_t block) const {
-  return state_->machine.runners.at(block).arena();
+  return state_->execution.runners.at(block).arena();
 }
 
-SR_INLINE void RuntimeCore::each_plan_slab(void (*visit)(void* with, const memory::AnySlab& slab),
-                                           void* with) const {
-  state_->replayer.each_slab([&](const memory::AnySlab& slab) { visit(with, slab); });
+SR_INLINE void RuntimeCore::each_plan_buffer(void (*visit)(void* with, const memory::AnyBuffer& buffer),
+                                             void* with) const {
+  state_->replayer.each_buffer([&](const memory::AnyBuffer& buffer) { visit(with, buffer); });
 }
 
 SR_INLINE const std::shared_ptr<const PreparedModule>& RuntimeCore::content() const {
-  return state_->content;
+  return state_->prepared;
 }
 
 }  // namespace sr::detail

@@ -1,9 +1,9 @@
-// Lanes linked together: what one makes of a block of eight registers, all that the calling convention hands
-// on, stays in them for the next. Each link ends by calling the one behind it with the registers as arguments
-// (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is as deep
-// as the chain is long. Fewer elements than eight registers hold go by blocks of four, which may overlap:
-// they are computed once more than they need be, which takes less than to store and load them between the
-// lanes.
+// Vector ops linked together: what one makes of a block of eight registers, all that the calling convention
+// hands on, stays in them for the next. Each link ends by calling the one behind it with the registers as
+// arguments (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is
+// as deep as the chain is long. Fewer elements than eight registers hold go by blocks of four, which may
+// overlap: they are computed once more than they need be, which takes less than to store and load them
+// between the vector ops.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline namespace SR_KERNEL_ISA {
 
 inline constexpr std::size_t kMostRegisters = 8;
 
-// Where a lane takes an operand from.
+// Where a vector op takes an operand from.
 struct FromChain {
   SR_KERNEL_INLINE static Vec get(const ChainLink*, std::size_t, Vec before) { return before; }
 };
@@ -41,9 +41,9 @@ struct FromScalar {
   SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t, Vec) { return *self->at[kOther]; }
 };
 
-template <class Lane, class... From>
+template <class VectorOp, class... From>
 SR_KERNEL_INLINE Vec apply_from(const ChainLink* self, std::size_t at, Vec before) {
-  return Lane::template apply<Vec>(From::get(self, at, before)...);
+  return VectorOp::template apply<Vec>(From::get(self, at, before)...);
 }
 
 // Links on blocks of as many registers as there are indices in the first list. With one position they are
@@ -79,10 +79,10 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
     return function(self + 1)(self + 1, at..., registers...);
   }
 
-  template <class Lane, class... From>
-  [[gnu::flatten]] static void lane(const ChainLink* self, Position<position_>... at,
-                                    Register<register_>... registers) {
-    return call_next(self, at..., apply_from<Lane, From...>(self, place<register_>(at...), registers)...);
+  template <class VectorOp, class... From>
+  [[gnu::flatten]] static void vector_op(const ChainLink* self, Position<position_>... at,
+                                         Register<register_>... registers) {
+    return call_next(self, at..., apply_from<VectorOp, From...>(self, place<register_>(at...), registers)...);
   }
   static void load(const ChainLink* self, Position<position_>... at, Register<register_>...) {
     return call_next(self, at..., Vec::load(self->at[0] + place<register_>(at...))...);
@@ -113,38 +113,38 @@ struct OwnLinks : Links {
   std::array<ByFour::Function, kLinkKinds> by_four{};
 };
 
-template <class Lane, class... From>
+template <class VectorOp, class... From>
 consteval void add_link(OwnLinks& links, std::size_t kind) {
-  links.by_eight[kind] = ByEight::lane<Lane, From...>;
-  links.by_four[kind] = ByFour::lane<Lane, From...>;
+  links.by_eight[kind] = ByEight::vector_op<VectorOp, From...>;
+  links.by_four[kind] = ByFour::vector_op<VectorOp, From...>;
 }
 
-template <class Lane>
+template <class VectorOp>
 consteval OwnLinks make_links() {
   using Array = FromArray<0>;
   using Scalar = FromScalar<0>;
   OwnLinks links;
-  if constexpr (Lane::operands == 1) {
-    add_link<Lane, FromChain>(links, 0);
-  } else if constexpr (Lane::operands == 2) {
-    add_link<Lane, FromChain, Array>(links, 0);
-    add_link<Lane, FromChain, Scalar>(links, 1);
-    add_link<Lane, Array, FromChain>(links, 2);
-    add_link<Lane, Scalar, FromChain>(links, 3);
-    add_link<Lane, FromChain, FromChain>(links, 4);
-    add_link<Lane, FromChain, FromKept>(links, 5);
-    add_link<Lane, FromKept, FromChain>(links, 6);
+  if constexpr (VectorOp::operands == 1) {
+    add_link<VectorOp, FromChain>(links, 0);
+  } else if constexpr (VectorOp::operands == 2) {
+    add_link<VectorOp, FromChain, Array>(links, 0);
+    add_link<VectorOp, FromChain, Scalar>(links, 1);
+    add_link<VectorOp, Array, FromChain>(links, 2);
+    add_link<VectorOp, Scalar, FromChain>(links, 3);
+    add_link<VectorOp, FromChain, FromChain>(links, 4);
+    add_link<VectorOp, FromChain, FromKept>(links, 5);
+    add_link<VectorOp, FromKept, FromChain>(links, 6);
   } else {
-    add_link<Lane, FromChain, Array, FromArray<1>>(links, 0);
-    add_link<Lane, FromChain, Scalar, FromArray<1>>(links, 1);
-    add_link<Lane, FromChain, Array, FromScalar<1>>(links, 2);
-    add_link<Lane, FromChain, Scalar, FromScalar<1>>(links, 3);
+    add_link<VectorOp, FromChain, Array, FromArray<1>>(links, 0);
+    add_link<VectorOp, FromChain, Scalar, FromArray<1>>(links, 1);
+    add_link<VectorOp, FromChain, Array, FromScalar<1>>(links, 2);
+    add_link<VectorOp, FromChain, Scalar, FromScalar<1>>(links, 3);
   }
   return links;
 }
 
-template <class Lane>
-inline constexpr OwnLinks kLinks = make_links<Lane>();
+template <class VectorOp>
+inline constexpr OwnLinks kLinks = make_links<VectorOp>();
 
 inline LinkFunctions link(const Links& links, std::size_t kind) {
   const auto& own = static_cast<const OwnLinks&>(links);

@@ -71,7 +71,7 @@ template <std::size_t kChannels, std::size_t kStrips>
   unrolled<kChannels>([&](auto c) {
     float* const channel = out + static_cast<std::ptrdiff_t>(c) * shape.out_channel;
     unrolled<kStrips>([&](auto s) {
-      const Vec total = first_max(Vec(shape.low), sums[c][s]);  // NaN passes
+      const Vec total = first_max(Vec(shape.clamp_min), sums[c][s]);  // NaN passes
       if (shape.strip_width == kWidth) {
         total.store(channel + strips[s].out);
       } else {

@@ -104,11 +104,11 @@ inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, s
 // next() gives the products of one pair of rows after the other, each spread over a register; four are summed
 // up together.
 template <class Next>
-SR_KERNEL_INLINE void write_sums(const Dots& dots, Next next) {
+SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
   const float bias = dots.bias == nullptr ? 0.0f : *dots.bias;
   float* out = dots.out;
   const auto write = [&](float value) __attribute__((always_inline)) {
-    *out = dots.low > value + bias ? dots.low : value + bias;  // NaN passes
+    *out = dots.clamp_min > value + bias ? dots.clamp_min : value + bias;  // NaN passes
     out += dots.out_stride;
   };
   std::size_t left = dots.count;
@@ -121,7 +121,7 @@ SR_KERNEL_INLINE void write_sums(const Dots& dots, Next next) {
 }
 
 template <std::size_t kVecs, class Last>
-[[gnu::flatten]] void short_dots(const Dots& dots, Last last) {
+[[gnu::flatten]] void short_batched_dot(const BatchedDot& dots, Last last) {
   const float* a = dots.a;
   const float* b = dots.b;
   if (dots.b_row == 0) {
@@ -142,7 +142,7 @@ template <std::size_t kVecs, class Last>
       });
 }
 
-[[gnu::flatten]] inline void long_dots(const Dots& dots) {
+[[gnu::flatten]] inline void long_batched_dot(const BatchedDot& dots) {
   const float* a = dots.a;
   const float* b = dots.b;
   write_sums(
@@ -154,31 +154,31 @@ template <std::size_t kVecs, class Last>
       });
 }
 
-inline void dots(const Dots& dots) {
+inline void batched_dot(const BatchedDot& dots) {
   const auto with = [&](auto last) __attribute__((always_inline)) {
     switch ((dots.k - 1) / kWidth) {
       case 0:
-        return short_dots<1>(dots, last);
+        return short_batched_dot<1>(dots, last);
       case 1:
-        return short_dots<2>(dots, last);
+        return short_batched_dot<2>(dots, last);
       case 2:
-        return short_dots<3>(dots, last);
+        return short_batched_dot<3>(dots, last);
       default:
-        return short_dots<4>(dots, last);
+        return short_batched_dot<4>(dots, last);
     }
   };
-  if (dots.k == 0 || dots.k > 4 * kWidth) return long_dots(dots);
+  if (dots.k == 0 || dots.k > 4 * kWidth) return long_batched_dot(dots);
   if (dots.k % kWidth == 0) return with(Full{});
   with(Part{dots.k % kWidth});
 }
 
 // Every row of a with every row of b, both of k contiguous elements.
 template <class T>
-[[gnu::flatten]] void product_of_rows(const ProductOf<T>& product, std::ptrdiff_t b_row) {
+[[gnu::flatten]] void gemm_of_rows(const GemmOf<T>& product, std::ptrdiff_t b_row) {
   if constexpr (std::is_same_v<T, float>) {
     if (product.n == 1) {
-      return dots({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias, product.low,
-                   product.out, product.out_row});
+      return batched_dot({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias,
+                          product.clamp_min, product.out, product.out_row});
     }
   }
   for (std::size_t i = 0; i < product.m; ++i) {
@@ -191,7 +191,7 @@ template <class T>
       dot_rows<count>(product.k, a, b, b_row, totals);
       unrolled<count>([&](auto j) {
         const float total = totals[j] + (bias == nullptr ? 0.0f : bias[j]);
-        store_result(product.low > total ? product.low : total, out + j);
+        store_result(product.clamp_min > total ? product.clamp_min : total, out + j);
       });
       b += count * b_row;
       out += count;
@@ -207,48 +207,48 @@ template <class T>
 
 // The panel of `count` <= kPanel columns; kPadded: there are zeros in b up to the register's end.
 template <bool kPadded, class T>
-SR_KERNEL_INLINE void product_columns(const ProductOf<T>& product, const Panel<T>& panel, std::size_t column,
-                                      std::size_t count) {
+SR_KERNEL_INLINE void gemm_columns(const GemmOf<T>& product, const Panel<T>& panel, std::size_t column,
+                                   std::size_t count) {
   const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
   T* out = product.out + column;
-  if (count == kPanel) return product_panel<2>(product, panel, bias, out, Full{}, Full{});
-  if (count == kWidth) return product_panel<1>(product, panel, bias, out, Full{}, Full{});
+  if (count == kPanel) return gemm_panel<2>(product, panel, bias, out, Full{}, Full{});
+  if (count == kWidth) return gemm_panel<1>(product, panel, bias, out, Full{}, Full{});
   const Part last{count % kWidth};
   if constexpr (kPadded) {
-    if (count > kWidth) return product_panel<2>(product, panel, bias, out, Full{}, last);
-    product_panel<1>(product, panel, bias, out, Full{}, last);
+    if (count > kWidth) return gemm_panel<2>(product, panel, bias, out, Full{}, last);
+    gemm_panel<1>(product, panel, bias, out, Full{}, last);
   } else {
-    if (count > kWidth) return product_panel<2>(product, panel, bias, out, last, last);
-    product_panel<1>(product, panel, bias, out, last, last);
+    if (count > kWidth) return gemm_panel<2>(product, panel, bias, out, last, last);
+    gemm_panel<1>(product, panel, bias, out, last, last);
   }
 }
 
 template <class T>
-void packed_product(const ProductOf<T>& product) {
+void packed_gemm(const GemmOf<T>& product) {
   constexpr bool kOfFloats = std::is_same_v<T, float>;
   if (product.n <= kDotColumns) {
-    return product_of_rows(product,
-                           static_cast<std::ptrdiff_t>(kOfFloats ? product.k : row_of_bfloat16s(product.k)));
+    return gemm_of_rows(product,
+                        static_cast<std::ptrdiff_t>(kOfFloats ? product.k : row_of_bfloat16s(product.k)));
   }
   for (std::size_t column = 0; column < product.n; column += kPanel) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
     const std::size_t left = product.n - column;
     const T* panel = product.b + column * product.k;
     const T* next = left > width ? panel + width * product.k : panel;
-    product_columns<true>(product,
-                          {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.low, next},
-                          column, left < width ? left : width);
+    gemm_columns<true>(product,
+                       {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.clamp_min, next},
+                       column, left < width ? left : width);
   }
 }
 
 // Panels packed one after the other on the stack, some rows at a time: worth it for what many rows of a use.
-inline void product_by_packing(const Product& product) {
+inline void gemm_by_packing(const Gemm& product) {
   constexpr std::size_t kBlock = 128;
   alignas(64) float packed[kBlock * kPanel];
   for (std::size_t column = 0; column < product.n; column += kPanel) {
     const std::size_t width = panel_width(product.n, column);
     const std::size_t columns = product.n - column < width ? product.n - column : width;
-    Product part = product;
+    Gemm part = product;
     for (std::size_t l = 0; l < product.k; l += kBlock) {
       part.k = product.k - l < kBlock ? product.k - l : kBlock;
       part.a = product.a + l;
@@ -257,15 +257,15 @@ inline void product_by_packing(const Product& product) {
                      static_cast<std::ptrdiff_t>(column) * product.b_n,
                  product.b_k, product.b_n, width, packed);
       const bool ends = l + part.k == product.k;
-      product_columns<true>(part,
-                            {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0,
-                             ends ? product.low : -kInfinity, packed},
-                            column, columns);
+      gemm_columns<true>(part,
+                         {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0,
+                          ends ? product.clamp_min : -kInfinity, packed},
+                         column, columns);
     }
   }
 }
 
-inline void product(const Product& product) {
+inline void gemm(const Gemm& product) {
   // From how many rows of a it pays to pack a transposed b, and one of which the rows end within a register.
   constexpr std::size_t kManyTransposed = 8, kManyRagged = 24;
   if (product.m == 0) return;
@@ -275,13 +275,13 @@ inline void product(const Product& product) {
     for (std::size_t column = 0; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
       const float* panel = product.k == 0 ? nullptr : product.b + column;
-      product_columns<false>(product, {panel, product.b_k, product.k, false, product.low, panel}, column,
-                             left < kPanel ? left : kPanel);
+      gemm_columns<false>(product, {panel, product.b_k, product.k, false, product.clamp_min, panel}, column,
+                          left < kPanel ? left : kPanel);
     }
   } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
-    product_of_rows(product, product.b_n);
+    gemm_of_rows(product, product.b_n);
   } else {
-    product_by_packing(product);
+    gemm_by_packing(product);
   }
 }
 

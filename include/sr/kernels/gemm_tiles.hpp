@@ -18,9 +18,9 @@ struct Panel {
   const T* b;
   std::ptrdiff_t stride;
   std::size_t k;
-  bool resume;     // of floats: adds to what `out` holds already, instead of to the bias
-  float low;       // the least result
-  const T* ahead;  // the panel that is multiplied next, fetched meanwhile; the last one has itself
+  bool resume;      // of floats: adds to what `out` holds already, instead of to the bias
+  float clamp_min;  // the least result
+  const T* ahead;   // the panel that is multiplied next, fetched meanwhile; the last one has itself
 };
 
 // What a tile fetches of the panel ahead into the second-level cache: one address for each l. Together the
@@ -80,9 +80,9 @@ SR_KERNEL_INLINE void store_result(float result, Bfloat16Bits* to) {
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
 // bias and of the result.
 template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last>
-[[gnu::flatten, gnu::noinline]] void product_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
-                                                  const float* bias, T* out, std::ptrdiff_t out_row,
-                                                  const Ahead& fetch, Right right, Last last) {
+[[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
+                                               const float* bias, T* out, std::ptrdiff_t out_row,
+                                               const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
   unrolled<kParts>([&](auto part) {
@@ -127,7 +127,7 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
-      total = first_max(Vec(panel.low), total);  // NaN passes
+      total = first_max(Vec(panel.clamp_min), total);  // NaN passes
       if constexpr (v == kVecs - 1) {
         store_result(total, row + v * kWidth, last);
       } else {
@@ -159,8 +159,8 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 
 // All rows of the result in the columns of one panel, which begin at bias and out.
 template <std::size_t kVecs, class T, class Right, class Last>
-SR_KERNEL_INLINE void product_panel(const ProductOf<T>& product, const Panel<T>& panel, const float* bias,
-                                    T* out, Right right, Last last) {
+SR_KERNEL_INLINE void gemm_panel(const GemmOf<T>& product, const Panel<T>& panel, const float* bias, T* out,
+                                 Right right, Last last) {
   // Fewer rows wait for memory however it is asked.
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
@@ -172,8 +172,8 @@ SR_KERNEL_INLINE void product_panel(const ProductOf<T>& product, const Panel<T>&
   by_row_tiles(
       product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
         const auto row = static_cast<std::ptrdiff_t>(first);
-        product_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
-                                   out + row * product.out_row, product.out_row, fetch, right, last);
+        gemm_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
+                                out + row * product.out_row, product.out_row, fetch, right, last);
         fetch.begin += static_cast<std::ptrdiff_t>(panel.k) * step;
       });
 }

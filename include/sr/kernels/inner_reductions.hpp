@@ -35,7 +35,7 @@ SR_KERNEL_INLINE float sum_row(const float* x, std::size_t n, Map map) {
 }
 
 template <class Body>
-SR_KERNEL_INLINE void each_row(const Rows& rows, Body body) {
+SR_KERNEL_INLINE void each_row(const RowMatrix& rows, Body body) {
   for (std::size_t r = 0; r < rows.rows; ++r) {
     body(rows.in + static_cast<std::ptrdiff_t>(r) * rows.in_stride,
          rows.out + static_cast<std::ptrdiff_t>(r) * rows.out_stride, rows.columns);
@@ -81,7 +81,7 @@ SR_KERNEL_INLINE void softmax_register(const float* in, float* out, Part part) {
   part.store(powers / sum(powers), out);
 }
 
-[[gnu::flatten]] inline void softmax_rows(const Rows& rows) {
+[[gnu::flatten]] inline void softmax_rows(const RowMatrix& rows) {
   each_row(rows, [](const float* in, float* out, std::size_t n) {
     if (n == 0) return;
     if (n == kWidth) return softmax_register(in, out, Full{});
@@ -98,7 +98,7 @@ SR_KERNEL_INLINE void softmax_register(const float* in, float* out, Part part) {
   });
 }
 
-[[gnu::flatten]] inline void log_softmax_rows(const Rows& rows) {
+[[gnu::flatten]] inline void log_softmax_rows(const RowMatrix& rows) {
   each_row(rows, [](const float* in, float* out, std::size_t n) {
     const Vec largest(row_max(in, n));
     const Vec scale(sum_row(in, n, [&](Vec x) { return exp(x - largest); }));

@@ -7,35 +7,36 @@
 
 #include <sr/kernels/bags.hpp>
 #include <sr/kernels/chains.hpp>
-#include <sr/kernels/outer_reductions.hpp>
 #include <sr/kernels/conversions.hpp>
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
+#include <sr/kernels/gemm.hpp>
 #include <sr/kernels/indices.hpp>
+#include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/kernels.hpp>
-#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
+#include <sr/kernels/outer_reductions.hpp>
 #include <sr/kernels/pixel_convolution.hpp>
 #include <sr/kernels/pooling.hpp>
-#include <sr/kernels/gemm.hpp>
-#include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec64.hpp>
+#include <sr/kernels/vector_ops.hpp>
 
 namespace sr::kernels {
 
 inline namespace SR_KERNEL_ISA {
 
-template <class Lane>
-consteval LaneLoops make_linked_loops() {
-  LaneLoops loops = make_loops<Lane>();
-  loops.links = &kLinks<Lane>;
+template <class VectorOp>
+consteval VectorLoops make_linked_loops() {
+  VectorLoops loops = make_loops<VectorOp>();
+  loops.links = &kLinks<VectorOp>;
   return loops;
 }
 
-template <class... Lanes, class... OfDoubles, class... OfIntegers>
-consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>, lanes::List<OfIntegers...>) {
+template <class... VectorOps, class... OfDoubles, class... OfIntegers>
+consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<OfDoubles...>,
+                               vector_ops::List<OfIntegers...>) {
   return {{.name = kIsaName,
            .width = kWidth,
            .tile = kTileRows,
@@ -50,12 +51,12 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .group_norm_rows = group_norm_rows,
            .packed_floats = packed_floats,
            .pack = pack,
-           .packed_product = packed_product<float>,
+           .packed_gemm = packed_gemm<float>,
            .packed_bfloat16s = packed_bfloat16s,
            .pack_bfloat16 = pack_bfloat16,
-           .packed_product_of_bfloat16 = packed_product<Bfloat16Bits>,
-           .product = product,
-           .dots = dots,
+           .packed_gemm_of_bfloat16 = packed_gemm<Bfloat16Bits>,
+           .gemm = gemm,
+           .batched_dot = batched_dot,
            .pad_image = pad_image,
            .pack_taps = pack_taps,
            .convolve = convolve,
@@ -71,15 +72,16 @@ consteval Kernels make_kernels(lanes::List<Lanes...>, lanes::List<OfDoubles...>,
            .convert = kConversions,
            .all_within = all_within,
            .reduce_bags = reduce_bags},
-          {make_linked_loops<Lanes>()...},
-          {make_wide_loops<OfDoubles, Wide<double>>()...},
-          {make_wide_loops<OfIntegers, Wide<std::int64_t>>()...}};
+          {make_linked_loops<VectorOps>()...},
+          {make_loops64<OfDoubles, Vec64<double>>()...},
+          {make_loops64<OfIntegers, Vec64<std::int64_t>>()...}};
 }
 
-inline constexpr Kernels kOwnKernels = make_kernels(BuiltinLanes{}, lanes::OfDoubles{}, lanes::OfIntegers{});
+inline constexpr Kernels kOwnKernels =
+    make_kernels(BuiltinVectorOps{}, vector_ops::OfDoubles{}, vector_ops::OfIntegers{});
 
-template <class Lane>
-inline constexpr LaneLoops kOwnLoops = make_loops<Lane>();
+template <class VectorOp>
+inline constexpr VectorLoops kOwnLoops = make_loops<VectorOp>();
 
 }  // namespace SR_KERNEL_ISA
 }  // namespace sr::kernels

@@ -2,15 +2,15 @@
 // those of the flags the program is compiled with (own.hpp). Light: nothing is compiled by including this.
 #pragma once
 
-#include <sr/kernels/vector_ops.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/kernels/vector_ops.hpp>
 
 namespace sr::kernels {
 
 struct Kernels {
   Table table;
-  LaneLoops lanes[BuiltinLanes::size];  // in the order of the lists
-  WideLoops doubles[lanes::OfDoubles::size], integers[lanes::OfIntegers::size];
+  VectorLoops vector_ops[BuiltinVectorOps::size];  // in the order of the lists
+  Loops64 doubles[vector_ops::OfDoubles::size], integers[vector_ops::OfIntegers::size];
 };
 
 // Set before main by src/kernels/select.cpp or own.hpp. One for the program, whichever namespace its kernels
@@ -21,26 +21,27 @@ inline const Kernels& kernels() {
   return *chosen;
 }
 
-// The loops of a lane that is built in.
-template <class Lane>
-const LaneLoops& loops() {
-  static_assert(BuiltinLanes::index_of<Lane>() < BuiltinLanes::size, "the lane is none of BuiltinLanes");
-  return kernels().lanes[BuiltinLanes::index_of<Lane>()];
+// The loops of a vector op that is built in.
+template <class VectorOp>
+const VectorLoops& loops() {
+  static_assert(BuiltinVectorOps::index_of<VectorOp>() < BuiltinVectorOps::size,
+                "the vector op is none of BuiltinVectorOps");
+  return kernels().vector_ops[BuiltinVectorOps::index_of<VectorOp>()];
 }
 
-// Those on doubles and on 64-bit integers; null: the lane has none.
-template <class Lane>
-const WideLoops* loops_of_doubles() {
-  constexpr std::size_t index = lanes::OfDoubles::index_of<Lane>();
-  if constexpr (index == lanes::OfDoubles::size)
+// Those on doubles and on 64-bit integers; null: the vector op has none.
+template <class VectorOp>
+const Loops64* loops_of_doubles() {
+  constexpr std::size_t index = vector_ops::OfDoubles::index_of<VectorOp>();
+  if constexpr (index == vector_ops::OfDoubles::size)
     return nullptr;
   else
     return &kernels().doubles[index];
 }
-template <class Lane>
-const WideLoops* loops_of_integers() {
-  constexpr std::size_t index = lanes::OfIntegers::index_of<Lane>();
-  if constexpr (index == lanes::OfIntegers::size)
+template <class VectorOp>
+const Loops64* loops_of_integers() {
+  constexpr std::size_t index = vector_ops::OfIntegers::index_of<VectorOp>();
+  if constexpr (index == vector_ops::OfIntegers::size)
     return nullptr;
   else
     return &kernels().integers[index];

@@ -1,4 +1,4 @@
-// The loops of a lane over arrays: one for every choice of operands that are a single float.
+// The loops of a vector op over arrays: one for every choice of operands that are a single float.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,11 @@ struct Operand<V, true> {
 // The last register is computed before the loop and stored behind it: it overlaps the one before where n is
 // no multiple of the width, and its operands may be what the loop overwrites. Only fewer than `width`
 // elements need partial access.
-template <class Lane, class V, class... Operands>
-SR_KERNEL_INLINE void run_lane(std::size_t n, typename V::Element* out, const Operands... operands) {
+template <class VectorOp, class V, class... Operands>
+SR_KERNEL_INLINE void run_vector_op(std::size_t n, typename V::Element* out, const Operands... operands) {
   if (n < V::width) {
     if (n == 0) return;
-    const V all = Lane::template apply<V>(operands.first(n)...);
+    const V all = VectorOp::template apply<V>(operands.first(n)...);
     if (n == 1) {
       *out = all.lanes[0];
     } else {
@@ -46,48 +46,52 @@ SR_KERNEL_INLINE void run_lane(std::size_t n, typename V::Element* out, const Op
     return;
   }
   const std::size_t end = n - V::width;
-  const V last = Lane::template apply<V>(operands.at(end)...);
-  for (std::size_t i = 0; i < end; i += V::width) Lane::template apply<V>(operands.at(i)...).store(out + i);
+  const V last = VectorOp::template apply<V>(operands.at(end)...);
+  for (std::size_t i = 0; i < end; i += V::width)
+    VectorOp::template apply<V>(operands.at(i)...).store(out + i);
   last.store(out + end);
 }
 
-// `flatten`: a lane is written as an ordinary function; calling it in the loop would cost more than the rest.
-template <class Lane, unsigned kScalars, std::size_t... kIndex>
-[[gnu::flatten]] void lane_loop(std::size_t n, float* out, const float* const* in) {
-  run_lane<Lane, Vec>(n, out, Operand<Vec, ((kScalars >> kIndex) & 1) != 0>(in[kIndex])...);
+// `flatten`: a vector op is written as an ordinary function; calling it in the loop would cost more than the
+// rest.
+template <class VectorOp, unsigned kScalars, std::size_t... kIndex>
+[[gnu::flatten]] void vector_loop(std::size_t n, float* out, const float* const* in) {
+  run_vector_op<VectorOp, Vec>(n, out, Operand<Vec, ((kScalars >> kIndex) & 1) != 0>(in[kIndex])...);
 }
-template <class Lane, class V, unsigned kScalars, std::size_t... kIndex>
-[[gnu::flatten]] void wide_loop(std::size_t n, void* out, const void* const* in) {
+template <class VectorOp, class V, unsigned kScalars, std::size_t... kIndex>
+[[gnu::flatten]] void loop64(std::size_t n, void* out, const void* const* in) {
   using T = typename V::Element;
-  run_lane<Lane, V>(n, static_cast<T*>(out),
-                    Operand<V, ((kScalars >> kIndex) & 1) != 0>(static_cast<const T*>(in[kIndex]))...);
+  run_vector_op<VectorOp, V>(
+      n, static_cast<T*>(out),
+      Operand<V, ((kScalars >> kIndex) & 1) != 0>(static_cast<const T*>(in[kIndex]))...);
 }
 
 // fill(index of an operand..., choice of those that are one element...)
-template <class Lane, class Fill>
+template <class VectorOp, class Fill>
 consteval void for_each_choice(Fill fill) {
-  static_assert(Lane::operands >= 1 && Lane::operands <= kMaxOperands, "a lane has one to three operands");
-  fill(std::make_index_sequence<Lane::operands>{},
-       std::make_integer_sequence<unsigned, 1U << Lane::operands>{});
+  static_assert(VectorOp::operands >= 1 && VectorOp::operands <= kMaxOperands,
+                "a vector op has one to three operands");
+  fill(std::make_index_sequence<VectorOp::operands>{},
+       std::make_integer_sequence<unsigned, 1U << VectorOp::operands>{});
 }
 
-template <class Lane>
-consteval LaneLoops make_loops() {
-  LaneLoops loops;
-  loops.operands = Lane::operands;
-  for_each_choice<Lane>([&]<std::size_t... kIndex, unsigned... kScalars>(
+template <class VectorOp>
+consteval VectorLoops make_loops() {
+  VectorLoops loops;
+  loops.operands = VectorOp::operands;
+  for_each_choice<VectorOp>([&]<std::size_t... kIndex, unsigned... kScalars>(
       std::index_sequence<kIndex...>, std::integer_sequence<unsigned, kScalars...>) {
-    ((loops.by_scalars[kScalars] = lane_loop<Lane, kScalars, kIndex...>), ...);
+    ((loops.by_scalars[kScalars] = vector_loop<VectorOp, kScalars, kIndex...>), ...);
   });
   return loops;
 }
 
-template <class Lane, class V>
-consteval WideLoops make_wide_loops() {
-  WideLoops loops;
-  for_each_choice<Lane>([&]<std::size_t... kIndex, unsigned... kScalars>(
+template <class VectorOp, class V>
+consteval Loops64 make_loops64() {
+  Loops64 loops;
+  for_each_choice<VectorOp>([&]<std::size_t... kIndex, unsigned... kScalars>(
       std::index_sequence<kIndex...>, std::integer_sequence<unsigned, kScalars...>) {
-    ((loops.by_scalars[kScalars] = wide_loop<Lane, V, kScalars, kIndex...>), ...);
+    ((loops.by_scalars[kScalars] = loop64<VectorOp, V, kScalars, kIndex...>), ...);
   });
   return loops;
 }

@@ -12,7 +12,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-using Doubles = Wide<double>;
+using Doubles = Vec64<double>;
 
 inline constexpr double kDoubleInfinity = __builtin_inf();
 // Added to a small whole number it leaves that in the last bits.
@@ -145,7 +145,7 @@ SR_KERNEL_INLINE Doubles log_domain(Doubles x, Doubles result) {
 }
 
 SR_KERNEL_INLINE Doubles log(Doubles x) {
-  const WideMask denormal = x < Doubles(0x1p-1022);
+  const Mask64 denormal = x < Doubles(0x1p-1022);
   const PartsOfDoubles parts = parts_of(select(denormal, x * 0x1p54, x));
   const Doubles power = parts.power - select(denormal, Doubles(54), Doubles(0));
   return log_domain(x, log_of_parts(parts.f, power));
@@ -170,7 +170,7 @@ SR_KERNEL_INLINE Doubles tanh(Doubles x) {
   const Doubles near = expm1_near_zero(reduced.remainder, reduced.lost);
   const Doubles power = power_of_two(reduced.power);
   const Doubles e = fma(near, power, power);
-  const WideMask large = magnitude > Doubles(0.55);
+  const Mask64 large = magnitude > Doubles(0.55);
   const Doubles less = power - 1.0;
   const Doubles difference = fma(near, power, less);
   const Doubles rounded_away = fma(near, power, less - difference);

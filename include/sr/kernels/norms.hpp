@@ -20,7 +20,7 @@ struct NormalRows {
   std::ptrdiff_t out_stride;
   Vec mean[kRows], scale[kRows];
 
-  SR_KERNEL_INLINE NormalRows(const Rows& rows, std::size_t row)
+  SR_KERNEL_INLINE NormalRows(const RowMatrix& rows, std::size_t row)
       : first(row),
         columns(rows.columns),
         in_first(rows.in + static_cast<std::ptrdiff_t>(row) * rows.in_stride),
@@ -115,7 +115,7 @@ SR_KERNEL_INLINE void find_statistics(NormalRows<kRows>& rows, float epsilon) {
 
 // `finish` writes rows whose statistics it is given.
 template <bool kCentred, class Finish>
-SR_KERNEL_INLINE void normalize_rows(const Rows& rows, float epsilon, Finish finish) {
+SR_KERNEL_INLINE void normalize_rows(const RowMatrix& rows, float epsilon, Finish finish) {
   if (rows.columns == 0) return;
   std::size_t r = 0;
   const auto next = [&](auto some) __attribute__((always_inline)) {
@@ -140,17 +140,17 @@ SR_KERNEL_INLINE void finish_columns(const NormalRows<kRows>& rows, const float*
   });
 }
 
-[[gnu::flatten]] inline void layer_norm_rows(const Rows& rows, const float* gamma, const float* beta,
+[[gnu::flatten]] inline void layer_norm_rows(const RowMatrix& rows, const float* gamma, const float* beta,
                                              float epsilon) {
   normalize_rows<true>(rows, epsilon, [&](const auto& some) { finish_columns(some, gamma, beta); });
 }
 
-[[gnu::flatten]] inline void rms_norm_rows(const Rows& rows, const float* gamma, float epsilon) {
+[[gnu::flatten]] inline void rms_norm_rows(const RowMatrix& rows, const float* gamma, float epsilon) {
   normalize_rows<false>(rows, epsilon, [&](const auto& some) { finish_columns(some, gamma, nullptr); });
 }
 
 // Rows are the groups of one image after the other, `channels` each.
-[[gnu::flatten]] inline void group_norm_rows(const Rows& rows, std::size_t groups, std::size_t channels,
+[[gnu::flatten]] inline void group_norm_rows(const RowMatrix& rows, std::size_t groups, std::size_t channels,
                                              const float* gamma, const float* beta, float epsilon) {
   const std::size_t plane = rows.columns / channels;
   normalize_rows<true>(rows, epsilon, [&]<std::size_t kRows>(const NormalRows<kRows>& some) {

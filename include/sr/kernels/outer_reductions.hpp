@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sr/kernels/math.hpp>
 #include <sr/kernels/inner_reductions.hpp>
+#include <sr/kernels/math.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {
@@ -53,14 +53,14 @@ struct MinFold : MaxFold {  // the largest of what is negated
 };
 
 template <class Body>
-SR_KERNEL_INLINE void each_group(const Columns& columns, Body body) {
+SR_KERNEL_INLINE void each_group(const OuterReduction& columns, Body body) {
   for (std::size_t o = 0; o < columns.outer; ++o) {
     const auto group = static_cast<std::ptrdiff_t>(o);
     body(columns.in + group * columns.in_outer, columns.out + group * columns.out_outer);
   }
 }
 
-SR_KERNEL_INLINE Vec finished(const Columns& columns, Vec x) {
+SR_KERNEL_INLINE Vec finished(const OuterReduction& columns, Vec x) {
   x = x / Vec(columns.divisor);
   return columns.root ? sqrt(x) : x;
 }
@@ -82,7 +82,7 @@ struct Partial {
 // kVecs registers of results: sums of sums of sums, so that errors grow with a fraction of the count. A
 // register alone has four sums: an addition waits for the one before.
 template <class Fold, std::size_t kVecs, class Last>
-SR_KERNEL_INLINE void fold_strip(const Columns& columns, const float* in, float* out, Last last) {
+SR_KERNEL_INLINE void fold_strip(const OuterReduction& columns, const float* in, float* out, Last last) {
   constexpr std::size_t kAtOnce = 128, kParts = kVecs == 1 ? 4 : 1;
   Partial<Fold, kVecs> total, many, sums[kParts];
   total.clear();
@@ -114,7 +114,7 @@ SR_KERNEL_INLINE void fold_strip(const Columns& columns, const float* in, float*
 }
 
 template <class Fold>
-[[gnu::flatten]] void reduce(const Columns& columns) {
+[[gnu::flatten]] void reduce(const OuterReduction& columns) {
   if (columns.inner == 1) {
     return each_group(columns, [&](const float* in, float* out) {
       const float all = Fold::row(in, columns.count) / columns.divisor;
@@ -132,7 +132,7 @@ template <class Fold>
 }
 
 // In the order of Reduce.
-inline constexpr std::array<void (*)(const Columns& columns), kReduces> kReductions{
+inline constexpr std::array<void (*)(const OuterReduction& columns), kReduces> kReductions{
     reduce<SumFold>, reduce<MaxFold>, reduce<MinFold>, reduce<SquaresFold>, reduce<MagnitudesFold>};
 
 // The best of every lane, and where it was: a number that is exact as a float.
@@ -172,7 +172,7 @@ SR_KERNEL_INLINE void extreme_of_row(const float* in, std::size_t n, Map map, fl
 }
 
 template <class Map, class Access>
-SR_KERNEL_INLINE void extreme_of_strip(const Columns& columns, const float* in, Map map, float* out,
+SR_KERNEL_INLINE void extreme_of_strip(const OuterReduction& columns, const float* in, Map map, float* out,
                                        std::int64_t* index, Access access) {
   Best best{map(access.load(in)), Vec(0.0f)};
   for (std::size_t r = 1; r < columns.count; ++r)
@@ -185,7 +185,7 @@ SR_KERNEL_INLINE void extreme_of_strip(const Columns& columns, const float* in, 
 
 // `map` is its own inverse.
 template <class Map>
-SR_KERNEL_INLINE void extremes(const Columns& columns, std::int64_t* index, Map map) {
+SR_KERNEL_INLINE void extremes(const OuterReduction& columns, std::int64_t* index, Map map) {
   const float* in = columns.in;
   float* out = columns.out;
   for (std::size_t o = 0; o < columns.outer; ++o) {
@@ -202,28 +202,28 @@ SR_KERNEL_INLINE void extremes(const Columns& columns, std::int64_t* index, Map 
   }
 }
 
-[[gnu::flatten]] inline void extreme(const Columns& columns, bool smallest, std::int64_t* index) {
+[[gnu::flatten]] inline void extreme(const OuterReduction& columns, bool smallest, std::int64_t* index) {
   if (smallest) return extremes(columns, index, [](Vec x) { return -x; });
   extremes(columns, index, [](Vec x) { return x; });
 }
 
 // body(in, out, access) for every register of results of every group.
 template <class Body>
-SR_KERNEL_INLINE void each_strip(const Columns& columns, Body body) {
+SR_KERNEL_INLINE void each_strip(const OuterReduction& columns, Body body) {
   each_group(columns, [&](const float* in, float* out) {
     over_row(columns.inner, [&](std::size_t i, auto part) { body(in + i, out + i, part); });
   });
 }
 
 template <class Access>
-SR_KERNEL_INLINE Vec largest_of_strip(const Columns& columns, const float* in, Access access) {
+SR_KERNEL_INLINE Vec largest_of_strip(const OuterReduction& columns, const float* in, Access access) {
   Vec largest(-kInfinity);
   for (std::size_t r = 0; r < columns.count; ++r)
     largest = first_max(largest, access.load(in + static_cast<std::ptrdiff_t>(r) * columns.in_row));
   return largest;
 }
 
-[[gnu::flatten]] inline void softmax_columns(const Columns& columns) {
+[[gnu::flatten]] inline void softmax_columns(const OuterReduction& columns) {
   each_strip(columns, [&](const float* in, float* out, auto access) {
     const Vec largest = largest_of_strip(columns, in, access);
     Vec total(0.0f);
@@ -240,7 +240,7 @@ SR_KERNEL_INLINE Vec largest_of_strip(const Columns& columns, const float* in, A
   });
 }
 
-[[gnu::flatten]] inline void log_softmax_columns(const Columns& columns) {
+[[gnu::flatten]] inline void log_softmax_columns(const OuterReduction& columns) {
   each_strip(columns, [&](const float* in, float* out, auto access) {
     const Vec largest = largest_of_strip(columns, in, access);
     Vec total(0.0f);

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/gemm.hpp>
+#include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/transpose.hpp>
 #include <sr/kernels/vec.hpp>
@@ -74,7 +74,8 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
   float* const block = taps.ends ? finished : partial;
   if (taps.ends) {
     unrolled<kPixels>([&](auto p) {
-      unrolled<kVecs>([&](auto v) { sums[p][v] = first_max(Vec(shape.low), sums[p][v]); });  // NaN passes
+      unrolled<kVecs>(
+          [&](auto v) { sums[p][v] = first_max(Vec(shape.clamp_min), sums[p][v]); });  // NaN passes
     });
   }
   unrolled<kPixels>(

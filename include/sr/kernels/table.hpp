@@ -9,10 +9,10 @@
 
 namespace sr::kernels {
 
-// One pointwise operation: out[i] = lane(in[0][i], in[1][i], ...) for i < n. An operand whose bit is set in
-// the variant's index is one float that stands for all i. `out` may be the same address as an operand, but
+// One pointwise operation: out[i] = vector_op(in[0][i], in[1][i], ...) for i < n. An operand whose bit is set
+// in the variant's index is one float that stands for all i. `out` may be the same address as an operand, but
 // never overlaps one otherwise. Nothing outside the n elements is read or written.
-using LaneLoop = void (*)(std::size_t n, float* out, const float* const* in);
+using VectorLoop = void (*)(std::size_t n, float* out, const float* const* in);
 
 inline constexpr std::size_t kMaxOperands = 3;
 
@@ -24,35 +24,36 @@ struct LinkFunctions {
   AnyFunction by_eight = nullptr, by_four = nullptr;
 };
 
-// One step of a chain of lanes: its functions, and the operands that do not come from the step before, what a
-// load reads, or where a store goes. The array ends with ChainEnd::end.
+// One step of a chain of vector ops: its functions, and the operands that do not come from the step before,
+// what a load reads, or where a store goes. The array ends with ChainEnd::end.
 struct ChainLink {
   LinkFunctions run;
   std::array<float*, 2> at{};
 };
-// What a chain has besides lanes. What a link of the same chain stored is kept and loaded again by functions
-// of their own: a processor that has seen a load wait for a store lets every later one at that instruction
-// wait, and there are few instructions.
+// What a chain has besides vector ops. What a link of the same chain stored is kept and loaded again by
+// functions of their own: a processor that has seen a load wait for a store lets every later one at that
+// instruction wait, and there are few instructions.
 enum class ChainEnd { load, store, end, keep, load_kept };
 
-// A lane as a link; what is in there, the instruction set knows. The kinds say what does not come from the
-// chain. One operand: 0. Two: 0 the second, 1 the second, a scalar, 2 the first, 3 the first, a scalar,
+// A vector op as a link; what is in there, the instruction set knows. The kinds say what does not come from
+// the chain. One operand: 0. Two: 0 the second, 1 the second, a scalar, 2 the first, 3 the first, a scalar,
 // 4 neither, 5 the second, which the chain has kept, 6 the first, kept. Three: the second and third; 1 if the
 // second is a scalar, + 2 if the third is.
 struct Links {};
 inline constexpr std::size_t kLinkKinds = 7;
 
-struct LaneLoops {
+struct VectorLoops {
   std::size_t operands = 0;
-  std::array<LaneLoop, std::size_t{1} << kMaxOperands> by_scalars{};  // index: bit i = operand i is one float
+  std::array<VectorLoop, std::size_t{1} << kMaxOperands>
+      by_scalars{};              // index: bit i = operand i is one float
   const Links* links = nullptr;  // of the table's instruction set; null: it can not be linked
 };
 
-// A lane on elements of 8 bytes, doubles or integers; else as LaneLoop.
-using WideLoop = void (*)(std::size_t n, void* out, const void* const* in);
+// A vector op on elements of 8 bytes, doubles or integers; else as VectorLoop.
+using Loop64 = void (*)(std::size_t n, void* out, const void* const* in);
 
-struct WideLoops {
-  std::array<WideLoop, std::size_t{1} << kMaxOperands> by_scalars{};
+struct Loops64 {
+  std::array<Loop64, std::size_t{1} << kMaxOperands> by_scalars{};
 };
 
 // n elements of one type as those of another, converted as C++ does it; null: there is none. The arrays do
@@ -64,7 +65,7 @@ using Conversions = std::array<std::array<Convert, kElements>, kElements>;  // f
 
 // Results of `outer` groups of `count` rows of `inner` contiguous elements: one for each group and element,
 // over the rows. Strides are in elements. Where inner is 1, the elements of a group must be contiguous.
-struct Columns {
+struct OuterReduction {
   std::size_t outer = 1, count = 0, inner = 1;
   std::ptrdiff_t in_outer = 0, in_row = 0;
   std::ptrdiff_t out_outer = 0, out_row = 0;  // out_row: only where there is a result for each row
@@ -77,7 +78,7 @@ enum class Reduce { sum, max, min, squares, magnitudes };  // the last two: sums
 inline constexpr std::size_t kReduces = 5;
 
 // A matrix of which each row is contiguous. Strides are in elements.
-struct Rows {
+struct RowMatrix {
   std::size_t rows = 0, columns = 0;
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;
@@ -90,11 +91,11 @@ struct Bfloat16Bits {
   std::uint16_t bits;  // of the float that it is, the upper ones
 };
 
-// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null; results below `low` are it (0:
+// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null; results below `clamp_min` are it (0:
 // relu). Elements of a row of `a` and of `out` are contiguous. Accumulated in fp32, with the bias; what is
 // not of fp32 is rounded once, to the nearest.
 template <class T>
-struct ProductOf {
+struct GemmOf {
   std::size_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::ptrdiff_t a_row = 0;
@@ -102,23 +103,23 @@ struct ProductOf {
   std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
   std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
   const float* bias = nullptr;  // n floats
-  float low = -__builtin_inff();
+  float clamp_min = -__builtin_inff();
   T* out = nullptr;
   std::ptrdiff_t out_row = 0;
 };
-using Product = ProductOf<float>;
-using Bfloat16Product = ProductOf<Bfloat16Bits>;
+using Gemm = GemmOf<float>;
+using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
 
-// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `low`. Elements of a row of `a`
-// and of `b` are contiguous; strides are between rows, in elements, and may be 0.
-struct Dots {
+// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `clamp_min`. Elements of a row
+// of `a` and of `b` are contiguous; strides are between rows, in elements, and may be 0.
+struct BatchedDot {
   std::size_t count = 0, k = 0;
   const float* a = nullptr;
   std::ptrdiff_t a_row = 0;
   const float* b = nullptr;
   std::ptrdiff_t b_row = 0;
   const float* bias = nullptr;
-  float low = -__builtin_inff();
+  float clamp_min = -__builtin_inff();
   float* out = nullptr;
   std::ptrdiff_t out_stride = 0;
 };
@@ -145,16 +146,16 @@ struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
-// out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `low`; p are
-// the positions of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
-// for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
+// out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `clamp_min`; p
+// are the positions of the strips, each of strip_width <= Table::width results. `convolve` reads a whole
+// register for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   const Strip* at = nullptr;
   const std::int32_t* offsets = nullptr;
   const float* weight = nullptr;  // what `pack_taps` wrote; of convolve_pixels, `pack` with n = channels
   const float* bias = nullptr;
-  float low = -__builtin_inff();
+  float clamp_min = -__builtin_inff();
   const float* in = nullptr;
   float* out = nullptr;
   std::ptrdiff_t out_channel = 0;
@@ -206,36 +207,37 @@ struct Table {
   std::size_t tile = 0;
 
   // By Reduce. Sums are of blocks of rows or of registers, added up; extrema are NaN if there is one.
-  std::array<void (*)(const Columns& columns), kReduces> reduce{};
+  std::array<void (*)(const OuterReduction& columns), kReduces> reduce{};
   // The first of the largest (or smallest) elements, or the first NaN: its row and, unless null, itself to
   // `out`. Both are laid out by out_outer. count > 0.
-  void (*extreme)(const Columns& columns, bool smallest, std::int64_t* index) = nullptr;
-  void (*softmax_rows)(const Rows& rows) = nullptr;
-  void (*log_softmax_rows)(const Rows& rows) = nullptr;
-  void (*softmax_columns)(const Columns& columns) = nullptr;
-  void (*log_softmax_columns)(const Columns& columns) = nullptr;
+  void (*extreme)(const OuterReduction& columns, bool smallest, std::int64_t* index) = nullptr;
+  void (*softmax_rows)(const RowMatrix& rows) = nullptr;
+  void (*log_softmax_rows)(const RowMatrix& rows) = nullptr;
+  void (*softmax_columns)(const OuterReduction& columns) = nullptr;
+  void (*log_softmax_columns)(const OuterReduction& columns) = nullptr;
   // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.
-  void (*layer_norm_rows)(const Rows& rows, const float* gamma, const float* beta, float epsilon) = nullptr;
+  void (*layer_norm_rows)(const RowMatrix& rows, const float* gamma, const float* beta,
+                          float epsilon) = nullptr;
   // x / sqrt(mean of squares + epsilon) * gamma; gamma may be null.
-  void (*rms_norm_rows)(const Rows& rows, const float* gamma, float epsilon) = nullptr;
+  void (*rms_norm_rows)(const RowMatrix& rows, const float* gamma, float epsilon) = nullptr;
   // Layer norm with a gamma and a beta for each channel. Rows are the groups of one image after the other, of
   // `channels` planes each.
-  void (*group_norm_rows)(const Rows& rows, std::size_t groups, std::size_t channels, const float* gamma,
+  void (*group_norm_rows)(const RowMatrix& rows, std::size_t groups, std::size_t channels, const float* gamma,
                           const float* beta, float epsilon) = nullptr;
 
-  // Packing of a constant right-hand side b[l][j] (k x n, any strides) into what `packed_product` reads
+  // Packing of a constant right-hand side b[l][j] (k x n, any strides) into what `packed_gemm` reads
   // fastest. Addresses of 64-byte aligned storage of packed_floats(n, k) floats.
   std::size_t (*packed_floats)(std::size_t n, std::size_t k) = nullptr;
   void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
                float* packed) = nullptr;
-  void (*packed_product)(const Product& product) = nullptr;
+  void (*packed_gemm)(const Gemm& product) = nullptr;
   // The same for weights in bfloat16: half of the bytes, and other panels.
   std::size_t (*packed_bfloat16s)(std::size_t n, std::size_t k) = nullptr;
   void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
                         std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
-  void (*packed_product_of_bfloat16)(const Bfloat16Product& product) = nullptr;
-  void (*product)(const Product& product) = nullptr;  // any strides of b
-  void (*dots)(const Dots& dots) = nullptr;
+  void (*packed_gemm_of_bfloat16)(const Bfloat16Gemm& product) = nullptr;
+  void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
+  void (*batched_dot)(const BatchedDot& dots) = nullptr;
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
   // `weight` is channels x taps; `packed` holds as many.
@@ -248,8 +250,8 @@ struct Table {
   // Sums divided by `divisors`, y.out x x.out of them.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 
-  // Chains of lanes over n elements, at least `width`. Where n is no multiple of `block`, a power of two,
-  // elements are computed twice: then nothing that is stored may be what a link reads.
+  // Chains of vector ops over n elements, at least `width`. Where n is no multiple of `block`, a power of
+  // two, elements are computed twice: then nothing that is stored may be what a link reads.
   std::size_t block = 0;
   LinkFunctions (*link)(const Links& links, std::size_t kind) = nullptr;
   LinkFunctions (*link_to)(ChainEnd end) = nullptr;

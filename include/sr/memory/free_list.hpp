@@ -1,4 +1,4 @@
-// The slab a linear scan fills: used and free blocks in order of offset, free neighbours always joined.
+// The buffer a linear scan fills: used and free blocks in order of offset, free neighbours always joined.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ class FreeList {
   }
 
   Bytes offset(Index block) const { return blocks_[block].offset; }
-  void set_death(Index block, Step death) { blocks_[block].death = death; }
+  void set_lifetime_end(Index block, StepIndex lifetime_end) { blocks_[block].lifetime_end = lifetime_end; }
 
   // Best fit, lowest offset on a tie. Inside the hole the block goes to the side whose neighbour dies later
-  // (the ends of the slab never do), so that what dies soon is next to what dies soon and holes join.
-  Index take(Bytes bytes, Bytes alignment, Step death) {
+  // (the ends of the buffer never do), so that what dies soon is next to what dies soon and holes join.
+  Index take(Bytes bytes, Bytes alignment, StepIndex lifetime_end) {
     const Index fit = best_fit(bytes, alignment);
     if (fit != kNone) unset_free(fit);
     const Index best = fit != kNone ? fit : grow(bytes, alignment);
@@ -38,7 +38,7 @@ class FreeList {
     if (offset + bytes < high) {
       set_free(insert(offset + bytes, high - offset - bytes, best, blocks_[best].after));
     }
-    blocks_[best] = {offset, bytes, blocks_[best].before, blocks_[best].after, kNone, death};
+    blocks_[best] = {offset, bytes, blocks_[best].before, blocks_[best].after, kNone, lifetime_end};
     return best;
   }
 
@@ -68,7 +68,7 @@ class FreeList {
     Bytes offset, bytes;
     Index before, after;
     Index slot;  // where in free_; kNone: in use
-    Step death;
+    StepIndex lifetime_end;
   };
   struct Free {
     Bytes bytes;
@@ -78,7 +78,7 @@ class FreeList {
   bool is_free(Index block) const { return block != kNone && blocks_[block].slot != kNone; }
 
   std::uint64_t death_of(Index block) const {
-    return block == kNone ? std::numeric_limits<std::uint64_t>::max() : blocks_[block].death;
+    return block == kNone ? std::numeric_limits<std::uint64_t>::max() : blocks_[block].lifetime_end;
   }
 
   // A plain array search: there are rarely more than a few hundred holes, and nothing to keep sorted.

@@ -1,4 +1,4 @@
-// What already has its place in a slab, in order of offset; asked for gaps between those alive at the same
+// What already has its place in a buffer, in order of offset; asked for gaps between those alive at the same
 // time.
 #pragma once
 
@@ -14,24 +14,24 @@
 namespace sr::memory {
 
 // Arrays side by side: the search for what lives at the same time reads the steps alone.
-class Placed {
+class GapIndex {
  public:
   static constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
 
   void insert(const Request& request, Bytes offset, std::uint32_t index) {
     const auto at = std::ranges::upper_bound(blocks_, offset, {}, &Block::offset) - blocks_.begin();
     firsts_.insert(firsts_.begin() + at, request.first);
-    lasts_.insert(lasts_.begin() + at, death(request));
+    lasts_.insert(lasts_.begin() + at, lifetime_end(request));
     blocks_.insert(blocks_.begin() + at, Block{offset, offset + reserved(request), index});
   }
 
   // Positions of those alive together with the request, by offset; valid until the next call.
   std::span<const std::uint32_t> meeting(const Request& request) {
     meeting_.resize(blocks_.size());
-    const Step first = request.first;
-    const Step last = death(request);
-    const Step* const firsts = firsts_.data();
-    const Step* const lasts = lasts_.data();
+    const StepIndex first = request.first;
+    const StepIndex last = lifetime_end(request);
+    const StepIndex* const firsts = firsts_.data();
+    const StepIndex* const lasts = lasts_.data();
     std::uint32_t* const positions = meeting_.data();
     std::size_t count = 0;
     // No branch: with lifetimes in no order it would be a coin toss.
@@ -61,10 +61,10 @@ class Placed {
 
   // Whether nothing is in the way but the two partners, and those only at exactly this offset.
   bool is_clear(std::span<const std::uint32_t> meeting, Bytes offset, Bytes bytes, std::uint32_t input,
-                std::uint32_t heir) const {
+                std::uint32_t reuser) const {
     return std::ranges::none_of(meeting, [&](std::uint32_t at) {
       const Block& block = blocks_[at];
-      const bool partner = block.offset == offset && (block.index == input || block.index == heir);
+      const bool partner = block.offset == offset && (block.index == input || block.index == reuser);
       return !partner && block.offset < offset + bytes && offset < block.end;
     });
   }
@@ -75,8 +75,8 @@ class Placed {
     Bytes end;
     std::uint32_t index;
   };
-  std::vector<Step> firsts_;
-  std::vector<Step> lasts_;
+  std::vector<StepIndex> firsts_;
+  std::vector<StepIndex> lasts_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> meeting_;
 };

@@ -15,8 +15,8 @@ namespace sr::memory {
 struct Interval {
   Bytes bytes;
   Bytes alignment;
-  Step first;
-  Step last;
+  StepIndex first;
+  StepIndex end;
   std::uint32_t from;  // whose bytes it may take over
 };
 
@@ -25,8 +25,8 @@ inline std::vector<Interval> to_intervals(std::span<const Request> requests) {
   std::vector<Interval> intervals;
   intervals.reserve(requests.size());
   for (const Request& request : requests) {
-    intervals.push_back(
-        {reserved(request), request.alignment, request.first, death(request), inputs[intervals.size()]});
+    intervals.push_back({reserved(request), request.alignment, request.first, lifetime_end(request),
+                         inputs[intervals.size()]});
   }
   return intervals;
 }
@@ -34,16 +34,16 @@ inline std::vector<Interval> to_intervals(std::span<const Request> requests) {
 // A layout is right forwards exactly when it is right backwards. Read backwards, the input takes over from
 // its output.
 inline void reverse_time(std::vector<Interval>& intervals) {
-  std::vector<std::uint32_t> heirs(intervals.size(), kNoRequest);
+  std::vector<std::uint32_t> reused_by(intervals.size(), kNoRequest);
   for (std::uint32_t i = 0; i < intervals.size(); ++i) {
-    if (intervals[i].from != kNoRequest) heirs[intervals[i].from] = i;
+    if (intervals[i].from != kNoRequest) reused_by[intervals[i].from] = i;
   }
   for (std::uint32_t i = 0; i < intervals.size(); ++i) {
     Interval& interval = intervals[i];
-    const Step first = interval.first;
-    interval.first = ~interval.last;
-    interval.last = ~first;
-    interval.from = heirs[i];
+    const StepIndex first = interval.first;
+    interval.first = ~interval.end;
+    interval.end = ~first;
+    interval.from = reused_by[i];
   }
 }
 
@@ -51,12 +51,12 @@ inline void reverse_time(std::vector<Interval>& intervals) {
 inline double pairs_alive(std::span<const Interval> intervals) {
   if (intervals.empty()) return 0;
   double steps = 0;
-  Step first = intervals.front().first;
-  Step last = intervals.front().last;
+  StepIndex first = intervals.front().first;
+  StepIndex last = intervals.front().end;
   for (const Interval& interval : intervals) {
-    steps += static_cast<double>(interval.last - interval.first);
+    steps += static_cast<double>(interval.end - interval.first);
     first = std::min(first, interval.first);
-    last = std::max(last, interval.last);
+    last = std::max(last, interval.end);
   }
   return static_cast<double>(intervals.size()) * steps / static_cast<double>(last - first);
 }

@@ -1,5 +1,5 @@
 // Linear scan in the manner of register allocation (Poletto and Sarkar, TOPLAS 1999; upstream PR 64348 tried
-// it on tensors), over a slab with a free list.
+// it on tensors), over a buffer with a free list.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace sr::memory {
 
-// Walks the requests by birth over a slab that starts as large as the lower bound. A plan read backwards in
+// Walks the requests by birth over a buffer that starts as large as the lower bound. A plan read backwards in
 // time is a plan too, and which direction packs better depends on whether the net narrows or widens: both are
 // tried until one meets the bound. A scan can not see the large request that is yet to come; where that costs
 // something and looking is cheap, the largest are placed first instead.

@@ -1,4 +1,4 @@
-// Requests put into a slab one after another, each where it fits best among those that are there.
+// Requests put into a buffer one after another, each where it fits best among those that are there.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 namespace sr::memory {
 
 // Who may share bytes with whom, by index: the input a request may be written over, and the other way round.
-struct Partners {
-  explicit Partners(std::span<const Request> requests)
-      : inputs(dying_inputs(requests)), heirs(requests.size(), kNoRequest) {
+struct ReusePairs {
+  explicit ReusePairs(std::span<const Request> requests)
+      : inputs(dying_inputs(requests)), reused_by(requests.size(), kNoRequest) {
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != kNoRequest) heirs[inputs[i]] = i;
+      if (inputs[i] != kNoRequest) reused_by[inputs[i]] = i;
     }
   }
 
   std::vector<std::uint32_t> inputs;
-  std::vector<std::uint32_t> heirs;
+  std::vector<std::uint32_t> reused_by;
 };
 
-// `places` has what is placed: `around(request)` gives a Placed with all that live together with the request.
-// Gives up, with a total that is too large, as soon as the total is more than `most`.
+// `places` has what is placed: `around(request)` gives a GapIndex with all that live together with the
+// request. Gives up, with a total that is too large, as soon as the total is more than `most`.
 template <class Places>
-Layout place_in_order(std::span<const Request> requests, const Partners& partners,
+Layout place_in_order(std::span<const Request> requests, const ReusePairs& partners,
                       std::span<const std::uint32_t> order, Places& places,
                       Bytes most = std::numeric_limits<Bytes>::max()) {
   Layout layout{std::vector<Bytes>(requests.size()), 0};
@@ -38,17 +38,17 @@ Layout place_in_order(std::span<const Request> requests, const Partners& partner
     const Request& request = requests[i];
     if (request.bytes == 0) continue;
     const Bytes bytes = reserved(request);
-    Placed& placed = places.around(request);
+    GapIndex& placed = places.around(request);
     const std::span<const std::uint32_t> meeting = placed.meeting(request);
-    const std::uint32_t input = partners.inputs[i], heir = partners.heirs[i];
-    Bytes offset = Placed::kNowhere;
-    for (const std::uint32_t partner : {input, heir}) {
-      if (offset != Placed::kNowhere || partner == kNoRequest || !done[partner]) continue;
+    const std::uint32_t input = partners.inputs[i], reuser = partners.reused_by[i];
+    Bytes offset = GapIndex::kNowhere;
+    for (const std::uint32_t partner : {input, reuser}) {
+      if (offset != GapIndex::kNowhere || partner == kNoRequest || !done[partner]) continue;
       const Bytes wanted = layout.offsets[partner];
       const bool aligned = wanted % request.alignment == 0;
-      if (aligned && placed.is_clear(meeting, wanted, bytes, input, heir)) offset = wanted;
+      if (aligned && placed.is_clear(meeting, wanted, bytes, input, reuser)) offset = wanted;
     }
-    if (offset == Placed::kNowhere) offset = placed.best_gap(meeting, bytes, request.alignment);
+    if (offset == GapIndex::kNowhere) offset = placed.best_gap(meeting, bytes, request.alignment);
     layout.offsets[i] = offset;
     layout.total = std::max(layout.total, end_of(offset, bytes));
     if (layout.total > most) return layout;

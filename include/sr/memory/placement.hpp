@@ -27,32 +27,32 @@ constexpr Bytes aligned_offset(Bytes offset, Bytes alignment) {
   return align_up(offset, alignment);
 }
 
-// Bytes a request takes from the slab: rounded up, so that the next one starts aligned.
+// Bytes a request takes from the buffer: rounded up, so that the next one starts aligned.
 constexpr Bytes reserved(const Request& request) {
   return aligned_offset(request.bytes, request.alignment);
 }
 
 // A value nobody reads is still written by the node that makes it.
-constexpr Step death(const Request& request) {
-  return std::max(request.last, request.first + 1);
+constexpr StepIndex lifetime_end(const Request& request) {
+  return std::max(request.end, request.first + 1);
 }
 
 // For every request the input it may be written over, or kNoRequest. A hint is only believed when the input
 // was there before, dies exactly here and is not smaller; of several that want one input the largest gets it.
 inline std::vector<std::uint32_t> dying_inputs(std::span<const Request> requests) {
   std::vector<std::uint32_t> inputs(requests.size(), kNoRequest);
-  std::vector<std::uint32_t> heirs(requests.size(), kNoRequest);
+  std::vector<std::uint32_t> reused_by(requests.size(), kNoRequest);
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     const Request& output = requests[i];
     if (output.may_reuse_input >= requests.size() || output.bytes == 0) continue;
     const Request& input = requests[output.may_reuse_input];
     const bool dies_here =
-        input.first < output.first && output.first < output.last && input.last == output.first + 1;
+        input.first < output.first && output.first < output.end && input.end == output.first + 1;
     if (!dies_here || output.bytes > input.bytes || reserved(output) > reserved(input)) continue;
-    std::uint32_t& heir = heirs[output.may_reuse_input];
-    if (heir != kNoRequest && reserved(requests[heir]) >= reserved(output)) continue;
-    if (heir != kNoRequest) inputs[heir] = kNoRequest;
-    heir = i;
+    std::uint32_t& reuser = reused_by[output.may_reuse_input];
+    if (reuser != kNoRequest && reserved(requests[reuser]) >= reserved(output)) continue;
+    if (reuser != kNoRequest) inputs[reuser] = kNoRequest;
+    reuser = i;
     inputs[i] = output.may_reuse_input;
   }
   return inputs;

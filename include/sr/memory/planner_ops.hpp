@@ -12,42 +12,43 @@
 namespace sr::memory {
 
 // The memory that a layout is placed in, of whatever type.
-class AnySlab {
+class AnyBuffer {
  public:
-  virtual ~AnySlab() = default;
+  virtual ~AnyBuffer() = default;
   // Makes room for the layout; throws what the allocator throws, and keeps the old memory then.
   virtual void commit(std::span<const Request> requests, const Layout& layout) = 0;
   // Where the request with that index lies, until the next commit.
   virtual std::byte* address(std::size_t index) const = 0;
   // Around each run, and before each step of it.
   virtual void begin_run() {}
-  virtual void begin_step(Step) {}
+  virtual void begin_step(StepIndex) {}
   virtual void end_run() {}
-  // The planner's own Slab, for tests that know its type.
+  // The planner's own Buffer, for tests that know its type.
   virtual const void* object() const = 0;
 };
 
-// The nested type Slab of a planner. Its hooks begin_run(), begin_step(Step) and end_run() are optional.
-template <class Slab>
-class SlabOf final : public AnySlab {
+// The nested type Buffer of a planner. Its hooks begin_run(), begin_step(StepIndex) and end_run() are
+// optional.
+template <class Buffer>
+class BufferOf final : public AnyBuffer {
  public:
   void commit(std::span<const Request> requests, const Layout& layout) override {
-    slab_.commit(requests, layout);
+    buffer_.commit(requests, layout);
   }
-  std::byte* address(std::size_t index) const override { return slab_.address(index); }
+  std::byte* address(std::size_t index) const override { return buffer_.address(index); }
   void begin_run() override {
-    if constexpr (requires { slab_.begin_run(); }) slab_.begin_run();
+    if constexpr (requires { buffer_.begin_run(); }) buffer_.begin_run();
   }
-  void begin_step(Step step) override {
-    if constexpr (requires { slab_.begin_step(step); }) slab_.begin_step(step);
+  void begin_step(StepIndex step) override {
+    if constexpr (requires { buffer_.begin_step(step); }) buffer_.begin_step(step);
   }
   void end_run() override {
-    if constexpr (requires { slab_.end_run(); }) slab_.end_run();
+    if constexpr (requires { buffer_.end_run(); }) buffer_.end_run();
   }
-  const void* object() const override { return &slab_; }
+  const void* object() const override { return &buffer_; }
 
  private:
-  Slab slab_;
+  Buffer buffer_;
 };
 
 // One constant for each planner; its address identifies the planner.
@@ -55,7 +56,7 @@ struct PlannerOps {
   std::string_view name;
   Layout (*plan)(std::span<const Request> requests);
   Layout (*plan_for_long)(std::span<const Request> requests);
-  std::unique_ptr<AnySlab> (*make_slab)();  // null: a block of the heap
+  std::unique_ptr<AnyBuffer> (*make_buffer)();  // null: a block of the heap
 };
 
 template <Planner P>
@@ -64,9 +65,12 @@ struct OpsOf {
   static Layout plan_for_long(std::span<const Request> requests) {
     return memory::plan_for_long<P>(requests);
   }
-  static constexpr auto slab_maker() -> std::unique_ptr<AnySlab> (*)() {
-    if constexpr (requires { typename P::Slab; }) {
-      return []() -> std::unique_ptr<AnySlab> { return std::make_unique<SlabOf<typename P::Slab>>(); };
+  static constexpr auto buffer_maker() -> std::unique_ptr<AnyBuffer> (*)() {
+    static_assert(
+        !requires { typename P::Slab; },
+        "the memory of a planner is its nested type `Buffer`, which was called `Slab` before");
+    if constexpr (requires { typename P::Buffer; }) {
+      return []() -> std::unique_ptr<AnyBuffer> { return std::make_unique<BufferOf<typename P::Buffer>>(); };
     } else {
       return nullptr;
     }
@@ -75,6 +79,6 @@ struct OpsOf {
 
 template <Planner P>
 inline constexpr PlannerOps kPlannerOps{P::name, &OpsOf<P>::plan, &OpsOf<P>::plan_for_long,
-                                        OpsOf<P>::slab_maker()};
+                                        OpsOf<P>::buffer_maker()};
 
 }  // namespace sr::memory

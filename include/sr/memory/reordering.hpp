@@ -35,8 +35,8 @@ class Reordering {
   static constexpr std::size_t kAttempts = 1000;
 
   struct All {
-    Placed placed;
-    Placed& around(const Request&) { return placed; }
+    GapIndex placed;
+    GapIndex& around(const Request&) { return placed; }
     void insert(const Request& request, Bytes offset, std::uint32_t index) {
       placed.insert(request, offset, index);
     }
@@ -75,7 +75,7 @@ class Reordering {
   }
 
   std::span<const Request> requests_;
-  const Partners partners_;
+  const ReusePairs partners_;
   const Bytes bound_;
   std::minstd_rand random_{1};
   std::vector<std::uint32_t> order_;

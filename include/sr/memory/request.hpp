@@ -8,18 +8,18 @@
 namespace sr::memory {
 
 using Bytes = std::size_t;
-using Step = std::uint32_t;  // position of a node in run order
+using StepIndex = std::uint32_t;  // position of a node in run order
 
 inline constexpr Bytes kAlignment = 64;  // a cache line, and what LibTorch's allocator gives
 inline constexpr std::uint32_t kNoRequest = ~std::uint32_t{0};
 
-// Bytes wanted while steps [first, last) run. A value that node i makes and node j reads last is [i, j + 1),
+// Bytes wanted while steps [first, end) run. A value that node i makes and node j reads last is [i, j + 1),
 // so the inputs and outputs of one node overlap in time.
 struct Request {
   Bytes bytes = 0;
   Bytes alignment = kAlignment;  // a power of two
-  Step first = 0;
-  Step last = 0;
+  StepIndex first = 0;
+  StepIndex end = 0;
   // Index of a request that dies where this one is born and may be overwritten by it: this request may then
   // be placed at exactly the same offset, if it is not larger. kNoRequest: none.
   std::uint32_t may_reuse_input = kNoRequest;
@@ -27,7 +27,7 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// offsets[i] places requests[i] in a slab of `total` bytes.
+// offsets[i] places requests[i] in a buffer of `total` bytes.
 struct Layout {
   std::vector<Bytes> offsets;
   Bytes total = 0;

@@ -10,7 +10,7 @@
 namespace sr::memory {
 
 // A sentence that names the first fault, or nothing when the layout is right: as many offsets as requests,
-// all aligned and inside the slab, and no byte belongs to two requests at one step. The one exception is an
+// all aligned and inside the buffer, and no byte belongs to two requests at one step. The one exception is an
 // output written in place, see Request::may_reuse_input.
 std::optional<std::string> validate(std::span<const Request> requests, const Layout& layout);
 

@@ -123,7 +123,7 @@ inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, 
     kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
     processed.function = chosen.function;
     processed.write = chosen.write;
-    processed.lane = chosen.lane;
+    processed.vector_op = chosen.vector_op;
     processed.kind = chosen.kind;
     processed.traits = chosen.traits;
     processed.functor = std::move(chosen.functor);

@@ -3,6 +3,7 @@
 
 #include <sr/ops/arithmetic.hpp>
 #include <sr/ops/attention.hpp>
+#include <sr/ops/concat.hpp>
 #include <sr/ops/containers.hpp>
 #include <sr/ops/control_flow.hpp>
 #include <sr/ops/conversions.hpp>
@@ -11,15 +12,12 @@
 #include <sr/ops/embedding.hpp>
 #include <sr/ops/factories.hpp>
 #include <sr/ops/in_place.hpp>
-#include <sr/ops/concat.hpp>
 #include <sr/ops/lists.hpp>
-#include <sr/ops/typed_views.hpp>
+#include <sr/ops/matmul.hpp>
 #include <sr/ops/normalization.hpp>
 #include <sr/ops/numbers.hpp>
-#include <sr/ops/typed_tensors.hpp>
 #include <sr/ops/pointwise.hpp>
 #include <sr/ops/pointwise_variants.hpp>
-#include <sr/ops/matmul.hpp>
 #include <sr/ops/quantization.hpp>
 #include <sr/ops/quantized.hpp>
 #include <sr/ops/rearranging.hpp>
@@ -28,5 +26,7 @@
 #include <sr/ops/resampling.hpp>
 #include <sr/ops/scalars.hpp>
 #include <sr/ops/strings.hpp>
+#include <sr/ops/typed_tensors.hpp>
+#include <sr/ops/typed_views.hpp>
 #include <sr/ops/views.hpp>
 #include <sr/replay/lowering/builtin.hpp>

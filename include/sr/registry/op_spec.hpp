@@ -12,6 +12,7 @@
 #include <sr/base/config.hpp>
 #include <sr/base/jit_fwd.hpp>
 #include <sr/base/node_kind.hpp>
+#include <sr/graph/op_traits.hpp>
 #include <sr/graph/processed_function.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/table.hpp>
@@ -26,7 +27,7 @@ struct OpSpec {
   const std::type_info* functor = nullptr;
   ProcessedFunction function;
   ProcessedFunction write;
-  const kernels::LaneLoops* lane = nullptr;
+  const kernels::VectorLoops* vector_op = nullptr;
   bool (*accepts)(const torch::jit::Node&) = nullptr;
   OutTraits traits;
   std::size_t argument_count = 0;

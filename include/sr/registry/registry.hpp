@@ -16,6 +16,7 @@
 
 #include <sr/base/error.hpp>
 #include <sr/graph/node_state.hpp>
+#include <sr/graph/op_traits.hpp>
 #include <sr/graph/processed_function.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/table.hpp>
@@ -28,8 +29,9 @@ struct OpEntry {
   NodeKind kind = NodeKind::native;
   std::string functor;  // demangled type name
   ProcessedFunction function;
-  ProcessedFunction write;                   // of out variants: into outputs that are ready
-  const kernels::LaneLoops* lane = nullptr;  // of pointwise out variants that bring one: what replay calls
+  ProcessedFunction write;  // of out variants: into outputs that are ready
+  const kernels::VectorLoops* vector_op =
+      nullptr;  // of pointwise out variants that bring one: what replay calls
   bool (*accepts)(const torch::jit::Node&) = nullptr;  // null: every node
   OutTraits traits;
   std::size_t argument_count = 0;  // of the schema; not checked for prim:: kinds

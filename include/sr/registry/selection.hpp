@@ -17,7 +17,7 @@ namespace sr {
 struct Selected {
   ProcessedFunction function;
   ProcessedFunction write;
-  const kernels::LaneLoops* lane = nullptr;
+  const kernels::VectorLoops* vector_op = nullptr;
   NodeKind kind = NodeKind::fallback;
   OutTraits traits;
   std::string functor;
@@ -135,7 +135,7 @@ class Selector {
     }
     chosen.function = entry->function;
     chosen.write = entry->write;
-    chosen.lane = entry->lane;
+    chosen.vector_op = entry->vector_op;
     chosen.kind = entry->kind;
     chosen.traits = entry->traits;
     chosen.functor = entry->functor;

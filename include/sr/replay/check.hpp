@@ -76,7 +76,7 @@ class PlanCheck {
       for (const TensorId id : made_by_[storage]) compare(step, id);
     }
     for (std::size_t i = 0; i < plan_.placed.size(); ++i) {
-      if (plan_.requests[i].last == step + 1) poison(i);
+      if (plan_.requests[i].end == step + 1) poison(i);
     }
   }
 

@@ -137,11 +137,11 @@ class Fusion {
       tile.in[i] = read(op.inputs[i], is_scalar);
       tile.scalars |= static_cast<std::uint32_t>(is_scalar) << i;
     }
-    if (op.compute.lane != nullptr) {
-      tile.loop = op.compute.lane->by_scalars[tile.scalars];
-      tile.links = op.compute.lane->links;
+    if (op.compute.vector_op != nullptr) {
+      tile.loop = op.compute.vector_op->by_scalars[tile.scalars];
+      tile.links = op.compute.vector_op->links;
     } else {
-      tile.wide = op.compute.wide->by_scalars[tile.scalars];
+      tile.loop64 = op.compute.loops64->by_scalars[tile.scalars];
     }
     for (const PointwiseInput& input : op.inputs) release(input);
     const bool kept = is_kept_[op.out.storage];
@@ -177,11 +177,11 @@ class Fusion {
 
   // From one array in memory to another, without a tile between them.
   bool add_as_conversion(const PointwiseOp& op) {
-    using kernels::lanes::Same;
-    const bool is_same = op.compute.lane != nullptr
-                             ? op.compute.lane == &kernels::loops<Same>()
-                             : op.compute.wide == kernels::loops_of_doubles<Same>() ||
-                                   op.compute.wide == kernels::loops_of_integers<Same>();
+    using kernels::vector_ops::Same;
+    const bool is_same = op.compute.vector_op != nullptr
+                             ? op.compute.vector_op == &kernels::loops<Same>()
+                             : op.compute.loops64 == kernels::loops_of_doubles<Same>() ||
+                                   op.compute.loops64 == kernels::loops_of_integers<Same>();
     if (!is_same || !op.inputs[0].operand) return false;
     const Operand& in = *op.inputs[0].operand;
     const bool is_direct = is_native(in) != is_native(op.out) && !slot_of_.contains(key(in)) &&
@@ -219,11 +219,11 @@ class Fusion {
 
   // What is read again is what a reader of the memory would see.
   void round(const TileOperand& values) {
-    const kernels::LaneLoops& lane = kernels::loops<kernels::lanes::RoundToBfloat16>();
+    const kernels::VectorLoops& vector_op = kernels::loops<kernels::vector_ops::RoundToBfloat16>();
     TileOp tile;
     tile.operands = 1;
-    tile.loop = lane.by_scalars[0];
-    tile.links = lane.links;
+    tile.loop = vector_op.by_scalars[0];
+    tile.links = vector_op.links;
     tile.in[0] = tile.out = values;
     step_->ops.push_back(tile);
   }
@@ -239,7 +239,7 @@ class Fusion {
     free_slots_.push_back(converted);
   }
 
-  // The number's bytes as the lanes read them, at the beginning of a double.
+  // The number's bytes as the vector ops read them, at the beginning of a double.
   double as_computed(double number) const {
     if (group_->type == c10::kFloat) return leading_bytes(static_cast<float>(number));
     return group_->type == c10::kDouble ? number : leading_bytes(static_cast<std::int64_t>(number));

@@ -42,6 +42,8 @@ struct Program {
   std::vector<const torch::jit::Node*> nodes;  // by Step::node
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
   std::vector<StepNote> notes;                 // by step
+  std::vector<double> step_seconds;            // by step, sums over timed replays
+  std::uint64_t timed_replays = 0;
   std::vector<TracedStorage> storages;
   bool draws_random_numbers = false;
 

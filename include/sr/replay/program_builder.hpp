@@ -118,7 +118,7 @@ class ProgramBuilder {
   bool lower_to_kernels(const TracedNode& node) {
     const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
     const LowerTables& tables = lower_tables();
-    if (node.processed->lane != nullptr && lower_by_lane(node)) return true;
+    if (node.processed->vector_op != nullptr && lower_by_vector_op(node)) return true;
     if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;
     // A result that was to go into a part of another tensor gets bytes of its own, which suit more kernels.
     bool displaced = false;
@@ -126,8 +126,8 @@ class ProgramBuilder {
     return displaced && (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node));
   }
 
-  // An operator that brings a lane of its own: tensors and numbers are its operands.
-  bool lower_by_lane(const TracedNode& node) {
+  // An operator that brings a vector op of its own: tensors and numbers are its operands.
+  bool lower_by_vector_op(const TracedNode& node) {
     const Operand out = lowering_.output(node);
     if (lowering_.exact() || !out.is_float() || out.rank() > kernels::StridedCopy::kMaxRank) return false;
     c10::SmallVector<PointwiseInput, 3> inputs;
@@ -142,7 +142,7 @@ class ProgramBuilder {
         return false;
       }
     }
-    if (out.count() != 0) lowering_.pointwise(*node.processed->lane, std::move(inputs), out);
+    if (out.count() != 0) lowering_.pointwise(*node.processed->vector_op, std::move(inputs), out);
     return true;
   }
 
@@ -255,14 +255,14 @@ class ProgramBuilder {
         if (!is_placed(storage) || request_of[storage] != kNone) continue;
         request_of[storage] = static_cast<std::uint32_t>(plan_->requests.size());
         plan_->placed.push_back(storage);
-        plan_->requests.push_back({.bytes = storages[storage].bytes, .first = d, .last = d + 1});
+        plan_->requests.push_back({.bytes = storages[storage].bytes, .first = d, .end = d + 1});
       }
       for (const StorageId storage : drafts[d].writes) {
-        if (is_placed(storage)) plan_->requests[request_of[storage]].last = d + 1;
+        if (is_placed(storage)) plan_->requests[request_of[storage]].end = d + 1;
       }
       for (const StorageId storage : drafts[d].reads) {
         if (is_placed(storage) && request_of[storage] != kNone)
-          plan_->requests[request_of[storage]].last = d + 1;
+          plan_->requests[request_of[storage]].end = d + 1;
       }
     }
   }

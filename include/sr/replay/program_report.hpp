@@ -59,11 +59,14 @@ inline PlanReport report_plan(const Program& plan) {
   report.calls = plan.calls;
   report.interpreted = plan.interpreted;
   report.replays = plan.replays;
+  report.timed_replays = plan.timed_replays;
   report.memory = block_memory(plan.layout.total, plan.requests, plan.layout);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const StepNote& note = plan.notes[i];
     StepReport& step = report.steps.emplace_back();
     step.kind = plan.steps[i].payload->name();
+    if (plan.timed_replays != 0)
+      step.seconds = plan.step_seconds[i] / static_cast<double>(plan.timed_replays);
     for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*plan.nodes[node]));
     step.reads = detail::report_operands(plan, note.reads);
     step.writes = detail::report_operands(plan, note.writes);

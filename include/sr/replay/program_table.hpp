@@ -24,9 +24,9 @@ namespace sr::replay {
 class ProgramTable {
  public:
   explicit ProgramTable(const memory::PlannerOps& planner)
-      : make_slab_(planner.make_slab), is_shared_(planner.make_slab == nullptr) {}
+      : make_buffer_(planner.make_buffer), is_shared_(planner.make_buffer == nullptr) {}
 
-  // One block of the heap serves all plans in turn; else the planner brings slabs of its own.
+  // One block of the heap serves all plans in turn; else the planner brings buffers of its own.
   bool is_shared() const { return is_shared_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
@@ -47,10 +47,10 @@ class ProgramTable {
     if (is_shared_) {
       bind_shared(*plan);
     } else {
-      entry->slab = make_slab_();
-      entry->slab->commit(plan->requests, plan->layout);
+      entry->buffer = make_buffer_();
+      entry->buffer->commit(plan->requests, plan->layout);
       for (std::size_t i = 0; i < plan->placed.size(); ++i) {
-        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->slab->address(i);
+        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->buffer->address(i);
       }
     }
     entry->plan = std::move(plan);
@@ -79,7 +79,14 @@ class ProgramTable {
   std::size_t shared_bytes() const { return capacity_; }
 
   // Of the plan found last.
-  memory::AnySlab& slab() { return *last_->slab; }
+  memory::AnyBuffer& buffer() { return *last_->buffer; }
+
+  void forget_times() {
+    for (const auto& entry : entries_) {
+      entry->plan->step_seconds.clear();
+      entry->plan->timed_replays = 0;
+    }
+  }
 
   // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
   void poison() {
@@ -91,16 +98,16 @@ class ProgramTable {
     for (const auto& entry : entries_) visit(*entry->plan);
   }
   template <class Visit>
-  void each_slab(const Visit& visit) const {
+  void each_buffer(const Visit& visit) const {
     for (const auto& entry : entries_) {
-      if (entry->slab != nullptr) visit(*entry->slab);
+      if (entry->buffer != nullptr) visit(*entry->buffer);
     }
   }
 
  private:
   struct Entry {
     std::unique_ptr<Program> plan;
-    std::unique_ptr<memory::AnySlab> slab;  // null: the shared one
+    std::unique_ptr<memory::AnyBuffer> buffer;  // null: the shared one
     Entry* next = nullptr;  // the plan of the call that followed last time; before that, this one
   };
 
@@ -138,7 +145,7 @@ class ProgramTable {
     plan.bound_to = generation_;
   }
 
-  std::unique_ptr<memory::AnySlab> (*make_slab_)();
+  std::unique_ptr<memory::AnyBuffer> (*make_buffer_)();
   bool is_shared_;
   std::vector<std::unique_ptr<Entry>> entries_;
   Entry* last_ = nullptr;  // of the last call that had a plan

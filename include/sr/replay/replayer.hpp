@@ -22,6 +22,7 @@
 #include <sr/replay/program_builder.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
+#include <sr/replay/step_runner.hpp>
 #include <sr/replay/trace/recorder.hpp>
 
 namespace sr::replay {
@@ -38,6 +39,7 @@ class Replayer {
         services_{&planner, {}} {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
+    looks_closer_ = check_every_ != 0;
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
     // Also for signatures that never get there: another's calls may, in between.
     if (enabled_ && !content.state_changed_by.empty()) {
@@ -47,6 +49,14 @@ class Replayer {
   }
 
   bool enabled() const { return enabled_; }
+
+  // While on, replays measure how long each step takes, for report(). Starts from nothing each time.
+  void time_steps(bool on) {
+    times_steps_ = on;
+    looks_closer_ = on || check_every_ != 0;
+    if (on) plans_.forget_times();
+  }
+
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
@@ -174,8 +184,8 @@ class Replayer {
 
   // Of planners that bring their own; for tests.
   template <class Visit>
-  void each_slab(const Visit& visit) const {
-    plans_.each_slab(visit);
+  void each_buffer(const Visit& visit) const {
+    plans_.each_buffer(visit);
   }
 
   void report(Report& report) const {
@@ -234,37 +244,20 @@ class Replayer {
 
   void execute(Program& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
     if (kCheckPlans && plans_.is_shared()) plans_.poison();
-    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) [[unlikely]] {
+    if (looks_closer_) [[unlikely]]
+      return execute_closely(plan, context, args, call);
+    StepRunner(plans_).run(plan, context, call);
+  }
+
+  // A replay that is compared with the interpreter, or whose steps are timed.
+  [[gnu::noinline]] void execute_closely(Program& plan, Context& context, std::span<const c10::IValue> args,
+                                         const CallOptions* call) {
+    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) {
       if (!plan.draws_random_numbers) return run_checked(plan, context, args);
       ++unchecked_;
     }
-    run_steps(plan, context, call);
-  }
-
-  void run_steps(Program& plan, Context& context, const CallOptions* call) {
-    const bool may_stop = call != nullptr && call->can_be_cancelled();
-    if (plan.calls + plan.interpreted == 0 && !may_stop &&
-        plans_.is_shared()) {  // our kernels look at no guards
-      for (const Step& step : plan.steps) step.run(*step.payload, context);
-      return;
-    }
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const at::NoGradGuard no_grad;
-    std::size_t step = 0;
-    try {
-      for (; step < plan.steps.size(); ++step) {
-        if (may_stop) call->check();
-        run_step(plan, step, context);
-      }
-    } catch (c10::Error& error) {
-      sr::detail::add_place(error, *plan.nodes[plan.steps[step].node]);
-      end_hooks();
-      throw;
-    } catch (...) {
-      end_hooks();
-      throw;
-    }
-    end_hooks();
+    if (times_steps_) return StepRunner(plans_).run_timed(plan, context, call);
+    StepRunner(plans_).run(plan, context, call);
   }
 
   void run_checked(Program& plan, Context& context, std::span<const c10::IValue> args) {
@@ -276,28 +269,9 @@ class Replayer {
     const Trace trace = Recorder(*content_, machine.frame).run(others);
     const PlanCheck check(plan, trace, content_->options.numerics);
     if (plans_.is_shared()) check.poison_arena();
-    try {
-      for (std::size_t step = 0; step < plan.steps.size(); ++step) {
-        run_step(plan, step, context);
-        if (plans_.is_shared()) check.after(step);
-      }
-      end_hooks();
-    } catch (...) {
-      end_hooks();
-      throw;
-    }
-  }
-
-  void run_step(Program& plan, std::size_t step, Context& context) {
-    if (!plans_.is_shared()) {
-      if (step == 0) plans_.slab().begin_run();
-      plans_.slab().begin_step(static_cast<memory::Step>(step));
-    }
-    plan.steps[step].run(*plan.steps[step].payload, context);
-  }
-
-  void end_hooks() {
-    if (!plans_.is_shared()) plans_.slab().end_run();
+    StepRunner(plans_).run(plan, context, /*call=*/nullptr, [&](std::size_t step) {
+      if (plans_.is_shared()) check.after(step);
+    });
   }
 
   static std::unordered_set<const void*> literals_of(const Trace& trace) {
@@ -319,6 +293,8 @@ class Replayer {
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
   std::size_t check_every_ = 0;
+  bool times_steps_ = false;
+  bool looks_closer_ = false;  // a replay may be compared, or its steps timed
   std::uint64_t replayed_ = 0;
   ProgramTable plans_;
   bool has_failed_ = false;

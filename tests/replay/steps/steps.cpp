@@ -13,7 +13,7 @@ namespace sr::test::replay_steps_tests {
 
 namespace {
 
-// An operator whose lane is wrong on purpose: the interpreter doubles, the lane triples.
+// An operator whose vector op is wrong on purpose: the interpreter doubles, the vector op triples.
 at::Tensor doubled(const at::Tensor& self) {
   return self * 2;
 }
@@ -31,13 +31,13 @@ TORCH_LIBRARY(sr_replay, library) {
               [](const at::Tensor& self) { return static_cast<std::int64_t>(self.use_count()); });
 }
 struct Doubled {
-  static constexpr auto lane = [](auto x) { return x * 3.0F; };
+  static constexpr auto vector_op = [](auto x) { return x * 3.0F; };
   void operator()(const at::Tensor& self, at::Tensor& out) const {
     at::mul_out(out, self, at::scalar_tensor(2));
   }
 };
 struct Lined {
-  static constexpr auto lane = [](auto x, auto y, auto by) { return x + y * by; };
+  static constexpr auto vector_op = [](auto x, auto y, auto by) { return x + y * by; };
   void operator()(const at::Tensor& self, const at::Tensor& other, const at::Scalar& by,
                   at::Tensor& out) const {
     at::add_out(out, self, other, by);
@@ -243,7 +243,7 @@ TEST_CASE("an index out of range throws as the interpreter does, and the plan st
   CHECK(wrong.use_count() == 1);
 }
 
-TEST_CASE("an op of the user with a lane becomes a part of a fused step", "[replay][registry]") {
+TEST_CASE("an op of the user with a vector op becomes a part of a fused step", "[replay][registry]") {
   StaticRuntime<> runtime{StaticModule(
       graph("graph(%x : Tensor, %y : Tensor):\n  %n : float = prim::Constant[value=0.5]()\n  %a : Tensor = "
             "aten::relu(%x)\n"
@@ -261,7 +261,7 @@ TEST_CASE("a checked replay names the node that is wrong", "[replay][errors]") {
   const at::Tensor x = sample({3, 3}).abs() + 1;
   StaticRuntime<> unchecked{StaticModule(calling_doubled())};
   for (int run = 0; run < 3; ++run) unchecked(x);
-  CHECK_FALSE(at::allclose(unchecked(x).toTensor(), x * 2));  // the lane is wrong, and nobody looks
+  CHECK_FALSE(at::allclose(unchecked(x).toTensor(), x * 2));  // the vector op is wrong, and nobody looks
   StaticRuntime<> runtime{StaticModule(calling_doubled(), {.check_every = 1})};
   for (int run = 0; run < 2; ++run) CHECK(at::allclose(runtime(x).toTensor(), x * 2));
   std::string message;

@@ -22,7 +22,7 @@ namespace greedy_by_size {
 class Windows {
  public:
   explicit Windows(std::span<const Request> requests) : lists_(kWindows + 1) {
-    std::vector<Step> births;
+    std::vector<StepIndex> births;
     births.reserve(requests.size());
     for (const Request& request : requests) births.push_back(request.first);
     std::ranges::sort(births);
@@ -30,33 +30,33 @@ class Windows {
       cuts_.push_back(births[births.size() * i / kWindows]);
   }
 
-  Placed& around(const Request& request) {
+  GapIndex& around(const Request& request) {
     const std::size_t window = window_of(request.first);
-    return lists_[window == window_of(death(request) - 1) ? window : 0];
+    return lists_[window == window_of(lifetime_end(request) - 1) ? window : 0];
   }
 
   void insert(const Request& request, Bytes offset, std::uint32_t index) {
     lists_[0].insert(request, offset, index);
-    const std::size_t last = window_of(death(request) - 1);
+    const std::size_t last = window_of(lifetime_end(request) - 1);
     for (std::size_t i = window_of(request.first); i <= last; ++i) lists_[i].insert(request, offset, index);
   }
 
  private:
   static constexpr std::size_t kWindows = 8;
 
-  std::size_t window_of(Step step) const {
+  std::size_t window_of(StepIndex step) const {
     return 1 + static_cast<std::size_t>(std::ranges::upper_bound(cuts_, step) - cuts_.begin());
   }
 
-  std::vector<Step> cuts_;
-  std::vector<Placed> lists_;
+  std::vector<StepIndex> cuts_;
+  std::vector<GapIndex> lists_;
 };
 
 }  // namespace greedy_by_size
 
 SR_INLINE Layout GreedyBySize::plan(std::span<const Request> requests) {
   greedy_by_size::Windows windows(requests);
-  return place_in_order(requests, Partners(requests), by_size(requests), windows);
+  return place_in_order(requests, ReusePairs(requests), by_size(requests), windows);
 }
 
 SR_INLINE std::vector<std::uint32_t> GreedyBySize::by_size(std::span<const Request> requests) {

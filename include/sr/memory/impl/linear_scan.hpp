@@ -40,35 +40,35 @@ inline void scan(const std::vector<Interval>& intervals, bool larger_first, Byte
     return std::tuple{intervals[i].first, larger_first ? ~intervals[i].bytes : 0};
   });
   const auto deaths = sorted_by(count, [&](std::uint32_t i) {
-    return std::tuple{intervals[i].last, intervals[i].first};
+    return std::tuple{intervals[i].end, intervals[i].first};
   });
-  FreeList slab(bound, 2 * count + 1);
+  FreeList buffer(bound, 2 * count + 1);
   std::vector<FreeList::Index> blocks(count, FreeList::kNone);
-  std::vector<std::uint32_t> heirs(count, kNoRequest);
+  std::vector<std::uint32_t> reused_by(count, kNoRequest);
   Layout layout{std::vector<Bytes>(count), 0};
   auto dying = deaths.begin();
   for (const std::uint32_t i : births) {
     const Interval& interval = intervals[i];
-    for (; dying != deaths.end() && intervals[*dying].last <= interval.first; ++dying) {
+    for (; dying != deaths.end() && intervals[*dying].end <= interval.first; ++dying) {
       if (blocks[*dying] == FreeList::kNone) continue;
-      if (heirs[*dying] == kNoRequest) {
-        slab.release(blocks[*dying]);
+      if (reused_by[*dying] == kNoRequest) {
+        buffer.release(blocks[*dying]);
       } else {
-        blocks[heirs[*dying]] = blocks[*dying];
-        slab.shrink(blocks[*dying], intervals[heirs[*dying]].bytes);
+        blocks[reused_by[*dying]] = blocks[*dying];
+        buffer.shrink(blocks[*dying], intervals[reused_by[*dying]].bytes);
       }
     }
     if (interval.bytes == 0) continue;
     if (const std::uint32_t from = interval.from; from != kNoRequest && blocks[from] != FreeList::kNone &&
                                                   interval.bytes <= intervals[from].bytes &&
                                                   layout.offsets[from] % interval.alignment == 0) {
-      heirs[from] = i;
-      slab.set_death(blocks[from], interval.last);
+      reused_by[from] = i;
+      buffer.set_lifetime_end(blocks[from], interval.end);
       layout.offsets[i] = layout.offsets[from];
       continue;
     }
-    blocks[i] = slab.take(interval.bytes, interval.alignment, interval.last);
-    layout.offsets[i] = slab.offset(blocks[i]);
+    blocks[i] = buffer.take(interval.bytes, interval.alignment, interval.end);
+    layout.offsets[i] = buffer.offset(blocks[i]);
     layout.total = std::max(layout.total, layout.offsets[i] + interval.bytes);
     if (layout.total >= best.total) return;
   }

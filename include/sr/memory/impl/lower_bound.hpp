@@ -16,7 +16,7 @@ namespace sr::memory {
 
 SR_INLINE Bytes lower_bound(std::span<const Request> requests) {
   struct Event {
-    Step step;
+    StepIndex step;
     bool birth;  // deaths first: lifetimes are half-open
     Bytes bytes;
   };
@@ -26,10 +26,10 @@ SR_INLINE Bytes lower_bound(std::span<const Request> requests) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = requests[i];
     // The step both are alive at costs the larger one, which is the input.
-    const Step born = inputs[i] == kNoRequest ? request.first : request.first + 1;
-    if (born >= death(request)) continue;
+    const StepIndex born = inputs[i] == kNoRequest ? request.first : request.first + 1;
+    if (born >= lifetime_end(request)) continue;
     events.push_back({born, true, reserved(request)});
-    events.push_back({death(request), false, reserved(request)});
+    events.push_back({lifetime_end(request), false, reserved(request)});
   }
   std::ranges::sort(events, [](const Event& a, const Event& b) {
     return a.step != b.step ? a.step < b.step : a.birth < b.birth;

@@ -38,7 +38,7 @@ struct Group {
 
 enum class Choice { best_fit, freed_last, largest };
 
-inline bool meets(const std::map<Step, Step>& alive, Step first, Step last) {
+inline bool meets(const std::map<StepIndex, StepIndex>& alive, StepIndex first, StepIndex last) {
   const auto after = alive.lower_bound(first);
   if (after != alive.end() && after->first < last) return true;
   return after != alive.begin() && std::prev(after)->second > first;
@@ -74,7 +74,7 @@ inline Layout group(std::span<const Request> requests, std::span<const std::uint
   std::vector<std::uint32_t> group_of(requests.size(), kNoGroup);
   auto dying = deaths.begin();
   for (const std::uint32_t i : births) {
-    for (; dying != deaths.end() && death(requests[*dying]) <= requests[i].first; ++dying) {
+    for (; dying != deaths.end() && lifetime_end(requests[*dying]) <= requests[i].first; ++dying) {
       const std::uint32_t group = group_of[*dying];
       if (group != kNoGroup && groups[group].owner == *dying) free_groups.push_back(group);
     }
@@ -102,8 +102,8 @@ inline Layout group_largest_first(std::span<const Request> requests, std::span<c
                                   std::span<const std::uint32_t> inputs, Choice choice) {
   struct Chain {
     Bytes bytes = 0;
-    Step first = 0;
-    Step last = 0;
+    StepIndex first = 0;
+    StepIndex end = 0;
     std::vector<std::uint32_t> members;
   };
   std::vector<Chain> chains;
@@ -118,17 +118,17 @@ inline Layout group_largest_first(std::span<const Request> requests, std::span<c
     }
     Chain& chain = chains[chain_of[i]];
     chain.bytes = std::max(chain.bytes, requests[i].bytes);
-    chain.last = std::max(chain.last, death(requests[i]));
+    chain.end = std::max(chain.end, lifetime_end(requests[i]));
     chain.members.push_back(i);
   }
   std::ranges::stable_sort(chains, std::ranges::greater{}, &Chain::bytes);
 
   std::vector<Group> groups;
-  std::vector<std::map<Step, Step>> alive;  // of each group: birth to death
+  std::vector<std::map<StepIndex, StepIndex>> alive;  // of each group: birth to lifetime_end
   std::vector<std::uint32_t> group_of(requests.size(), kNoGroup);
   for (const Chain& chain : chains) {
     // Groups are in order of size, as their first members came in it.
-    const auto is_free = [&](const auto& of_group) { return !meets(of_group, chain.first, chain.last); };
+    const auto is_free = [&](const auto& of_group) { return !meets(of_group, chain.first, chain.end); };
     const auto first = std::ranges::find_if(alive, is_free);
     auto chosen = static_cast<std::size_t>(first - alive.begin());
     if (first == alive.end()) {
@@ -138,7 +138,7 @@ inline Layout group_largest_first(std::span<const Request> requests, std::span<c
       chosen = alive.size() - 1;
       while (!is_free(alive[chosen])) --chosen;
     }
-    alive[chosen].emplace(chain.first, chain.last);
+    alive[chosen].emplace(chain.first, chain.end);
     for (const std::uint32_t i : chain.members) {
       group_of[i] = static_cast<std::uint32_t>(chosen);
       groups[chosen].add(requests[i], i);
@@ -156,7 +156,7 @@ SR_INLINE Layout StandardResizing::plan(std::span<const Request> requests) {
   const std::vector<std::uint32_t> births = birth_order(requests);
   std::vector<std::uint32_t> deaths(requests.size());
   std::iota(deaths.begin(), deaths.end(), 0U);
-  std::ranges::stable_sort(deaths, {}, [&](std::uint32_t i) { return death(requests[i]); });
+  std::ranges::stable_sort(deaths, {}, [&](std::uint32_t i) { return lifetime_end(requests[i]); });
 
   Layout best{{}, std::numeric_limits<Bytes>::max()};
   const auto keep = [&](Layout layout) {

@@ -27,7 +27,7 @@ inline std::string describe(std::span<const Request> requests, const Layout& lay
   const Request& request = requests[index];
   return "request " + std::to_string(index) + " at bytes " +
          range(layout.offsets[index], layout.offsets[index] + request.bytes) + ", alive in steps " +
-         range(request.first, request.last);
+         range(request.first, request.end);
 }
 
 inline std::optional<std::string> fault_of_one(std::span<const Request> requests, const Layout& layout,
@@ -39,9 +39,8 @@ inline std::optional<std::string> fault_of_one(std::span<const Request> requests
     return who + " asks for an alignment of " + std::to_string(request.alignment) +
            ", which is not a power of two.";
   }
-  if (request.last < request.first) {
-    return who + " is alive in steps " + range(request.first, request.last) +
-           ", which ends before it begins.";
+  if (request.end < request.first) {
+    return who + " is alive in steps " + range(request.first, request.end) + ", which ends before it begins.";
   }
   if (offset % request.alignment != 0) {
     return who + " is at offset " + std::to_string(offset) + ", which is not a multiple of its alignment " +
@@ -52,7 +51,7 @@ inline std::optional<std::string> fault_of_one(std::span<const Request> requests
            " bytes: its end overflows the address space.";
   }
   if (offset + request.bytes > layout.total) {
-    return describe(requests, layout, index) + ", is outside the slab of " + std::to_string(layout.total) +
+    return describe(requests, layout, index) + ", is outside the buffer of " + std::to_string(layout.total) +
            " bytes.";
   }
   return std::nullopt;
@@ -62,7 +61,7 @@ inline std::optional<std::string> fault_of_one(std::span<const Request> requests
 inline std::string why_not_in_place(std::span<const Request> requests, const Layout& layout,
                                     std::size_t output, std::size_t input) {
   if (requests[input].first >= requests[output].first) return "the input is not born before the output";
-  if (requests[input].last != requests[output].first + 1)
+  if (requests[input].end != requests[output].first + 1)
     return "the input does not die where the output is born";
   if (requests[output].bytes > requests[input].bytes) return "the output is larger than the input";
   if (layout.offsets[output] != layout.offsets[input]) return "the offsets differ";
@@ -74,7 +73,7 @@ inline std::optional<std::string> fault_of_pair(std::span<const Request> request
   const Request& ra = requests[a];
   const Request& rb = requests[b];
   if (ra.bytes == 0 || rb.bytes == 0) return std::nullopt;
-  if (std::max(ra.first, rb.first) >= std::min(ra.last, rb.last)) return std::nullopt;
+  if (std::max(ra.first, rb.first) >= std::min(ra.end, rb.end)) return std::nullopt;
   const Bytes oa = layout.offsets[a];
   const Bytes ob = layout.offsets[b];
   if (std::max(oa, ob) >= std::min(oa + ra.bytes, ob + rb.bytes)) return std::nullopt;

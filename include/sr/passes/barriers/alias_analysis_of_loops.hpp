@@ -12,9 +12,9 @@ namespace sr {
 
 namespace detail {
 
-class LoopGuards {
+class LoopAliasBarrier {
  public:
-  LoopGuards(torch::jit::Graph& graph, const AttributeValues& value_of, UnknownBranches& branches)
+  LoopAliasBarrier(torch::jit::Graph& graph, const AttributeValues& value_of, OpaqueBranches& branches)
       : value_of_(&value_of), branches_(&branches) {
     guard(graph.block());
   }
@@ -43,7 +43,7 @@ class LoopGuards {
   }
 
   const AttributeValues* value_of_;
-  UnknownBranches* branches_;
+  OpaqueBranches* branches_;
 };
 
 }  // namespace detail

@@ -7,39 +7,39 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/passes/barriers/alias_analysis_of_loops.hpp>
 #include <sr/passes/barriers/attribute_values.hpp>
+#include <sr/passes/barriers/common_subexpressions.hpp>
+#include <sr/passes/barriers/constant_pooling.hpp>
 #include <sr/passes/barriers/constant_propagation.hpp>
 #include <sr/passes/barriers/convolution_dims.hpp>
-#include <sr/passes/barriers/common_subexpressions.hpp>
 #include <sr/passes/barriers/dead_code.hpp>
-#include <sr/passes/barriers/alias_analysis_of_loops.hpp>
-#include <sr/passes/barriers/returned.hpp>
-#include <sr/passes/barriers/constant_pooling.hpp>
 #include <sr/passes/barriers/opaque_branches.hpp>
+#include <sr/passes/barriers/returned.hpp>
 
 namespace sr {
 
 namespace detail {
 
 // Put onto a graph before passes run, and removed from what they have made of it.
-class Guards {
+class Barriers {
  public:
   // `self` is the module the graph's first input stands for, or None. The graph must be inlined, and outlive
   // the guards.
-  Guards(torch::jit::Graph& graph, c10::IValue self)
+  Barriers(torch::jit::Graph& graph, c10::IValue self)
       : value_of_(graph, std::move(self)),
         returned_(graph, value_of_),
         known_(returned_.identities()),  // now, as guards destroy nodes
         constants_(graph, value_of_),
         distinct_(graph, returned_),
         branches_(graph) {
-    const KeptWrites writes(graph, branches_);
-    const ConvolutionDims convolutions(graph, branches_);
-    const LoopGuards loops(graph, value_of_, branches_);
-    const ComputedResults computed(graph, value_of_, returned_, branches_);
+    const DeadCodeBarrier writes(graph, branches_);
+    const ConvolutionDimsBarrier convolutions(graph, branches_);
+    const LoopAliasBarrier loops(graph, value_of_, branches_);
+    const ConstantPropagationBarrier computed(graph, value_of_, returned_, branches_);
   }
-  Guards(const Guards&) = delete;
-  Guards& operator=(const Guards&) = delete;
+  Barriers(const Barriers&) = delete;
+  Barriers& operator=(const Barriers&) = delete;
 
   // In the graph that has been made of it.
   void remove(torch::jit::Graph& graph) const {
@@ -57,9 +57,9 @@ class Guards {
   AttributeValues value_of_;
   Returned returned_;
   std::unordered_set<const void*> known_;
-  ReturnedConstants constants_;
-  DistinctResults distinct_;
-  UnknownBranches branches_;
+  ConstantPoolingBarrier constants_;
+  CommonSubexpressionBarrier distinct_;
+  OpaqueBranches branches_;
 };
 
 }  // namespace detail

@@ -15,9 +15,11 @@ namespace detail {
 
 // Marks what makes a value that may be returned with a number of its own: nodes with other attributes are not
 // equal.
-class DistinctResults {
+class CommonSubexpressionBarrier {
  public:
-  DistinctResults(torch::jit::Graph& graph, const Returned& returned) { mark(graph.block(), returned); }
+  CommonSubexpressionBarrier(torch::jit::Graph& graph, const Returned& returned) {
+    mark(graph.block(), returned);
+  }
 
   // From whatever has become of the graph by then.
   void remove(torch::jit::Graph& graph) const { remove(graph.block()); }

@@ -17,9 +17,9 @@ namespace sr {
 namespace detail {
 
 // The weights a graph returns as they are, alone or in tuples and containers made for the results.
-class ReturnedConstants {
+class ConstantPoolingBarrier {
  public:
-  ReturnedConstants(const torch::jit::Graph& graph, const AttributeValues& value_of) {
+  ConstantPoolingBarrier(const torch::jit::Graph& graph, const AttributeValues& value_of) {
     find(graph.return_node(), {}, value_of);
   }
 

@@ -8,18 +8,18 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/passes/barriers/attribute_values.hpp>
-#include <sr/passes/barriers/returned.hpp>
 #include <sr/passes/barriers/opaque_branches.hpp>
+#include <sr/passes/barriers/returned.hpp>
 
 namespace sr {
 
 namespace detail {
 
 // Hides an input of each node that computes such a value from constants alone.
-class ComputedResults {
+class ConstantPropagationBarrier {
  public:
-  ComputedResults(torch::jit::Graph& graph, const AttributeValues& value_of, const Returned& returned,
-                  UnknownBranches& branches)
+  ConstantPropagationBarrier(torch::jit::Graph& graph, const AttributeValues& value_of,
+                             const Returned& returned, OpaqueBranches& branches)
       : value_of_(&value_of), returned_(&returned), branches_(&branches) {
     visit(graph.block());
   }
@@ -80,7 +80,7 @@ class ComputedResults {
 
   const AttributeValues* value_of_;
   const Returned* returned_;
-  UnknownBranches* branches_;
+  OpaqueBranches* branches_;
   std::unordered_set<const torch::jit::Value*> foldable_;
 };
 

@@ -11,9 +11,9 @@ namespace sr {
 namespace detail {
 
 // Hides what the rank is asked of.
-class ConvolutionDims {
+class ConvolutionDimsBarrier {
  public:
-  ConvolutionDims(torch::jit::Graph& graph, UnknownBranches& branches) : branches_(&branches) {
+  ConvolutionDimsBarrier(torch::jit::Graph& graph, OpaqueBranches& branches) : branches_(&branches) {
     visit(graph.block());
   }
 
@@ -30,7 +30,7 @@ class ConvolutionDims {
     return kind == c10::aten::conv1d || kind == c10::aten::conv2d || kind == c10::aten::conv3d;
   }
 
-  UnknownBranches* branches_;
+  OpaqueBranches* branches_;
 };
 
 }  // namespace detail

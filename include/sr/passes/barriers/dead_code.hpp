@@ -19,10 +19,10 @@ namespace sr {
 
 namespace detail {
 
-class KeptWrites {
+class DeadCodeBarrier {
  public:
   // The graph must be inlined.
-  KeptWrites(torch::jit::Graph& graph, UnknownBranches& branches) : branches_(&branches) {
+  DeadCodeBarrier(torch::jit::Graph& graph, OpaqueBranches& branches) : branches_(&branches) {
     number(graph.block());
     if (count_ == 0) return;
     hides_ = makes_container(graph.block());
@@ -102,7 +102,7 @@ class KeptWrites {
     });
   }
 
-  UnknownBranches* branches_;
+  OpaqueBranches* branches_;
   bool hides_ = false;  // there are containers that tensors are put into
   std::int64_t count_ = 0;
   std::unordered_set<std::int64_t> executed_;

@@ -8,9 +8,9 @@ namespace sr {
 
 namespace detail {
 
-class UnknownBranches {
+class OpaqueBranches {
  public:
-  explicit UnknownBranches(torch::jit::Graph& graph) : graph_(&graph) {}
+  explicit OpaqueBranches(torch::jit::Graph& graph) : graph_(&graph) {}
 
   // `value` or `other`, to be used from that node on.
   torch::jit::Value* either(torch::jit::Value* value, torch::jit::Value* other, torch::jit::Node* before) {

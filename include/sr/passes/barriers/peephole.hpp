@@ -25,10 +25,10 @@ namespace sr {
 
 namespace detail {
 
-class NeutralNumbers {
+class PeepholeBarrier {
  public:
   // Hides them.
-  NeutralNumbers(torch::jit::Graph& graph, const AttributeValues& value_of, const Returned& returned)
+  PeepholeBarrier(torch::jit::Graph& graph, const AttributeValues& value_of, const Returned& returned)
       : graph_(&graph),
         value_of_(&value_of),
         returned_(&returned),

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/lowering.hpp>
 
 namespace sr::replay {
 
@@ -21,7 +21,7 @@ struct AttentionStep final : Payload {
   bool may_fail() const override { return true; }  // numbers that are not finite
   using Batch = std::array<std::int64_t, 5>;       // elements from the addresses below, in their order
 
-  kernels::Product scores, mixture;  // of a block of rows
+  kernels::Gemm scores, mixture;  // of a block of rows
   std::size_t rows = 0, block = 0, keys = 0;
   float scale = 1;
   enum class Mask {
@@ -49,19 +49,19 @@ struct AttentionStep final : Payload {
     const kernels::Table& table = kernels::kernels().table;
     auto* const shares = scratch.in<float>(context.bases);
     const auto skip = static_cast<std::int64_t>(first);
-    kernels::Product product = scores;
+    kernels::Gemm product = scores;
     product.m = std::min(block, rows - first);
     product.n = causal ? std::min(keys, first + product.m) : keys;  // no row of the block sees more
     product.a = query.in<const float>(context.bases) + batch[0] + skip * scores.a_row;
     product.b = key.in<const float>(context.bases) + batch[1];
     product.out = shares;
-    table.product(product);
+    table.gemm(product);
     for (std::size_t r = 0; r < product.m; ++r) check_finite(shares + r * keys, product.n, 1);
     std::uint64_t masked = 0;  // rows that see no key at all
     for (std::size_t r = 0; r < product.m; ++r) {
       float* const row = shares + r * keys;
       const std::array<const float*, 2> by{row, &scale};
-      kernels::loops<kernels::lanes::Mul>().by_scalars[2](product.n, row, by.data());
+      kernels::loops<kernels::vector_ops::Mul>().by_scalars[2](product.n, row, by.data());
       if (causal) std::fill(row + std::min(product.n, first + r + 1), row + product.n, kMinusInfinity);
       if (masks != Mask::none) {
         const std::int64_t at = batch[3] + static_cast<std::int64_t>(first + r) * mask_row;
@@ -77,13 +77,13 @@ struct AttentionStep final : Payload {
       if ((masked & 1) != 0)
         std::fill_n(shares + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
     }
-    kernels::Product mix = mixture;
+    kernels::Gemm mix = mixture;
     mix.m = product.m;
     mix.k = product.n;
     mix.a = shares;
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
-    table.product(mix);
+    table.gemm(mix);
   }
 
   // LibTorch has several kernels, which differ in what they make of numbers that are not finite and that no

@@ -10,9 +10,9 @@
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/lowering/convolution.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
-#include <sr/replay/lowering/gemm.hpp>
 
 namespace sr::replay::lower {
 
@@ -69,7 +69,7 @@ inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const Trac
 inline bool lies(const Operand& in, std::int64_t d, std::size_t size, std::int64_t stride) {
   return in.size(d) == static_cast<std::int64_t>(size) && (size == 1 || in.stride(d) == stride);
 }
-inline bool makes_channels(const ProductStep& step, const Operand& in) {
+inline bool makes_channels(const GemmStep& step, const Operand& in) {
   return step.weight.data != nullptr && in.rank() == 2 && lies(in, 0, step.shape.m, step.shape.out_row) &&
          lies(in, 1, step.shape.n, 1);
 }
@@ -84,7 +84,7 @@ bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& i
   const Draft* const draft = lowering.sole_maker<P>(in, 1);
   if (draft == nullptr) return false;
   const auto& made = static_cast<const P&>(*draft->step.payload);
-  const bool is_bare = made.shape.low == -std::numeric_limits<float>::infinity();
+  const bool is_bare = made.shape.clamp_min == -std::numeric_limits<float>::infinity();
   if (!is_bare || made.weight.scale.variance != nullptr || !makes_channels(made, in)) return false;
   const float* bias = nullptr;
   if (made.has_bias) {
@@ -111,13 +111,13 @@ inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
   const auto norm = read_norm(lowering, node, *in);
   if (!norm) return false;
   if (out.count() == 0) return true;
-  if (in->strides == out.strides && (scale_weights<ProductStep>(lowering, *norm, *in, out) ||
+  if (in->strides == out.strides && (scale_weights<GemmStep>(lowering, *norm, *in, out) ||
                                      scale_weights<ConvolutionStep>(lowering, *norm, *in, out))) {
     return true;
   }
   Dims sizes(in->rank() - 1, 1);
   sizes[0] = in->size(1);
-  return emit<lanes::AddScaled>(
+  return emit<vector_ops::AddScaled>(
       lowering, node, {lowering.literal(sizes, norm->shift()), *in, lowering.literal(sizes, norm->scale())});
 }
 

@@ -11,9 +11,9 @@
 namespace sr::replay::lower {
 
 // Computed in `type`, whatever the result is.
-template <class Lane>
+template <class VectorOp>
 bool emit_in(Lowering& lowering, c10::ScalarType type, const Inputs& inputs, const Operand& out) {
-  const auto compute = compute_of<Lane>(type);
+  const auto compute = compute_of<VectorOp>(type);
   if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
   if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
   return true;
@@ -37,43 +37,43 @@ inline std::optional<c10::ScalarType> compared_type(const TracedNode& node) {
   return type == c10::kFloat || type == c10::kDouble ? std::optional(type) : std::nullopt;
 }
 
-template <class Lane>
+template <class VectorOp>
 bool compare(Lowering& lowering, const TracedNode& node) {
   const auto type = compared_type(node);
   const Operand out = lowering.output(node);
   Inputs inputs;
   return type && out.dtype == c10::kBool && add_input(lowering, node, 0, *type, inputs) &&
-         add_input(lowering, node, 1, *type, inputs) && emit_in<Lane>(lowering, *type, inputs, out);
+         add_input(lowering, node, 1, *type, inputs) && emit_in<VectorOp>(lowering, *type, inputs, out);
 }
 
 // As floats nothing but 0 becomes 0, unless it is a double.
-template <class Lane>
+template <class VectorOp>
 bool logical(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   c10::ScalarType type = c10::kFloat;
-  for (std::size_t i = 0; i < Lane::operands; ++i) {
+  for (std::size_t i = 0; i < VectorOp::operands; ++i) {
     if (!node.inputs[i].isTensor() || !add_input(lowering, node, i, c10::kFloat, inputs)) return false;
     if (inputs.back().operand->dtype == c10::kDouble) type = c10::kDouble;
   }
   const Operand out = lowering.output(node);
-  return out.dtype == c10::kBool && emit_in<Lane>(lowering, type, inputs, out);
+  return out.dtype == c10::kBool && emit_in<VectorOp>(lowering, type, inputs, out);
 }
 
 // Of bools only.
-template <class Lane>
+template <class VectorOp>
 bool bitwise(Lowering& lowering, const TracedNode& node) {
-  for (std::size_t i = 0; i < Lane::operands; ++i) {
+  for (std::size_t i = 0; i < VectorOp::operands; ++i) {
     const auto operand = lowering.input(node, i);
     if (!operand || operand->dtype != c10::kBool) return false;
   }
-  return logical<Lane>(lowering, node);
+  return logical<VectorOp>(lowering, node);
 }
 
 inline bool is_nan(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || out.dtype != c10::kBool || (!in->is_float() && in->dtype != c10::kDouble)) return false;
-  return emit_in<lanes::IsNan>(lowering, in->dtype, {*in}, out);
+  return emit_in<vector_ops::IsNan>(lowering, in->dtype, {*in}, out);
 }
 
 // where(condition, yes, no)
@@ -88,7 +88,7 @@ inline bool choose(Lowering& lowering, const TracedNode& node) {
         node.inputs[i].isTensor() && node.inputs[i].toTensor().scalar_type() == out.dtype;
     if ((out.dtype != *type && !is_as_result) || !add_input(lowering, node, i, *type, inputs)) return false;
   }
-  return emit_in<lanes::Where>(lowering, *type, inputs, out);
+  return emit_in<vector_ops::Where>(lowering, *type, inputs, out);
 }
 
 // masked_fill(x, mask, value)
@@ -101,7 +101,7 @@ inline bool masked_fill(Lowering& lowering, const TracedNode& node) {
     return false;
   inputs.emplace_back(*mask);
   return add_input(lowering, node, 2, *type, inputs) &&
-         emit_in<lanes::MaskedFill>(lowering, *type, inputs, out);
+         emit_in<vector_ops::MaskedFill>(lowering, *type, inputs, out);
 }
 
 // The type through which every value is converted as it is at once; none: there is none.
@@ -132,34 +132,34 @@ inline bool cast(Lowering& lowering, const TracedNode& node) {
   if (!type) return false;
   if (is_cast_in_doubles(lowering, *in, out)) type = c10::kDouble;
   // Whoever reads it in this step reads a truth, too.
-  if (out.dtype == c10::kBool) return emit_in<lanes::NotEqual>(lowering, *type, {*in, 0.0}, out);
-  return emit_in<lanes::Same>(lowering, *type, {*in}, out);
+  if (out.dtype == c10::kBool) return emit_in<vector_ops::NotEqual>(lowering, *type, {*in, 0.0}, out);
+  return emit_in<vector_ops::Same>(lowering, *type, {*in}, out);
 }
 
-inline void add_conditions(LowerTable& table) {
-  table.insert({{"aten::eq.Tensor", &compare<lanes::Equal>},
-                {"aten::eq.Scalar", &compare<lanes::Equal>},
-                {"aten::ne.Tensor", &compare<lanes::NotEqual>},
-                {"aten::ne.Scalar", &compare<lanes::NotEqual>},
-                {"aten::lt.Tensor", &compare<lanes::Less>},
-                {"aten::lt.Scalar", &compare<lanes::Less>},
-                {"aten::le.Tensor", &compare<lanes::LessEqual>},
-                {"aten::le.Scalar", &compare<lanes::LessEqual>},
-                {"aten::gt.Tensor", &compare<lanes::Greater>},
-                {"aten::gt.Scalar", &compare<lanes::Greater>},
-                {"aten::ge.Tensor", &compare<lanes::GreaterEqual>},
-                {"aten::ge.Scalar", &compare<lanes::GreaterEqual>},
-                {"aten::logical_and", &logical<lanes::And>},
-                {"aten::logical_or", &logical<lanes::Or>},
-                {"aten::logical_xor", &logical<lanes::Xor>},
-                {"aten::logical_not", &logical<lanes::Not>},
-                {"aten::bitwise_and.Tensor", &bitwise<lanes::And>},
-                {"aten::bitwise_or.Tensor", &bitwise<lanes::Or>},
-                {"aten::bitwise_xor.Tensor", &bitwise<lanes::Xor>},
-                {"aten::bitwise_not", &bitwise<lanes::Not>},
-                {"aten::__and__.Tensor", &bitwise<lanes::And>},
-                {"aten::__or__.Tensor", &bitwise<lanes::Or>},
-                {"aten::__xor__.Tensor", &bitwise<lanes::Xor>},
+inline void add_comparison(LowerTable& table) {
+  table.insert({{"aten::eq.Tensor", &compare<vector_ops::Equal>},
+                {"aten::eq.Scalar", &compare<vector_ops::Equal>},
+                {"aten::ne.Tensor", &compare<vector_ops::NotEqual>},
+                {"aten::ne.Scalar", &compare<vector_ops::NotEqual>},
+                {"aten::lt.Tensor", &compare<vector_ops::Less>},
+                {"aten::lt.Scalar", &compare<vector_ops::Less>},
+                {"aten::le.Tensor", &compare<vector_ops::LessEqual>},
+                {"aten::le.Scalar", &compare<vector_ops::LessEqual>},
+                {"aten::gt.Tensor", &compare<vector_ops::Greater>},
+                {"aten::gt.Scalar", &compare<vector_ops::Greater>},
+                {"aten::ge.Tensor", &compare<vector_ops::GreaterEqual>},
+                {"aten::ge.Scalar", &compare<vector_ops::GreaterEqual>},
+                {"aten::logical_and", &logical<vector_ops::And>},
+                {"aten::logical_or", &logical<vector_ops::Or>},
+                {"aten::logical_xor", &logical<vector_ops::Xor>},
+                {"aten::logical_not", &logical<vector_ops::Not>},
+                {"aten::bitwise_and.Tensor", &bitwise<vector_ops::And>},
+                {"aten::bitwise_or.Tensor", &bitwise<vector_ops::Or>},
+                {"aten::bitwise_xor.Tensor", &bitwise<vector_ops::Xor>},
+                {"aten::bitwise_not", &bitwise<vector_ops::Not>},
+                {"aten::__and__.Tensor", &bitwise<vector_ops::And>},
+                {"aten::__or__.Tensor", &bitwise<vector_ops::Or>},
+                {"aten::__xor__.Tensor", &bitwise<vector_ops::Xor>},
                 {"aten::isnan", &is_nan},
                 {"aten::where.self", &choose},
                 {"aten::where.ScalarSelf", &choose},

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/windows.hpp>
 #include <sr/replay/steps/convolution_step.hpp>
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <sr/replay/lowering/convolution.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
-#include <sr/replay/lowering/gemm.hpp>
 
 namespace sr::replay::lower {
 
@@ -27,20 +27,20 @@ inline bool relu(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || in->sizes != out.sizes || in->strides != out.strides || in->dtype != out.dtype)
-    return plain<lanes::Relu>(lowering, node);
+    return plain<vector_ops::Relu>(lowering, node);
   if (out.dtype == c10::kBFloat16) {
-    auto* product = take_over<Bfloat16ProductStep>(lowering, *in, out);
-    if (product == nullptr) return plain<lanes::Relu>(lowering, node);
-    product->shape.low = 0;
+    auto* product = take_over<Bfloat16GemmStep>(lowering, *in, out);
+    if (product == nullptr) return plain<vector_ops::Relu>(lowering, node);
+    product->shape.clamp_min = 0;
     return true;
   }
-  if (!out.is_float()) return plain<lanes::Relu>(lowering, node);
-  if (auto* product = take_over<ProductStep>(lowering, *in, out)) {
-    product->shape.low = 0;
+  if (!out.is_float()) return plain<vector_ops::Relu>(lowering, node);
+  if (auto* product = take_over<GemmStep>(lowering, *in, out)) {
+    product->shape.clamp_min = 0;
   } else if (auto* convolution = take_over<ConvolutionStep>(lowering, *in, out)) {
-    convolution->shape.low = 0;
+    convolution->shape.clamp_min = 0;
   } else {
-    return plain<lanes::Relu>(lowering, node);
+    return plain<vector_ops::Relu>(lowering, node);
   }
   return true;
 }

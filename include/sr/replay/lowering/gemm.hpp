@@ -52,10 +52,10 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
 
 // T: how b and the results are kept. Those in bfloat16 need a constant b and no batches.
 template <class T>
-void emit_product(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
-                  c10::SmallVector<typename ProductStepOf<T>::Batch, 1> batches = {{0, 0, 0}}) {
+void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
+               c10::SmallVector<typename GemmStepOf<T>::Batch, 1> batches = {{0, 0, 0}}) {
   const kernels::Table& table = kernels::kernels().table;
-  ProductStepOf<T> step;
+  GemmStepOf<T> step;
   step.shape.m = static_cast<std::size_t>(matrices.m);
   step.shape.n = static_cast<std::size_t>(matrices.n);
   step.shape.k = static_cast<std::size_t>(matrices.k);
@@ -63,7 +63,7 @@ void emit_product(Lowering& lowering, const Matrices& matrices, const std::optio
   step.shape.out_row = matrices.out_row;
   step.shape.b_k = matrices.b_k;
   step.shape.b_n = matrices.b_n;
-  if constexpr (std::is_same_v<T, float>) step.multiply = table.product;
+  if constexpr (std::is_same_v<T, float>) step.multiply = table.gemm;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
@@ -78,9 +78,9 @@ void emit_product(Lowering& lowering, const Matrices& matrices, const std::optio
                    .of_module = lowering.of_module(matrices.b)};
     step.batches[0].b = 0;
     if constexpr (std::is_same_v<T, float>) {
-      step.multiply = table.packed_product;
+      step.multiply = table.packed_gemm;
     } else {
-      step.multiply = table.packed_product_of_bfloat16;
+      step.multiply = table.packed_gemm_of_bfloat16;
     }
     if (is_for_threads(lowering, work_of(matrices))) step.cut();
   }
@@ -93,23 +93,23 @@ void emit_product(Lowering& lowering, const Matrices& matrices, const std::optio
 }
 
 // Batches of one row with one column, at even distances: one call for all of them.
-inline bool emit_dots(Lowering& lowering, const Matrices& matrices,
-                      const c10::SmallVector<ProductStep::Batch, 1>& batches) {
+inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices,
+                             const c10::SmallVector<GemmStep::Batch, 1>& batches) {
   if (matrices.m != 1 || matrices.n != 1 || (matrices.b_k != 1 && matrices.k != 1)) return false;
-  ProductStep::Batch apart{0, 0, 0};
+  GemmStep::Batch apart{0, 0, 0};
   for (std::size_t i = 1; i < batches.size(); ++i) {
-    const ProductStep::Batch next{batches[i].a - batches[i - 1].a, batches[i].b - batches[i - 1].b,
-                                  batches[i].out - batches[i - 1].out};
+    const GemmStep::Batch next{batches[i].a - batches[i - 1].a, batches[i].b - batches[i - 1].b,
+                               batches[i].out - batches[i - 1].out};
     if (i == 1) apart = next;
     if (next.a != apart.a || next.b != apart.b || next.out != apart.out) return false;
   }
-  DotsStep step;
+  BatchedDotStep step;
   step.shape = {.count = batches.size(),
                 .k = static_cast<std::size_t>(matrices.k),
                 .a_row = apart.a,
                 .b_row = apart.b,
                 .out_stride = apart.out};
-  step.multiply = kernels::kernels().table.dots;
+  step.multiply = kernels::kernels().table.batched_dot;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
@@ -122,15 +122,14 @@ inline Operand widened(Lowering& lowering, const Operand& operand) {
   const Operand constant = lowering.constant_as(c10::kFloat, operand);
   if (constant.is_float()) return constant;
   const Operand made = lowering.temporary(operand.sizes);
-  lowering.pointwise(kernels::loops<lanes::Same>(), {operand}, made);
+  lowering.pointwise(kernels::loops<vector_ops::Same>(), {operand}, made);
   return made;
 }
 
 // a [..., k] times b [k, n]: all leading dimensions of `a` are rows. In bfloat16 it is as LibTorch does it:
 // summed up in fp32, the bias included, and rounded once.
-inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k,
-                            std::int64_t b_n, std::int64_t n, const std::optional<Operand>& bias,
-                            const Operand& out) {
+inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k, std::int64_t b_n,
+                         std::int64_t n, const std::optional<Operand>& bias, const Operand& out) {
   Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .k = 0, .b_k = b_k, .b_n = b_n};
   const bool in_bfloat16 = out.dtype == c10::kBFloat16 && lowering.is_constant(b) &&
                            matrices.a.rank() <= kernels::StridedCopy::kMaxRank;
@@ -164,10 +163,10 @@ inline bool product_of_rows(Lowering& lowering, Operand a, const Operand& b, std
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? 1 : out_rows.second;
   if (in_bfloat16) {
-    emit_product<kernels::Bfloat16Bits>(lowering, matrices,
-                                        bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
+    emit_gemm<kernels::Bfloat16Bits>(lowering, matrices,
+                                     bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
   } else {
-    emit_product<float>(lowering, matrices, bias);
+    emit_gemm<float>(lowering, matrices, bias);
   }
   return true;
 }
@@ -179,23 +178,22 @@ inline bool linear(Lowering& lowering, const TracedNode& node) {
   // LibTorch adds the bias to such products when they are made, and that is rounded, too.
   const bool adds_later = x->rank() != 2 && !node.inputs[0].toTensor().is_contiguous();
   if (adds_later && x->dtype == c10::kBFloat16 && lowering.input(node, 2)) return false;
-  return product_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
-                         lowering.input(node, 2), lowering.output(node));
+  return gemm_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
+                      lowering.input(node, 2), lowering.output(node));
 }
 
 inline bool mm(Lowering& lowering, const TracedNode& node) {
   const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
   if (!a || !b) return false;
-  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt,
-                         lowering.output(node));
+  return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt,
+                      lowering.output(node));
 }
 
 // addmm(bias, a, b): as kernels of ours when the bias is a row and nothing is scaled.
 inline bool addmm(Lowering& lowering, const TracedNode& node) {
   const auto bias = lowering.input(node, 0), a = lowering.input(node, 1), b = lowering.input(node, 2);
   if (!bias || !a || !b || !is_one(node.inputs[3]) || !is_one(node.inputs[4])) return false;
-  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias,
-                         lowering.output(node));
+  return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias, lowering.output(node));
 }
 
 // Of a batch of matrices: the dimensions before the last two, and the strides with which another batch is
@@ -242,13 +240,13 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   matrices.out_row = out.stride(-2);
   matrices.b_k = b.stride(-2);
   matrices.b_n = b.stride(-1);
-  c10::SmallVector<ProductStep::Batch, 1> batches;
+  c10::SmallVector<GemmStep::Batch, 1> batches;
   each_batch<3>(batch_sizes(out), {batch_strides(a, out), batch_strides(b, out), batch_strides(out, out)},
                 [&](const std::array<std::int64_t, 3>& at) {
                   batches.push_back({at[0], at[1], at[2]});
                 });
-  if (!emit_dots(lowering, matrices, batches))
-    emit_product<float>(lowering, matrices, std::nullopt, std::move(batches));
+  if (!emit_batched_dot(lowering, matrices, batches))
+    emit_gemm<float>(lowering, matrices, std::nullopt, std::move(batches));
   return true;
 }
 
@@ -261,14 +259,14 @@ inline bool matmul(Lowering& lowering, const TracedNode& node) {
   const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
   if (!a || !b || a->rank() == 0 || b->rank() == 0) return false;
   const Operand out = lowering.output(node);
-  if (b->rank() == 1) return product_of_rows(lowering, *a, *b, b->stride(0), 1, 1, std::nullopt, out);
+  if (b->rank() == 1) return gemm_of_rows(lowering, *a, *b, b->stride(0), 1, 1, std::nullopt, out);
   if (b->rank() == 2) {
-    return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt, out);
+    return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt, out);
   }
   return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
-inline void add_products(LowerTable& table) {
+inline void add_gemm(LowerTable& table) {
   table.insert({{"aten::linear", &linear},
                 {"aten::mm", &mm},
                 {"aten::addmm", &addmm},

@@ -94,14 +94,14 @@ inline bool select_any(Lowering& lowering, const Operand& in, std::int64_t dim, 
                        const Operand& out) {
   if (select(lowering, in, dim, indices, out)) return true;
   const auto at = static_cast<std::size_t>(dim);
-  Lookup lookup{in, in.strides, {{indices, at, Dims(at, 0)}}};
+  IndexedRead lookup{in, in.strides, {{indices, at, Dims(at, 0)}}};
   lookup.strides.erase(lookup.strides.begin() + dim);
   lookup.strides.insert(lookup.strides.begin() + dim, out.rank() + 1 - in.rank(), 0);
   Dims& strides = lookup.indices[0].strides;
   strides.append(out.rank() + 1 - in.rank(), 0);
   std::copy(indices.strides.begin(), indices.strides.end(), strides.begin() + dim);
   strides.resize(out.rank(), 0);
-  return emit_lookup(lowering, lookup, out);
+  return emit_indexed_read(lowering, lookup, out);
 }
 
 // embedding(weight, indices, ...)
@@ -119,7 +119,7 @@ inline bool index_select(Lowering& lowering, const TracedNode& node) {
   return select_any(lowering, *in, dim, *indices, lowering.output(node));
 }
 
-inline void add_gather(LowerTable& table) {
+inline void add_index_select(LowerTable& table) {
   table.insert({{"aten::embedding", &embedding}, {"aten::index_select", &index_select}});
 }
 

@@ -15,7 +15,7 @@ namespace sr::replay {
 namespace lower {
 
 // Strides are by dimension of the result: of the tensor without the indexed dimensions, and of each index.
-struct Lookup {
+struct IndexedRead {
   struct Index {
     Operand operand;
     std::size_t dim = 0;  // that it chooses from
@@ -27,11 +27,11 @@ struct Lookup {
   bool wraps = false;
 };
 
-inline LookupStep::Dimension dimension_of(const Lookup& lookup, const Operand& out, std::size_t d) {
+inline IndexStep::Dimension dimension_of(const IndexedRead& lookup, const Operand& out, std::size_t d) {
   const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
-  LookupStep::Dimension made{out.sizes[d], lookup.strides[d] * width, out.strides[d] * width, {}};
+  IndexStep::Dimension made{out.sizes[d], lookup.strides[d] * width, out.strides[d] * width, {}};
   for (std::size_t k = 0; k < lookup.indices.size(); ++k) {
-    const Lookup::Index& index = lookup.indices[k];
+    const IndexedRead::Index& index = lookup.indices[k];
     made.indices[k] = index.strides[d] * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
   }
   return made;
@@ -39,11 +39,11 @@ inline LookupStep::Dimension dimension_of(const Lookup& lookup, const Operand& o
 
 // Dimensions that follow each other evenly in all tensors become one; the last a run of bytes where no index
 // moves.
-inline void shape_lookup(const Lookup& lookup, const Operand& out, LookupStep& step) {
-  using Dimension = LookupStep::Dimension;
+inline void shape_indexed_read(const IndexedRead& lookup, const Operand& out, IndexStep& step) {
+  using Dimension = IndexStep::Dimension;
   const auto follows = [](const Dimension& outer, const Dimension& inner) {
     bool even = outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
-    for (std::size_t k = 0; k < LookupStep::kMostIndices; ++k)
+    for (std::size_t k = 0; k < IndexStep::kMostIndices; ++k)
       even &= outer.indices[k] == inner.size * inner.indices[k];
     return even;
   };
@@ -60,7 +60,7 @@ inline void shape_lookup(const Lookup& lookup, const Operand& out, LookupStep& s
   step.run_bytes = static_cast<std::size_t>(width);
   if (!step.dimensions.empty()) {
     const Dimension& last = step.dimensions.back();
-    if (last.in == width && last.out == width && last.indices == LookupStep::Strides{}) {
+    if (last.in == width && last.out == width && last.indices == IndexStep::Strides{}) {
       step.run_bytes *= static_cast<std::size_t>(last.size);
       step.dimensions.pop_back();
     }
@@ -68,14 +68,14 @@ inline void shape_lookup(const Lookup& lookup, const Operand& out, LookupStep& s
   if (step.dimensions.empty()) step.dimensions.push_back({});
 }
 
-inline bool emit_lookup(Lowering& lowering, const Lookup& lookup, const Operand& out) {
+inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, const Operand& out) {
   if (lookup.in.dtype != out.dtype || out.count() == 0) return false;  // indices of nothing are checked too
-  if (lookup.indices.empty() || lookup.indices.size() > LookupStep::kMostIndices) return false;
-  LookupStep step;
+  if (lookup.indices.empty() || lookup.indices.size() > IndexStep::kMostIndices) return false;
+  IndexStep step;
   std::vector<StorageId> reads{lookup.in.storage};
   const c10::ScalarType integers = lookup.indices[0].operand.dtype;
   if (integers != c10::kLong && integers != c10::kInt) return false;
-  for (const Lookup::Index& index : lookup.indices) {
+  for (const IndexedRead::Index& index : lookup.indices) {
     if (index.operand.dtype != integers) return false;
     step.indices.push_back(
         {lowering.address(index.operand), lookup.in.sizes[index.dim],
@@ -86,26 +86,26 @@ inline bool emit_lookup(Lowering& lowering, const Lookup& lookup, const Operand&
   step.out = lowering.address(out);
   step.wide = integers == c10::kLong;
   step.wraps = lookup.wraps;
-  shape_lookup(lookup, out, step);
+  shape_indexed_read(lookup, out, step);
   lowering.emit(std::move(step), std::move(reads), {out.storage});
   return true;
 }
 
 // Tensor and index have the rank of the result; in the other dimensions those of size 1 repeat.
-inline bool look_up_along(Lowering& lowering, const Operand& in, const Operand& index, std::int64_t dim,
-                          const Operand& out) {
+inline bool index_along(Lowering& lowering, const Operand& in, const Operand& index, std::int64_t dim,
+                        const Operand& out) {
   if (in.rank() == 0 || in.rank() != out.rank() || index.rank() != out.rank()) return false;
-  Lookup lookup{in, broadcast_strides(in, out.sizes), {}};
+  IndexedRead lookup{in, broadcast_strides(in, out.sizes), {}};
   const auto along = static_cast<std::size_t>(at::maybe_wrap_dim(dim, static_cast<std::int64_t>(in.rank())));
   lookup.strides[along] = 0;
   lookup.indices.push_back({index, along, broadcast_strides(index, out.sizes)});
-  return emit_lookup(lowering, lookup, out);
+  return emit_indexed_read(lowering, lookup, out);
 }
 
 // gather(x, dim, index, sparse_grad)
 inline bool gather(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0), index = lowering.input(node, 2);
-  return in && index && look_up_along(lowering, *in, *index, node.inputs[1].toInt(), lowering.output(node));
+  return in && index && index_along(lowering, *in, *index, node.inputs[1].toInt(), lowering.output(node));
 }
 
 // take_along_dim(x, indices, dim); without a dim it is of both flattened.
@@ -113,13 +113,13 @@ inline bool take_along_dim(Lowering& lowering, const TracedNode& node) {
   auto in = lowering.input(node, 0), index = lowering.input(node, 1);
   if (!in || !index) return false;
   if (!node.inputs[2].isNone())
-    return look_up_along(lowering, *in, *index, node.inputs[2].toInt(), lowering.output(node));
+    return index_along(lowering, *in, *index, node.inputs[2].toInt(), lowering.output(node));
   for (Operand* operand : {&*in, &*index}) {
     if (!operand->is_contiguous()) return false;
     operand->sizes = {static_cast<std::int64_t>(operand->count())};
     operand->strides = {1};
   }
-  return look_up_along(lowering, *in, *index, 0, lowering.output(node));
+  return index_along(lowering, *in, *index, 0, lowering.output(node));
 }
 
 // index(x, indices): tensors of integers for some dimensions. Theirs take the place of those, in front of all
@@ -128,7 +128,7 @@ inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in) return false;
-  Lookup lookup{*in, {}, {}, /*wraps=*/true};
+  IndexedRead lookup{*in, {}, {}, /*wraps=*/true};
   std::size_t d = 0;
   for (const c10::IValue& value : node.inputs[1].toListRef()) {
     if (value.isTensor() && value.toTensor().defined())
@@ -141,7 +141,7 @@ inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
   const std::size_t before = together ? first : 0, rest = in->rank() - count;
   const Dims shape(out.sizes.begin() + before, out.sizes.end() - (rest - before));
   std::vector<bool> indexed(in->rank(), false);
-  for (Lookup::Index& one : lookup.indices) {
+  for (IndexedRead::Index& one : lookup.indices) {
     indexed[one.dim] = true;
     one.strides.resize(before, 0);
     one.strides.append(broadcast_strides(one.operand, shape));
@@ -151,10 +151,10 @@ inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
     if (!indexed[i]) lookup.strides.push_back(in->strides[i]);
   }
   lookup.strides.insert(lookup.strides.begin() + static_cast<std::ptrdiff_t>(before), shape.size(), 0);
-  return emit_lookup(lowering, lookup, out);
+  return emit_indexed_read(lowering, lookup, out);
 }
 
-inline void add_lookups(LowerTable& table) {
+inline void add_indexing(LowerTable& table) {
   table.insert({{"aten::gather", &gather},
                 {"aten::take_along_dim", &take_along_dim},
                 {"aten::index.Tensor", &advanced_index},

@@ -16,7 +16,7 @@ struct NormStep final : Payload {
   std::string_view name() const override { return "norm of rows"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
-  kernels::Rows shape;
+  kernels::RowMatrix shape;
   Address in, out, gamma, beta;
   bool has_gamma = false, has_beta = false;
   std::size_t groups = 1, channels = 1;  // of a group
@@ -24,12 +24,12 @@ struct NormStep final : Payload {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const NormStep&>(payload);
-    kernels::Rows rows = self.shape;
+    kernels::RowMatrix rows = self.shape;
     rows.in = self.in.in<const float>(context.bases);
     rows.out = self.out.in<float>(context.bases);
     self.run_on(rows, context.bases);
   }
-  void run_on(const kernels::Rows& rows, std::byte* const* bases) const {
+  void run_on(const kernels::RowMatrix& rows, std::byte* const* bases) const {
     const kernels::Table& table = kernels::kernels().table;
     const float* const scales = has_gamma ? gamma.in<const float>(bases) : nullptr;
     const float* const shifts = has_beta ? beta.in<const float>(bases) : nullptr;
@@ -48,7 +48,9 @@ struct NormOfTile final : RowKernel {
   NormStep step;
 
   explicit NormOfTile(NormStep norm) : step(std::move(norm)) {}
-  void run(const kernels::Rows& rows, std::byte* const* bases) const override { step.run_on(rows, bases); }
+  void run(const kernels::RowMatrix& rows, std::byte* const* bases) const override {
+    step.run_on(rows, bases);
+  }
 };
 
 namespace lower {
@@ -102,7 +104,7 @@ inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep st
     behind.out_columns = behind.columns();
     if (lowering.behind_group(std::move(behind), reads)) return true;
   }
-  RowsStep rows;
+  RowsKernelStep rows;
   if (!shape_rows(lowering, *in, row_rank, out, 0, rows)) return false;
   step.shape = rows.shape;
   step.shape.out_stride = static_cast<std::ptrdiff_t>(rows.shape.columns);

@@ -1,5 +1,5 @@
-// Arithmetic and functions of elements: lanes of a fused step, on floats, most of them on doubles, and where
-// they are a few instructions on 64-bit integers.
+// Arithmetic and functions of elements: vector ops of a fused step, on floats, most of them on doubles, and
+// where they are a few instructions on 64-bit integers.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace sr::replay {
 
 namespace lower {
 
-namespace lanes = kernels::lanes;
+namespace vector_ops = kernels::vector_ops;
 using Inputs = c10::SmallVector<PointwiseInput, 3>;
 
 inline std::optional<double> number(const c10::IValue& value) {
@@ -39,11 +39,11 @@ inline std::optional<c10::ScalarType> computed_type(c10::ScalarType result) {
   return std::nullopt;
 }
 
-template <class Lane>
+template <class VectorOp>
 std::optional<Compute> compute_of(c10::ScalarType type) {
-  if (type == c10::kFloat) return kernels::loops<Lane>();
-  const kernels::WideLoops* const wide =
-      type == c10::kDouble ? kernels::loops_of_doubles<Lane>() : kernels::loops_of_integers<Lane>();
+  if (type == c10::kFloat) return kernels::loops<VectorOp>();
+  const kernels::Loops64* const wide =
+      type == c10::kDouble ? kernels::loops_of_doubles<VectorOp>() : kernels::loops_of_integers<VectorOp>();
   if (wide == nullptr) return std::nullopt;
   return Compute(*wide, type);
 }
@@ -79,58 +79,58 @@ inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i,
   return result != c10::kBFloat16 || !inputs.back().operand || inputs.back().operand->dtype == result;
 }
 
-template <class Lane, class... Others>
-inline constexpr bool kIsOneOf = (std::is_same_v<Lane, Others> || ...);
+template <class VectorOp, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<VectorOp, Others> || ...);
 
 // LibTorch's kernels for bfloat16 round but the result. Most of them make a bfloat16 of a number first.
-template <class Lane>
+template <class VectorOp>
 bool is_exact_in_bfloat16(const Inputs& inputs) {
-  using namespace lanes;  // NOLINT(google-build-using-namespace)
-  if (kIsOneOf<Lane, Pow, Rsqrt, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct,
+  using namespace vector_ops;  // NOLINT(google-build-using-namespace)
+  if (kIsOneOf<VectorOp, Pow, Rsqrt, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct,
                AddQuotient>)
     return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].operand && !(i == 1 && kIsOneOf<Lane, Mul, Div>)) return false;
+    if (!inputs[i].operand && !(i == 1 && kIsOneOf<VectorOp, Mul, Div>)) return false;
   }
   return true;
 }
 
-template <class Lane>
+template <class VectorOp>
 bool emit_to(Lowering& lowering, const Inputs& inputs, const Operand& out) {
   const auto type = computed_type(out.dtype);
-  const auto compute = type ? compute_of<Lane>(*type) : std::nullopt;
+  const auto compute = type ? compute_of<VectorOp>(*type) : std::nullopt;
   if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
-  if (out.dtype == c10::kBFloat16 && !is_exact_in_bfloat16<Lane>(inputs)) return false;
-  if (lowering.exact() && !Lane::exact && *type != c10::kLong) return false;
+  if (out.dtype == c10::kBFloat16 && !is_exact_in_bfloat16<VectorOp>(inputs)) return false;
+  if (lowering.exact() && !VectorOp::exact && *type != c10::kLong) return false;
   if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
   return true;
 }
-template <class Lane>
+template <class VectorOp>
 bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
-  return emit_to<Lane>(lowering, inputs, lowering.output(node));
+  return emit_to<VectorOp>(lowering, inputs, lowering.output(node));
 }
 
-// The first arguments of the node are the operands of the lane.
-template <class Lane>
+// The first arguments of the node are the operands of the vector op.
+template <class VectorOp>
 bool plain(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
-  for (std::size_t i = 0; i < Lane::operands; ++i) {
+  for (std::size_t i = 0; i < VectorOp::operands; ++i) {
     if (!add_input(lowering, node, i, inputs)) return false;
   }
-  return emit<Lane>(lowering, node, inputs);
+  return emit<VectorOp>(lowering, node, inputs);
 }
 
 // add and sub: the third argument scales the second.
-template <class Lane, class Scaled>
+template <class VectorOp, class Scaled>
 bool scaled(Lowering& lowering, const TracedNode& node) {
-  if (is_one(node.inputs[2])) return plain<Lane>(lowering, node);
+  if (is_one(node.inputs[2])) return plain<VectorOp>(lowering, node);
   return plain<Scaled>(lowering, node);
 }
 
 inline bool reverse_sub(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   return is_one(node.inputs[2]) && add_input(lowering, node, 1, inputs) &&
-         add_input(lowering, node, 0, inputs) && emit<lanes::Sub>(lowering, node, inputs);
+         add_input(lowering, node, 0, inputs) && emit<vector_ops::Sub>(lowering, node, inputs);
 }
 
 inline bool clamp(Lowering& lowering, const TracedNode& node) {
@@ -142,9 +142,9 @@ inline bool clamp(Lowering& lowering, const TracedNode& node) {
   if (lowering.exact() && (node.inputs[1].isTensor() || node.inputs[2].isTensor())) return false;
   if (has_min && !add_input(lowering, node, 1, inputs)) return false;
   if (has_max && !add_input(lowering, node, 2, inputs)) return false;
-  if (has_min && has_max) return emit<lanes::Clamp>(lowering, node, inputs);
-  if (has_min) return emit<lanes::ClampMin>(lowering, node, inputs);
-  return has_max && emit<lanes::ClampMax>(lowering, node, inputs);
+  if (has_min && has_max) return emit<vector_ops::Clamp>(lowering, node, inputs);
+  if (has_min) return emit<vector_ops::ClampMin>(lowering, node, inputs);
+  return has_max && emit<vector_ops::ClampMax>(lowering, node, inputs);
 }
 
 inline bool relu6(Lowering& lowering, const TracedNode& node) {
@@ -152,7 +152,7 @@ inline bool relu6(Lowering& lowering, const TracedNode& node) {
   if (!add_input(lowering, node, 0, inputs)) return false;
   inputs.emplace_back(0.0);
   inputs.emplace_back(6.0);
-  return emit<lanes::Clamp>(lowering, node, inputs);
+  return emit<vector_ops::Clamp>(lowering, node, inputs);
 }
 
 // The weight is one number, or one for every index of the second dimension.
@@ -165,11 +165,11 @@ inline bool prelu(Lowering& lowering, const TracedNode& node) {
     weight.sizes.resize(rank - 1, 1);
     weight.strides.resize(rank - 1, 1);
   }
-  return emit<lanes::LeakyRelu>(lowering, node, inputs);
+  return emit<vector_ops::LeakyRelu>(lowering, node, inputs);
 }
 
 // (x, y, z, value): value * y comes first.
-template <class Lane>
+template <class VectorOp>
 bool add_scaled_pair(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -181,94 +181,94 @@ bool add_scaled_pair(Lowering& lowering, const TracedNode& node) {
   if (out.count() != 0 && !is_one(node.inputs[3])) {
     const auto value = number(node.inputs[3]);
     const Operand scaled = lowering.temporary(out.sizes, out.dtype);
-    if (!value || !emit_to<lanes::Mul>(lowering, {inputs[1], *value}, scaled)) return false;
+    if (!value || !emit_to<vector_ops::Mul>(lowering, {inputs[1], *value}, scaled)) return false;
     inputs[1] = scaled;
   }
-  return emit<Lane>(lowering, node, inputs);
+  return emit<VectorOp>(lowering, node, inputs);
 }
 
 inline bool gelu(Lowering& lowering, const TracedNode& node) {
-  if (node.inputs[1].toStringRef() == "none") return plain<lanes::GeluErf>(lowering, node);
-  return plain<lanes::GeluTanh>(lowering, node);
+  if (node.inputs[1].toStringRef() == "none") return plain<vector_ops::GeluErf>(lowering, node);
+  return plain<vector_ops::GeluTanh>(lowering, node);
 }
 
 inline bool elu(Lowering& lowering, const TracedNode& node) {
-  return is_one(node.inputs[2]) && is_one(node.inputs[3]) && plain<lanes::Elu>(lowering, node);
+  return is_one(node.inputs[2]) && is_one(node.inputs[3]) && plain<vector_ops::Elu>(lowering, node);
 }
 
 inline bool power(Lowering& lowering, const TracedNode& node) {
   const auto exponent = number(node.inputs[1]);
   Inputs inputs;
   if (!exponent || !add_input(lowering, node, 0, inputs)) return false;
-  if (*exponent == 2) return emit<lanes::Square>(lowering, node, inputs);
-  if (*exponent == 3) return emit<lanes::Cube>(lowering, node, inputs);
-  if (*exponent == 0.5) return emit<lanes::Sqrt>(lowering, node, inputs);
-  if (*exponent == -0.5) return emit<lanes::Rsqrt>(lowering, node, inputs);
-  if (*exponent == -1) return emit<lanes::Reciprocal>(lowering, node, inputs);
-  if (*exponent == -2) return emit<lanes::InverseSquare>(lowering, node, inputs);
+  if (*exponent == 2) return emit<vector_ops::Square>(lowering, node, inputs);
+  if (*exponent == 3) return emit<vector_ops::Cube>(lowering, node, inputs);
+  if (*exponent == 0.5) return emit<vector_ops::Sqrt>(lowering, node, inputs);
+  if (*exponent == -0.5) return emit<vector_ops::Rsqrt>(lowering, node, inputs);
+  if (*exponent == -1) return emit<vector_ops::Reciprocal>(lowering, node, inputs);
+  if (*exponent == -2) return emit<vector_ops::InverseSquare>(lowering, node, inputs);
   if (*exponent == 0 || *exponent == 1) return false;
   inputs.emplace_back(*exponent);
-  return emit<lanes::Pow>(lowering, node, inputs);
+  return emit<vector_ops::Pow>(lowering, node, inputs);
 }
 
 inline void add_pointwise(LowerTable& table) {
   table.insert({
-      {"aten::add.Tensor", &scaled<lanes::Add, lanes::AddScaled>},
-      {"aten::add.Scalar", &scaled<lanes::Add, lanes::AddScaled>},
-      {"aten::sub.Tensor", &scaled<lanes::Sub, lanes::SubScaled>},
-      {"aten::sub.Scalar", &scaled<lanes::Sub, lanes::SubScaled>},
+      {"aten::add.Tensor", &scaled<vector_ops::Add, vector_ops::AddScaled>},
+      {"aten::add.Scalar", &scaled<vector_ops::Add, vector_ops::AddScaled>},
+      {"aten::sub.Tensor", &scaled<vector_ops::Sub, vector_ops::SubScaled>},
+      {"aten::sub.Scalar", &scaled<vector_ops::Sub, vector_ops::SubScaled>},
       {"aten::rsub.Scalar", &reverse_sub},
       {"aten::rsub.Tensor", &reverse_sub},
-      {"aten::mul.Tensor", &plain<lanes::Mul>},
-      {"aten::mul.Scalar", &plain<lanes::Mul>},
-      {"aten::div.Tensor", &plain<lanes::Div>},
-      {"aten::div.Scalar", &plain<lanes::Div>},
-      {"aten::maximum", &plain<lanes::Maximum>},
-      {"aten::minimum", &plain<lanes::Minimum>},
-      {"aten::max.other", &plain<lanes::Maximum>},
-      {"aten::min.other", &plain<lanes::Minimum>},
-      {"aten::leaky_relu", &plain<lanes::LeakyRelu>},
+      {"aten::mul.Tensor", &plain<vector_ops::Mul>},
+      {"aten::mul.Scalar", &plain<vector_ops::Mul>},
+      {"aten::div.Tensor", &plain<vector_ops::Div>},
+      {"aten::div.Scalar", &plain<vector_ops::Div>},
+      {"aten::maximum", &plain<vector_ops::Maximum>},
+      {"aten::minimum", &plain<vector_ops::Minimum>},
+      {"aten::max.other", &plain<vector_ops::Maximum>},
+      {"aten::min.other", &plain<vector_ops::Minimum>},
+      {"aten::leaky_relu", &plain<vector_ops::LeakyRelu>},
       {"aten::clamp", &clamp},
       {"aten::clamp.Tensor", &clamp},
-      {"aten::clamp_min.Tensor", &plain<lanes::Maximum>},
-      {"aten::clamp_max.Tensor", &plain<lanes::Minimum>},
+      {"aten::clamp_min.Tensor", &plain<vector_ops::Maximum>},
+      {"aten::clamp_max.Tensor", &plain<vector_ops::Minimum>},
       {"aten::relu6", &relu6},
       {"aten::prelu", &prelu},
-      {"aten::softplus", &plain<lanes::Softplus>},
-      {"aten::lerp.Scalar", &plain<lanes::Lerp>},
-      {"aten::lerp.Tensor", &plain<lanes::Lerp>},
-      {"aten::addcmul", &add_scaled_pair<lanes::AddProduct>},
-      {"aten::addcdiv", &add_scaled_pair<lanes::AddQuotient>},
-      {"aten::hardtanh", &plain<lanes::Clamp>},
-      {"aten::clamp_min", &plain<lanes::ClampMin>},
-      {"aten::clamp_max", &plain<lanes::ClampMax>},
-      {"aten::sigmoid", &plain<lanes::Sigmoid>},
-      {"aten::tanh", &plain<lanes::Tanh>},
-      {"aten::exp", &plain<lanes::Exp>},
-      {"aten::expm1", &plain<lanes::Expm1>},
-      {"aten::log", &plain<lanes::Log>},
-      {"aten::log1p", &plain<lanes::Log1p>},
-      {"aten::erf", &plain<lanes::Erf>},
-      {"aten::sqrt", &plain<lanes::Sqrt>},
-      {"aten::rsqrt", &plain<lanes::Rsqrt>},
-      {"aten::reciprocal", &plain<lanes::Reciprocal>},
-      {"aten::neg", &plain<lanes::Neg>},
-      {"aten::abs", &plain<lanes::Abs>},
-      {"aten::sign", &plain<lanes::Sign>},
-      {"aten::square", &plain<lanes::Square>},
+      {"aten::softplus", &plain<vector_ops::Softplus>},
+      {"aten::lerp.Scalar", &plain<vector_ops::Lerp>},
+      {"aten::lerp.Tensor", &plain<vector_ops::Lerp>},
+      {"aten::addcmul", &add_scaled_pair<vector_ops::AddProduct>},
+      {"aten::addcdiv", &add_scaled_pair<vector_ops::AddQuotient>},
+      {"aten::hardtanh", &plain<vector_ops::Clamp>},
+      {"aten::clamp_min", &plain<vector_ops::ClampMin>},
+      {"aten::clamp_max", &plain<vector_ops::ClampMax>},
+      {"aten::sigmoid", &plain<vector_ops::Sigmoid>},
+      {"aten::tanh", &plain<vector_ops::Tanh>},
+      {"aten::exp", &plain<vector_ops::Exp>},
+      {"aten::expm1", &plain<vector_ops::Expm1>},
+      {"aten::log", &plain<vector_ops::Log>},
+      {"aten::log1p", &plain<vector_ops::Log1p>},
+      {"aten::erf", &plain<vector_ops::Erf>},
+      {"aten::sqrt", &plain<vector_ops::Sqrt>},
+      {"aten::rsqrt", &plain<vector_ops::Rsqrt>},
+      {"aten::reciprocal", &plain<vector_ops::Reciprocal>},
+      {"aten::neg", &plain<vector_ops::Neg>},
+      {"aten::abs", &plain<vector_ops::Abs>},
+      {"aten::sign", &plain<vector_ops::Sign>},
+      {"aten::square", &plain<vector_ops::Square>},
       {"aten::pow.Tensor_Scalar", &power},
-      {"aten::pow.Tensor_Tensor", &plain<lanes::Pow>},
-      {"aten::pow.Scalar", &plain<lanes::Pow>},
-      {"aten::floor", &plain<lanes::Floor>},
-      {"aten::ceil", &plain<lanes::Ceil>},
-      {"aten::round", &plain<lanes::Round>},
-      {"aten::trunc", &plain<lanes::Trunc>},
-      {"aten::silu", &plain<lanes::Silu>},
+      {"aten::pow.Tensor_Tensor", &plain<vector_ops::Pow>},
+      {"aten::pow.Scalar", &plain<vector_ops::Pow>},
+      {"aten::floor", &plain<vector_ops::Floor>},
+      {"aten::ceil", &plain<vector_ops::Ceil>},
+      {"aten::round", &plain<vector_ops::Round>},
+      {"aten::trunc", &plain<vector_ops::Trunc>},
+      {"aten::silu", &plain<vector_ops::Silu>},
       {"aten::gelu", &gelu},
       {"aten::elu", &elu},
-      {"aten::hardsigmoid", &plain<lanes::Hardsigmoid>},
-      {"aten::hardswish", &plain<lanes::Hardswish>},
-      {"aten::threshold", &plain<lanes::Threshold>},
+      {"aten::hardsigmoid", &plain<vector_ops::Hardsigmoid>},
+      {"aten::hardswish", &plain<vector_ops::Hardswish>},
+      {"aten::threshold", &plain<vector_ops::Threshold>},
   });
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/reductions.hpp>
 #include <sr/replay/lowering/windows.hpp>
 

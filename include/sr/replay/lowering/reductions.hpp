@@ -17,15 +17,15 @@
 
 namespace sr::replay {
 
-struct ColumnsStep final : Payload {
+struct OuterReductionStep final : Payload {
   std::string_view name() const override { return "reduction of columns"; }
-  kernels::Columns shape;
+  kernels::OuterReduction shape;
   Address in, out;
-  void (*reduce)(const kernels::Columns& columns) = nullptr;
+  void (*reduce)(const kernels::OuterReduction& columns) = nullptr;
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ColumnsStep&>(payload);
-    kernels::Columns columns = self.shape;
+    const auto& self = static_cast<const OuterReductionStep&>(payload);
+    kernels::OuterReduction columns = self.shape;
     columns.in = self.in.in<const float>(context.bases);
     columns.out = self.out.in<float>(context.bases);
     self.reduce(columns);
@@ -34,26 +34,26 @@ struct ColumnsStep final : Payload {
 
 struct ExtremeStep final : Payload {
   std::string_view name() const override { return "extremes of rows"; }
-  kernels::Columns shape;
+  kernels::OuterReduction shape;
   Address in, values, indices;
   bool smallest = false, has_values = false;
   decltype(kernels::Table::extreme) find = nullptr;
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ExtremeStep&>(payload);
-    kernels::Columns columns = self.shape;
+    kernels::OuterReduction columns = self.shape;
     columns.in = self.in.in<const float>(context.bases);
     columns.out = self.has_values ? self.values.in<float>(context.bases) : nullptr;
     self.find(columns, self.smallest, self.indices.in<std::int64_t>(context.bases));
   }
 };
 
-struct ReduceRows final : RowKernel {
-  kernels::Columns shape;
-  void (*reduce)(const kernels::Columns& columns) = nullptr;
+struct InnerReductionOfTile final : RowKernel {
+  kernels::OuterReduction shape;
+  void (*reduce)(const kernels::OuterReduction& columns) = nullptr;
 
-  void run(const kernels::Rows& rows, std::byte* const*) const override {
-    kernels::Columns columns = shape;
+  void run(const kernels::RowMatrix& rows, std::byte* const*) const override {
+    kernels::OuterReduction columns = shape;
     columns.outer = rows.rows;
     columns.count = rows.columns;
     columns.in_row = 1;
@@ -105,7 +105,7 @@ class ReducedTensor {
     const auto last = std::ranges::find(axes_.rbegin(), axes_.rend(), true, &Axis::reduced);
     if (last == axes_.rend()) return false;
     const auto at = static_cast<std::size_t>(axes_.rend() - last) - 1;
-    ColumnsStep step;
+    OuterReductionStep step;
     if (!shape(at, step.shape)) return false;
     step.reduce = kernels::kernels().table.reduce[static_cast<std::size_t>(how.kind)];
     step.in = lowering.address(in_);
@@ -143,7 +143,7 @@ class ReducedTensor {
   }
 
   // The pass over axis `at`: what is outside of it must be evenly spaced, what is inside contiguous.
-  bool shape(std::size_t at, kernels::Columns& columns) const {
+  bool shape(std::size_t at, kernels::OuterReduction& columns) const {
     if (at + 2 < axes_.size() || axes_.back().in != 1) return false;
     columns.inner = at + 1 < axes_.size() ? static_cast<std::size_t>(axes_.back().size) : 1;
     columns.count = static_cast<std::size_t>(axes_[at].size);
@@ -157,7 +157,7 @@ class ReducedTensor {
     return true;
   }
 
-  bool emit_passes(Lowering& lowering, const ReduceHow& how, std::size_t at, ColumnsStep step) const {
+  bool emit_passes(Lowering& lowering, const ReduceHow& how, std::size_t at, OuterReductionStep step) const {
     Dims sizes;
     std::vector<bool> reduced;
     Operand rest = out_;  // as the dimensions that are left lie in it
@@ -205,7 +205,7 @@ inline bool reduce_behind_group(Lowering& lowering, const Operand& in, const std
   std::size_t row_rank = 0;
   while (row_rank < reduced.size() && reduced[reduced.size() - 1 - row_rank]) ++row_rank;
   if (row_rank == 0 || static_cast<std::size_t>(std::ranges::count(reduced, true)) != row_rank) return false;
-  auto kernel = std::make_unique<ReduceRows>();
+  auto kernel = std::make_unique<InnerReductionOfTile>();
   kernel->shape.divisor = how.divisor;
   kernel->shape.root = how.root;
   kernel->reduce = kernels::kernels().table.reduce[static_cast<std::size_t>(how.kind)];
@@ -260,8 +260,8 @@ inline bool norm_all(Lowering& lowering, const TracedNode& node) {
 }
 
 // The matrix in which dimension `d` of a contiguous operand is the rows.
-inline kernels::Columns columns_of(const Operand& in, std::size_t d) {
-  kernels::Columns columns;
+inline kernels::OuterReduction columns_of(const Operand& in, std::size_t d) {
+  kernels::OuterReduction columns;
   for (std::size_t i = 0; i < d; ++i) columns.outer *= static_cast<std::size_t>(in.sizes[i]);
   for (std::size_t i = d + 1; i < in.rank(); ++i) columns.inner *= static_cast<std::size_t>(in.sizes[i]);
   columns.count = static_cast<std::size_t>(in.sizes[d]);

@@ -12,32 +12,32 @@
 
 namespace sr::replay {
 
-struct RowsStep final : Payload {
+struct RowsKernelStep final : Payload {
   std::string_view name() const override { return "rows"; }
-  kernels::Rows shape;
+  kernels::RowMatrix shape;
   Address in, out;
-  void (*run_rows)(const kernels::Rows& rows) = nullptr;
+  void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const RowsStep&>(payload);
-    kernels::Rows rows = self.shape;
+    const auto& self = static_cast<const RowsKernelStep&>(payload);
+    kernels::RowMatrix rows = self.shape;
     rows.in = self.in.in<const float>(context.bases);
     rows.out = self.out.in<float>(context.bases);
     self.run_rows(rows);
   }
 };
 
-struct RowsOfTile final : RowKernel {
-  void (*run_rows)(const kernels::Rows& rows) = nullptr;
+struct RowsKernelOfTile final : RowKernel {
+  void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;
 
-  void run(const kernels::Rows& rows, std::byte* const*) const override { run_rows(rows); }
+  void run(const kernels::RowMatrix& rows, std::byte* const*) const override { run_rows(rows); }
 };
 
 namespace lower {
 
 // Rows of the last `row_rank` dimensions of the input; `out_columns`: elements of a row of the result.
 inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, const Operand& out,
-                       std::int64_t out_columns, RowsStep& step) {
+                       std::int64_t out_columns, RowsKernelStep& step) {
   if (lowering.exact() || !in.is_float() || !out.is_float() || !out.is_contiguous()) return false;
   std::int64_t columns = 1;
   for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d) columns *= in.sizes[d];
@@ -66,12 +66,12 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);
   if (out.count() == 0) return false;
   if (dim == rank - 1) {
-    auto kernel = std::make_unique<RowsOfTile>();
+    auto kernel = std::make_unique<RowsKernelOfTile>();
     kernel->run_rows = kernels::kernels().table.*RowsKernel;
     const auto columns = static_cast<std::size_t>(in->size(-1));
     GroupRows rows{.kernel = std::move(kernel), .in = *in, .out = out, .row_rank = 1, .out_columns = columns};
     if (!lowering.exact() && lowering.behind_group(std::move(rows), {})) return true;
-    RowsStep step;
+    RowsKernelStep step;
     if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
     step.run_rows = kernels::kernels().table.*RowsKernel;
     lowering.emit(std::move(step), {in->storage}, {out.storage});
@@ -80,7 +80,7 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   if (lowering.exact() || !in->is_float() || !out.is_float() || !out.is_contiguous()) return false;
   const Operand dense = lowering.contiguous(*in);
   if (!dense.is_contiguous()) return false;
-  ColumnsStep step;
+  OuterReductionStep step;
   step.shape = columns_of(dense, static_cast<std::size_t>(dim));
   step.reduce = kernels::kernels().table.*ColumnsKernel;
   step.in = lowering.address(dense);
@@ -89,7 +89,7 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-inline void add_rows(LowerTable& table) {
+inline void add_softmax(LowerTable& table) {
   using kernels::Table;
   constexpr LowerFunction plain = &softmax<&Table::softmax_rows, &Table::softmax_columns>;
   constexpr LowerFunction logarithmic = &softmax<&Table::log_softmax_rows, &Table::log_softmax_columns>;

@@ -17,7 +17,8 @@ struct LinkAddress {
   float** to = nullptr;
 };
 
-// Operations from `begin` to `end` - 1: one copy, or lanes. Without a chain they run one after the other.
+// Operations from `begin` to `end` - 1: one copy, or vector ops. Without a chain they run one after the
+// other.
 struct Segment {
   std::size_t begin = 0, end = 0;
   bool may_repeat = true;  // elements that were computed already: nothing is stored over what is read

@@ -48,7 +48,7 @@ struct FusedStep final : Payload {
   void link() {
     std::vector<TileOperand> read_after;
     for (const RowTail& tail : tails) read_after.push_back(tail.in);
-    join_lane_pairs(ops, read_after);
+    join_vector_op_pairs(ops, read_after);
     segments = ChainSearch(ops, std::move(read_after)).find();
   }
 
@@ -105,12 +105,12 @@ struct FusedStep final : Payload {
     }
   }
 
-  // Once it is complete: of steps that are one chain, or one lane, on one tile, a function that does just
-  // that.
+  // Once it is complete: of steps that are one chain, or one vector op, on one tile, a function that does
+  // just that.
   RunStep runner() const {
     if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
     if (linked_part(segments[0], count) == count) return &run_only_chain;
-    return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_lane : &run;
+    return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
   }
 
  private:
@@ -124,9 +124,9 @@ struct FusedStep final : Payload {
     const auto& self = static_cast<const FusedStep&>(payload);
     self.run_chain(self.segments[0], context.bases, 0, self.count);
   }
-  static void run_only_lane(const Payload& payload, Context& context) {
+  static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    run_lane(self.ops[0], context.bases, 0, 0, self.count);
+    run_vector_op(self.ops[0], context.bases, 0, 0, self.count);
   }
 
   void run_tiles(std::byte* const* bases) const {
@@ -150,8 +150,8 @@ struct FusedStep final : Payload {
         op.convert(n, op.in[0].at(bases, first), op.out.at(bases, first));
         continue;
       }
-      if (op.wide != nullptr) {
-        run_wide(op, bases, first, n);
+      if (op.loop64 != nullptr) {
+        run_loop64(op, bases, first, n);
         continue;
       }
       if (op.loop == nullptr) {
@@ -161,7 +161,8 @@ struct FusedStep final : Payload {
       const std::size_t linked = linked_part(segment, n);
       if (linked != 0) run_chain(segment, bases, first, linked);
       if (linked == n) continue;
-      for (std::size_t i = segment.begin; i < segment.end; ++i) run_lane(ops[i], bases, first, linked, n);
+      for (std::size_t i = segment.begin; i < segment.end; ++i)
+        run_vector_op(ops[i], bases, first, linked, n);
     }
     for (const RowTail& tail : tails) tail.run(bases, first, n);
   }
@@ -174,8 +175,8 @@ struct FusedStep final : Payload {
   }
 
   // Elements from `from` to `n` - 1 of the tile.
-  static void run_lane(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
-                       std::size_t n) {
+  static void run_vector_op(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
+                            std::size_t n) {
     const float* in[kernels::kMaxOperands];
     for (std::uint32_t i = 0; i < op.operands; ++i) {
       in[i] = op.in[i].in(bases, first) + (op.is_scalar(i) ? 0 : from);
@@ -183,10 +184,10 @@ struct FusedStep final : Payload {
     op.loop(n - from, op.out.in(bases, first) + from, in);
   }
 
-  static void run_wide(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n) {
+  static void run_loop64(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n) {
     const void* in[kernels::kMaxOperands];
     for (std::uint32_t i = 0; i < op.operands; ++i) in[i] = op.in[i].at(bases, first);
-    op.wide(n, op.out.at(bases, first), in);
+    op.loop64(n, op.out.at(bases, first), in);
   }
 
   void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {

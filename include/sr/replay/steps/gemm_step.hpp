@@ -17,12 +17,12 @@ namespace sr::replay {
 // Of weights and results in fp32, or both in bfloat16; what is multiplied with the weights, and the bias, are
 // fp32.
 template <class T>
-struct ProductStepOf final : Payload {
+struct GemmStepOf final : Payload {
   struct Batch {
     std::int64_t a, b, out;  // elements from the addresses below
   };
-  kernels::ProductOf<T> shape;
-  void (*multiply)(const kernels::ProductOf<T>& product) = nullptr;
+  kernels::GemmOf<T> shape;
+  void (*multiply)(const kernels::GemmOf<T>& product) = nullptr;
   Address a, b, bias, out;
   bool has_bias = false;
   c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
@@ -41,9 +41,9 @@ struct ProductStepOf final : Payload {
   }
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ProductStepOf&>(payload);
-    const kernels::ProductOf<T> at_start = self.bound(context.bases);
-    kernels::ProductOf<T> product = at_start;
+    const auto& self = static_cast<const GemmStepOf&>(payload);
+    const kernels::GemmOf<T> at_start = self.bound(context.bases);
+    kernels::GemmOf<T> product = at_start;
     for (const Batch& batch : self.batches) {
       product.a = at_start.a + batch.a;
       product.b = at_start.b + batch.b;
@@ -86,13 +86,13 @@ struct ProductStepOf final : Payload {
   static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
 
   static void run_one(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const ProductStepOf&>(payload);
+    const auto& self = static_cast<const GemmStepOf&>(payload);
     self.multiply(self.bound(context.bases));
   }
 
   // Without the offsets of a batch.
-  kernels::ProductOf<T> bound(std::byte* const* bases) const {
-    kernels::ProductOf<T> product = shape;
+  kernels::GemmOf<T> bound(std::byte* const* bases) const {
+    kernels::GemmOf<T> product = shape;
     product.a = a.template in<const float>(bases);
     product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
     product.out = out.template in<T>(bases);
@@ -100,7 +100,7 @@ struct ProductStepOf final : Payload {
     return product;
   }
 
-  void multiply_part(kernels::ProductOf<T> product, std::int64_t first, std::int64_t end) const {
+  void multiply_part(kernels::GemmOf<T> product, std::int64_t first, std::int64_t end) const {
     const bool is_last = end == shares.count();
     first *= part;
     const auto size = [&](std::size_t all) {
@@ -119,18 +119,18 @@ struct ProductStepOf final : Payload {
     multiply(product);
   }
 };
-using ProductStep = ProductStepOf<float>;
-using Bfloat16ProductStep = ProductStepOf<kernels::Bfloat16Bits>;
+using GemmStep = GemmStepOf<float>;
+using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
 
-struct DotsStep final : Payload {
+struct BatchedDotStep final : Payload {
   std::string_view name() const override { return "dot products"; }
-  kernels::Dots shape;
-  void (*multiply)(const kernels::Dots& dots) = nullptr;
+  kernels::BatchedDot shape;
+  void (*multiply)(const kernels::BatchedDot& dots) = nullptr;
   Address a, b, out;
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const DotsStep&>(payload);
-    kernels::Dots dots = self.shape;
+    const auto& self = static_cast<const BatchedDotStep&>(payload);
+    kernels::BatchedDot dots = self.shape;
     dots.a = self.a.in<const float>(context.bases);
     dots.b = self.b.in<const float>(context.bases);
     dots.out = self.out.in<float>(context.bases);

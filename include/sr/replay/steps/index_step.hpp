@@ -44,7 +44,7 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
 
 // Walks over the result. Where an element comes from moves with it, and by what the indices at its place say.
 // Strides are in bytes.
-struct LookupStep final : Payload {
+struct IndexStep final : Payload {
   std::string_view name() const override { return "lookup"; }
   bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;
@@ -71,7 +71,7 @@ struct LookupStep final : Payload {
   bool wraps = false;                         // -1 is the last
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const LookupStep&>(payload);
+    const auto& self = static_cast<const IndexStep&>(payload);
     Place place{self.in.in(context.bases), self.out.in(context.bases), {}};
     for (std::size_t k = 0; k < self.indices.size(); ++k)
       place.indices[k] = self.indices[k].at.in(context.bases);

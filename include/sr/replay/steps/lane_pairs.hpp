@@ -1,5 +1,5 @@
-// Lanes that follow each other so often that they are one: an addition or a product, and the relu of it. The
-// values are the same; a link of the chain is saved, and what goes with it.
+// Vector ops that follow each other so often that they are one: an addition or a product, and the relu of it.
+// The values are the same; a link of the chain is saved, and what goes with it.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace sr::replay {
 
 namespace detail {
 
-struct LanePair {
-  const kernels::LaneLoops *first, *second, *joined;
+struct VectorOpPair {
+  const kernels::VectorLoops *first, *second, *joined;
 };
 
-inline const std::array<LanePair, 2>& lane_pairs() {
+inline const std::array<VectorOpPair, 2>& vector_op_pairs() {
   using namespace kernels;
-  static const std::array<LanePair, 2> pairs{
-      LanePair{&loops<lanes::Add>(), &loops<lanes::Relu>(), &loops<lanes::AddRelu>()},
-      LanePair{&loops<lanes::Mul>(), &loops<lanes::Relu>(), &loops<lanes::MulRelu>()}};
+  static const std::array<VectorOpPair, 2> pairs{
+      VectorOpPair{&loops<vector_ops::Add>(), &loops<vector_ops::Relu>(), &loops<vector_ops::AddRelu>()},
+      VectorOpPair{&loops<vector_ops::Mul>(), &loops<vector_ops::Relu>(), &loops<vector_ops::MulRelu>()}};
   return pairs;
 }
 
@@ -43,11 +43,11 @@ inline bool is_read_besides(const std::vector<TileOp>& ops, std::size_t i,
 }  // namespace detail
 
 // `read_after`: what is read from memory once all operations are done.
-inline void join_lane_pairs(std::vector<TileOp>& ops, const std::vector<TileOperand>& read_after) {
+inline void join_vector_op_pairs(std::vector<TileOp>& ops, const std::vector<TileOperand>& read_after) {
   for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
     if (ops[i].links == nullptr || ops[i + 1].operands != 1 || ops[i + 1].in[0] != ops[i].out) continue;
-    const auto& pairs = detail::lane_pairs();
-    const auto* const pair = std::find_if(pairs.begin(), pairs.end(), [&](const detail::LanePair& known) {
+    const auto& pairs = detail::vector_op_pairs();
+    const auto* const pair = std::find_if(pairs.begin(), pairs.end(), [&](const detail::VectorOpPair& known) {
       return known.first->links == ops[i].links && known.second->links == ops[i + 1].links;
     });
     if (pair == pairs.end() || detail::is_read_besides(ops, i, read_after)) continue;

@@ -14,7 +14,7 @@ namespace sr::replay {
 // A kernel on whole rows.
 struct RowKernel {
   virtual ~RowKernel() = default;
-  virtual void run(const kernels::Rows& rows, std::byte* const* bases) const = 0;
+  virtual void run(const kernels::RowMatrix& rows, std::byte* const* bases) const = 0;
 };
 
 struct RowTail {

@@ -1,0 +1,175 @@
+// Vector ops of arithmetic, rounding and roots.
+#pragma once
+
+#include <sr/kernels/math.hpp>
+#include <sr/kernels/math_of_doubles.hpp>
+#include <sr/kernels/vector_ops/kind.hpp>
+
+namespace sr::kernels::vector_ops {
+
+struct Add : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return x + y;
+  }
+};
+struct Sub : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return x - y;
+  }
+};
+struct ReverseSub : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return y - x;
+  }
+};
+struct Mul : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return x * y;
+  }
+};
+struct Div : Binary {
+  template <class V>
+  static V apply(V x, V y) {
+    return x / y;
+  }
+};
+// Fused like ATen's where there is such an instruction, but what ATen does then depends on the position, too.
+struct AddScaled : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V alpha) {
+    return fma(y, alpha, x);
+  }
+};
+struct SubScaled : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V alpha) {
+    return fma(y, -alpha, x);
+  }
+};
+// What ATen fuses here depends on the instruction set.
+struct AddProduct : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V z) {
+    return fma(y, z, x);
+  }
+};
+struct AddQuotient : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y, V z) {
+    return x + y / z;
+  }
+};
+// From the end that is nearer, so that a weight of 1 gives `end` itself.
+struct Lerp : Ternary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V begin, V end, V weight) {
+    const auto near_begin = abs(weight) < V(0.5f);
+    return fma(select(near_begin, weight, weight - V(1)), end - begin, select(near_begin, begin, end));
+  }
+};
+struct Same : Unary {
+  template <class V>
+  static V apply(V x) {
+    return x;
+  }
+};
+// To the nearest bfloat16, of two the even one.
+struct RoundToBfloat16 : Unary {
+  template <class V>
+  static V apply(V x) {
+    const auto all = bits(x);
+    using Whole = decltype(bits(x));
+    const auto rounded =
+        from_bits((all + Whole(0x7fff) + ((all >> 16) & Whole(1))) & Whole(static_cast<int>(0xffff0000)));
+    return select(is_nan(x), x, rounded);
+  }
+};
+struct Neg : Unary {
+  template <class V>
+  static V apply(V x) {
+    return -x;
+  }
+};
+struct Abs : Unary {
+  template <class V>
+  static V apply(V x) {
+    return abs(x);
+  }
+};
+struct Sign : Unary {
+  template <class V>
+  static V apply(V x) {
+    return select(x > V(0), V(1), V(0)) - select(x < V(0), V(1), V(0));
+  }
+};
+struct Square : Unary {
+  template <class V>
+  static V apply(V x) {
+    return x * x;
+  }
+};
+struct Cube : Unary {
+  template <class V>
+  static V apply(V x) {
+    return x * x * x;
+  }
+};
+struct InverseSquare : Unary {
+  template <class V>
+  static V apply(V x) {
+    return V(1) / (x * x);
+  }
+};
+struct Reciprocal : Unary {
+  template <class V>
+  static V apply(V x) {
+    return V(1) / x;
+  }
+};
+struct Sqrt : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return sqrt(x);
+  }
+};
+struct Rsqrt : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return V(1) / sqrt(x);
+  }
+};
+struct Floor : Unary {
+  template <class V>
+  static V apply(V x) {
+    return floor(x);
+  }
+};
+struct Ceil : Unary {
+  template <class V>
+  static V apply(V x) {
+    return ceil(x);
+  }
+};
+struct Round : Unary {
+  template <class V>
+  static V apply(V x) {
+    return round_even(x);
+  }
+};
+struct Trunc : Unary {
+  template <class V>
+  static V apply(V x) {
+    return trunc(x);
+  }
+};
+
+}  // namespace sr::kernels::vector_ops

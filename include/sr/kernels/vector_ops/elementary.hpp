@@ -1,0 +1,61 @@
+// Vector ops of powers, exponentials and logarithms, and of functions built of them.
+#pragma once
+
+#include <sr/kernels/math.hpp>
+#include <sr/kernels/math_of_doubles.hpp>
+#include <sr/kernels/power.hpp>
+#include <sr/kernels/vector_ops/kind.hpp>
+
+namespace sr::kernels::vector_ops {
+
+struct Pow : Binary {
+  static constexpr bool exact = false;
+  template <class V>
+  static V apply(V x, V y) {
+    return pow(x, y);
+  }
+};
+struct Exp : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return exp(x);
+  }
+};
+struct Expm1 : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return expm1(x);
+  }
+};
+struct Log : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return log(x);
+  }
+};
+struct Log1p : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return log1p(x);
+  }
+};
+struct SignedLog1p : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return Sign::apply(x) * log1p(abs(x));
+  }
+};
+struct Tanh : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return tanh(x);
+  }
+};
+struct Erf : InexactUnary {
+  template <class V>
+  static V apply(V x) {
+    return erf(x);
+  }
+};
+
+}  // namespace sr::kernels::vector_ops

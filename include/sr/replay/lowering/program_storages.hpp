@@ -1,0 +1,105 @@
+// The storages of a program: those of the trace, and those that lowering adds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+
+#include <sr/replay/operand.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::replay {
+
+// The trace must outlive it.
+class ProgramStorages {
+ public:
+  explicit ProgramStorages(const Trace& trace) : trace_(trace), storages_(trace.storages) {
+    scratch_ = static_cast<StorageId>(storages_.size());
+    storages_.resize(storages_.size() + 2, {.home = Home::opaque});
+  }
+
+  // Bytes that are the same in every call.
+  bool is_constant(const Operand& operand) const { return is_constant(operand.storage); }
+  bool is_constant(StorageId storage) const {
+    return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
+  }
+  const float* constant_data(const Operand& operand) const {
+    return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
+  }
+  const void* constant_bytes(const Operand& operand) const {
+    return static_cast<const std::byte*>(constant_base(operand.storage)) + operand.byte_offset();
+  }
+  bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
+
+  // A contiguous tensor of the plan's own.
+  Operand temporary(Dims sizes, c10::ScalarType dtype = c10::kFloat) {
+    Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, dtype};
+    made.strides = dense_strides(made.sizes);
+    storages_.push_back({.home = Home::produced, .bytes = made.count() * c10::elementSize(dtype)});
+    return made;
+  }
+
+  // Bytes of the plan's own that no call changes.
+  Operand literal(Dims sizes, at::Tensor tensor) {
+    Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, tensor.scalar_type()};
+    made.strides = dense_strides(made.sizes);
+    storages_.push_back({.home = Home::literal, .bytes = tensor.nbytes()});
+    literals_.emplace(made.storage, std::move(tensor));
+    return made;
+  }
+
+  // A small constant of another type is converted while the plan is made.
+  Operand constant_as(c10::ScalarType type, const Operand& operand) {
+    if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
+    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
+                                           operand.strides, operand.dtype);
+    return literal(operand.sizes, given.to(type).contiguous());
+  }
+
+  const void* constant_base(StorageId storage) const {
+    const auto known = literals_.find(storage);
+    if (known != literals_.end()) return known->second.const_data_ptr();
+    return tensor_of(storage).storage().data();
+  }
+  const at::Tensor& tensor_of(StorageId storage) const {
+    if (first_tensor_.empty()) {
+      first_tensor_.resize(trace_.storages.size(), kNone);
+      for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
+        TensorId& first = first_tensor_[trace_.tensors[id].storage];
+        if (first == kNone) first = id;
+      }
+    }
+    return trace_.tensors[first_tensor_[storage]].recorded;
+  }
+  // The address of an argument is that of its first element, of all else that of its storage. In elements of
+  // the view, which are no larger than the argument's.
+  std::int64_t base_offset(StorageId storage, std::int64_t element_size) const {
+    if (storages_[storage].home != Home::input) return 0;
+    const at::Tensor& base = tensor_of(storage);
+    return base.storage_offset() * (base.element_size() / element_size);
+  }
+
+  // Entries of the table of bases: scratch of fused steps, and null, from which an address counts as it is.
+  StorageId scratch() const { return scratch_; }
+  StorageId absolute() const { return scratch_ + 1; }
+
+  const Trace& trace() const { return trace_; }
+  std::vector<TracedStorage>& storages() { return storages_; }
+  std::unordered_map<StorageId, at::Tensor>& literals() { return literals_; }
+
+ private:
+  static constexpr std::size_t kConvertAtMost = std::size_t{1} << 14;  // elements of a constant
+
+  const Trace& trace_;
+  StorageId scratch_ = 0;
+  std::vector<TracedStorage> storages_;
+  std::unordered_map<StorageId, at::Tensor> literals_;
+  mutable std::vector<TensorId> first_tensor_;  // by storage of the trace
+};
+
+}  // namespace sr::replay
