@@ -75,7 +75,7 @@ void check(Matrices& x, const std::string& name, const Many& many) {
 
 Case bfloat16_case(std::size_t m, std::size_t n, std::size_t k) {
   const auto x = std::make_shared<Matrices>(m, n, k);
-  Case row{"packed product in bfloat16",
+  Case row{"packed gemm in bfloat16",
            std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
            static_cast<double>(m * n),
            {},

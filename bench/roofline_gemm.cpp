@@ -74,7 +74,7 @@ std::vector<Reference> references(const std::shared_ptr<Matrices>& x) {
 Case product_case(std::size_t m, std::size_t n, std::size_t k) {
   const auto x = std::make_shared<Matrices>(m, n, k);
   const auto floats = static_cast<double>(sizeof(float));
-  Case row{"packed product",
+  Case row{"packed gemm",
            std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
            static_cast<double>(m * n),
            {},

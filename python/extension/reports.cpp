@@ -97,7 +97,7 @@ py::dict described(const PoolReport& report) {
   return py::dict(
       "planner"_a = runtime.planner, "nodes"_a = list_of(runtime.nodes, of_node),
       "blocks"_a = list_of(runtime.blocks, of_memory), "plans"_a = list_of(runtime.plans, of_plan),
-      "refusals"_a = runtime.refusals, "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
+      "bailouts"_a = runtime.bailouts, "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
       "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
       "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
       "replay_arena_bytes"_a = runtime.replay_arena_bytes, "pool"_a = of_pool(report),

@@ -138,7 +138,7 @@ void print_plans(std::ostream& out, const Report& report) {
       print_operands(out, "writes", plan.steps[i].writes);
     }
   }
-  for (const std::string& refusal : report.refusals) out << "\nNo replay: " << refusal << '\n';
+  for (const std::string& reason : report.bailouts) out << "\nNo replay: " << reason << '\n';
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ py::dict described(const Runtime& runtime) {
   py::dict all;
   all["paths"] = paths;
   all["plans"] = report.plans.size();
-  all["refusals"] = report.refusals;
+  all["bailouts"] = report.bailouts;
   return all;
 }
 

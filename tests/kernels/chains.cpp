@@ -12,22 +12,17 @@
 #include "support/catch.hpp"
 #include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
+#include "support/kernel_values.hpp"
 
 using namespace sr::kernels;
 using sr::test::kernel_sets;
+using sr::test::same;
 
 namespace {
 
 std::vector<float> numbers(std::size_t count) {
   static sr::test::RandomFloats random(7, -3, 3);
   return random(count);
-}
-
-// Equal to the bit, or both NaN.
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
-    return std::memcmp(&x, &y, sizeof(x)) == 0 || (std::isnan(x) && std::isnan(y));
-  });
 }
 
 struct Source {

@@ -40,7 +40,7 @@ TEST_CASE("a report names each step of a plan, what is fused into it and where i
       {{"w", at::randn({8, 8})}, {"b", at::randn({8})}});
   const PlanReport plan = plan_of(module, sample({4, 8}));
   REQUIRE(plan.steps.size() == 3);
-  CHECK(plan.steps[0].kind == "packed product");
+  CHECK(plan.steps[0].kind == "packed gemm");
   CHECK(plan.steps[0].ops == Names{"aten::linear", "aten::relu"});
   CHECK(places(plan.steps[0].reads)[0] == "argument 0");
   CHECK(plan.steps[0].reads[0].bytes == 4 * 8 * sizeof(float));

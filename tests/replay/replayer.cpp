@@ -69,10 +69,10 @@ TEST_CASE("going round more signatures than there are places does not make a pla
   }
   // Were one made whenever a signature comes back, none would ever be replayed.
   CHECK(runtime.replayed_calls() > 90);
-  REQUIRE(runtime.report().refusals.size() == 1);
-  CHECK(runtime.report().refusals[0].find("room for 2 plans") != std::string::npos);
+  REQUIRE(runtime.report().bailouts.size() == 1);
+  CHECK(runtime.report().bailouts[0].find("room for 2 plans") != std::string::npos);
   runtime.trim();
-  CHECK(runtime.report().refusals.empty());
+  CHECK(runtime.report().bailouts.empty());
 }
 
 TEST_CASE("what a signature is made of", "[replay]") {
@@ -138,7 +138,7 @@ TEST_CASE("calls that can not be replayed say why", "[replay]") {
     for (int run = 0; run < 3; ++run) runtime(x.clone());
     CHECK(runtime.replayed_calls() == 0);
     const Report report = runtime.report();
-    return report.refusals.empty() ? std::string() : report.refusals[0];
+    return report.bailouts.empty() ? std::string() : report.bailouts[0];
   };
   CHECK(refusal("def forward(self, x):\n    x.add_(1)\n    return x * 2\n").find("in place") !=
         std::string::npos);
@@ -154,7 +154,7 @@ TEST_CASE("a model that changes state says from the start that none of its calls
   StaticRuntime<> runtime{module};
   const auto refused = [&] {
     const Report report = runtime.report();
-    return report.refusals.size() == 1 && says(report, "changes an attribute or a constant (aten::add_)");
+    return report.bailouts.size() == 1 && says(report, "changes an attribute or a constant (aten::add_)");
   };
   CHECK(refused());
   for (int run = 0; run < 4; ++run) runtime(sample({3}));

@@ -21,8 +21,8 @@ std::size_t plans(const Runtime& runtime) {
 }
 
 inline bool says(const Report& report, const std::string& part) {
-  for (const std::string& refusal : report.refusals) {
-    if (refusal.find(part) != std::string::npos) return true;
+  for (const std::string& reason : report.bailouts) {
+    if (reason.find(part) != std::string::npos) return true;
   }
   return false;
 }

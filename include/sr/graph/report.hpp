@@ -57,7 +57,7 @@ struct OperandReport {
 
 // One step of a plan, in the order of execution.
 struct StepReport {
-  std::string kind;              // "fused", "packed product", "iterator", "call", "interpreted", ...
+  std::string kind;              // "fused", "packed gemm", "iterator", "call", "interpreted", ...
   std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
   std::vector<OperandReport> reads, writes;
   double seconds = 0;  // the mean of the replays whose steps were timed, with the reading of a clock
@@ -80,7 +80,7 @@ struct Report {
   std::vector<NodeReport> nodes;
   std::vector<BlockMemory> blocks;
   std::vector<PlanReport> plans;
-  std::vector<std::string> refusals;  // why other signatures keep to the general path
+  std::vector<std::string> bailouts;  // why other signatures keep to the general path
   std::size_t out_variants = 0;
   std::size_t natives = 0;
   std::size_t fallbacks = 0;

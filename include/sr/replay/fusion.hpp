@@ -1,26 +1,24 @@
-// Makes one step of each group of pointwise operations: what is of the type computed with and lies in
-// iteration order is read and written where it is, the rest goes through scratch, and values nobody else
-// reads never leave it.
+// Makes one step of each group of pointwise operations. Operands of the type that the group computes in, in
+// iteration order, are read and written where they are. All others go through scratch; results that no other
+// step reads stay there.
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include <ATen/Functions.h>
-
+#include <sr/replay/fused_constants.hpp>
 #include <sr/replay/iteration_space.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/scratch_slots.hpp>
 #include <sr/replay/steps/fused_step.hpp>
 
 namespace sr::replay {
 
-// `is_kept[storage]`: somebody outside of the group reads it.
+// `is_kept[storage]`: a step outside of the group, or the caller, reads the storage.
 class Fusion {
  public:
   Fusion(Lowering& lowering, const std::vector<bool>& is_kept) : lowering_(lowering), is_kept_(is_kept) {}
@@ -34,10 +32,7 @@ class Fusion {
     space_.emplace(group, [&](const Operand& operand) { return !is_spread(operand); });
     set_up_step();
     count_reads();
-    slot_of_.clear();
     ones_.clear();
-    free_slots_.clear();
-    slots_ = 0;
     slot_bytes_ = kTile * widest_element();
     std::size_t numbers = 0;
     for (const PointwiseOp& op : group.ops) {
@@ -48,7 +43,7 @@ class Fusion {
     for (const PointwiseOp& op : group.ops) add(op);
     for (GroupRows& rows : group.rows) add_tail(rows);
     step_->link();
-    most_bytes_ = std::max(most_bytes_, slots_ * slot_bytes_);
+    most_bytes_ = std::max(most_bytes_, slots_.count() * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
     draft.step.run = step_->runner();
     draft.step.payload = step_.get();
@@ -82,20 +77,17 @@ class Fusion {
            std::ranges::any_of(group_->ops, [&](const PointwiseOp& op) { return op.out.storage == storage; });
   }
 
-  // --- slots of scratch ---
-
   void count_reads() {
-    reads_left_.clear();
+    slots_.clear();
     for (const PointwiseOp& op : group_->ops) {
       for (const PointwiseInput& input : op.inputs) {
-        if (input.operand) ++reads_left_[key(*input.operand)];
+        if (input.operand) slots_.expect_read(key(*input.operand));
       }
     }
-    for (const GroupRows& rows : group_->rows) ++reads_left_[key(rows.in)];
+    for (const GroupRows& rows : group_->rows) slots_.expect_read(key(rows.in));
   }
 
-  // What one pass over the iteration space reads or makes.
-  using Key = std::tuple<StorageId, c10::ScalarType, std::int64_t, Dims>;
+  using Key = ScratchSlots::Key;
   Key key(const Operand& operand) const {
     return {operand.storage, operand.dtype, operand.offset, space_->strides(operand)};
   }
@@ -115,18 +107,9 @@ class Fusion {
     return widest;
   }
 
-  std::uint32_t take_slot() {
-    if (free_slots_.empty()) return static_cast<std::uint32_t>(slots_++);
-    const std::uint32_t slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
-  }
-
   TileOperand in_slot(std::uint32_t slot) const {
     return {{lowering_.scratch(), static_cast<std::int64_t>(slot * slot_bytes_)}, 0};
   }
-
-  // --- operations ---
 
   void add(const PointwiseOp& op) {
     if (add_as_conversion(op)) return;
@@ -143,33 +126,35 @@ class Fusion {
     } else {
       tile.loop64 = op.compute.loops64->by_scalars[tile.scalars];
     }
-    for (const PointwiseInput& input : op.inputs) release(input);
+    for (const PointwiseInput& input : op.inputs) {
+      if (input.operand) slots_.note_read(key(*input.operand));
+    }
     const bool kept = is_kept_[op.out.storage];
     if (kept && is_native(op.out) && space_->in_order(op.out)) {
       tile.out = in_memory(op.out);
       step_->ops.push_back(tile);
       return;
     }
-    const std::uint32_t slot = take_slot();
+    const std::uint32_t slot = slots_.take();
     tile.out = in_slot(slot);
     step_->ops.push_back(tile);
     const Key result = key(op.out);
-    const bool is_read = reads_left_[result] != 0;
+    const bool is_read = slots_.will_be_read(result);
     if (is_read && op.out.dtype == c10::kBFloat16) round(tile.out);
     if (kept) keep(op.out, tile.out);
     if (is_read) {
-      slot_of_[result] = slot;
+      slots_.hold(result, slot);
     } else {
-      free_slots_.push_back(slot);
+      slots_.give_back(slot);
     }
   }
 
   // Its kernel is the step's from here on. A result that nobody reads has no memory.
   void add_tail(GroupRows& rows) {
     if (!is_kept_[rows.out.storage]) return;
-    const auto slot = slot_of_.find(key(rows.in));
+    const std::optional<std::uint32_t> slot = slots_.find(key(rows.in));
     step_->tails.push_back({.kernel = std::move(rows.kernel),
-                            .in = slot != slot_of_.end() ? in_slot(slot->second) : in_memory(rows.in),
+                            .in = slot ? in_slot(*slot) : in_memory(rows.in),
                             .out = lowering_.address(rows.out),
                             .columns = rows.columns(),
                             .out_columns = rows.out_columns});
@@ -184,12 +169,12 @@ class Fusion {
                                    op.compute.loops64 == kernels::loops_of_integers<Same>();
     if (!is_same || !op.inputs[0].operand) return false;
     const Operand& in = *op.inputs[0].operand;
-    const bool is_direct = is_native(in) != is_native(op.out) && !slot_of_.contains(key(in)) &&
-                           is_kept_[op.out.storage] && reads_left_[key(op.out)] == 0 && !is_spread(in) &&
+    const bool is_direct = is_native(in) != is_native(op.out) && !slots_.find(key(in)) &&
+                           is_kept_[op.out.storage] && !slots_.will_be_read(key(op.out)) && !is_spread(in) &&
                            space_->in_order(in) && space_->in_order(op.out);
     if (!is_direct) return false;
     push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
-    release(op.inputs[0]);
+    slots_.note_read(key(in));
     return true;
   }
 
@@ -233,37 +218,24 @@ class Fusion {
     const bool is_direct = space_->in_order(out);
     if (is_native(out)) return push_copy(out, from, {lowering_.address(out), 0}, /*scatters=*/true);
     if (is_direct) return push_conversion(group_->type, out.dtype, from, in_memory(out));
-    const std::uint32_t converted = take_slot();
+    const std::uint32_t converted = slots_.take();
     push_conversion(group_->type, out.dtype, from, in_slot(converted));
     push_copy(out, in_slot(converted), {lowering_.address(out), 0}, /*scatters=*/true);
-    free_slots_.push_back(converted);
-  }
-
-  // The number's bytes as the vector ops read them, at the beginning of a double.
-  double as_computed(double number) const {
-    if (group_->type == c10::kFloat) return leading_bytes(static_cast<float>(number));
-    return group_->type == c10::kDouble ? number : leading_bytes(static_cast<std::int64_t>(number));
-  }
-  template <class T>
-  static double leading_bytes(T value) {
-    double result = 0;
-    std::memcpy(&result, &value, sizeof(value));
-    return result;
+    slots_.give_back(converted);
   }
 
   TileOperand read(const PointwiseInput& input, bool& is_scalar) {
     if (!input.operand) {
       is_scalar = true;
-      step_->numbers.push_back(as_computed(input.number));
+      step_->numbers.push_back(detail::as_computed(input.number, group_->type));
       return {{lowering_.absolute(),
                static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&step_->numbers.back()))},
               0};
     }
     const Operand& operand = *input.operand;
     const Key wanted = key(operand);
-    const auto slot = slot_of_.find(wanted);
-    if (slot != slot_of_.end()) return in_slot(slot->second);
-    if (is_spread(operand)) return in_memory(spread(operand));
+    if (const std::optional<std::uint32_t> slot = slots_.find(wanted)) return in_slot(*slot);
+    if (is_spread(operand)) return in_memory(detail::spread_out(lowering_, operand, *space_, group_->sizes));
     const Dims strides = space_->strides(operand);
     const bool repeats = std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
     if (step_->count > 1 && is_native(operand) && repeats) {
@@ -276,17 +248,17 @@ class Fusion {
       is_scalar = true;
       return one_of_tile(operand, wanted);
     }
-    const std::uint32_t loaded = take_slot();
-    slot_of_[wanted] = loaded;
+    const std::uint32_t loaded = slots_.take();
+    slots_.hold(wanted, loaded);
     if (is_direct) {
       push_conversion(operand.dtype, group_->type, in_memory(operand), in_slot(loaded));
       return in_slot(loaded);
     }
-    const std::uint32_t gathered = is_native(operand) ? loaded : take_slot();
+    const std::uint32_t gathered = is_native(operand) ? loaded : slots_.take();
     push_copy(operand, {lowering_.address(operand), 0}, in_slot(gathered), /*scatters=*/false);
     if (!is_native(operand)) {
       push_conversion(operand.dtype, group_->type, in_slot(gathered), in_slot(loaded));
-      free_slots_.push_back(gathered);
+      slots_.give_back(gathered);
     }
     return in_slot(loaded);
   }
@@ -295,7 +267,7 @@ class Fusion {
   TileOperand one_of_tile(const Operand& operand, const Key& wanted) {
     const auto known = ones_.find(wanted);
     if (known != ones_.end()) return in_slot(known->second);
-    const std::uint32_t slot = take_slot();
+    const std::uint32_t slot = slots_.take();
     ones_[wanted] = slot;
     TileOp tile;
     tile.operands = 1;
@@ -306,33 +278,6 @@ class Fusion {
     return in_slot(slot);
   }
 
-  void release(const PointwiseInput& input) {
-    if (!input.operand) return;
-    const Key read = key(*input.operand);
-    if (--reads_left_[read] != 0) return;
-    const auto slot = slot_of_.find(read);
-    if (slot == slot_of_.end()) return;
-    free_slots_.push_back(slot->second);
-    slot_of_.erase(slot);
-  }
-
-  // The constant as the iteration goes over it.
-  Operand spread(const Operand& operand) {
-    const Dims strides = broadcast_strides(operand, group_->sizes);
-    at::Tensor all = at::empty({static_cast<std::int64_t>(step_->count)}, operand.dtype);
-    kernels::StridedCopy shape;
-    shape.width = c10::elementSize(operand.dtype);
-    auto left = static_cast<std::int64_t>(step_->count);
-    for (const std::size_t d : space_->order()) {
-      left /= group_->sizes[d];
-      shape.sizes[shape.rank] = group_->sizes[d];
-      shape.in_strides[shape.rank] = strides[d];
-      shape.out_strides[shape.rank++] = left;
-    }
-    step_->copy(shape, lowering_.constant_bytes(operand), all.mutable_data_ptr());
-    return lowering_.literal({static_cast<std::int64_t>(step_->count)}, std::move(all));
-  }
-
   Lowering& lowering_;
   const std::vector<bool>& is_kept_;
   std::size_t most_bytes_ = 0;
@@ -340,9 +285,9 @@ class Fusion {
   const Group* group_ = nullptr;
   std::unique_ptr<FusedStep> step_;
   std::optional<IterationSpace> space_;
-  std::map<Key, std::uint32_t> reads_left_, slot_of_, ones_;
-  std::vector<std::uint32_t> free_slots_;
-  std::size_t slots_ = 0, slot_bytes_ = 0;
+  ScratchSlots slots_;
+  std::map<Key, std::uint32_t> ones_;  // slots of single elements, which stay for all operations
+  std::size_t slot_bytes_ = 0;
 };
 
 }  // namespace sr::replay

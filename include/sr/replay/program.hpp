@@ -38,7 +38,7 @@ struct Program {
   Results results;
   Environment environment;  // in which it was recorded
 
-  std::string refusal;  // why calls with this signature keep to the general path; empty: they are replayed
+  std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<const torch::jit::Node*> nodes;  // by Step::node
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
   std::vector<StepNote> notes;                 // by step

@@ -1,4 +1,4 @@
-// From a record to a plan: lowers every node, joins pointwise runs, and says what memory that takes.
+// From a trace to a program: lowers every node, fuses pointwise operations, and requests memory.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <sr/memory/validate.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
+#include <sr/replay/draft_lifetimes.hpp>
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lower_table.hpp>
@@ -24,6 +25,7 @@
 #include <sr/replay/program.hpp>
 #include <sr/replay/result_maker.hpp>
 #include <sr/replay/steps/bound_node.hpp>
+#include <sr/replay/steps/initial_bytes_step.hpp>
 
 namespace sr::replay {
 
@@ -33,7 +35,7 @@ class ProgramBuilder {
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
       : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
 
-  // Everything but the layout of memory and the signature. The record must not be a refused one.
+  // Makes all but the layout of memory and the signature. The trace must be complete.
   std::unique_ptr<Program> make() {
     plan_ = std::make_unique<Program>();
     for (const InitialBytes& initial : trace_.initial) {
@@ -49,13 +51,13 @@ class ProgramBuilder {
       note_failures(trace_.nodes[i], before);
     }
     if (fails_after_run_once_) {
-      plan_->refusal =
+      plan_->bailout =
           "Random numbers are drawn, or code is called of which nothing is known, and data could end a "
           "replay after "
           "that.";
     }
     ResultMaker(trace_, lowering_, *plan_).make();
-    if (!plan_->refusal.empty()) return std::move(plan_);
+    if (!plan_->bailout.empty()) return std::move(plan_);
     measure_leaves();
     finish_steps();
     return std::move(plan_);
@@ -73,12 +75,12 @@ class ProgramBuilder {
         return;
       }
       if (!node.twin.empty()) return write_copy(node);
-      if (OutCall::emit(lowering_, node)) {
+      if (OutVariantStep::emit(lowering_, node)) {
         ++plan_->calls;
         return;
       }
     }
-    InterpretedNode::emit(lowering_, node, blocks_);
+    InterpretedStep::emit(lowering_, node, blocks_);
     ++plan_->interpreted;
   }
 
@@ -91,11 +93,12 @@ class ProgramBuilder {
     in_place.inputs[0] = node.outputs[0];
     in_place.outputs.clear();
     in_place.changed = {result.storage};
-    InterpretedNode::emit(lowering_, in_place, blocks_);
+    InterpretedStep::emit(lowering_, in_place, blocks_);
     ++plan_->interpreted;
   }
 
-  // When a replay fails, the general path makes the whole call again, with what the replay had done already.
+  // When data lead a replay elsewhere, the general path makes the whole call again: no node that may run only
+  // once may have run before.
   void note_failures(const TracedNode& node, std::size_t first_draft) {
     const std::vector<Draft>& drafts = lowering_.drafts();
     bool may_fail = false;
@@ -106,7 +109,7 @@ class ProgramBuilder {
     has_run_once_ |= node.runs_once;
   }
 
-  // Which drafts make the results of a node: those of an epilogue are made where the product is.
+  // Notes which drafts make the results of a node. An epilogue is a part of the draft of its product.
   void note_makers(std::uint32_t i) {
     for (const c10::IValue& output : trace_.nodes[i].outputs) {
       if (!output.isTensor() || !output.toTensor().defined()) continue;
@@ -164,7 +167,7 @@ class ProgramBuilder {
     std::vector<Draft>& drafts = lowering_.drafts();
     is_result_.assign(lowering_.storages().size(), false);
     for (const FreshStorage& fresh : plan_->results.fresh) is_result_[fresh.storage] = true;
-    const std::vector<bool> kept = find_kept(drafts);
+    const std::vector<bool> kept = storages_kept(drafts, is_result_);
     Fusion fusion(lowering_, kept);
     for (Group& group : lowering_.groups()) fusion.finish(group);
     const auto& storages = lowering_.storages();
@@ -188,41 +191,20 @@ class ProgramBuilder {
     plan_->environment = trace_.environment;
     plan_->asked = trace_.asked | lowering_.asked();
     bind_constants(drafts);
-    request_memory(drafts);
+    request_memory(drafts, is_result_, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
     for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());
   }
 
-  // A tensor that is written in parts is whole after the last.
+  // A tensor that several steps write in parts is complete after the last of them.
   void note_last_writers(const std::vector<Draft>& drafts) {
     std::unordered_map<StorageId, std::uint32_t> last;
     for (std::uint32_t d = 0; d < drafts.size(); ++d) {
       for (const StorageId storage : drafts[d].writes) last[storage] = d;
     }
     for (const auto& [storage, step] : last) plan_->writes[step].push_back(storage);
-  }
-
-  // Values that outlive the group that makes them.
-  std::vector<bool> find_kept(const std::vector<Draft>& drafts) {
-    std::vector<bool> kept(lowering_.storages().size(), false);
-    std::vector<std::uint32_t> writer(lowering_.storages().size(), kNone);
-    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
-      for (const StorageId storage : drafts[d].writes) {
-        writer[storage] = d;
-        if (drafts[d].group == kNone) kept[storage] = true;
-      }
-    }
-    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
-      for (const StorageId storage : drafts[d].reads) {
-        if (writer[storage] != kNone && writer[storage] != d) kept[storage] = true;
-      }
-    }
-    for (StorageId storage = 0; storage < is_result_.size(); ++storage) {
-      if (is_result_[storage]) kept[storage] = true;
-    }
-    return kept;
   }
 
   void bind_constants(const std::vector<Draft>& drafts) {
@@ -244,29 +226,6 @@ class ProgramBuilder {
                                                                      : lowering_.tensor_of(storage));
   }
 
-  void request_memory(const std::vector<Draft>& drafts) {
-    const auto& storages = lowering_.storages();
-    std::vector<std::uint32_t> request_of(storages.size(), kNone);
-    const auto is_placed = [&](StorageId storage) {
-      return storages[storage].home == Home::produced && !is_result_[storage];
-    };
-    for (std::uint32_t d = 0; d < drafts.size(); ++d) {
-      for (const StorageId storage : drafts[d].writes) {
-        if (!is_placed(storage) || request_of[storage] != kNone) continue;
-        request_of[storage] = static_cast<std::uint32_t>(plan_->requests.size());
-        plan_->placed.push_back(storage);
-        plan_->requests.push_back({.bytes = storages[storage].bytes, .first = d, .end = d + 1});
-      }
-      for (const StorageId storage : drafts[d].writes) {
-        if (is_placed(storage)) plan_->requests[request_of[storage]].end = d + 1;
-      }
-      for (const StorageId storage : drafts[d].reads) {
-        if (is_placed(storage) && request_of[storage] != kNone)
-          plan_->requests[request_of[storage]].end = d + 1;
-      }
-    }
-  }
-
   const WeightSet& weights_;
   const Trace& trace_;
   Frame* blocks_;
@@ -278,12 +237,12 @@ class ProgramBuilder {
   bool fails_after_run_once_ = false;
 };
 
-// With memory laid out; with a refusal when there can be none.
+// Returns a program with memory laid out, or one that holds only the reason why there can be none.
 inline std::unique_ptr<Program> build_program(const PreparedModule& content, const WeightSet& weights,
                                               const memory::PlannerOps& planner, const Trace& trace) {
   auto refused = std::make_unique<Program>();
-  refused->refusal = trace.refusal;
-  if (!refused->refusal.empty()) return refused;
+  refused->bailout = trace.bailout;
+  if (!refused->bailout.empty()) return refused;
   try {
     std::shared_ptr<ExecutionState> machine;
     if (trace.has_blocks()) machine = std::make_shared<ExecutionState>(content, weights, planner);
@@ -291,7 +250,7 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
         ProgramBuilder(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
     plan->machine = std::move(machine);
     plan->results.recycles = content.options.manage_output_tensors;
-    if (!plan->refusal.empty()) return plan;
+    if (!plan->bailout.empty()) return plan;
     plan->layout = content.options.optimize_memory ? planner.plan_for_long(plan->requests)
                                                    : memory::NoReuse::plan(plan->requests);
     if constexpr (kCheckPlans) {
@@ -301,7 +260,7 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
     }
     return plan;
   } catch (const std::exception& error) {
-    refused->refusal = std::string("The plan could not be made: ") + error.what();
+    refused->bailout = std::string("The plan could not be made: ") + error.what();
     return refused;
   }
 }

@@ -65,15 +65,15 @@ class Replayer {
   // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
     if (ThreadModes::now().autocast()) {
-      refusals_.add("The call was made under autocast, which the interpreter's operators follow.");
+      bailouts_.add("The call was made under autocast, which the interpreter's operators follow.");
       return false;
     }
     if (at_once) return true;
-    if (plans_.size() == 0 && refusals_.signatures() >= kHopelessAfter) return false;
+    if (plans_.size() == 0 && bailouts_.signatures() >= kHopelessAfter) return false;
     SignatureWords words;
     if (!describe_call(args, words)) return false;
     const std::uint64_t hash = hash_of(words);
-    if (refusals_.contains(hash)) return false;
+    if (bailouts_.contains(hash)) return false;
     // A full table gives a place away only to a signature that has come back often, more so each time: calls
     // that go round more signatures than there are places would make a plan each.
     const bool is_full = plans_.size() >= content_->options.max_plans;
@@ -97,16 +97,16 @@ class Replayer {
     if (!described) return fresh_copies(result);
     std::unique_ptr<Program> plan = build_program(*content_, *weights_, *planner_, trace);
     if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
-    if (plan->refusal.empty()) {
+    if (plan->bailout.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
       plan->signature = std::move(words);
       note_asked(plan->signature, plan->asked);
       plan->ran = &services_.ran;
       plans_.add(std::move(plan), content_->options.max_plans);
-    } else if (trace.refuses_call && ++refused_calls_ < kMostRefusedCalls) {
-      refusals_.add(plan->refusal);
+    } else if (trace.bailout_is_of_call && ++bailouts_of_calls_ < kMostBailoutsOfCalls) {
+      bailouts_.add(plan->bailout);
     } else {
-      refusals_.add(hash_of(words), plan->refusal);
+      bailouts_.add(hash_of(words), plan->bailout);
     }
     return fresh_copies(result);
   }
@@ -177,8 +177,8 @@ class Replayer {
   void trim() {
     plans_ = ProgramTable(*planner_);
     call_counts_ = CallCounts();
-    refusals_ = BailoutReasons();
-    refused_calls_ = 0;
+    bailouts_ = BailoutReasons();
+    bailouts_of_calls_ = 0;
     without_room_ = 0;
   }
 
@@ -190,22 +190,22 @@ class Replayer {
 
   void report(Report& report) const {
     plans_.each_plan([&](const Program& plan) { report.plans.push_back(report_plan(plan)); });
-    report.refusals = refusals_.reasons();
-    if (!why_never_.empty()) report.refusals.push_back(why_never_);
+    report.bailouts = bailouts_.reasons();
+    if (!why_never_.empty()) report.bailouts.push_back(why_never_);
     if (without_room_ != 0) {
-      report.refusals.push_back(
+      report.bailouts.push_back(
           "There is room for " + std::to_string(content_->options.max_plans) +
           " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
           " calls found none, although their sizes, dtypes and numbers had come before.");
     }
     if (unchecked_ != 0) {
-      report.refusals.push_back(
+      report.bailouts.push_back(
           std::to_string(unchecked_) +
           " replays were not compared with the interpreter, as SR_CHECK asked: they draw random "
           "numbers, which are others each time.");
     }
     if (weight_changes_ != 0) {
-      report.refusals.push_back("The weights have changed " + std::to_string(weight_changes_) +
+      report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
     report.replay_arena_bytes = plans_.shared_bytes();
@@ -218,7 +218,7 @@ class Replayer {
   static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
   // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
-  static constexpr std::uint32_t kMostRefusedCalls = 8;
+  static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
 
   // Releases what a replay holds of its call, also when an operator throws.
   struct ReleaseValues {
@@ -239,7 +239,7 @@ class Replayer {
   void give_up(const Program& plan, const std::string& why) {
     const std::uint64_t hash = hash_of(plan.signature);
     plans_.remove(plan);
-    refusals_.add(hash, why);
+    bailouts_.add(hash, why);
   }
 
   void execute(Program& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
@@ -300,8 +300,8 @@ class Replayer {
   bool has_failed_ = false;
   Services services_;
   CallCounts call_counts_;
-  BailoutReasons refusals_;
-  std::uint32_t refused_calls_ = 0;
+  BailoutReasons bailouts_;
+  std::uint32_t bailouts_of_calls_ = 0;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
   std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough

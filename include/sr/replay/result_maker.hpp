@@ -18,17 +18,17 @@ class ResultMaker {
   ResultMaker(const Trace& trace, Lowering& lowering, Program& plan)
       : trace_(trace), lowering_(lowering), plan_(plan) {}
 
-  // Fills in the plan's results, and its refusal when they are of no kind that a replay can build.
+  // Fills in the program's results, or the reason why a replay can not build them.
   void make() {
     plan_.results.roots = static_cast<std::uint32_t>(trace_.results.size());
     for (std::size_t i = 0; i < trace_.results.size(); ++i)
       note(trace_.results[i], trace_.dynamic_results[i]);
-    if (plan_.refusal.empty()) plan_.results.finish();
+    if (plan_.bailout.empty()) plan_.results.finish();
   }
 
  private:
-  void refuse(const std::string& why) {
-    if (plan_.refusal.empty()) plan_.refusal = why;
+  void bail_out(const std::string& why) {
+    if (plan_.bailout.empty()) plan_.bailout = why;
   }
 
   void note(const c10::IValue& value, ValueId dynamic = kNone) {
@@ -40,7 +40,7 @@ class ResultMaker {
       const void* identity = value.internalToPointer();
       const auto known_dynamic = trace_.dynamic_containers.find(identity);
       if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
-      if (trace_.callers.count(identity) != 0) return refuse("A container of the caller is returned.");
+      if (trace_.callers.count(identity) != 0) return bail_out("A container of the caller is returned.");
       if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
         results.returns_constants = true;
         return note_literal(value);
@@ -90,7 +90,7 @@ class ResultMaker {
                value.isString() || value.isDevice() || value.isComplexDouble()) {
       note_literal(value);
     } else {
-      refuse("A result of type " + value.type()->repr_str() + " is returned.");
+      bail_out("A result of type " + value.type()->repr_str() + " is returned.");
     }
   }
 

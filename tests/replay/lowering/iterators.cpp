@@ -229,7 +229,7 @@ Tally check_row(const Row& row) {
         if (!supported) continue;
         const Report report = runtime.report();
         INFO(dtype << ", " << second << ", " << layout << ": "
-                   << (report.refusals.empty() ? "" : report.refusals[0]));
+                   << (report.bailouts.empty() ? "" : report.bailouts[0]));
         REQUIRE(report.plans.size() == 1);
         const PlanReport& plan = report.plans[0];
         CHECK(plan.replays == 2);

@@ -12,7 +12,7 @@
 namespace sr::replay {
 
 struct BagStep final : Payload {
-  std::string_view name() const override { return "bags"; }
+  std::string_view name() const override { return "embedding bag"; }
   bool may_fail() const override { return true; }  // indices out of range
   kernels::Bags shape;
   Address table, indices, offsets, weights, out;

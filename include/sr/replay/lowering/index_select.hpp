@@ -16,7 +16,7 @@ namespace sr::replay {
 
 // out[o][i] = in[o][indices[i]], in runs of bytes.
 struct SelectStep final : Payload {
-  std::string_view name() const override { return "selected rows"; }
+  std::string_view name() const override { return "index select"; }
   bool may_fail() const override { return true; }  // indices out of range
   Address in, indices, out;
   std::size_t outer = 1, count = 0, run_bytes = 0;

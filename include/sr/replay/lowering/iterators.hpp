@@ -11,6 +11,7 @@
 
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/iterator_headers.hpp>
+#include <sr/replay/lowering/kernel_argument.hpp>
 #include <sr/replay/steps/bound_iterator.hpp>
 
 namespace sr::replay {
@@ -29,68 +30,6 @@ struct FunctionalKernel final : Op {
   void set_output_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           at::TensorOptions options) override {
     set_output_raw_strided(index, sizes, strides, options);
-  }
-};
-
-// An argument of a structured kernel: how it is kept, taken from a node and passed.
-template <class T>
-struct KernelArgument;
-
-template <>
-struct KernelArgument<const at::Tensor&> {
-  at::Tensor kept;
-  bool take(IteratorMaker& maker, const c10::IValue& value) {
-    return (kept = maker.argument(value)).defined();
-  }
-  const at::Tensor& pass() const { return kept; }
-};
-template <>
-struct KernelArgument<at::OptionalTensorRef> {
-  at::Tensor kept;
-  bool take(IteratorMaker& maker, const c10::IValue& value) {
-    return value.isNone() || (kept = maker.argument(value)).defined();
-  }
-  at::OptionalTensorRef pass() const {
-    return kept.defined() ? at::OptionalTensorRef(kept) : at::OptionalTensorRef();
-  }
-};
-template <>
-struct KernelArgument<const at::Scalar&> {
-  at::Scalar kept;
-  bool take(IteratorMaker&, const c10::IValue& value) {
-    if (!value.isScalar()) return false;
-    kept = value.toScalar();
-    return true;
-  }
-  const at::Scalar& pass() const { return kept; }
-};
-template <>
-struct KernelArgument<at::OptionalScalarRef> {
-  std::optional<at::Scalar> kept;
-  bool take(IteratorMaker&, const c10::IValue& value) {
-    if (value.isScalar()) kept = value.toScalar();
-    return value.isScalar() || value.isNone();
-  }
-  at::OptionalScalarRef pass() const { return kept ? at::OptionalScalarRef(*kept) : at::OptionalScalarRef(); }
-};
-template <>
-struct KernelArgument<c10::string_view> {
-  std::string kept;
-  bool take(IteratorMaker&, const c10::IValue& value) {
-    if (value.isString()) kept = value.toStringRef();
-    return value.isString();
-  }
-  c10::string_view pass() const { return kept; }
-};
-template <>
-struct KernelArgument<std::optional<c10::string_view>> {
-  std::optional<std::string> kept;
-  bool take(IteratorMaker&, const c10::IValue& value) {
-    if (value.isString()) kept = value.toStringRef();
-    return value.isString() || value.isNone();
-  }
-  std::optional<c10::string_view> pass() const {
-    return kept ? std::optional<c10::string_view>(*kept) : std::nullopt;
   }
 };
 

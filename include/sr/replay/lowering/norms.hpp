@@ -13,7 +13,7 @@
 namespace sr::replay {
 
 struct NormStep final : Payload {
-  std::string_view name() const override { return "norm of rows"; }
+  std::string_view name() const override { return "norm"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
   kernels::RowMatrix shape;

@@ -13,7 +13,7 @@
 namespace sr::replay {
 
 struct RowsKernelStep final : Payload {
-  std::string_view name() const override { return "rows"; }
+  std::string_view name() const override { return "softmax"; }
   kernels::RowMatrix shape;
   Address in, out;
   void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;

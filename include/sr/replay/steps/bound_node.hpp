@@ -80,13 +80,13 @@ struct BoundNode : Payload {
 };
 
 // An out variant: metadata of the results are known, and so is where they go.
-struct OutCall final : BoundNode {
+struct OutVariantStep final : BoundNode {
   std::string_view name() const override { return "call"; }
   using BoundNode::BoundNode;
 
   static bool emit(Lowering& lowering, const TracedNode& traced) {
     if (traced.processed->write.run == nullptr) return false;
-    auto call = std::make_unique<OutCall>(lowering);
+    auto call = std::make_unique<OutVariantStep>(lowering);
     call->take(traced);
     std::vector<StorageId> reads, writes;
     for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
@@ -98,12 +98,12 @@ struct OutCall final : BoundNode {
     }
     Payload* payload = call.get();
     lowering.payloads().push_back(std::move(call));
-    lowering.emit_owned(payload, &OutCall::run, std::move(reads), std::move(writes));
+    lowering.emit_owned(payload, &OutVariantStep::run, std::move(reads), std::move(writes));
     return true;
   }
 
   static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const OutCall&>(payload);
+    const auto& self = static_cast<const OutVariantStep&>(payload);
     self.wrappers.bind(context.bases);
     NodeView view(self.node, self.frame);
     self.node.write(view);
@@ -117,21 +117,8 @@ struct OutCall final : BoundNode {
   std::vector<TensorMetadata> results;
 };
 
-// Bytes that later steps change.
-struct InitialBytesStep final : Payload {
-  std::string_view name() const override { return "initial bytes"; }
-  at::Tensor bytes;
-  Address to;
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const InitialBytesStep&>(payload);
-    if (self.bytes.nbytes() != 0)
-      std::memcpy(self.to.in(context.bases), self.bytes.const_data_ptr(), self.bytes.nbytes());
-  }
-};
-
 // Results are compared with the record; numbers go to the table of values.
-struct InterpretedNode final : BoundNode {
+struct InterpretedStep final : BoundNode {
   std::string_view name() const override { return "interpreted"; }
   bool may_fail() const override {
     return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
@@ -146,7 +133,7 @@ struct InterpretedNode final : BoundNode {
   };
 
   static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
-    auto step = std::make_unique<InterpretedNode>(lowering);
+    auto step = std::make_unique<InterpretedStep>(lowering);
     std::vector<StorageId> reads, writes;
     step->copies_inputs = traced.foreign;
     if (traced.processed->sub_blocks.empty()) {
@@ -181,11 +168,11 @@ struct InterpretedNode final : BoundNode {
     step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
     Payload* payload = step.get();
     lowering.payloads().push_back(std::move(step));
-    lowering.emit_owned(payload, &InterpretedNode::run, std::move(reads), std::move(writes));
+    lowering.emit_owned(payload, &InterpretedStep::run, std::move(reads), std::move(writes));
   }
 
   static void run(const Payload& payload, Context& context) {
-    static_cast<const InterpretedNode&>(payload).run_node(context);
+    static_cast<const InterpretedStep&>(payload).run_node(context);
   }
 
   std::vector<Result> results;
@@ -286,7 +273,7 @@ struct InterpretedNode final : BoundNode {
 
   // Nothing of a call stays behind, also when an operator throws.
   struct Clear {
-    const InterpretedNode& node;
+    const InterpretedStep& node;
     Frame& frame;
     ~Clear() {
       frame.stack.clear();

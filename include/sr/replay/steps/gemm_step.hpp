@@ -32,7 +32,7 @@ struct GemmStepOf final : Payload {
   std::int64_t part = 0;                     // rows or columns of one
   bool by_columns = false;
 
-  std::string_view name() const override { return weight.data != nullptr ? "packed product" : "product"; }
+  std::string_view name() const override { return weight.data != nullptr ? "packed gemm" : "gemm"; }
   // How many results there are.
   std::size_t results() const { return shape.m * shape.n * batches.size(); }
 
@@ -123,7 +123,7 @@ using GemmStep = GemmStepOf<float>;
 using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
 
 struct BatchedDotStep final : Payload {
-  std::string_view name() const override { return "dot products"; }
+  std::string_view name() const override { return "batched dot"; }
   kernels::BatchedDot shape;
   void (*multiply)(const kernels::BatchedDot& dots) = nullptr;
   Address a, b, out;

@@ -45,7 +45,7 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
 // Walks over the result. Where an element comes from moves with it, and by what the indices at its place say.
 // Strides are in bytes.
 struct IndexStep final : Payload {
-  std::string_view name() const override { return "lookup"; }
+  std::string_view name() const override { return "indexing"; }
   bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;
   using Strides = std::array<std::int64_t, kMostIndices>;

@@ -14,17 +14,18 @@
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
+#include <sr/replay/trace/recorded_node.hpp>
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/written_tensors.hpp>
 
 namespace sr::replay {
 
-// Made before the node runs. Does nothing once the record is refused.
-class NodeRecorder {
+// Made before the node runs. Does nothing once the recording is refused.
+class NodeRecorder : private RecordedNode {
  public:
   NodeRecorder(const PreparedModule& content, const Frame& frame, Record& record, const ProcessedNode& node)
-      : content_(content), frame_(frame), record_(record), node_(node), written_(record, frame, node) {
-    if (record_.is_refused()) return;
+      : RecordedNode(frame, record, node), content_(content), written_(record, frame, node) {
+    if (record_.has_bailed_out()) return;
     traced_.processed = &node;
     facts_ = facts_of(node);
     note_inputs();
@@ -34,27 +35,13 @@ class NodeRecorder {
   // After it has run.
   void finish() {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.dynamic[node_.first_output + i] = kNone;
-    if (record_.is_refused()) return;  // and nothing more is kept alive for the record
+    if (record_.has_bailed_out()) return;  // and nothing more is kept alive for the record
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
     note_environment();
     classify();
   }
 
  private:
-  const c10::IValue& output(std::uint32_t i) const { return frame_.values[node_.first_output + i]; }
-
-  void refuse(const std::string& why) { record_.refuse(*node_.node, why); }
-
-  // Tensors the node has returned that were not there before. `visit` may make them known.
-  template <class Visit>
-  void each_new_output(const Visit& visit) const {
-    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
-        if (!record_.is_known(tensor)) visit(tensor);
-      });
-    }
-  }
-
   // What the node asks of the environment.
   void note_environment() {
     Trace& trace = record_.trace;
@@ -72,7 +59,7 @@ class NodeRecorder {
     if (!detail::leaves_new_memory(kind)) return;
     trace.asked |= Environment::new_memory;
     if (tensors_read() != 0 && trace.environment.fills_memory)
-      refuse("fills new memory with NaN (torch.use_deterministic_algorithms).");
+      bail_out("fills new memory with NaN (torch.use_deterministic_algorithms).");
   }
 
   void note_inputs() {
@@ -91,26 +78,27 @@ class NodeRecorder {
       traced_.dynamic_captured.push_back(record_.dynamic_id(frame_.values[slot], slot));
     }
     for (const torch::jit::Block* block : node_.node->blocks()) {
-      if (!body_is_pure(block)) refuse("decides by data whether to change something or draw random numbers.");
+      if (!body_is_pure(block))
+        bail_out("decides by data whether to change something or draw random numbers.");
     }
   }
 
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
-    if (facts_.has_effect) return refuse("has an effect that a replay would not repeat.");
+    if (facts_.has_effect) return bail_out("has an effect that a replay would not repeat.");
     const c10::Symbol kind = node_.node->kind();
     if (detail::reads_whole_storage(kind) || (detail::views_whole_storage(kind) && reads_of_caller()))
-      return refuse("reads memory beside the elements of its input.");
+      return bail_out("reads memory beside the elements of its input.");
     if (detail::asks_storage(kind) && reads_of_call())
-      return refuse("asks where a tensor lies, or how often it was written.");
+      return bail_out("asks where a tensor lies, or how often it was written.");
     if (detail::compares_identity(kind) && compares_values_of_call())
-      return refuse("asks whether two names are of one value.");
+      return bail_out("asks whether two names are of one value.");
     if (sr::detail::may_train_statistics(*node_.node) && trains_statistics())
-      return refuse("writes the running statistics it is given.");
+      return bail_out("writes the running statistics it is given.");
     if (facts_.changes_container && facts_.builtin && detail::compares_elements(kind) && tensors_read() != 0)
-      return refuse("compares the tensors of a list.");
+      return bail_out("compares the tensors of a list.");
     if (facts_.changes_container && !changes_own_container())
-      return refuse("changes a container that was not made in the call.");
+      return bail_out("changes a container that was not made in the call.");
     const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),
                                          [](ValueId id) { return id != kNone; });
     record_.trace.draws_random_numbers |= facts_.is_random;
@@ -119,31 +107,17 @@ class NodeRecorder {
     traced_.runs_once = facts_.is_random || calls_unknown_code();
     if (facts_.changes_tensor) return add_change();
     if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
-      if (facts_.changes_container) return refuse("changes a container by a value that depends on data.");
+      if (facts_.changes_container) return bail_out("changes a container by a value that depends on data.");
       return add_interpreted();
     }
     take_outputs();
   }
 
-  // Methods and forked bodies, which the general path would run again. Results of foreign operators are kept
-  // for it.
-  bool calls_unknown_code() const {
-    const torch::jit::Node& node = *node_.node;
-    if (node.kind() == c10::prim::CallMethod || node.kind() == c10::prim::CallFunction) return true;
-    return node.kind() == c10::prim::fork && !body_is_pure(node.g(c10::attr::Subgraph)->block());
-  }
-
-  bool changes_own_container() const {
-    const c10::IValue& target = frame_.values[node_.inputs[0]];
-    const void* identity = target.isList() || target.isGenericDict() ? target.internalToPointer() : nullptr;
-    return identity != nullptr && record_.trace.own.count(identity) != 0;
-  }
-
   // Interpreted on the plan's own memory.
   void add_change() {
-    if (facts_.foreign) return refuse("changes a tensor in place.");
+    if (facts_.foreign) return bail_out("changes a tensor in place.");
     traced_.changed = written_.check();
-    if (record_.is_refused()) return;
+    if (record_.has_bailed_out()) return;
     traced_.role = Role::interpreted;
     traced_.known_tensors = static_cast<TensorId>(record_.trace.tensors.size());
     record_.trace.nodes.push_back(std::move(traced_));
@@ -163,14 +137,14 @@ class NodeRecorder {
         has_new |= !record_.is_known(tensor);
       });
       if (kind == c10::aten::__contains__ && reads_tensor && !has_tensor)
-        return refuse("looks for a tensor among the keys of a dictionary.");
+        return bail_out("looks for a tensor among the keys of a dictionary.");
       if (has_new) {
         computes = true;
       } else if (!has_tensor && reads_tensor && reads_call && !detail::reads_metadata_only(kind) &&
                  !is_structural()) {
         return add_interpreted();
       } else if (has_tensor && facts_.builtin && detail::compares_elements(kind)) {
-        return refuse("compares the tensors of a list.");
+        return bail_out("compares the tensors of a list.");
       }
       own(output(i));
     }
@@ -182,63 +156,11 @@ class NodeRecorder {
       record_.trace.asked |= Environment::denormals;
       return add_outputs(Home::literal, before);
     }
-    if (is_view() || record_.is_refused()) return;
+    if (is_view() || record_.has_bailed_out()) return;
     if (data_decide || !outputs_are_plain()) return add_interpreted();
     add_outputs(Home::produced, before);
     add_node();
   }
-
-  template <class Visit>
-  void each_input(const Visit& visit) const {
-    for (const c10::IValue& input : traced_.inputs) sr::detail::each_tensor(input, visit);
-  }
-  Home home_of(const at::Tensor& tensor) const {
-    return record_.trace.storage_of(record_.trace.id_of(tensor)).home;
-  }
-  std::size_t tensors_read() const {
-    std::size_t count = 0;
-    each_input([&](const at::Tensor&) { ++count; });
-    return count;
-  }
-  // A tensor that is not the same in every call.
-  bool reads_of_call() const {
-    bool found = false;
-    each_input([&](const at::Tensor& tensor) {
-      const Home home = home_of(tensor);
-      found |= home != Home::weight && home != Home::literal;
-    });
-    return found;
-  }
-  // Memory of the caller's, of which only the elements that a tensor has are part of a signature.
-  bool reads_of_caller() const {
-    bool found = false;
-    each_input([&](const at::Tensor& tensor) { found |= home_of(tensor) == Home::input; });
-    return found;
-  }
-
-  // Neither of them None, and one that is another in each call.
-  bool compares_values_of_call() const {
-    const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
-    if (std::ranges::any_of(traced_.inputs, is_none)) return false;
-    if (node_.inputs[0] == node_.inputs[1]) return false;  // one name
-    const auto is_callers = [&](Slot slot) {
-      const c10::IValue& value = frame_.values[slot];
-      return (value.isList() || value.isTuple() || value.isGenericDict()) &&
-             record_.trace.callers.count(value.internalToPointer()) != 0;
-    };
-    return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
-  }
-
-  bool trains_statistics() const {
-    const auto is_tensor = [](const c10::IValue& value) {
-      return value.isTensor() && value.toTensor().defined();
-    };
-    const bool given = is_tensor(traced_.inputs[3]) || is_tensor(traced_.inputs[4]);
-    return given && !(traced_.inputs[5].isBool() && !traced_.inputs[5].toBool());
-  }
-
-  // Builds, unpacks or copies containers.
-  bool is_structural() const { return facts_.builtin && detail::moves_values(node_.node->kind()); }
 
   void own(const c10::IValue& value) {
     Trace& trace = record_.trace;
@@ -257,54 +179,32 @@ class NodeRecorder {
     std::unordered_set<StorageId> sources;
     each_new_output([&](const at::Tensor& tensor) {
       if (!detail::is_replayable(tensor.unsafeGetTensorImpl()))
-        refuse("makes a tensor whose elements are not what its bytes say.");
+        bail_out("makes a tensor whose elements are not what its bytes say.");
       if (const StorageId known = record_.storage_of(tensor); known != kNone) {
         sources.insert(known);
       } else {
         ++fresh;
       }
     });
-    if (sources.empty() || record_.is_refused()) return false;
+    if (sources.empty() || record_.has_bailed_out()) return false;
     if (fresh != 0) {
-      refuse("returns views and new tensors at once.");
+      bail_out("returns views and new tensors at once.");
       return false;
     }
     if (views_wider()) {
-      refuse("views elements as larger ones, which may not be where such begin the next time.");
+      bail_out("views elements as larger ones, which may not be where such begin the next time.");
       return false;
     }
     // Of the first input, also where another one that decides has the same storage.
     if (!detail::shapes_like_second(node_.node->kind())) {
       for (std::size_t i = 1; i < traced_.inputs.size(); ++i) {
         sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
-          refuse("makes a view that another tensor decides about.");
+          bail_out("makes a view that another tensor decides about.");
         });
       }
     }
     each_new_output(
         [&](const at::Tensor& tensor) { record_.add_tensor(tensor, record_.storage_of(tensor)); });
-    return true;
-  }
-
-  // A view of an argument in a larger dtype than that of what it is a view of.
-  bool views_wider() {
-    std::int64_t smallest = sizeof(c10::complex<double>);
-    for (const c10::IValue& input : traced_.inputs) {
-      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
-        if (record_.trace.storage_of(record_.trace.id_of(tensor)).home == Home::input)
-          smallest = std::min(smallest, tensor.element_size());
-      });
-    }
-    bool wider = false;
-    each_new_output([&](const at::Tensor& tensor) { wider |= tensor.element_size() > smallest; });
-    return wider;
-  }
-
-  bool outputs_are_plain() const {
-    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      if (!output(i).isTensor() || !output(i).toTensor().defined()) return false;
-      if (!detail::is_replayable(output(i).toTensor().unsafeGetTensorImpl())) return false;
-    }
     return true;
   }
 
@@ -317,7 +217,7 @@ class NodeRecorder {
       } else if (known >= first_new || home == Home::literal) {
         record_.add_tensor(tensor, known);
       } else {
-        refuse("returns memory of its inputs that may be another next time.");
+        bail_out("returns memory of its inputs that may be another next time.");
       }
     });
   }
@@ -335,7 +235,7 @@ class NodeRecorder {
     traced_.role = Role::interpreted;
     for (const c10::IValue& value : traced_.captured) {
       if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList()))
-        return refuse("reads a container in a branch that data decide about.");
+        return bail_out("reads a container in a branch that data decide about.");
     }
     const auto first_new = static_cast<StorageId>(record_.trace.storages.size());
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
@@ -345,13 +245,13 @@ class NodeRecorder {
         if (!tensor.defined()) continue;  // and so in every replay
         if (record_.is_known(tensor) || record_.storage_of(tensor) != kNone ||
             !detail::is_replayable(tensor.unsafeGetTensorImpl())) {
-          return refuse("returns by data what may be one of its inputs.");
+          return bail_out("returns by data what may be one of its inputs.");
         }
         continue;
       }
       bool has_tensor = false;
       sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
-      if (has_tensor) return refuse("returns tensors in a container that data decide about.");
+      if (has_tensor) return bail_out("returns tensors in a container that data decide about.");
       const ValueId id = record_.trace.value_count++;
       record_.dynamic[node_.first_output + i] = id;
       if (value.isList() || value.isGenericDict() || value.isTuple())
@@ -362,12 +262,7 @@ class NodeRecorder {
   }
 
   const PreparedModule& content_;
-  const Frame& frame_;
-  Record& record_;
-  const ProcessedNode& node_;
   WrittenTensors written_;
-  TracedNode traced_;
-  OperatorFacts facts_;
 };
 
 }  // namespace sr::replay

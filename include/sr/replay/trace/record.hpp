@@ -50,25 +50,25 @@ class Record {
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
 
   // The first reason counts.
-  void refuse(const std::string& why) {
-    if (!is_refused()) trace.refusal = why;
+  void bail_out(const std::string& why) {
+    if (!has_bailed_out()) trace.bailout = why;
   }
-  void refuse(const torch::jit::Node& node, const std::string& why) {
-    if (!is_refused()) trace.refusal = sr::detail::place_of(node) + " " + why;
+  void bail_out(const torch::jit::Node& node, const std::string& why) {
+    if (!has_bailed_out()) trace.bailout = sr::detail::place_of(node) + " " + why;
   }
   // Another call with the same signature may do.
-  void refuse_call(const std::string& why) {
-    if (is_refused()) return;
-    trace.refusal = why;
-    trace.refuses_call = true;
+  void bail_out_of_call(const std::string& why) {
+    if (has_bailed_out()) return;
+    trace.bailout = why;
+    trace.bailout_is_of_call = true;
   }
-  bool is_refused() const { return !trace.refusal.empty(); }
+  bool has_bailed_out() const { return !trace.bailout.empty(); }
 
   // An argument of the call.
   void add_leaves(const c10::IValue& value) {
     sr::detail::add_identities(value, trace.callers);
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
-      if (storage_of(tensor) != kNone) refuse_call("Two arguments of the recorded call share memory.");
+      if (storage_of(tensor) != kNone) bail_out_of_call("Two arguments of the recorded call share memory.");
       add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
                  /*given=*/true);
     });
@@ -79,7 +79,7 @@ class Record {
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       const StorageId known = storage_of(tensor);
       if (known != kNone && trace.storages[known].home == Home::input)
-        refuse_call("An argument of the recorded call shares memory with a weight.");
+        bail_out_of_call("An argument of the recorded call shares memory with a weight.");
       if (is_known(tensor)) return;
       add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}),
                  /*given=*/true);

@@ -42,7 +42,7 @@ class Recorder {
       record_.trace.results.push_back(frame_->values[output.slot]);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
-    if (!record_.is_refused()) FunctionalWrites(record_.trace).apply();
+    if (!record_.has_bailed_out()) FunctionalWrites(record_.trace).apply();
     return std::move(record_.trace);
   }
 
@@ -57,8 +57,8 @@ class Recorder {
   void run_node(const ProcessedNode& node) {
     if (frame_->call != nullptr) frame_->call->check();
     if (record_.trace.nodes.size() > kMostNodes)
-      record_.refuse(*node.node, "is beyond the longest record a plan is made of.");
-    if (!record_.is_refused()) {
+      record_.bail_out(*node.node, "is beyond the longest record a plan is made of.");
+    if (!record_.has_bailed_out()) {
       if (node.node->kind() == c10::prim::If && run_if(node)) return;
       if (node.node->kind() == c10::prim::Loop && run_loop(node)) return;
     }
@@ -115,7 +115,7 @@ class Recorder {
       run_block(body);
       const auto& outputs = content_->blocks[body].outputs;
       go_on = frame_->values[outputs[0].slot].toBool();
-      if (record_.dynamic[outputs[0].slot] != kNone) record_.refuse(*node.node, "goes on or ends by data.");
+      if (record_.dynamic[outputs[0].slot] != kNone) record_.bail_out(*node.node, "goes on or ends by data.");
       for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = get(outputs[i + 1].slot);
     }
     for (std::size_t i = 0; i < carried.size(); ++i)

@@ -31,17 +31,17 @@ class WrittenTensors {
   // do: it writes what it is given, on the plan's own memory, and makes nothing new.
   std::vector<StorageId> check() const {
     std::vector<StorageId> changed;
-    if (written_.empty()) record_.refuse(*node_.node, "changes a tensor in place.");
+    if (written_.empty()) record_.bail_out(*node_.node, "changes a tensor in place.");
     for (const Written& written : written_) {
       const Home home = record_.trace.storages[written.storage].home;
       if (home != Home::produced && home != Home::opaque)
-        record_.refuse(*node_.node, "changes a tensor of the caller's in place.");
+        record_.bail_out(*node_.node, "changes a tensor of the caller's in place.");
       if (is_foreign(record_.trace.storages[written.storage]))
-        record_.refuse(*node_.node, "changes the result of an operator of which nothing is known.");
-      if (!is_same(written)) record_.refuse(*node_.node, "changes the shape of a tensor in place.");
+        record_.bail_out(*node_.node, "changes the result of an operator of which nothing is known.");
+      if (!is_same(written)) record_.bail_out(*node_.node, "changes the shape of a tensor in place.");
       changed.push_back(written.storage);
     }
-    if (makes_new()) record_.refuse(*node_.node, "changes a tensor in place and makes another value.");
+    if (makes_new()) record_.bail_out(*node_.node, "changes a tensor in place and makes another value.");
     return changed;
   }
 

@@ -1,0 +1,58 @@
+// How long the storages of a program live, as its drafts read and write them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <sr/replay/lowering/draft.hpp>
+#include <sr/replay/program.hpp>
+
+namespace sr::replay {
+
+// By storage: whether a step outside of the group that makes it reads it, or the caller (`is_result`), or no
+// group makes it. Others live in the scratch of their fused step.
+inline std::vector<bool> storages_kept(const std::vector<Draft>& drafts, const std::vector<bool>& is_result) {
+  std::vector<bool> kept = is_result;
+  std::vector<std::uint32_t> writer(kept.size(), kNone);
+  for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+    for (const StorageId storage : drafts[d].writes) {
+      writer[storage] = d;
+      if (drafts[d].group == kNone) kept[storage] = true;
+    }
+  }
+  for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+    for (const StorageId storage : drafts[d].reads) {
+      if (writer[storage] != kNone && writer[storage] != d) kept[storage] = true;
+    }
+  }
+  return kept;
+}
+
+// Adds a request to the program for each storage that a step writes, but for those of results and constants.
+// program.storages must be complete.
+inline void request_memory(const std::vector<Draft>& drafts, const std::vector<bool>& is_result,
+                           Program& program) {
+  const std::vector<TracedStorage>& storages = program.storages;
+  std::vector<std::uint32_t> request_of(storages.size(), kNone);
+  const auto is_placed = [&](StorageId storage) {
+    return storages[storage].home == Home::produced && !is_result[storage];
+  };
+  for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+    for (const StorageId storage : drafts[d].writes) {
+      if (!is_placed(storage) || request_of[storage] != kNone) continue;
+      request_of[storage] = static_cast<std::uint32_t>(program.requests.size());
+      program.placed.push_back(storage);
+      program.requests.push_back({.bytes = storages[storage].bytes, .first = d, .end = d + 1});
+    }
+    for (const StorageId storage : drafts[d].writes) {
+      if (is_placed(storage)) program.requests[request_of[storage]].end = d + 1;
+    }
+    for (const StorageId storage : drafts[d].reads) {
+      if (is_placed(storage) && request_of[storage] != kNone)
+        program.requests[request_of[storage]].end = d + 1;
+    }
+  }
+}
+
+}  // namespace sr::replay

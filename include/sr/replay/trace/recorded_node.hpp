@@ -1,0 +1,137 @@
+// What a recording asks of a node that it runs: what the node reads, and what it has returned.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/replay/trace/classify.hpp>
+#include <sr/replay/trace/record.hpp>
+#include <sr/replay/trace/tensor_words.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::replay {
+
+// All that the constructor is given must outlive it.
+class RecordedNode {
+ public:
+  RecordedNode(const Frame& frame, Record& record, const ProcessedNode& node)
+      : frame_(frame), record_(record), node_(node) {}
+
+ protected:
+  const c10::IValue& output(std::uint32_t i) const { return frame_.values[node_.first_output + i]; }
+
+  void bail_out(const std::string& why) { record_.bail_out(*node_.node, why); }
+
+  // Visits the tensors that the node has returned and that were not there before. `visit` may make them
+  // known.
+  template <class Visit>
+  void each_new_output(const Visit& visit) const {
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
+        if (!record_.is_known(tensor)) visit(tensor);
+      });
+    }
+  }
+
+  // Whether it runs code that the general path would run again after a replay that ended half way: a method
+  // or a forked body. (Results of foreign operators are kept for the general path.)
+  bool calls_unknown_code() const {
+    const torch::jit::Node& node = *node_.node;
+    if (node.kind() == c10::prim::CallMethod || node.kind() == c10::prim::CallFunction) return true;
+    return node.kind() == c10::prim::fork && !body_is_pure(node.g(c10::attr::Subgraph)->block());
+  }
+
+  bool changes_own_container() const {
+    const c10::IValue& target = frame_.values[node_.inputs[0]];
+    const void* identity = target.isList() || target.isGenericDict() ? target.internalToPointer() : nullptr;
+    return identity != nullptr && record_.trace.own.count(identity) != 0;
+  }
+
+  template <class Visit>
+  void each_input(const Visit& visit) const {
+    for (const c10::IValue& input : traced_.inputs) sr::detail::each_tensor(input, visit);
+  }
+  Home home_of(const at::Tensor& tensor) const {
+    return record_.trace.storage_of(record_.trace.id_of(tensor)).home;
+  }
+  std::size_t tensors_read() const {
+    std::size_t count = 0;
+    each_input([&](const at::Tensor&) { ++count; });
+    return count;
+  }
+  // Whether it reads a tensor that is not the same in every call.
+  bool reads_of_call() const {
+    bool found = false;
+    each_input([&](const at::Tensor& tensor) {
+      const Home home = home_of(tensor);
+      found |= home != Home::weight && home != Home::literal;
+    });
+    return found;
+  }
+  // Whether it reads memory of the caller, of which a signature describes only the elements of the tensor.
+  bool reads_of_caller() const {
+    bool found = false;
+    each_input([&](const at::Tensor& tensor) { found |= home_of(tensor) == Home::input; });
+    return found;
+  }
+
+  // Whether it compares two values, neither of them None, of which one is another in each call.
+  bool compares_values_of_call() const {
+    const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
+    if (std::ranges::any_of(traced_.inputs, is_none)) return false;
+    if (node_.inputs[0] == node_.inputs[1]) return false;  // one name
+    const auto is_callers = [&](Slot slot) {
+      const c10::IValue& value = frame_.values[slot];
+      return (value.isList() || value.isTuple() || value.isGenericDict()) &&
+             record_.trace.callers.count(value.internalToPointer()) != 0;
+    };
+    return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
+  }
+
+  bool trains_statistics() const {
+    const auto is_tensor = [](const c10::IValue& value) {
+      return value.isTensor() && value.toTensor().defined();
+    };
+    const bool given = is_tensor(traced_.inputs[3]) || is_tensor(traced_.inputs[4]);
+    return given && !(traced_.inputs[5].isBool() && !traced_.inputs[5].toBool());
+  }
+
+  // Builds, unpacks or copies containers.
+  bool is_structural() const { return facts_.builtin && detail::moves_values(node_.node->kind()); }
+
+  bool outputs_are_plain() const {
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      if (!output(i).isTensor() || !output(i).toTensor().defined()) return false;
+      if (!detail::is_replayable(output(i).toTensor().unsafeGetTensorImpl())) return false;
+    }
+    return true;
+  }
+
+  // Whether it has returned a view of an argument in a larger dtype than the argument's.
+  bool views_wider() const {
+    std::int64_t smallest = sizeof(c10::complex<double>);
+    for (const c10::IValue& input : traced_.inputs) {
+      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
+        if (record_.trace.storage_of(record_.trace.id_of(tensor)).home == Home::input)
+          smallest = std::min(smallest, tensor.element_size());
+      });
+    }
+    bool wider = false;
+    each_new_output([&](const at::Tensor& tensor) { wider |= tensor.element_size() > smallest; });
+    return wider;
+  }
+
+  const Frame& frame_;
+  Record& record_;
+  const ProcessedNode& node_;
+  TracedNode traced_;
+  OperatorFacts facts_;
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,111 @@
+// Bags of rows of a table, with the kernels of every instruction set that this CPU has.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+#include "support/floats.hpp"
+#include "support/guarded.hpp"
+#include "support/kernel_sets.hpp"
+#include "support/kernel_values.hpp"
+
+using namespace sr::kernels;
+using sr::test::Guarded;
+using sr::test::kernel_sets;
+using sr::test::kNaN;
+using sr::test::near;
+using sr::test::random_bits;
+using sr::test::signed_size;
+using sr::test::uniform;
+
+namespace {
+
+// One bag as its mode says, in double precision; a NaN behind the first is no maximum.
+double plain_bag(const Bags& bags, const std::vector<std::int64_t>& indices, std::int64_t from,
+                 std::int64_t to, std::size_t column) {
+  double result = 0;
+  std::int64_t taken = 0;
+  for (std::int64_t i = from; i < to; ++i) {
+    const std::int64_t index = indices[static_cast<std::size_t>(i)];
+    if (index == bags.padding) continue;
+    const float x = bags.table[index * bags.table_stride + signed_size(column)];
+    if (bags.mode == BagMode::max) {
+      if (taken == 0 || x > result) result = x;
+    } else {
+      result += bags.mode == BagMode::weighted_sum ? double{x} * bags.weights[i] : double{x};
+    }
+    ++taken;
+  }
+  return bags.mode == BagMode::mean && taken > 0 ? result / static_cast<double>(taken) : result;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: bags of rows of a table", "[kernels]") {
+  static Guarded table_memory(1 << 16), index_memory(1 << 12), offset_memory(1 << 12), weight_memory(1 << 12),
+      out_memory(1 << 16);
+  constexpr std::int64_t kRows = 9;
+  const std::vector<std::int64_t> offsets{0, 0, 1, 4, 4, 30};
+  std::vector<std::int64_t> indices(33);
+  for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random_bits()() % kRows);
+  const auto place = [&]<class T>(Guarded& memory, const std::vector<std::int64_t>& values, T) {
+    T* to = memory.last<T>(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+    return to;
+  };
+  float* weights = weight_memory.last<>(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) weights[i] = uniform();
+  for (const std::size_t columns : {1, 3, 4, 7, 8, 9, 16, 17, 31, 40, 64, 65, 100, 127, 128, 129, 150, 300}) {
+    const std::size_t stride = columns + 3, table_size = (kRows - 1) * stride + columns;
+    float* table = table_memory.last<>(table_size);
+    for (std::size_t i = 0; i < table_size; ++i) table[i] = random_bits()() % 50 == 0 ? kNaN : uniform(-9, 9);
+    for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::weighted_sum, BagMode::max}) {
+      for (const bool wide : {false, true}) {
+        for (const bool to_last_offset : {false, true}) {
+          for (const std::int64_t padding : {-1, 4}) {
+            Bags bags{.mode = mode,
+                      .bags = offsets.size() - (to_last_offset ? 1 : 0),
+                      .columns = columns,
+                      .table = table,
+                      .table_stride = signed_size(stride),
+                      .wide = wide,
+                      .indices_count = to_last_offset ? offsets.back() : signed_size(indices.size()),
+                      .offsets_count = signed_size(offsets.size()),
+                      .padding = padding,
+                      .weights = weights,
+                      .out_stride = signed_size(columns + 1)};
+            if (wide) {
+              bags.indices = place(index_memory, indices, std::int64_t{});
+              bags.offsets = place(offset_memory, offsets, std::int64_t{});
+            } else {
+              bags.indices = place(index_memory, indices, std::int32_t{});
+              bags.offsets = place(offset_memory, offsets, std::int32_t{});
+            }
+            const std::size_t out_size = (bags.bags - 1) * (columns + 1) + columns;
+            for (const Kernels* set : kernel_sets()) {
+              out_memory.reset();
+              bags.out = out_memory.last<>(out_size);
+              set->table.reduce_bags(bags);
+              std::size_t wrong = !out_memory.intact_before<>(out_size);
+              for (std::size_t b = 0; b < bags.bags; ++b) {
+                const std::int64_t to = b + 1 < offsets.size() ? offsets[b + 1] : bags.indices_count;
+                for (std::size_t c = 0; c < columns; ++c) {
+                  const double expected = plain_bag(bags, indices, offsets[b], to, c);
+                  const float got = bags.out[b * (columns + 1) + c];
+                  wrong += std::isnan(expected) ? !std::isnan(got) : !near(got, expected, 1e-4);
+                }
+                if (b + 1 < bags.bags)
+                  wrong += std::bit_cast<std::uint32_t>(bags.out[b * (columns + 1) + columns]) != 0xCBCBCBCB;
+              }
+              CAPTURE(set->table.name, columns, static_cast<int>(mode), wide, to_last_offset, padding);
+              CHECK(wrong == 0);
+            }
+          }
+        }
+      }
+    }
+  }
+}
