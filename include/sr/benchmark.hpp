@@ -1,5 +1,5 @@
-// Where the time of a model goes: by node and by kind of node, by phase of a call. Everything through the
-// public runtime with an observer, so what is measured is the one run loop there is.
+// Measures where the time of a call on the general path goes: by node, by kind of node, by phase. Uses a
+// StaticRuntime with an observer.
 #pragma once
 
 #include <cstddef>

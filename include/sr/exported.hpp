@@ -1,6 +1,6 @@
-// Programs of torch.export: from an archive of torch.export.save, or from a serialised graph and tensors that
-// a caller already has. Needs nlohmann/json 3; included in one source file of a program, sr::load reads both
-// kinds of archives.
+// Programs of torch.export, from an archive of torch.export.save, or from a serialised graph and tensors that
+// a caller already has. Needs nlohmann/json 3. If one source file of a program includes this header, sr::load
+// reads both kinds of archives.
 //
 // The arguments of a call are the program's tensors and symbolic numbers in order, without the lists, tuples,
 // dicts and constants around them; so is the result: one value, or a tuple of all of them.
@@ -25,8 +25,8 @@ namespace sr {
 
 namespace exported {
 
-// The program in an archive. `name` is what messages call it. Throws LoadError for what is missing, damaged
-// or something else, UnsupportedOp for what sr can not run.
+// The program in an archive, which `name` names in messages. Throws LoadError if the archive is missing,
+// damaged or of another kind, and UnsupportedOp for parts that sr can not run.
 inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name) {
   const Archive opened(archive, name);
   return import_program(opened.json(), opened.tensors());
@@ -38,7 +38,7 @@ inline ExportedProgram load_program(const std::string& path) {
 
 }  // namespace exported
 
-// As sr::load, of archives of torch.export.save only.
+// As sr::load, but only for archives of torch.export.save.
 inline StaticModule load_exported(const std::string& path, const StaticModuleOptions& options = {}) {
   return detail::take_module(exported::to_module(exported::load_program(path)), options);
 }

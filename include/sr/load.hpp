@@ -11,9 +11,9 @@
 
 namespace sr {
 
-// The module of an archive; that of an exported program has one method and its tensors in the graph. A caller
-// includes <torch/script.h>, which defines it. `name` is what messages call the archive. Throws LoadError,
-// and UnsupportedOp for what an exported program has and sr does not.
+// The module of an archive. That of an exported program has one method, and the program's tensors are its
+// attributes. A caller includes <torch/script.h>, which defines the type. `name` names the archive in
+// messages. Throws LoadError, and UnsupportedOp for parts of an exported program that sr can not run.
 torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream");
 torch::jit::Module load_module(const std::string& path);
 
@@ -24,11 +24,11 @@ StaticModule load(std::istream& stream, const StaticModuleOptions& options = {})
 
 namespace detail {
 
-// Of the bytes of an archive, which messages call `name`.
+// From the bytes of an archive; `name` names it in messages.
 torch::jit::Module parse_archive(const std::string& bytes, const std::string& name);
 
-// A StaticModule over a module that the caller gives up: nobody can change its weights, unless it returns
-// them.
+// A StaticModule of a module that the caller gives up: nobody else can change its weights, unless a call
+// returns them.
 StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 }  // namespace detail

@@ -25,17 +25,17 @@ namespace sr::detail {
 
 class RuntimeState;
 
-// What a StaticRuntime does whatever its planner and observer; its functions are described there. Copies
-// share one state, which calls on a launcher keep alive.
+// The implementation of StaticRuntime for all planners and observers; its functions are described there.
+// Copies share one state, which calls on a launcher keep alive.
 class RuntimeCore {
  public:
-  // `observed` is the object of the hooks, or null.
+  // `observed` owns the object of the hooks; may be null.
   RuntimeCore(std::shared_ptr<const PreparedModule> content, const memory::PlannerOps& planner,
               const ObserverHooks& hooks = {}, std::shared_ptr<void> observed = nullptr);
 
-  // Moves from the arguments. `options` may be null.
+  // Moves from the arguments. `kwargs` and `options` may be null.
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options) const;
-  // The arguments stay the caller's.
+  // Leaves the arguments to the caller.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* options) const;

@@ -1,4 +1,4 @@
-// A module that any number of threads call, each on a runtime of its own for as long as the call takes.
+// A module that any number of threads call. Each call has a runtime of its own while it lasts.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ namespace sr {
 
 struct RuntimePoolOptions {
   std::size_t max_runtimes = kOwnRuntimes;  // made as they are needed; 1 to 65533
-  // How long a call waits while all are in use; then it throws BusyError.
+  // How long a call waits while all runtimes are in use before it throws BusyError.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
   int intra_op_threads = 0;  // of each call; 0: as the calling thread has it
 };
@@ -38,18 +38,18 @@ struct PoolReport {
   std::string warning;  // empty: nothing to say
 };
 
-// Shares ownership of the module. Everything may be called from any number of threads at once, but for the
-// destructor. The pool, the module, leases, results and futures may be destroyed in any order.
+// Shares ownership of the module. All functions but the destructor may be called from any number of threads
+// at once. The pool, the module, leases, results and futures may be destroyed in any order.
 //
-// A thread is given the runtime it used last, or else any that is idle, so that no more of them are made, and
-// learn the model's signatures, than there are callers at once.
+// A thread gets the runtime that it used last, or else any idle one: no more runtimes are made, and record
+// the model's signatures, than there are concurrent callers.
 template <memory::Planner Planner>
 class RuntimePool {
  public:
   using Runtime = StaticRuntime<Planner>;
   using Lease = typename pool::ObjectPool<Runtime>::Lease;
 
-  // Throws ArgumentError for a number of runtimes there can not be.
+  // Throws ArgumentError if the number of runtimes is out of range.
   explicit RuntimePool(const StaticModule& module, const RuntimePoolOptions& options = {})
       : RuntimePool(module.content(), options) {}
   explicit RuntimePool(std::shared_ptr<const PreparedModule> content, const RuntimePoolOptions& options = {})
@@ -57,7 +57,7 @@ class RuntimePool {
           return std::make_unique<Runtime>(content);
         }) {}
 
-  // As StaticRuntime's. Throws BusyError when no runtime comes free in time.
+  // As StaticRuntime's. Throws BusyError if no runtime becomes idle in time.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const {
     return with_runtime([&](Runtime& runtime) { return runtime(std::move(args), kwargs); });
   }
@@ -106,7 +106,7 @@ class RuntimePool {
   // A runtime for several calls of one thread. Throws BusyError.
   Lease lease() const { return lease(CallOptions{}); }
 
-  // Makes `runtimes` of them ready for these arguments, as StaticRuntime::reserve does.
+  // Prepares that many runtimes for these arguments, as StaticRuntime::reserve does.
   void reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs = {},
                std::size_t runtimes = 1) const {
     const IntraOpWidth width(options_.intra_op_threads);  // which plans are made for
@@ -120,7 +120,7 @@ class RuntimePool {
   // Destroys the runtimes that are not in use.
   void trim() const { runtimes_.trim(); }
 
-  // Asks the runtime that this thread would use. Throws BusyError.
+  // The report of the runtime that this thread would use. Throws BusyError.
   PoolReport report() const {
     PoolReport report{
         lease()->report(), runtimes_.figures(), options_.intra_op_threads, processors_allowed(), {}};

@@ -1,5 +1,5 @@
-// A model made ready to run: graph, constants, one function per node, lifetimes. Immutable; copies of the
-// handle share the same content, and whoever runs it shares its ownership.
+// A model that is prepared to run: graph, constants, one function for each node, lifetimes. Immutable. Copies
+// of the handle share the content, and runtimes share its ownership.
 #pragma once
 
 #include <memory>
@@ -20,23 +20,23 @@ struct PreparedModule;
 
 class StaticModule {
  public:
-  // Throws RegistryError when no operator is registered at all, UnsupportedOp with one sentence for each node
-  // that can not run (or, under options.strict, that needs the interpreter), ArgumentError for a pass in
-  // options.without_passes that there is not.
+  // Throws RegistryError if no operator is registered at all, UnsupportedOp with a sentence for each node
+  // that can not run (or, under options.strict, that needs the interpreter), and ArgumentError for an unknown
+  // pass in options.without_passes.
   explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {});
   explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                         const StaticModuleOptions& options = {});
   StaticModule(LoadedGraph loaded, const StaticModuleOptions& options);
 
-  // Runs the model on a runtime of the module's own, as RuntimePool does, with its defaults; safe from any
-  // number of threads. Throws ArgumentError, BusyError, and what operators throw.
+  // Runs the model on a runtime of the module's own pool, a RuntimePool with its defaults. May be called from
+  // any number of threads. Throws ArgumentError, BusyError, and what operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
-  // What running reads: <sr/module_content.hpp> says what it holds.
+  // What calls read; <sr/module/prepared_module.hpp> describes it.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
-  // Makes every runtime of the module read all weights anew with its next call, also those whose writes
-  // LibTorch does not count (`p.data`, memory shared with NumPy). Safe from any number of threads. Throws
-  // UnsupportedOp when a weight is no dense tensor on the CPU any more.
+  // Makes every runtime of the module read all weights anew with its next call, also after writes that
+  // LibTorch does not count (`p.data`, memory shared with NumPy). May be called from any number of threads.
+  // Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
   void refresh_weights() const;
 
   const StaticModuleOptions& options() const;

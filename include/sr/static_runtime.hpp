@@ -22,13 +22,15 @@
 
 namespace sr {
 
-// Belongs to one thread at a time and says so with BusyError. Shares ownership of the module, so the order of
-// destruction does not matter; the tensors it returns are the caller's and may be kept for ever.
+// Belongs to one thread at a time; a second call throws BusyError. Shares ownership of the module, so that
+// the order of destruction does not matter. The tensors that it returns belong to the caller and stay valid.
 //
-// Results equal the interpreter's in values, dtypes, sizes and aliasing, for any shapes on any run. After an
-// exception, which keeps the type it was thrown with, nothing of the call is held and the next call works.
+// Results equal the interpreter's in values, dtypes, sizes and aliasing, for any shapes in any call. An
+// exception keeps the type with which it was thrown; after it nothing of the call is held, and the next call
+// works.
 //
-// Planner and Observer are policies (memory/planner.hpp, observer.hpp); what runs is compiled once for all.
+// Planner and Observer are policies (memory/planner.hpp, graph/observer.hpp); the code that runs is compiled
+// once for all of them.
 template <memory::Planner Planner, class Observer>
 class StaticRuntime {
  public:
@@ -86,13 +88,13 @@ class StaticRuntime {
     return core_.run_async(std::move(args), kwargs, options);
   }
 
-  // Runs with these arguments and makes ready for them: plans memory, largest sizes first in a server's life,
-  // and makes a plan for replay at once.
+  // Runs with these arguments and prepares for further calls with them: plans memory, and records a replay
+  // plan. A server calls it with its largest sizes first.
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
     core_.reserve(std::move(args), kwargs);
   }
 
-  // Gives the arena and recycled outputs back to the system; sizes seen so far are forgotten.
+  // Frees the arena, the recycled outputs and the replay plans, and forgets the sizes seen so far.
   void trim() { core_.trim(); }
 
   // While on, replays measure how long each of their steps takes; report() has the means
@@ -105,20 +107,20 @@ class StaticRuntime {
 
   Report report() const { return core_.report(); }
 
-  // Calls so far that a plan answered.
+  // The number of calls that were replayed.
   std::uint64_t replayed_calls() const { return core_.replayed_calls(); }
 
-  // What a future of a call of it holds.
+  // The type of a call's result, as futures state it.
   c10::TypePtr result_type() const { return core_.result_type(); }
 
   Observer& observer() { return *observer_; }
 
-  // The arena of a block, for tests and tools; <sr/executor/arena.hpp> says what it can do. Not to be used
-  // while the runtime runs.
+  // The arena of a block, for tests and tools (<sr/executor/arena.hpp>). Must not be used while the runtime
+  // runs.
   const memory::Arena& arena(std::size_t block = 0) const { return core_.arena(block); }
 
-  // Calls visit(buffer) for the memory of each replay plan, of a planner that brings its own Buffer; for
-  // tests.
+  // For tests of planners that bring their own Buffer: calls visit(buffer) for the memory of each replay
+  // plan.
   template <class Visit>
   void each_plan_buffer(const Visit& visit) const {
     core_.each_plan_buffer(
@@ -140,7 +142,7 @@ class StaticRuntime {
   detail::RuntimeCore core_;
 };
 
-// At most so many for the calls of a StaticModule, and for each forked body.
+// The largest number of runtimes for the calls of a StaticModule, and for each forked body.
 inline constexpr std::size_t kOwnRuntimes = 256;
 
 }  // namespace sr

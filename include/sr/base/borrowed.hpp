@@ -1,4 +1,4 @@
-// How storages that point into a buffer are told from all others, and how one gets bytes of its own.
+// How a storage that points into a buffer is told from all others, and how it gets bytes of its own.
 #pragma once
 
 #include <cstring>
@@ -20,7 +20,7 @@ inline bool is_borrowed(const c10::StorageImpl& storage) {
   return storage.data_ptr().get_deleter() == &leave_to_buffer;
 }
 
-// Somebody holds the storage for longer than its bytes in the buffer live.
+// Gives the storage bytes of its own, for somebody who holds it for longer than its bytes in the buffer live.
 inline void detach(c10::StorageImpl& storage) {
   at::DataPtr own = c10::GetCPUAllocator()->allocate(storage.nbytes());
   if (storage.nbytes() != 0) std::memcpy(own.get(), storage.data(), storage.nbytes());

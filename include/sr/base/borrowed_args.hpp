@@ -12,12 +12,12 @@
 
 namespace sr::detail {
 
-// Of tensors and IValues that are variables of the caller no reference is taken, which would be two locked
-// instructions each. The caller's must outlive this, and nothing may be moved out of it.
+// Takes no reference to tensors and IValues that are variables of the caller: that would cost two locked
+// instructions each. The caller's variables must outlive this object, and nothing may be moved out of it.
 template <class... Args>
 class BorrowedArgs {
  public:
-  // What may throw comes first: values that are lent must not be destroyed like others.
+  // Conversions that may throw come first: borrowed values must not be destroyed as owned ones are.
   explicit BorrowedArgs(Args&&... args) {
     std::size_t i = 0;
     (own<Args>(values_[i++], args), ...);

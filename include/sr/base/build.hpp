@@ -1,4 +1,4 @@
-// Where definitions of sr are compiled, and what compilers say about them without reason.
+// Where the definitions of sr are compiled, and how false warnings about them are silenced.
 #pragma once
 
 // The public headers declare, and libsr holds the definitions. A program without the library defines
@@ -10,9 +10,9 @@
 #define SR_INLINE
 #endif
 
-// g++ 12 inlines the destructor of an IValue whose kind it knows, and warns of an overflow in the branch of
-// another kind. Between these two it does not, of functions that are written there; a user's own are not
-// touched.
+// g++ 12 inlines the destructor of an IValue whose kind it knows, and warns of an overflow in a branch for
+// another kind. These two switch the warning off for the functions between them, and leave a user's own
+// functions alone.
 #if defined(__GNUC__) && !defined(__clang__)
 #define SR_SILENT_BEGIN \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wstringop-overflow\"")

@@ -19,9 +19,9 @@ using KeywordArgs = std::unordered_map<std::string, c10::IValue>;
 // Runs a task, now or later, on a thread of its choice; torch::jit::TaskLauncher is the same type.
 using TaskLauncher = std::function<void(std::function<void()>)>;
 
-// Cancellation is looked for before each step of a plan, each node of the general path and each step of a
-// body that was forked: an operator that runs is not interrupted. A cancelled call throws CancelledError and
-// leaves the runtime as any exception does, ready for the next call.
+// A call looks for cancellation before each step of a program, each node of the general path and each step of
+// a forked body. It does not interrupt an operator that runs. A cancelled call throws CancelledError and
+// leaves the runtime ready for the next call, as any exception does.
 struct CallOptions {
   using Clock = std::chrono::steady_clock;
 

@@ -22,7 +22,7 @@ namespace sr {
 #endif
 inline constexpr bool kCheckPlans = SR_CHECK_PLANS != 0;
 
-// The address sanitizer sees who uses a freed result only when its memory really is freed.
+// The address sanitizer finds uses of a freed result only if its memory is really freed.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SR_ADDRESS_SANITIZER 1

@@ -12,12 +12,12 @@ namespace sr {
 class Error : public c10::Error {
  public:
   // `message` is one or more sentences: what was wrong, where, what was expected.
-  // The others say where it was raised, as std::source_location would: Debian's clang 14 has none.
+  // The other arguments say where it was raised; Debian's clang 14 has no std::source_location.
   explicit Error(const std::string& message, const char* function = __builtin_FUNCTION(),
                  const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE())
       : c10::Error(c10::SourceLocation{function, file, line}, message) {}
 
-  // The message and what was added on the way, without a stack trace of ours.
+  // The message with the context that was added on the way up, without a stack trace.
   const char* what() const noexcept override { return what_without_backtrace(); }
 };
 

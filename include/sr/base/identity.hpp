@@ -1,4 +1,4 @@
-// Whose bytes a value holds: the addresses that tell storages and containers apart, and the tensors in it.
+// Which storages and containers a value refers to, and the tensors in it.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,15 @@ inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
              : nullptr;
 }
 
-// Whether its storage was freed, or never made: operators of ATen read and write the null.
+// Whether the tensor's storage was freed or never allocated. Operators of ATen would dereference a null
+// pointer.
 inline bool has_no_memory(const at::Tensor& tensor) {
   const c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && tensor.numel() != 0 && storage->data() == nullptr;
 }
 
-// Of a tensor its storage (itself when it has none), of a container or object itself; null for what can not
-// change.
+// The identity of what a value may change: the storage of a tensor (the tensor itself if it has none), or the
+// container or object itself. Null for values that can not change.
 inline const void* identity_of(const c10::IValue& value) {
   if (value.isTensor()) {
     const void* storage = storage_of(value.toTensor());
@@ -47,7 +48,8 @@ inline void add_identities(const c10::IValue& value, std::unordered_set<const vo
   }
 }
 
-// Each tensor that is defined, depth first; of a dictionary the key before its value.
+// Calls visit(tensor) for each defined tensor in the value, depth first; in a dictionary, keys come before
+// their values.
 template <class Visit>
 void each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) {
@@ -77,7 +79,7 @@ inline c10::TypePtr type_of_tuple(const c10::IValue& tuple) {
   return has_type(has_type, tuple) ? tuple.type() : nullptr;
 }
 
-// Of that type; null: without names.
+// A tuple of that type; without names if the type is null.
 inline c10::IValue tuple_of(const c10::TypePtr& type, std::vector<c10::IValue> elements) {
   if (type == nullptr) return c10::ivalue::Tuple::create(std::move(elements));
   const auto tuple = type->expect<c10::TupleType>();
@@ -110,15 +112,15 @@ c10::IValue with_tensors(const c10::IValue& value, const Map& map) {
   return value;
 }
 
-// What a call returns that has these results.
+// The value that a call with these results returns: the only result, or a tuple.
 inline c10::IValue join_results(std::vector<c10::IValue> results) {
   if (results.size() == 1) return std::move(results[0]);
   return results.empty() ? c10::IValue() : c10::IValue(c10::ivalue::Tuple::create(std::move(results)));
 }
 
-// Copies of the folded constants in one result. The interpreter makes such values anew in every call; here
-// they exist once, and what the caller does with a result must not change the next one. Values that share
-// bytes go on doing so.
+// Copies the folded constants in one result. The interpreter makes such values anew in every call. Here they
+// exist once, and what the caller does with one result must not change the next. Values that share bytes
+// still share them afterwards.
 class FreshCopies {
  public:
   explicit FreshCopies(const std::unordered_set<const void*>& folded) : folded_(&folded) {}
@@ -134,7 +136,7 @@ class FreshCopies {
  private:
   bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 
-  // One tensor returned twice is one tensor.
+  // A tensor that is returned twice stays one tensor.
   at::Tensor copy(const at::Tensor& tensor) {
     at::Tensor& fresh = tensors_[tensor.unsafeGetTensorImpl()];
     if (!fresh.defined()) fresh = copy_anew(tensor);

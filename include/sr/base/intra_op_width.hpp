@@ -7,12 +7,12 @@
 
 namespace sr {
 
-// Sets the width for the calling thread and puts it back at the end. at::set_num_threads would do it for
-// threads that begin meanwhile too; OpenMP and the BLAS keep a width for each thread, which is all that is
-// touched here. A LibTorch without them keeps the width it has.
+// Sets the number of threads for operators that the calling thread runs, and restores it at the end.
+// at::set_num_threads would also change it for threads that start meanwhile; OpenMP and the BLAS keep a
+// number for each thread, and only that is changed here. A LibTorch without them keeps the number it has.
 class IntraOpWidth {
  public:
-  // threads <= 0: as the thread has it.
+  // threads <= 0 keeps the thread's number.
   explicit IntraOpWidth(int threads) {
     if (threads <= 0) return;
     const int now = at::get_num_threads();
@@ -27,7 +27,7 @@ class IntraOpWidth {
   }
 
  private:
-  // Returns what the BLAS had; 0: what OpenMP has.
+  // Returns the number that the BLAS had; 0 if it follows OpenMP.
   static int set(int openmp, int blas) {
     static auto* const set_openmp =
         reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));

@@ -7,7 +7,8 @@
 
 namespace sr {
 
-// fast: kernels of ours may differ from ATen within stated ULP bounds; exact: bit-equal to the interpreter.
+// fast: results of our kernels may differ from ATen's within stated bounds (ULPs); exact: results are
+// bit-identical to the interpreter's.
 enum class Numerics { fast, exact };
 
 struct StaticModuleOptions {

@@ -1,4 +1,4 @@
-// How many processors there are, and may be used.
+// How many processors the machine has, and how many this process may use.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace sr {
 
-// Of the machine, whether this process may run there or not.
+// Processors of the machine, including those on which this process may not run.
 inline int processors_online() {
   return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// By the affinity mask of the calling thread, which taskset and most containers set.
+// Processors in the affinity mask of the calling thread, which taskset sets.
 inline int processors_allowed() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -1,5 +1,5 @@
 // Modes of the calling thread that LibTorch keeps as excluded dispatch keys: inference mode, autocast, and
-// whatever goes past autograd.
+// guards that skip autograd.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-// LibTorch's declaration leaves open whether something initialises it at run time, and every read would ask
-// first.
+// LibTorch's own declaration is not constinit: every read through it would first check whether the variable
+// needs dynamic initialisation.
 namespace c10::impl {
 extern C10_API constinit thread_local PODLocalDispatchKeySet raw_local_dispatch_key_set;
 }
@@ -18,7 +18,8 @@ namespace sr {
 struct ThreadModes {
   std::uint64_t excluded = 0;
 
-  // As LibTorch stores them, which is what differs from its defaults: every call reads this.
+  // The keys as LibTorch stores them, as differences from its defaults, without conversion: every call reads
+  // this.
   static ThreadModes now() { return {c10::impl::raw_local_dispatch_key_set.excluded_}; }
 
   // torch.autocast('cpu').

@@ -1,12 +1,12 @@
-// Version counters of tensors that a call writes for its caller: autograd compares them, and would else
-// compute gradients of values that are no longer there.
+// Version counters of tensors that a call writes for its caller. Autograd compares them to notice that a
+// value it saved was overwritten.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace sr::detail {
 
-// Once a call, as LibTorch's operators in place do. Inference tensors count nothing.
+// Counts one write, as LibTorch's in-place operators do. Inference tensors have no counter.
 inline void count_write(const at::Tensor& tensor) {
   c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
   if (impl->version_counter().enabled()) impl->bump_version();

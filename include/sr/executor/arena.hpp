@@ -1,9 +1,8 @@
-// Binds a layout to the storages of the managed tensors of one block: the only place where planning meets
-// torch.
+// Binds a layout to the storages of the managed tensors of one block.
 //
-// A managed tensor stays in its slot between runs, its storage pointing into the buffer. Kernels that need
-// more bytes than planned reallocate that storage themselves; the arena notices when the run ends and plans
-// anew before the next one, with the largest sizes seen. Nothing here is thread-safe: it belongs to one
+// A managed tensor stays in its slot between runs, and its storage points into the buffer. A kernel that
+// needs more bytes than planned reallocates the storage itself; the arena notices this at the end of the run
+// and plans again before the next one, with the largest sizes seen. Not thread-safe: it belongs to one
 // runtime.
 #pragma once
 
@@ -26,11 +25,11 @@
 
 namespace sr::memory {
 
-// Where the bytes of a layout come from. A policy may bring its own (the tests put each tensor on pages of
-// its own): a nested type `Planner::Buffer` with these members replaces this one.
+// The memory of a layout, from LibTorch's CPU allocator. A planner may bring another (the tests put each
+// tensor on pages of its own): its nested type `Buffer` replaces this one.
 class HeapBuffer final : public AnyBuffer {
  public:
-  // Throws c10::OutOfMemoryError-like errors of LibTorch's CPU allocator; keeps the old bytes then.
+  // Throws what the allocator throws, and then keeps the old bytes.
   void commit(std::span<const Request>, const Layout& layout) override {
     if (layout.total > capacity_) {
       at::DataPtr bigger = c10::GetCPUAllocator()->allocate(layout.total);
@@ -57,7 +56,7 @@ inline std::unique_ptr<AnyBuffer> make_buffer(const PlannerOps& planner) {
 
 class Arena {
  public:
-  // `planner` is a constant of the program; block and frame must outlive the arena.
+  // Planner, block and frame must outlive the arena.
   Arena(const BlockInfo& block, Frame& frame, const PlannerOps& planner, bool optimize)
       : block_(&block),
         frame_(&frame),
@@ -73,13 +72,14 @@ class Arena {
     }
   }
 
-  // Before a run: plans and binds when the last run showed sizes the plan does not cover.
-  // Throws what the allocator throws, or PlanError; the runtime then stays as it was.
+  // Must be called before a run: plans and binds again if the last run had sizes that the layout does not
+  // cover. Throws what the allocator throws, or PlanError; then nothing has changed.
   void prepare() {
     if (stale_) plan();
   }
 
-  // After a run, also one that threw. Managed tensors must not be referenced from any slot but their own.
+  // Must be called after a run, also after one that threw. No slot but its own may then refer to a managed
+  // tensor.
   void finish() noexcept {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
@@ -94,15 +94,15 @@ class Arena {
     }
   }
 
-  // After a run that threw: a value that may lie on its input has the sizes of another run than the input,
-  // and is made anew.
+  // Must be called after a run that threw: outputs that may overwrite their input are allocated anew, since
+  // their sizes may be those of an earlier run.
   void interrupt() noexcept {
     for (const ManagedValue& value : block_->managed) {
       if (value.reuses != kNoRequest) frame_->states[block_->nodes[value.first].state].valid = false;
     }
   }
 
-  // Gives every byte back; the next run starts as the first one did.
+  // Frees all memory. The next run starts as the first one did.
   void trim() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       frame_->values[block_->managed[i].slot] = c10::IValue();
@@ -120,7 +120,8 @@ class Arena {
   const std::vector<Request>& requests() const { return requests_; }
   const Layout& layout() const { return layout_; }
   Bytes bytes() const { return layout_.total; }
-  // The value is placed by the plan now (not: outside because of its kind, or held by a stranger).
+  // Whether the layout places the value now. It does not if the value shares its storage with another, or if
+  // a caller holds it.
   bool is_placed(std::size_t i) const { return i < layout_.offsets.size() && !entries_[i].excluded; }
 
  private:
@@ -132,7 +133,7 @@ class Arena {
     bool excluded = false;  // shares its storage with another value: never placed again
   };
 
-  // Something about the value changed during the run.
+  // Handles a value that changed during the run.
   void observe(std::size_t i) noexcept {
     Entry& entry = entries_[i];
     c10::IValue& value = frame_->values[block_->managed[i].slot];
@@ -143,7 +144,8 @@ class Arena {
     c10::TensorImpl* tensor = value.unsafeToTensorImpl();
     c10::StorageImpl* storage = tensor->unsafe_storage().unsafeGetStorageImpl();
     if (value.use_count() != 1 || tensor->unsafe_storage().use_count() != 1) {
-      // An op kept a reference against its schema. It keeps bytes of its own; we go on with a new tensor.
+      // An op kept a reference, although its schema says otherwise. It keeps the tensor, with bytes of its
+      // own, and the slot gets a new one.
       if (entry.bound && storage->data() == entry.address) detach(*storage);
       value = c10::IValue();
       forget(i);
@@ -202,7 +204,7 @@ class Arena {
     entry.bound = true;
   }
 
-  // Same dtype, sizes and strides now; a run in which they differ makes the output anew (NodeState).
+  // Dtype, sizes and strides are equal now; a run in which they differ allocates the output anew (NodeState).
   bool may_write_in_place(std::size_t i) const {
     const std::uint32_t reused = block_->managed[i].reuses;
     if (reused == kNoRequest || entries_[i].tensor == nullptr || entries_[reused].tensor == nullptr)

@@ -1,5 +1,4 @@
-// Binds the arguments of a call to the slots of the graph's inputs, as Python does: positional, keyword,
-// default.
+// Binds the arguments of a call to the parameters of the schema as Python does: positional, keyword, default.
 #pragma once
 
 #include <span>
@@ -22,7 +21,7 @@ inline std::string name_of(const c10::FunctionSchema& schema, std::size_t positi
          schema.name();
 }
 
-// Dtype and sizes, where the schema says more than that it is a tensor: those of exported programs do.
+// Checks dtype and sizes where the schema states them, as the schemas of exported programs do.
 inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position, const at::Tensor& tensor) {
   const auto& type = *schema.arguments()[position].type()->castRaw<c10::TensorType>();
   if (&type == c10::TensorType::get().get()) return;
@@ -54,13 +53,13 @@ inline bool belongs_to_transform(c10::DispatchKeySet keys) {
   return keys.has_any(kTransforms);
 }
 
-// Whether operators can run on the tensor, which is defined.
+// Whether operators can run on the tensor, which must be defined.
 inline bool is_usable(const at::Tensor& tensor) {
   return tensor.is_cpu() && !belongs_to_transform(tensor.key_set()) && !tensor.is_nested() &&
          !has_no_memory(tensor);
 }
 
-// Says why a tensor can not be used.
+// Throws ArgumentError with the reason why a tensor can not be used.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tensor(const c10::FunctionSchema& schema,
                                                                  std::size_t position,
                                                                  const at::Tensor& tensor, bool is_argument) {
@@ -108,8 +107,8 @@ inline std::string signature_of(const c10::FunctionSchema& schema) {
 
 }  // namespace detail
 
-// Calls store(position, value) for each argument of the schema; values given are moved from. All checks are
-// made before the first store, so a call that is refused leaves nothing behind. Throws ArgumentError.
+// Calls store(position, value) for each argument of the schema, and moves from the given values. Makes all
+// checks before the first store, so that a rejected call changes nothing. Throws ArgumentError.
 template <class Store>
 void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> args, const KeywordArgs* kwargs,
                     Store store) {

@@ -1,4 +1,4 @@
-// Runs one block of a module: the only run loop there is.
+// Runs the nodes of one block of a module: the run loop of the general path.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sr {
 
-// Belongs to one runtime, whose frame and observer, and whose module's BlockInfo, must outlive it.
+// Belongs to one runtime. The runtime's frame and observer and the module's BlockInfo must outlive it.
 class BlockRunner {
  public:
   BlockRunner(const BlockInfo& info, std::uint32_t index, Frame& frame, const ObserverHooks& observer,
@@ -26,9 +26,9 @@ class BlockRunner {
         observer_(&observer),
         arena_(info, frame, planner, optimize) {}
 
-  // Inputs are in their slots. On return the outputs are in theirs, until `finish`. Throws what the nodes
-  // throw, or CancelledError, after everything the block held has been released; a c10::Error says which node
-  // it was.
+  // The inputs must be in their slots; on return the outputs are in theirs, until `finish`. Throws what the
+  // nodes throw, or CancelledError, after it has released everything that the block held. The place of the
+  // node is added to a c10::Error.
   void run() {
     std::size_t step = 0;
     try {
@@ -50,21 +50,21 @@ class BlockRunner {
     }
   }
 
-  // An output of the block, once after each run.
+  // Takes an output of the block; once after each run.
   c10::IValue take_output(std::size_t i) {
     const BlockOutput& output = info_->outputs[i];
     c10::IValue& value = frame_->values[output.slot];
     return output.moves ? std::move(value) : value;
   }
 
-  // Releases what the run left in the slots. Outputs not taken are gone.
+  // Releases what the run left in the slots, including outputs that were not taken.
   void finish() noexcept {
     if (arena_.has_own_buffer()) arena_.buffer().end_run();
     for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
     arena_.finish();
   }
 
-  // Keeps the recyclable outputs that nobody else holds, drops the others.
+  // Keeps the recyclable outputs that nobody else holds, and drops the others.
   void recycle_outputs() noexcept {
     for (const Slot slot : info_->recycled) {
       c10::IValue& value = frame_->values[slot];

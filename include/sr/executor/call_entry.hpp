@@ -1,4 +1,4 @@
-// The time that a call spends in a runtime, which answers one call at a time.
+// Makes a runtime answer one call at a time.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,9 @@
 
 namespace sr::detail {
 
-// Also notices an operator that calls the runtime which is running it. `busy` and `frame` are the runtime's
-// and outlive the entry; the options must, too. Throws BusyError.
+// A call holds an entry while it runs. Throws BusyError if another call is running, also if the caller is an
+// operator of that call. `busy` and `frame` belong to the runtime; they and the options must outlive the
+// entry.
 class CallEntry {
  public:
   CallEntry(std::atomic<bool>& busy, Frame& frame, const CallOptions* options)

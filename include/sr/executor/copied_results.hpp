@@ -1,4 +1,4 @@
-// Results of a call into tensors of the caller.
+// Copies results of a call into tensors of the caller.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace sr::detail {
 
-// Depth-first over the tensors of a result; `used` counts them.
+// Copies the tensors of a result in depth-first order and counts them in `used`. Throws ArgumentError for an
+// output that does not fit.
 inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> outputs, std::size_t& used) {
   if (result.isTensor()) {
     if (used >= outputs.size()) {

@@ -1,4 +1,4 @@
-// A table of values with a runner for each block: what it takes to run blocks of a module node by node.
+// The state of the general path: a table of values, and a runner for each block.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace sr {
 
-// Must not move: the frame points to it. The module's content must outlive it.
+// Must not move, since the frame points to it. The module must outlive it.
 struct ExecutionState {
   ExecutionState(const PreparedModule& content, const WeightSet& weights, const memory::PlannerOps& planner,
                  const ObserverHooks& hooks = {})
@@ -34,7 +34,7 @@ struct ExecutionState {
   ExecutionState(const ExecutionState&) = delete;
   ExecutionState& operator=(const ExecutionState&) = delete;
 
-  // Nothing that was made of other weights is used again.
+  // Takes the constants of other weights, and forgets everything that was computed from the old ones.
   void take(const WeightSet& weights) {
     std::ranges::copy(weights.constants(), frame.values.begin());
     for (NodeState& state : frame.states) state.forget_weights();

@@ -1,4 +1,4 @@
-// Forked bodies that nobody has begun to run, so that whoever waits for one can run it instead of blocking.
+// Forked bodies that no thread has started yet. A thread that waits for one runs it instead of blocking.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sr::detail {
 
-// Completes the future with what `call` returns or throws.
+// Completes the future with the result or the exception of `call`.
 template <class Call>
 void complete(c10::ivalue::Future& future, const Call& call) {
   c10::IValue result;
@@ -35,8 +35,8 @@ void launch(const CallOptions& options, Task task) {
   at::launch(std::move(task));
 }
 
-// Here and now, or as a task of the launcher. What the launcher throws, and there is no thread to be had, is
-// in the future that the task completes.
+// Runs the task at once, or passes it to the launcher. If the launcher throws, or no thread can be started,
+// the future that the task completes holds the exception.
 template <class Task>
 void run_or_launch(const CallOptions& options, c10::ivalue::Future& future, Task task) {
   if (!options.on_launcher) return task();
@@ -47,14 +47,15 @@ void run_or_launch(const CallOptions& options, c10::ivalue::Future& future, Task
   }
 }
 
-// By the future a task completes. Taking a task out is what gives the right to run it: the launcher's thread
-// and those that wait all try, and one gets it. A waiter only runs what it waits for, and futures can not
-// wait for each other in a circle, so any number of nested forks comes to an end on a single thread.
+// Tasks by the future that each completes. Only the thread that takes a task out may run it: the launcher's
+// thread and all waiting threads try, and one succeeds. A waiting thread runs only the task that it waits
+// for, and futures can not wait for each other in a circle, so that any number of nested forks ends on a
+// single thread.
 class ForkedTasks {
  public:
   using Task = std::function<void()>;
 
-  // One for the process, never destroyed: threads of a launcher may outlive static objects.
+  // One for the process. Never destroyed, since threads of a launcher may outlive static objects.
   static ForkedTasks& all() {
     static ForkedTasks& tasks = *new ForkedTasks;
     return tasks;
@@ -67,7 +68,7 @@ class ForkedTasks {
     shard.tasks.emplace(&future, std::move(task));
   }
 
-  // The task that completes the future; empty when somebody else has it already or it was none of ours.
+  // The task that completes the future; empty if another thread has taken it, or if it is not a task of sr.
   Task take(const c10::ivalue::Future& future) {
     Shard& shard = shard_of(future);
     const std::scoped_lock lock(shard.mutex);

@@ -8,11 +8,12 @@
 
 namespace sr::detail {
 
-// Tensors are of the modes in which they were made: the default dtype decides the dtype of some results (true
-// division of integers, factory functions), and inference mode makes tensors of its own.
+// A kept tensor is right only in the modes in which it was made: the dtype of some results depends on the
+// default dtype (true division of integers, factory functions), and inference mode makes inference tensors.
 class KeptOutputs {
  public:
-  // Before a call on the general path: drops the outputs when a mode is not that of the last call.
+  // Must be called before a call on the general path. Drops the outputs if a mode differs from the last
+  // call's.
   void obey_modes(ExecutionState& execution) {
     const ThreadModes modes = ThreadModes::now();
     const auto dtype = c10::get_default_dtype_as_scalartype();

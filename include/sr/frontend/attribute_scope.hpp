@@ -14,8 +14,7 @@
 
 namespace sr::detail {
 
-// A graph, or the body of a fork in one. Graphs must be inlined, and outlive the scope, as must the outer
-// scope.
+// A graph, or the body of a fork. Graphs must be inlined. Graph and outer scope must outlive this one.
 class AttributeScope {
  public:
   struct Attribute {
@@ -26,15 +25,15 @@ class AttributeScope {
     const c10::IValue& value() const { return object->getSlot(slot); }
   };
 
-  // `self` is the module that the graph's first input stands for, or None. Attributes of the names in
-  // `assigned` are not known, since the graph sets them.
+  // `self` is the module that the graph's first input stands for, or None. Attributes named in `assigned` are
+  // unknown, since the graph sets them.
   AttributeScope(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self,
                  const std::unordered_set<std::string>& assigned)
       : graph_(std::move(graph)), assigned_(&assigned) {
     if (!self.isNone()) objects_.emplace(graph_->inputs()[0], self);
   }
 
-  // The body of a fork of this scope, whose inputs are what the fork is given.
+  // The scope of a fork's body, whose inputs are the inputs of the fork.
   AttributeScope enter(torch::jit::Node* fork) {
     AttributeScope body(fork->g(c10::attr::Subgraph), c10::IValue(), *assigned_);
     body.fork_ = fork;
@@ -46,7 +45,7 @@ class AttributeScope {
     return body;
   }
 
-  // The module that the value is, or another object. None when it is none that is known.
+  // The module or other object that the value stands for; None if it is unknown.
   std::optional<c10::IValue> object_of(const torch::jit::Value* value) const {
     if (const auto known = objects_.find(value); known != objects_.end()) return known->second;
     const std::optional<Attribute> attribute = attribute_of(value);
@@ -54,7 +53,7 @@ class AttributeScope {
     return attribute->value();
   }
 
-  // None when the value is no attribute, or of an object that is not the caller's.
+  // None if the value is no attribute, or an attribute of an object that is not the caller's.
   std::optional<Attribute> attribute_of(const torch::jit::Value* value) const {
     const torch::jit::Node* node = value->node();
     if (node->kind() != c10::prim::GetAttr) return std::nullopt;
@@ -68,7 +67,7 @@ class AttributeScope {
     return Attribute{(parent ? parent->path + "." : "") + name, object->toObject(), *slot};
   }
 
-  // Of constants and attributes.
+  // The value of a constant or attribute.
   std::optional<c10::IValue> value_of(const torch::jit::Value* value) const {
     if (value->node()->kind() == c10::prim::Constant) return torch::jit::toIValue(value);
     const std::optional<Attribute> attribute = attribute_of(value);
@@ -76,7 +75,7 @@ class AttributeScope {
   }
 
   torch::jit::Graph& graph() const { return *graph_; }
-  // Null: this is no body of a fork.
+  // Null if this is not the body of a fork.
   torch::jit::Node* fork() const { return fork_; }
   AttributeScope* outer() const { return outer_; }
 

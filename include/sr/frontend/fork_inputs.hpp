@@ -1,4 +1,4 @@
-// Bodies of forks, before a graph is frozen.
+// Prepares the bodies of forks for freezing.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace sr::detail {
 
-// Calls in bodies of forks become what they call.
+// Inlines the calls in the bodies of forks.
 inline void inline_forks(torch::jit::Block* block) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks()) inline_forks(inner);
@@ -18,9 +18,8 @@ inline void inline_forks(torch::jit::Block* block) {
   }
 }
 
-// Freezing takes away from a fork what its body does not use, and the modules, and then looks at the first
-// input that is left, also where none is (LibTorch 2.13 reads beyond the end and crashes). The bodies must be
-// inlined, since only then is it known what they use.
+// Whether freezing would crash: it removes unused inputs and modules from a fork, and then reads the first
+// remaining input even if there is none (LibTorch 2.13). The bodies must be inlined.
 inline bool has_fork_without_inputs(torch::jit::Block* block) {
   const auto is_left = [](const torch::jit::Value* input) {
     return input->hasUses() && !input->type()->is_module();
@@ -36,7 +35,7 @@ inline bool has_fork_without_inputs(torch::jit::Block* block) {
   return false;
 }
 
-// Whether the block calls a method that was not inlined, also in nested blocks and forks.
+// Whether the block calls a method that was not inlined, also in nested blocks and in forks.
 inline bool calls_methods(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     if (node->kind() == c10::prim::CallMethod) return true;

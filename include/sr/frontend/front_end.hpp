@@ -1,5 +1,5 @@
-// How sr reads archives of torch.export: <sr/exported.hpp>, in one source file of the program or in the
-// compiled operators, registers itself here, and only who has it needs its JSON parser.
+// The hook for reading archives of torch.export. <sr/exported.hpp>, in one source file of the program or in
+// libsr, registers itself here, so that only programs which include it need a JSON parser.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@
 
 namespace sr {
 
-// `name` is what messages call the archive. Throws LoadError and UnsupportedOp.
+// `name` names the archive in messages. Throws LoadError and UnsupportedOp.
 using ExportedFrontEnd = torch::jit::Module (*)(std::span<const std::byte> archive, const std::string& name);
 
-// Null: there is none.
+// Null if none is registered.
 inline std::atomic<ExportedFrontEnd>& exported_front_end() {
   static std::atomic<ExportedFrontEnd> registered = nullptr;
   return registered;

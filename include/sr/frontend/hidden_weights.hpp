@@ -1,5 +1,5 @@
-// Keeps the passes from reading the values of weights. A caller may change a weight after the module was
-// loaded, and whatever was folded, pooled or decided by the old values would be wrong then.
+// Hides the values of weights from the passes. A caller may change a weight after the module was loaded; all
+// that was folded, pooled or decided by the old value would then be wrong.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace sr {
 
 namespace detail {
 
-// While passes run, weights are inputs of the graph. What the graph itself writes, or LibTorch can not hold
-// as a constant, is left as it is.
+// While passes run, weights are inputs of the graph. Weights that the graph itself writes, or that LibTorch
+// can not hold as constants, are left unchanged.
 class HiddenWeights {
  public:
   // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at
@@ -42,8 +42,8 @@ class HiddenWeights {
     written_ = nullptr;
   }
 
-  // Makes constants of them in the graph that the passes have made, which become its first nodes, in the
-  // order of the result. Weights that the graph no longer reads are left out.
+  // Turns the inputs into constants of the resulting graph. They become its first nodes, in the order of the
+  // returned weights. Omits weights that the graph no longer reads.
   std::vector<WeightSource> show(torch::jit::Graph& graph) const {
     std::vector<WeightSource> shown;
     const torch::jit::WithInsertPoint at_start(*graph.block()->nodes().begin());
@@ -106,7 +106,7 @@ class HiddenWeights {
     return scope.outer() == nullptr ? scope : outermost(*scope.outer());
   }
 
-  // The weight as a value of the scope: forks hand it on to their bodies.
+  // The weight as a value of the scope; forks pass it to their bodies.
   torch::jit::Value* input_of(AttributeScope& scope, std::size_t weight) {
     if (scope.outer() == nullptr) return scope.graph().inputs()[first_ + weight];
     torch::jit::Value*& input = body_inputs_[{scope.fork(), weight}];
@@ -117,7 +117,7 @@ class HiddenWeights {
     return input;
   }
 
-  // Constants that a fork is given become constants of its body, where products of weights are packed.
+  // Makes constant inputs of a fork constants of its body, so that weights can be packed there.
   static void specialise_forks(torch::jit::Block* block) {
     for (torch::jit::Node* node : block->nodes()) {
       for (torch::jit::Block* inner : node->blocks()) specialise_forks(inner);
@@ -150,7 +150,7 @@ class HiddenWeights {
   std::vector<WeightSource> weights_;  // in the order of their inputs
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
-  // By fork and weight: what stands for it in the body.
+  // By fork and weight: the body's value for it.
   std::unordered_map<std::pair<const void*, std::size_t>, torch::jit::Value*, HashKey> body_inputs_;
   const WrittenWeights* written_ = nullptr;  // while weights are hidden
 };

@@ -1,4 +1,4 @@
-// Calls through an interface become calls of the module that the attribute holds, which can be inlined.
+// Turns calls through an interface into calls of the module that the attribute holds, which can be inlined.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace sr::detail {
 
-// Names of attributes that any method of the module or of one inside it sets.
+// The names of attributes that a method of the module or of one of its submodules sets.
 inline std::unordered_set<std::string> assigned_names(const torch::jit::Module& module) {
   std::unordered_set<std::string> names;
   for (const torch::jit::Module& part : module.modules()) {
@@ -27,8 +27,8 @@ inline std::unordered_set<std::string> assigned_names(const torch::jit::Module& 
   return names;
 }
 
-// Gives each interface on which a method is called the class of the object that is there, in the bodies of
-// forks as well. An interface that the module assigns to is left. True: there was one to resolve.
+// Gives each interface on which a method is called the class of the object in the attribute, also in the
+// bodies of forks. Skips interfaces that the module assigns to. Returns whether it changed any.
 inline bool resolve_interfaces(AttributeScope& scope, torch::jit::Block* block) {
   bool resolved = false;
   for (torch::jit::Node* node : block->nodes()) {
@@ -48,8 +48,8 @@ inline bool resolve_interfaces(AttributeScope& scope, torch::jit::Block* block) 
   return resolved;
 }
 
-// `inline_calls()` inlines what the graph calls, which may call interfaces in turn. `module` is what the
-// graph's first input stands for.
+// `inline_calls()` must inline the calls of the graph, whose callees may call interfaces in turn. `module` is
+// what the graph's first input stands for.
 template <class InlineCalls>
 void inline_interface_calls(const std::shared_ptr<torch::jit::Graph>& graph, const torch::jit::Module& module,
                             const InlineCalls& inline_calls) {

@@ -1,5 +1,4 @@
-// From the caller's Module or Graph to a private, frozen, functionalised graph. Nothing of the caller's is
-// changed.
+// Makes a private, frozen, functionalised graph of the caller's Module or Graph, which are not changed.
 #pragma once
 
 #include <memory>
@@ -34,14 +33,14 @@ struct LoadedGraph {
   c10::FunctionSchema schema;  // of a call, without `self`
   c10::IValue self;  // the private module when the graph still reads or writes attributes, else None
   // Storages and containers of the caller's module and graph that a result may share. Other constants were
-  // folded, or one that was folded is equal to them and was pooled with them.
+  // folded, or pooled with an equal folded constant.
   std::unordered_set<const void*> known = {};
-  // Weights that the caller may change. The first constants of the graph stand for them, in this order. Empty
-  // where nobody else holds them.
+  // Weights that the caller may change, in the order of the graph's first constants, which stand for them.
+  // Empty if nobody else holds them.
   std::vector<WeightSource> weights = {};
 };
 
-// Who may change the weights of a module after it was loaded.
+// Whether the weights of a module may change after it was loaded.
 enum class WeightOwner {
   caller,  // anybody: no pass reads their values
   module   // nobody: what they decide is folded
@@ -58,7 +57,7 @@ inline c10::FunctionSchema without_self(const c10::FunctionSchema& schema) {
   return schema.cloneWithArguments(std::move(arguments));
 }
 
-// Dtypes and sizes that a trace noted are those of its example, not what a call must be.
+// Removes the dtypes and sizes that tracing noted: they are those of the example, and calls may have others.
 inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
   std::vector<c10::Argument> arguments;
   for (const torch::jit::Value* input : graph.inputs()) {
@@ -71,7 +70,7 @@ inline c10::FunctionSchema schema_of(const torch::jit::Graph& graph) {
   return {"graph", "", std::move(arguments), std::move(returns)};
 }
 
-// "layer.running_mean" of a value that is read from the graph's first input by names alone; empty: it is not.
+// The path of an attribute of the graph's first input, such as "layer.running_mean"; empty for other values.
 inline std::string attribute_path(const torch::jit::Value* value) {
   std::string path;
   for (; value->node()->kind() == c10::prim::GetAttr; value = value->node()->input(0)) {
@@ -82,7 +81,7 @@ inline std::string attribute_path(const torch::jit::Value* value) {
   return is_self ? path : std::string();
 }
 
-// Attributes that are written although no schema says so: freezing would make constants of them.
+// Attributes that operators write although no schema says so, and that freezing would turn into constants.
 inline std::vector<std::string> trained_statistics(const torch::jit::Block* block) {
   std::vector<std::string> paths;
   for (const torch::jit::Node* node : block->nodes()) {
@@ -100,18 +99,18 @@ inline std::vector<std::string> trained_statistics(const torch::jit::Block* bloc
   return paths;
 }
 
-// Attributes that the graph writes live on in a deep copy: running must not change the caller's module.
+// Attributes that the graph writes are kept in a deep copy: calls must not change the caller's module.
 inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry) {
   try {
     return torch::jit::freeze_module(module, trained_statistics(entry));
   } catch (const std::exception&) {
-    // Freezing refuses some modules (interfaces that are reassigned, modules that return themselves); they
-    // run with their attributes read at run time.
+    // Freezing fails for some modules (reassigned interfaces, modules that return themselves). They run
+    // without freezing, and read their attributes at run time.
     return module;
   }
 }
 
-// Calls in the bodies of forks as well.
+// Inlines calls in the bodies of forks, too.
 inline void inline_calls(torch::jit::Block* block) {
   torch::jit::Inline(*block->owningGraph());
   inline_forks(block);
@@ -137,8 +136,8 @@ inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers
 
 }  // namespace detail
 
-// `method` is the entry point. Throws UnsupportedOp when the module has no such method, ArgumentError for an
-// unknown pass.
+// `method` is the entry point. Throws UnsupportedOp if the module has no such method, and ArgumentError for
+// an unknown pass.
 inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
                               const passes::PassSettings& settings = {},
                               WeightOwner owner = WeightOwner::caller) {

@@ -1,4 +1,4 @@
-// Where the memory of a value may come from.
+// The origins of a value's memory.
 #pragma once
 
 #include <unordered_set>
@@ -11,7 +11,7 @@
 namespace sr::detail {
 
 // Calls visit(origin) for each constant, attribute and parameter of the graph that a value may be, or share
-// memory with. Of a list or dictionary: that it may be as a container; the tensors in it are not its memory.
+// memory with. A list or dictionary counts as a container; the tensors in it are not its memory.
 template <class Visit>
 class MemoryOrigins {
  public:

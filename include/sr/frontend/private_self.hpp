@@ -1,4 +1,4 @@
-// The object whose attributes a graph reads at run time, where freezing has left it some.
+// The object whose attributes a graph reads at run time, if any are left after freezing.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -10,7 +10,7 @@ namespace sr {
 
 namespace detail {
 
-// Whether a tensor may be written, or something is called that says nothing about that.
+// Whether a tensor may be written, or a callee may write one.
 inline bool may_write_tensors(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     const torch::jit::Operator* op = node->maybeOperator();
@@ -19,7 +19,7 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
         node->kind() == c10::prim::CallFunction) {
       return true;
     }
-    // Outside of the dispatcher are the operations on containers.
+    // Operators outside of the dispatcher work on containers.
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
     if (may_train_statistics(*node)) return true;
@@ -30,8 +30,8 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
   return false;
 }
 
-// A copy that the graph may change without changing the caller's. Tensors it never writes are the caller's
-// own: a result that is one of them has to be that tensor.
+// A copy of the object, which the graph may change. Tensors that it never writes are shared with the caller:
+// a result that is one of them has to be the caller's tensor.
 inline c10::IValue private_self(const c10::IValue& self, const torch::jit::Graph& graph) {
   c10::IValue::HashIdentityIValueMap copies;
   if (!may_write_tensors(graph.block())) {

@@ -1,4 +1,4 @@
-// Where a module's weights come from: attributes of the caller's module, or constants of the caller's graph.
+// The source of a weight: an attribute of the caller's module, or a constant of the caller's graph.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace sr {
 
-// An attribute is read anew each time, since assigning to it replaces the tensor. A constant of a graph is
-// always the same tensor. Keeps the caller's object or tensor alive.
+// Reads an attribute anew each time, since an assignment replaces the tensor. A constant of a graph is always
+// the same tensor. Keeps the caller's object or tensor alive.
 class WeightSource {
  public:
   WeightSource(std::string name, c10::intrusive_ptr<c10::ivalue::Object> object, std::size_t attribute)
@@ -33,7 +33,7 @@ class WeightSource {
   const c10::ivalue::Object* object() const { return object_.get(); }
   std::size_t attribute() const { return attribute_; }
 
-  // Running statistics: a norm in training writes them, and LibTorch does not count that as a write.
+  // Running statistics, which norms write in training without counting a version.
   bool is_statistic() const { return is_statistic_; }
   void mark_as_statistic() { is_statistic_ = true; }
 
@@ -64,8 +64,7 @@ inline bool can_be_weight(const c10::IValue& value) {
   return found && all;
 }
 
-// The value as a constant of a graph, which may not require gradients: aliases take the place of such
-// tensors.
+// The value as a constant of a graph, which may not require gradients: replaces such tensors by aliases.
 inline c10::IValue without_gradients(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();

@@ -1,4 +1,4 @@
-// Which constants and attributes a graph writes, or may write.
+// Finds the constants and attributes that a graph writes, or may write.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ class WrittenWeights {
   // The graph and its forks must be inlined.
   explicit WrittenWeights(const torch::jit::Graph& graph) : assigned_(names_assigned(graph)) {}
 
-  // Names of attributes that the graph sets.
+  // The names of attributes that the graph sets.
   const std::unordered_set<std::string>& assigned() const { return assigned_; }
 
-  // The same of any graph; calls in it are not looked into.
+  // The same for any graph, without the graphs that it calls.
   static std::unordered_set<std::string> names_assigned(const torch::jit::Graph& graph) {
     std::unordered_set<std::string> names;
     find_assigned(graph.block(), names);
@@ -41,7 +41,7 @@ class WrittenWeights {
     for (const void* part : parts) {
       if (written_.count(part) != 0) return true;
     }
-    // Which elements of a container are written is not known.
+    // Any element of the container may be the one that is written.
     return !value.isTensor() && (writes_tensors_ || !written_.empty() || !assigned_.empty());
   }
 
@@ -85,7 +85,7 @@ class WrittenWeights {
     }
   }
 
-  // Whether what is put into an attribute or a container may be written from there.
+  // Whether a value that is stored in an attribute or a container may be written through it.
   bool keeps_values(const torch::jit::Node& node) const {
     if (node.kind() == c10::prim::SetAttr) return true;
     const c10::FunctionSchema* schema = node.maybeSchema();

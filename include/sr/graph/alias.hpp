@@ -1,5 +1,5 @@
-// Which values may share memory with a value that an out variant made, and which of those get out of our
-// sight. May-alias is only ever used to lengthen lifetimes, never to share bytes.
+// Alias analysis: which values may share memory with the output of an out variant, and which outputs escape.
+// May-alias facts only ever lengthen lifetimes; they never let two values share bytes.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class AliasAnalysis {
 
   AliasAnalysis(const torch::jit::Graph& graph, const SlotTable& slots, const KindOf& kinds)
       : slots_(slots), kinds_(kinds), origins_(slots.count), reasons_(slots.count) {
-    // Constants count as origins too: which of them the caller may get to see.
+    // Constants are origins, too: the analysis finds which of them the caller may be given.
     for (Slot slot = 0; slot < slots.constants.size(); ++slot) {
       if (!slots.constants[slot].isModule() && slots.constants[slot].isPtrType()) origins_[slot] = {slot};
     }
@@ -35,10 +35,10 @@ class AliasAnalysis {
     for (const torch::jit::Value* output : graph.outputs()) escape(output, kReturned);
   }
 
-  // Slots of the out-variant outputs and constants whose bytes this value may read, itself included where it
+  // Slots of the out-variant outputs and constants whose bytes this value may share, including itself if it
   // is one.
   const Origins& origins(Slot slot) const { return origins_[slot]; }
-  // Why the value may not live in the arena; empty: it may.
+  // Why the value may not live in the arena; empty if it may.
   const std::string& reason(Slot slot) const { return reasons_[slot]; }
 
   static constexpr std::string_view kReturned = "returned to the caller";
@@ -89,7 +89,8 @@ class AliasAnalysis {
     pass_through(node, [&](std::size_t i) { return detail::may_return_input(*schema, *handle, i); });
   }
 
-  // prim:: nodes and the interpreter's own list, dict and tuple ops: results may be or contain any input.
+  // For prim:: nodes and the interpreter's own list, dict and tuple ops: results may be, or contain, any
+  // input.
   void visit_interpreter_op(const torch::jit::Node* node, const c10::FunctionSchema* schema) {
     if (schema != nullptr && schema->is_mutable()) {
       return lose_inputs(node,
@@ -159,7 +160,7 @@ class AliasAnalysis {
     leave(block);
   }
 
-  // What a block hands out outlives the block's own memory. Values of outer blocks pass through unharmed.
+  // The outputs of a block outlive the block's memory. Values of outer blocks are not affected.
   void leave(const torch::jit::Block* block) {
     const auto [first, last] = slots_.ranges.at(block);
     for (const torch::jit::Value* output : block->outputs()) {

@@ -1,4 +1,5 @@
-// What types and schemas say of aliases: which values can hold a tensor, which results may be an input.
+// What types and schemas say about aliases: which values can hold a tensor, and which results may be an
+// input.
 #pragma once
 
 #include <algorithm>
@@ -85,15 +86,15 @@ void each_written(const torch::jit::Node& node, const Visit& visit) {
   visit(std::size_t{4});
 }
 
-// The operator that the node calls through the dispatcher; none: it is the language's own, for numbers and
-// containers, or control flow.
+// The operator that the node calls through the dispatcher. Nothing for control flow and for operators of the
+// language on numbers and containers.
 inline std::optional<c10::OperatorHandle> dispatched(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (schema == nullptr || node.kind().is_prim()) return std::nullopt;
   return c10::Dispatcher::singleton().findSchema(schema->operator_name());
 }
 
-// Composite operators that end in a kernel whatever their arguments are: every result is a new tensor.
+// Composite operators that call a kernel whatever their arguments are, so that every result is a new tensor.
 inline bool ends_in_kernel(const std::string& name) {
   static const std::unordered_set<std::string> names{"aten::adaptive_avg_pool1d",
                                                      "aten::adaptive_avg_pool2d",
@@ -145,8 +146,8 @@ inline bool ends_in_kernel(const std::string& name) {
   return names.count(name) != 0;
 }
 
-// A composite op is a Python-like function of other ops: without an annotation it may still return its input
-// (dropout in evaluation, type_as, atleast_1d). A kernel of its own makes its results.
+// A composite op is implemented by other ops: even without an alias annotation it may return its input
+// (dropout in evaluation, type_as, atleast_1d). An op with a kernel of its own makes new results.
 inline bool may_return_input(const c10::FunctionSchema& schema, const c10::OperatorHandle& handle,
                              std::size_t i) {
   const auto annotated = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };

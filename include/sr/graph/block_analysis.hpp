@@ -1,4 +1,4 @@
-// Lifetimes: from selected nodes and aliases to the tables of every block.
+// Lifetime analysis: computes the tables of every block from the selected nodes and the aliases.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class BlockAnalysis {
     read(graph.block());
   }
 
-  // Fills everything of `info` but the nodes' functions. `nodes` are those of the block without constants.
+  // Fills in all of `info` but the nodes' functions. `nodes` are the nodes of the block without constants.
   void fill(const torch::jit::Block* block, BlockInfo& info, bool is_top, bool recycle_outputs) const {
     for (const torch::jit::Value* input : block->inputs()) {
       if (const Slot slot = slots_.of.at(input); !slots_.is_constant(slot)) info.inputs.push_back(slot);
@@ -80,8 +80,8 @@ class BlockAnalysis {
     }
   }
 
-  // Every read counts for the value itself and for each value whose bytes it may share; a read inside a
-  // sub-block counts at the node that owns the sub-block.
+  // A read counts for the value itself and for each value whose bytes it may share. A read inside a sub-block
+  // counts at the node that owns the sub-block.
   void read(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -116,8 +116,8 @@ class BlockAnalysis {
     }
   }
 
-  // A list of numbers that only operators read (sizes for a view) stays in its slot, and the next run fills
-  // it anew.
+  // Whether a list of numbers is read by operators only (sizes for a view): then it stays in its slot, and
+  // the next run fills it again.
   static bool is_kept(const torch::jit::Node& node) {
     if (node.kind() != c10::prim::ListConstruct || detail::may_hold_tensor(node.output()->type()))
       return false;
@@ -128,7 +128,7 @@ class BlockAnalysis {
     });
   }
 
-  // Clears the slot after its last reader, or when the block ends.
+  // Notes where the slot is cleared: after its last reader, or at the end of the block.
   void place_unmanaged(Slot slot, const std::unordered_set<Slot>& returned, BlockInfo& info) const {
     const Definition& definition = definition_[slot];
     memory::StepIndex end = last_read_[slot];

@@ -1,5 +1,5 @@
-// One block of a prepared graph: its nodes in run order, and who lives how long. Immutable, shared by all
-// threads.
+// One block of a prepared graph: its nodes in the order of execution, and the lifetimes of their values.
+// Immutable, shared by all threads.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace sr {
 
-// A tensor the planner places: the output of an out variant that no alias lets out of the block.
+// A managed tensor, which the planner places: the output of an out variant that does not escape from the
+// block.
 struct ManagedValue {
   Slot slot = 0;
   memory::StepIndex first = 0;  // half-open lifetime in steps of this block, aliases and captures included

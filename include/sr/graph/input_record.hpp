@@ -1,5 +1,5 @@
-// Serialises what the metadata of a node's outputs can depend on, and compares it with the inputs of another
-// run.
+// Serialises everything that the metadata of a node's outputs can depend on, and compares it with the inputs
+// of another run.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,7 @@ namespace sr {
 
 namespace detail {
 
-// A plain CPU tensor with sizes and strides: what kernels called through raw out= arguments can be trusted
-// with.
+// Whether this is a plain CPU tensor with sizes and strides, which kernels may be given as an out argument.
 inline bool is_plain(const c10::TensorImpl* impl) {
   return impl->layout() == at::kStrided && impl->device_type() == at::kCPU && !impl->is_python_dispatch() &&
          !impl->key_set().has_any(c10::DispatchKeySet(
@@ -26,8 +25,8 @@ inline bool is_plain(const c10::TensorImpl* impl) {
          !isQIntType(c10::typeMetaToScalarType(impl->dtype()));
 }
 
-// Calls sink(word, decides_category) for each word of the description; false: not describable, nothing is
-// known.
+// Calls sink(word, decides_category) for each word of the description. Returns false if the value can not be
+// described.
 template <class Sink>
 bool describe(const at::Tensor& tensor, Sink& sink) {
   if (!tensor.defined()) return sink(-1, true);
@@ -52,7 +51,7 @@ bool describe(const at::Tensor& tensor, Sink& sink) {
   return true;
 }
 
-// `value_decides`: an integer stands for a dtype or the like.
+// `value_decides`: the integer means a dtype, layout, memory format or device.
 template <class Sink>
 bool describe(const c10::IValue& value, bool value_decides, Sink& sink) {
   constexpr std::int64_t kTag = std::int64_t{1} << 32;
@@ -120,9 +119,9 @@ bool describe_inputs(const NodeView& view, Sink& sink) {
 
 }  // namespace detail
 
-// Remembers the inputs of a run that is about to make its outputs anew. False: they hold something that can
-// not be compared (sparse or quantized tensors, dictionaries, objects), so every run has to start from
-// nothing.
+// Remembers the inputs of a run that is about to allocate its outputs. Returns false if they hold something
+// that can not be compared (sparse or quantized tensors, dictionaries, objects); then every run has to
+// allocate.
 inline bool record_inputs(const NodeView& view, NodeState& state) {
   state.exact.clear();
   state.category.clear();

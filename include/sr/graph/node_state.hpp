@@ -1,5 +1,5 @@
-// What a runtime remembers of the last run of one out-variant node: enough to know whether the output tensors
-// that are still in its slots have the right dtype, sizes and strides as they stand.
+// What a runtime remembers of the last run of an out-variant node, to know whether the output tensors in its
+// slots already have the right dtype, sizes and strides.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace sr {
 
-// True for the strides a new tensor of these sizes gets. More than contiguous: the stride of a dimension of
-// size 1 means nothing to the elements, but decides which memory format LibTorch suggests for results.
+// Whether the strides are those of a new tensor of these sizes. This is stricter than contiguous: the stride
+// of a dimension of size 1 does not matter for the elements, but decides which memory format LibTorch
+// suggests for results.
 inline bool has_standard_strides(const c10::TensorImpl* impl) {
   const auto sizes = impl->sizes();
   const auto strides = impl->strides();
@@ -23,7 +24,7 @@ inline bool has_standard_strides(const c10::TensorImpl* impl) {
   return true;
 }
 
-// Of a defined, plain tensor.
+// The metadata of a defined, plain tensor.
 struct TensorMetadata {
   c10::SmallVector<std::int64_t, 4> sizes;
   c10::SmallVector<std::int64_t, 4> strides;
@@ -51,7 +52,7 @@ struct NodeState {
   at::Tensor derived;  // what an op made of a constant input once (a transposed weight), and of which
   const c10::TensorImpl* derived_from = nullptr;
 
-  // Outputs are made anew by the next run.
+  // Makes the next run allocate new outputs.
   void forget_weights() {
     valid = false;
     derived.reset();

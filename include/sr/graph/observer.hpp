@@ -1,5 +1,5 @@
-// Hooks around the run loop. An observer is a policy type; the run loop, which is compiled once, sees its
-// table.
+// Hooks around the run loop. An observer is a policy type; the run loop, which is compiled once, calls it
+// through a table of functions.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ struct ProcessedNode;
 
 enum class Phase : std::uint8_t { setup, allocate, release };
 
-// Node hooks get the block's index in the module and the node's position in that block. Hooks must not throw.
-// Calls that are observed are never replayed: a replay has no nodes.
+// Node hooks are given the block's index in the module and the node's position in that block. Hooks must not
+// throw. Observed calls are never replayed: a replay has no nodes.
 struct NoObserver {
   void begin(Phase) {}
   void end(Phase) {}
@@ -23,7 +23,7 @@ struct NoObserver {
   void after(std::uint32_t, std::size_t, const ProcessedNode&) {}
 };
 
-// The hooks of an observer of any type, which must outlive the table.
+// The table of an observer's hooks. The observer must outlive it.
 struct ObserverHooks {
   void* object = nullptr;  // null: nobody observes
   void (*on_begin)(void* object, Phase phase) = nullptr;
@@ -65,7 +65,7 @@ ObserverHooks hooks_of(Observer& observer) {
   }
 }
 
-// Adds up nanoseconds by node and by phase. Time of a control-flow node includes its sub-blocks.
+// Adds up nanoseconds by node and by phase. The time of a control-flow node includes its sub-blocks.
 struct TimingObserver {
   using Clock = std::chrono::steady_clock;
 

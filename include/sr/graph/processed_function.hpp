@@ -1,13 +1,13 @@
-// The only type erasure of the library: what a node calls, in two words.
+// The function that a node calls, in two words: the type of its functor is erased here.
 #pragma once
 
 namespace sr {
 
 class NodeView;
 
-// `op` points to the functor, or to whatever state `run` needs; it is const and shared by all threads, and
-// must outlive every module prepared with it (functors are static, the fallback's state belongs to the
-// module).
+// `op` points to the functor, or to the state that `run` needs. It is const and shared by all threads, and
+// must outlive every module prepared with it: functors are static, and the fallback's state belongs to the
+// module.
 struct ProcessedFunction {
   void (*run)(const void* op, NodeView& node) = nullptr;
   const void* op = nullptr;

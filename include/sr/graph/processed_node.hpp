@@ -1,4 +1,5 @@
-// One node of a prepared graph (immutable, shared by all threads) and the view of it that a running op gets.
+// One node of a prepared graph (immutable, shared by all threads), and the view of it that an op is called
+// with.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +36,11 @@ struct ProcessedNode {
   std::vector<Slot> inputs;
   std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants
-  // Positions of numbers that stand for a dtype, layout, memory format or device: their values decide what an
-  // output is.
+  // Positions of integers that mean a dtype, layout, memory format or device: the kind of an output depends
+  // on their values.
   std::vector<std::uint32_t> kind_inputs;
-  // Positions of managed inputs of a fallback op whose schema promises fresh outputs: the promise is checked.
+  // Positions of managed inputs of a fallback op whose schema promises new outputs: the promise is checked at
+  // run time.
   std::vector<std::uint32_t> guarded_inputs;
   Slot first_output = 0;
   std::uint32_t output_count = 0;
@@ -60,7 +62,7 @@ struct Frame {
   std::vector<c10::IValue> values;
   std::vector<NodeState> states;
   std::vector<c10::IValue> stack;  // of boxed calls; keeps its capacity from run to run
-  // Entry points into the runners of sub-blocks, whose type an op does not know.
+  // Entry points into the runners of sub-blocks, whose type ops do not know.
   void (*run_block)(Frame& frame, std::uint32_t block) = nullptr;
   c10::IValue (*take_output)(Frame& frame, std::uint32_t block, std::size_t output) = nullptr;
   void (*finish_block)(Frame& frame, std::uint32_t block) = nullptr;

@@ -1,5 +1,5 @@
-// Results of operators that a replay has run before it ended half way. The call is then made again on the
-// general path, which takes these results: an operator of which nothing is known must not run twice.
+// Results of operators that a replay ran before it was deoptimized. The general path then answers the call
+// and takes these results: an operator of which nothing is known must not run twice.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class RanNodes {
     nodes_.push_back({node, std::move(outputs)});
   }
 
-  // Moves the first results of the node that are left to its outputs; false: it has not run that often.
+  // Moves the node's first remaining results to its outputs. Returns false if none remain.
   bool take(NodeView& view) {
     for (Ran& ran : nodes_) {
       if (ran.node != &view.node()) continue;

@@ -1,5 +1,5 @@
-// What a runtime can say about itself: which path each node takes and why, what is managed and why not, and
-// how much memory that takes.
+// What a runtime reports about itself: which path each node takes and why, which tensors are managed, why
+// others are not, and how much memory that takes.
 #pragma once
 
 #include <cstddef>
@@ -48,14 +48,14 @@ struct NodeReport {
   std::vector<ValueReport> outputs;
 };
 
-// Bytes that a step of a plan reads or writes.
+// Memory that a step of a replay plan reads or writes.
 struct OperandReport {
   std::string place;         // "argument 0", "weight", "constant", "arena", "result 0", "allocated"
   memory::Bytes bytes = 0;   // of the whole storage
   memory::Bytes offset = 0;  // in the arena
 };
 
-// One step of a plan, in the order of execution.
+// One step of a replay plan.
 struct StepReport {
   std::string kind;              // "fused", "packed gemm", "iterator", "call", "interpreted", ...
   std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
@@ -63,7 +63,7 @@ struct StepReport {
   double seconds = 0;  // the mean of the replays whose steps were timed, with the reading of a clock
 };
 
-// One signature that is replayed.
+// The replay plan of one signature.
 struct PlanReport {
   std::string arguments;        // "float[8, 50], 3"
   std::size_t kernels = 0;      // steps that are kernels of ours

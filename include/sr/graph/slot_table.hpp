@@ -17,12 +17,12 @@ namespace sr {
 
 struct SlotTable {
   std::unordered_map<const torch::jit::Value*, Slot> of;
-  // Slots of the values of a block and of the blocks inside it, half-open. Only sub-blocks have an entry.
+  // The half-open range of slots of a block and of the blocks inside it. Only sub-blocks have an entry.
   std::unordered_map<const torch::jit::Block*, std::pair<Slot, Slot>> ranges;
   std::vector<c10::IValue> constants;
   Slot count = 0;
 
-  // `self`: the module the graph's first input stands for, or None when the graph has no such input.
+  // `self` is the module that the graph's first input stands for, or None if the graph has no such input.
   SlotTable(const torch::jit::Graph& graph, const c10::IValue& self) {
     if (!self.isNone()) {
       of.emplace(graph.inputs()[0], Slot{0});

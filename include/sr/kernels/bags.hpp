@@ -10,7 +10,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// Rows of a table are seldom in the cache, and their order is known to nobody but the indices.
+// Rows of a table are seldom in the cache, and only the indices know which row comes next.
 // Where more lines are asked for than the processor waits for at once, it stands still: of rows of 128 floats
 // in memory, 8 ahead take 0.86 of the time of 16 (Zen 3); of 64 floats 12 take 0.93, where 8 are too late for
 // L3.
@@ -46,7 +46,7 @@ SR_KERNEL_INLINE void reduce_bag(const Bags& bags, std::int64_t from, std::int64
     if (index == padding) continue;
     const float* const row = table + index * stride;
     if constexpr (kMode == BagMode::max) {
-      // The first is taken whatever it is; a NaN behind it is not larger.
+      // The first row is always taken; a NaN in a later one is not larger.
       if (taken == 0) {
         unrolled<kCount>([&](auto r)
                              __attribute__((always_inline)) { totals[r] = part.load(row + column(r)); });
@@ -77,7 +77,7 @@ SR_KERNEL_INLINE void reduce_bag(const Bags& bags, std::int64_t from, std::int64
 
 inline constexpr std::size_t kBagRegisters = 8;
 
-// The columns from `at` in kCount registers, or in fewer if those are enough.
+// The columns from `at` on, in kCount registers or fewer.
 template <std::size_t kCount, BagMode kMode, class Integer>
 SR_KERNEL_INLINE void reduce_last_columns(const Bags& bags, std::int64_t from, std::int64_t to,
                                           std::size_t at, float* out) {

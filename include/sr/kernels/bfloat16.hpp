@@ -1,4 +1,4 @@
-// Registers of floats that are kept as bfloat16: the upper halves of their bits.
+// Registers of floats in memory as bfloat16, which are the upper halves of their bits.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ inline namespace SR_KERNEL_ISA {
 
 using Halves [[gnu::vector_size(kWidth * 2)]] = std::uint16_t;
 
-// To the nearest bfloat16, of two the even one; NaN stays one.
+// Rounds to the nearest bfloat16, ties to even. NaN stays NaN.
 SR_KERNEL_INLINE std::uint16_t to_upper_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -27,11 +27,11 @@ SR_KERNEL_INLINE Halves to_upper_halves(Vec values) {
   return __builtin_convertvector(reinterpret_cast<Uint32s>(with_nan.lanes) >> 16, Halves);
 }
 
-// Exact.
+// The float of each bfloat16, which is exact.
 SR_KERNEL_INLINE float to_float(Bfloat16Bits value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
-// As many as a register has floats.
+// Loads as many as a register has floats.
 SR_KERNEL_INLINE Vec load_widened(const Bfloat16Bits* from) {
   Halves halves;
   std::memcpy(&halves, from, sizeof(halves));
@@ -56,7 +56,7 @@ SR_KERNEL_INLINE TwoVecs load_widened_pairs(const Bfloat16Bits* from) {
   return {from_bits(Ints(words) << 16), from_bits(Ints(words) & Ints(static_cast<std::int32_t>(0xffff0000)))};
 }
 
-// The register, or its first lanes, rounded.
+// Stores the register, or its first lanes, rounded.
 SR_KERNEL_INLINE void store_rounded(Vec values, Bfloat16Bits* to, Full) {
   const Halves halves = to_upper_halves(values);
   std::memcpy(to, &halves, sizeof(halves));

@@ -1,4 +1,5 @@
-// The sets that src/kernels compiles. Call those of avx2 and avx512 only where the CPU has it.
+// The kernel sets that src/kernels compiles. Those of avx2 and avx512 may be called only if the CPU has the
+// instructions.
 #pragma once
 
 namespace sr::kernels {

@@ -1,5 +1,4 @@
-// Elements of one type as those of another: how tensors of several dtypes take part in what is computed in
-// one.
+// Conversions between element types.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// What a byte of a bool is kept in; any but 0 is true.
+// A bool in memory: a byte, of which any value but 0 is true.
 struct BoolByte {
   std::uint8_t byte;
 };
@@ -40,8 +39,8 @@ template <class From, class To>
   for (std::size_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
 }
 
-// Into the types that are computed with, and from those into what they may become: what does not fit into a
-// small integer is undefined in C++.
+// Converts to the types that kernels compute in, and from those to types that can hold them: the conversion
+// of a value that does not fit into a small integer is undefined in C++.
 template <class From>
 consteval std::array<Convert, kElements> conversions_from() {
   constexpr bool is_computed =

@@ -1,5 +1,5 @@
-// Convolution of one image with few or many channels, without unfolding it: tiles of the result are sums over
-// taps (input channel, row and column of the kernel), each a run of the padded image at an offset of its own.
+// Convolution of one image without unfolding it. Tiles of the result are sums over taps (input channel, row
+// and column of the window); each tap reads a run of the padded image at its own offset.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// One row of a phase: every `step`-th element of a row of the image, with zeros where that has none.
+// Writes one row of a phase: every `step`-th element of a row of the image, and zeros for the padding.
 SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrdiff_t step,
                               std::ptrdiff_t width, std::ptrdiff_t count, float* to) {
   std::ptrdiff_t i = 0;
@@ -48,7 +48,7 @@ SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrd
   }
 }
 
-// kChannels channels at kStrips strips.
+// Computes kChannels channels at kStrips strips.
 template <std::size_t kChannels, std::size_t kStrips>
 [[gnu::flatten, gnu::noinline]] void convolution_tile(const Convolution& shape, const float* weight,
                                                       const float* bias, const Strip* strips, float* out) {
@@ -101,7 +101,7 @@ inline void convolve(const Convolution& shape) {
       });
 }
 
-// Tile after tile, in each the weights of a tap side by side.
+// Packs tile after tile; in a tile the weights of a tap are adjacent.
 inline void pack_taps(std::size_t channels, std::size_t taps, const float* weight, float* packed) {
   by_row_tiles(channels, [&](std::size_t first, std::size_t count) {
     for (std::size_t tap = 0; tap < taps; ++tap) {

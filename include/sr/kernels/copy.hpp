@@ -15,7 +15,7 @@ struct CopyDimension {
   std::int64_t size, in, out;
 };
 
-// The shape without dimensions of size 1, and with neighbours that are one run in both layouts made one.
+// The shape without dimensions of size 1, and with neighbours merged that are one run in both layouts.
 struct MergedCopy {
   std::size_t rank = 0;
   bool empty = false;
@@ -34,8 +34,8 @@ struct MergedCopy {
       }
     }
   }
-  // Takes out the dimension where `in` is contiguous, if there is one, else the innermost: of a transposed
-  // copy the two that one cache line belongs to are then next to each other.
+  // Removes the dimension along which `in` is contiguous, or else the innermost one. In a transposed copy,
+  // elements of one cache line are then accessed close to each other in time.
   CopyDimension take(bool contiguous_in) {
     if (rank == 0) return {1, 0, 0};
     std::size_t which = rank - 1;
@@ -49,8 +49,8 @@ struct MergedCopy {
   }
 };
 
-// What a run is copied by. Runs seldom begin at a cache line, and the wider a store, the more often it spans
-// two.
+// The register type that copies a run. Runs seldom begin at a cache line, and a wider store spans two lines
+// more often.
 inline constexpr std::size_t kCopied = kWidth < 8 ? kWidth : 8;  // floats
 SR_KERNEL_INLINE void copy_few(const float* from, float* to) {
   using Few [[gnu::vector_size(kCopied * sizeof(float))]] = float;
@@ -59,8 +59,8 @@ SR_KERNEL_INLINE void copy_few(const float* from, float* to) {
   std::memcpy(to, &few, sizeof(few));
 }
 
-// `rows` runs of `count` elements, `in_step` and `out_step` bytes apart. A call costs more than a short run.
-// Smaller elements need not be aligned as floats are.
+// Copies `rows` runs of `count` elements, `in_step` and `out_step` bytes apart. A call of memcpy costs more
+// than a short run. Small elements need not have the alignment of floats.
 template <std::size_t kBytes>
 SR_KERNEL_INLINE void copy_runs(std::int64_t rows, std::size_t count, const char* in, std::int64_t in_step,
                                 char* out, std::int64_t out_step) {
@@ -75,7 +75,7 @@ SR_KERNEL_INLINE void copy_runs(std::int64_t rows, std::size_t count, const char
   } else if (floats < kCopied) {
     each([&](const float* from, float* to) { Vec::load(from, floats).store(to, floats); });
   } else {
-    // The last register overlaps the one before, which is cheaper than a part of one.
+    // The last register overlaps the one before, which is cheaper than a partial access.
     each([&](const float* from, float* to) __attribute__((always_inline)) {
       const std::size_t end = floats - kCopied;
       for (std::size_t i = 0; i < end; i += kCopied) copy_few(from + i, to + i);
@@ -96,7 +96,7 @@ SR_KERNEL_INLINE void copy_transposed(const CopyDimension& outer, const CopyDime
   }
 }
 
-// `count` times the element at `from`.
+// Writes the element at `from` `count` times.
 template <std::size_t kBytes>
 SR_KERNEL_INLINE void repeat_element(const char* from, std::size_t count, char* to) {
   if constexpr (kBytes == sizeof(float)) {

@@ -1,5 +1,6 @@
-// Matrix products with a packed and with a plain right-hand side. Packed is by panels: the columns of two
-// registers, row after row, the last panel filled up with zeros; very few columns are rows of k elements.
+// Matrix products with a packed and with a plain right-hand side. A packed right-hand side consists of
+// panels: the columns of two registers, row after row, and the last panel padded with zeros. Very few columns
+// are packed as rows of k elements.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ inline namespace SR_KERNEL_ISA {
 inline constexpr std::size_t kPanel = 2 * kWidth;
 inline constexpr std::size_t kDotColumns = 4;
 
-// The columns of the panel at `column`: the last one has half the width where that is enough.
+// The number of columns of the panel at `column`. The last panel has half the width if that suffices.
 SR_KERNEL_INLINE std::size_t panel_width(std::size_t n, std::size_t column) {
   return n - column <= kWidth ? kWidth : kPanel;
 }
@@ -25,7 +26,7 @@ inline std::size_t packed_floats(std::size_t n, std::size_t k) {
   return n <= kDotColumns ? n * k : (n + kWidth - 1) / kWidth * kWidth * k;
 }
 
-// k rows of `columns` <= width floats, each filled up with zeros to `width`.
+// Writes k rows of `columns` <= width floats, each padded with zeros to `width`.
 [[gnu::flatten]] inline void pack_panel(std::size_t columns, std::size_t k, const float* b,
                                         std::ptrdiff_t b_k, std::ptrdiff_t b_n, std::size_t width,
                                         float* to) {
@@ -69,8 +70,8 @@ inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_
   }
 }
 
-// A panel of bfloat16 has the columns of two registers always, one of each after the other: a register reads
-// pairs, and has but to part them. Rows of k are filled up with zeros to a register's end.
+// A panel of bfloat16 always has the columns of two registers, interleaved: a register loads pairs and
+// separates them. Rows of k elements are padded with zeros to a whole register.
 inline std::size_t row_of_bfloat16s(std::size_t k) {
   return (k + kWidth - 1) / kWidth * kWidth;
 }
@@ -101,8 +102,8 @@ inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, s
   }
 }
 
-// next() gives the products of one pair of rows after the other, each spread over a register; four are summed
-// up together.
+// next() returns the products of the next pair of rows, spread over a register; four registers are summed up
+// together.
 template <class Next>
 SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
   const float bias = dots.bias == nullptr ? 0.0f : *dots.bias;
@@ -172,7 +173,7 @@ inline void batched_dot(const BatchedDot& dots) {
   with(Part{dots.k % kWidth});
 }
 
-// Every row of a with every row of b, both of k contiguous elements.
+// Multiplies every row of a with every row of b, both of k contiguous elements.
 template <class T>
 [[gnu::flatten]] void gemm_of_rows(const GemmOf<T>& product, std::ptrdiff_t b_row) {
   if constexpr (std::is_same_v<T, float>) {
@@ -205,7 +206,7 @@ template <class T>
   }
 }
 
-// The panel of `count` <= kPanel columns; kPadded: there are zeros in b up to the register's end.
+// Multiplies by the panel of `count` <= kPanel columns. kPadded: b is padded with zeros to a whole register.
 template <bool kPadded, class T>
 SR_KERNEL_INLINE void gemm_columns(const GemmOf<T>& product, const Panel<T>& panel, std::size_t column,
                                    std::size_t count) {
@@ -241,7 +242,7 @@ void packed_gemm(const GemmOf<T>& product) {
   }
 }
 
-// Panels packed one after the other on the stack, some rows at a time: worth it for what many rows of a use.
+// Packs one panel after the other on the stack, some rows at a time, which pays if a has many rows.
 inline void gemm_by_packing(const Gemm& product) {
   constexpr std::size_t kBlock = 128;
   alignas(64) float packed[kBlock * kPanel];
@@ -266,7 +267,8 @@ inline void gemm_by_packing(const Gemm& product) {
 }
 
 inline void gemm(const Gemm& product) {
-  // From how many rows of a it pays to pack a transposed b, and one of which the rows end within a register.
+  // The least numbers of rows of a for which it pays to pack a transposed b, and a b whose rows end within a
+  // register.
   constexpr std::size_t kManyTransposed = 8, kManyRagged = 24;
   if (product.m == 0) return;
   const bool by_rows = product.n > 1 && product.b_n == 1;

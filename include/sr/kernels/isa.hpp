@@ -1,5 +1,5 @@
-// The instruction set that this translation unit is compiled for. Everything that depends on it lives in an
-// inline namespace of that name, so that the linker never takes code of one set for that of another.
+// The instruction set that this translation unit is compiled for. All code that depends on it is in an inline
+// namespace of that name, so that the linker never merges functions of different instruction sets.
 #pragma once
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
@@ -17,7 +17,8 @@
 #include <immintrin.h>
 #endif
 
-// Vectors stay in registers only where the calls around them disappear, at any level of optimisation.
+// Forces inlining at any level of optimisation: vectors stay in registers only if the calls around them are
+// inlined.
 #define SR_KERNEL_INLINE [[gnu::always_inline]] inline
 
 namespace sr::kernels {

@@ -1,5 +1,6 @@
-// The kernels in use: those of the best instruction set that the CPU has where src/kernels is linked, else
-// those of the flags the program is compiled with (own.hpp). Light: nothing is compiled by including this.
+// The kernels in use: those of the best instruction set that the CPU has if src/kernels is linked, else those
+// of the flags that the program is compiled with (header_only_kernels.hpp). Including this header compiles no
+// kernel.
 #pragma once
 
 #include <sr/kernels/table.hpp>
@@ -13,15 +14,14 @@ struct Kernels {
   Loops64 doubles[vector_ops::OfDoubles::size], integers[vector_ops::OfIntegers::size];
 };
 
-// Set before main by src/kernels/select.cpp or own.hpp. One for the program, whichever namespace its kernels
-// are from.
+// Set before main by src/kernels/select.cpp or header_only_kernels.hpp. One for the program.
 inline constinit const Kernels* chosen = nullptr;
 
 inline const Kernels& kernels() {
   return *chosen;
 }
 
-// The loops of a vector op that is built in.
+// The loops of a built-in vector op.
 template <class VectorOp>
 const VectorLoops& loops() {
   static_assert(BuiltinVectorOps::index_of<VectorOp>() < BuiltinVectorOps::size,
@@ -29,7 +29,7 @@ const VectorLoops& loops() {
   return kernels().vector_ops[BuiltinVectorOps::index_of<VectorOp>()];
 }
 
-// Those on doubles and on 64-bit integers; null: the vector op has none.
+// The loops on doubles and on 64-bit integers; null if the vector op has none.
 template <class VectorOp>
 const Loops64* loops_of_doubles() {
   constexpr std::size_t index = vector_ops::OfDoubles::index_of<VectorOp>();

@@ -1,4 +1,4 @@
-// The loops of a vector op over arrays: one for every choice of operands that are a single float.
+// The loops of a vector op over arrays: one for every choice of operands that are a single number.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Operand {
 
   SR_KERNEL_INLINE explicit Operand(const typename V::Element* begin) : from(begin) {}
   SR_KERNEL_INLINE V at(std::size_t i) const { return V::load(from + i); }
-  // One element alone, which the step before has often written, is not loaded and stored as part of a
-  // register: that would wait until what was written is in the cache.
+  // A single element, which the previous step has often written, is not loaded as part of a register: such a
+  // load would wait until the store has reached the cache.
   SR_KERNEL_INLINE V first(std::size_t count) const { return count == 1 ? V(*from) : V::load(from, count); }
 };
 
@@ -30,9 +30,9 @@ struct Operand<V, true> {
   SR_KERNEL_INLINE V first(std::size_t) const { return value; }
 };
 
-// The last register is computed before the loop and stored behind it: it overlaps the one before where n is
-// no multiple of the width, and its operands may be what the loop overwrites. Only fewer than `width`
-// elements need partial access.
+// The last register is computed before the loop and stored after it: it overlaps the one before if n is not a
+// multiple of the width, and the loop may overwrite its operands. Only fewer than `width` elements need
+// partial access.
 template <class VectorOp, class V, class... Operands>
 SR_KERNEL_INLINE void run_vector_op(std::size_t n, typename V::Element* out, const Operands... operands) {
   if (n < V::width) {
@@ -52,8 +52,8 @@ SR_KERNEL_INLINE void run_vector_op(std::size_t n, typename V::Element* out, con
   last.store(out + end);
 }
 
-// `flatten`: a vector op is written as an ordinary function; calling it in the loop would cost more than the
-// rest.
+// `flatten` inlines the vector op, which is written as an ordinary function: a call in the loop would cost
+// more than the op.
 template <class VectorOp, unsigned kScalars, std::size_t... kIndex>
 [[gnu::flatten]] void vector_loop(std::size_t n, float* out, const float* const* in) {
   run_vector_op<VectorOp, Vec>(n, out, Operand<Vec, ((kScalars >> kIndex) & 1) != 0>(in[kIndex])...);
@@ -66,7 +66,7 @@ template <class VectorOp, class V, unsigned kScalars, std::size_t... kIndex>
       Operand<V, ((kScalars >> kIndex) & 1) != 0>(static_cast<const T*>(in[kIndex]))...);
 }
 
-// fill(index of an operand..., choice of those that are one element...)
+// Calls fill with the indices of the operands and all choices of operands that are one element.
 template <class VectorOp, class Fill>
 consteval void for_each_choice(Fill fill) {
   static_assert(VectorOp::operands >= 1 && VectorOp::operands <= kMaxOperands,

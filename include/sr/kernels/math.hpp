@@ -49,7 +49,8 @@ SR_KERNEL_INLINE Vec expm1_near_zero_by_pairs(Vec x) {
 }
 
 SR_KERNEL_INLINE Vec exp(Vec x) {
-  // Inside of what overflows and what vanishes, so that `power` stays a small number; NaN passes.
+  // Clamped to the range of results that neither overflow nor vanish, so that `power` stays small. NaN
+  // passes.
   const Vec inside = first_min(Vec(100.0f), first_max(Vec(-110.0f), x));
   const Reduced reduced = reduce_by_log2(inside);
   return scale(expm1_near_zero(reduced.remainder) + 1.0f, reduced.power);
@@ -59,7 +60,7 @@ SR_KERNEL_INLINE Vec exp(Vec x) {
 SR_KERNEL_INLINE Vec expm1_inside(Vec x) {
   const Reduced reduced = reduce_by_log2(x);
   const Vec near = expm1_near_zero(reduced.remainder);
-  // Half of 2^power, which for the largest x would be too large itself.
+  // Half of 2^power, since 2^power overflows for the largest x.
   const Vec half = from_bits((to_ints(reduced.power) + Ints(126)) << 23);
   const Vec result = fma(near, half, half - 0.5f);
   return result + result;
@@ -92,7 +93,7 @@ SR_KERNEL_INLINE Parts parts_of(Vec x) {
   return {offset >> 23, from_bits((offset & Ints(0x7fffff)) + sqrt_half) - 1.0f};
 }
 
-// Of x > 0 where that is so, and what a logarithm is elsewhere.
+// `result` where x > 0; elsewhere the special values of a logarithm.
 SR_KERNEL_INLINE Vec log_domain(Vec x, Vec result) {
   result = select(x < Vec(kInfinity), result, x);  // +inf, NaN
   result = select(x > Vec(0.0f), result, Vec(-kInfinity));
@@ -109,8 +110,8 @@ SR_KERNEL_INLINE Vec log(Vec x) {
 SR_KERNEL_INLINE Vec log1p(Vec x) {
   const Vec sum = x + 1.0f;
   const Parts parts = parts_of(sum);
-  // (1 + x) / 2^power - 1 anew from x, so that what `sum` has lost comes back; nothing of note for large
-  // ones.
+  // Computes (1 + x) / 2^power - 1 from x again, which restores the digits that `sum` has lost; for large x
+  // they do not matter.
   const Vec inverse = from_bits((Ints(127) - parts.power) << 23);
   const Vec f = select(sum < Vec(0x1p26f), fma(x, inverse, inverse - 1.0f), parts.f);
   const Vec result = log_domain(sum, log_of_parts(f, to_floats(parts.power)));
@@ -174,7 +175,7 @@ SR_KERNEL_INLINE Vec erf(Vec x) {
   return copysign(select(abs(x) < Vec(0x1p-26f), minus_g, expm1_inside(minus_g)), x);
 }
 
-// Rounded as the sum is, so that small values of erf need no care.
+// Rounded as the sum is, so that small values of erf need no special case.
 SR_KERNEL_INLINE Vec one_plus_erf(Vec x) {
   return Vec(1) + copysign(expm1_inside(log_erfc(x)), x);
 }

@@ -88,7 +88,8 @@ SR_KERNEL_INLINE Doubles expm1_near_zero(Doubles x) {
 }
 
 SR_KERNEL_INLINE Doubles exp(Doubles x) {
-  // Inside of what overflows and what vanishes, so that `power` stays a small number; NaN passes.
+  // Clamped to the range of results that neither overflow nor vanish, so that `power` stays small. NaN
+  // passes.
   const Doubles inside = first_min(Doubles(710), first_max(Doubles(-746), x));
   const ReducedDoubles reduced = reduce_by_log2(inside);
   // In two steps, of which the first is exact, so that a denormal result is rounded once.
@@ -100,7 +101,7 @@ SR_KERNEL_INLINE Doubles exp(Doubles x) {
 // For -700 < x <= 710, without the sign of zero.
 SR_KERNEL_INLINE Doubles expm1_inside(Doubles x) {
   const ReducedDoubles reduced = reduce_by_log2(x);
-  // Half of 2^power, which for the largest x would be too large itself.
+  // Half of 2^power, since 2^power overflows for the largest x.
   const Doubles half = power_of_two(reduced.power - 1.0);
   const Doubles result = fma(expm1_near_zero(reduced.remainder, reduced.lost), half, half - 0.5);
   return result + result;
@@ -137,7 +138,7 @@ SR_KERNEL_INLINE PartsOfDoubles parts_of(Doubles x) {
           from_bits((offset & 0xfffffffffffff) + kSqrtHalf) - 1.0};
 }
 
-// Of x > 0 where that is so, and what a logarithm is elsewhere.
+// `result` where x > 0; elsewhere the special values of a logarithm.
 SR_KERNEL_INLINE Doubles log_domain(Doubles x, Doubles result) {
   result = select(x < Doubles(kDoubleInfinity), result, x);  // +inf, NaN
   result = select(x > Doubles(0), result, Doubles(-kDoubleInfinity));
@@ -154,8 +155,8 @@ SR_KERNEL_INLINE Doubles log(Doubles x) {
 SR_KERNEL_INLINE Doubles log1p(Doubles x) {
   const Doubles sum = x + 1.0;
   const PartsOfDoubles parts = parts_of(sum);
-  // (1 + x) / 2^power - 1 anew from x, so that what `sum` has lost comes back; nothing of note for large
-  // ones.
+  // Computes (1 + x) / 2^power - 1 from x again, which restores the digits that `sum` has lost; for large x
+  // they do not matter.
   const Doubles inverse = power_of_two(-parts.power);
   const Doubles f = select(sum < Doubles(0x1p60), fma(x, inverse, inverse - 1.0), parts.f);
   const Doubles result = log_domain(sum, log_of_parts(f, parts.power));

@@ -1,4 +1,5 @@
-// Layer, group and root mean square normalisation of the rows of a matrix. `out` may be `in`, row by row.
+// Layer, group and root mean square normalisation of the rows of a matrix. A row of `out` may be the same row
+// of `in`.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// Rows whose statistics are known, from number `first` on. Holds copies: what is behind a reference would be
-// read again after each store.
+// kRows rows from `row` on, and their statistics. Holds copies: members behind a reference would be read
+// again after each store.
 template <std::size_t kRows>
 struct NormalRows {
   std::size_t first, columns;
@@ -39,12 +40,13 @@ struct NormalRows {
   }
 };
 
-// What is done next with a row waits for all of its sum, and the sum of one row of a few hundred columns
-// takes less than that. The waits of four rows overlap.
+// Normalising a row waits for its sum, which for a row of a few hundred columns takes less time than the
+// latency of its last additions. With four rows at a time the latencies overlap.
 inline constexpr std::size_t kNormalRows = 4;
 inline constexpr std::size_t kNormalColumns = 1024;  // rows a page apart get in the way of each other
 
-// The sums of map(r, x) of four rows. Two registers of partial sums for each, in blocks for the error's sake.
+// The sums of map(r, x) over four rows. Each has two registers of partial sums, in blocks to keep the error
+// small.
 template <class Map>
 SR_KERNEL_INLINE Quad sum_rows_of(const NormalRows<kNormalRows>& rows, Map map) {
   constexpr std::size_t kBlock = 32 * kWidth;
@@ -92,8 +94,8 @@ SR_KERNEL_INLINE void find_statistics(NormalRows<kRows>& rows, float epsilon) {
     unrolled<kRows>(body);
   };
   const float count = static_cast<float>(rows.columns);
-  // As distances from one of them: in a row of equal elements none may be left, which the scale would make
-  // large.
+  // Computed on differences from one element: in a row of equal elements a rounding error would be multiplied
+  // by a large scale.
   each([&](auto r) __attribute__((always_inline)) { rows.mean[r] = Vec(kCentred ? rows.in(r)[0] : 0.0f); });
   const auto distance = [&](auto r, Vec x) __attribute__((always_inline)) {
     return x - rows.mean[r];
@@ -113,7 +115,7 @@ SR_KERNEL_INLINE void find_statistics(NormalRows<kRows>& rows, float epsilon) {
   });
 }
 
-// `finish` writes rows whose statistics it is given.
+// `finish` writes rows with the statistics that it is given.
 template <bool kCentred, class Finish>
 SR_KERNEL_INLINE void normalize_rows(const RowMatrix& rows, float epsilon, Finish finish) {
   if (rows.columns == 0) return;
@@ -149,7 +151,7 @@ SR_KERNEL_INLINE void finish_columns(const NormalRows<kRows>& rows, const float*
   normalize_rows<false>(rows, epsilon, [&](const auto& some) { finish_columns(some, gamma, nullptr); });
 }
 
-// Rows are the groups of one image after the other, `channels` each.
+// The rows are the groups of one image after the other, with `channels` channels each.
 [[gnu::flatten]] inline void group_norm_rows(const RowMatrix& rows, std::size_t groups, std::size_t channels,
                                              const float* gamma, const float* beta, float epsilon) {
   const std::size_t plane = rows.columns / channels;

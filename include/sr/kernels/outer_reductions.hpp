@@ -1,4 +1,4 @@
-// Reductions and softmax over any dimension: of `count` rows, element by element, or of one row.
+// Reductions and softmax over any dimension: over `count` rows element by element, or along one row.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// What a reduction does with an element, with two of them, and with a row of contiguous ones. Not `map`
-// itself is handed on: that would be a pointer, and called.
+// What a reduction does with one element, with two, and with a row of contiguous ones. The functions are
+// wrapped in types: a function pointer would be called instead of inlined.
 struct SumFold {
   static constexpr float first = 0;
   SR_KERNEL_INLINE static Vec map(Vec x) { return x; }
@@ -65,7 +65,7 @@ SR_KERNEL_INLINE Vec finished(const OuterReduction& columns, Vec x) {
   return columns.root ? sqrt(x) : x;
 }
 
-// Registers of partial results.
+// Partial results in registers.
 template <class Fold, std::size_t kVecs>
 struct Partial {
   Vec values[kVecs];
@@ -79,8 +79,8 @@ struct Partial {
   }
 };
 
-// kVecs registers of results: sums of sums of sums, so that errors grow with a fraction of the count. A
-// register alone has four sums: an addition waits for the one before.
+// kVecs registers of results, as sums of partial sums of partial sums, so that errors grow with a fraction of
+// the count. A single register has four partial sums, since each addition waits for the previous one.
 template <class Fold, std::size_t kVecs, class Last>
 SR_KERNEL_INLINE void fold_strip(const OuterReduction& columns, const float* in, float* out, Last last) {
   constexpr std::size_t kAtOnce = 128, kParts = kVecs == 1 ? 4 : 1;
@@ -135,7 +135,7 @@ template <class Fold>
 inline constexpr std::array<void (*)(const OuterReduction& columns), kReduces> kReductions{
     reduce<SumFold>, reduce<MaxFold>, reduce<MinFold>, reduce<SquaresFold>, reduce<MagnitudesFold>};
 
-// The best of every lane, and where it was: a number that is exact as a float.
+// The best element of every lane, and its position, which is exact as a float.
 struct Best {
   Vec value, at;
 
@@ -207,7 +207,7 @@ SR_KERNEL_INLINE void extremes(const OuterReduction& columns, std::int64_t* inde
   extremes(columns, index, [](Vec x) { return x; });
 }
 
-// body(in, out, access) for every register of results of every group.
+// Calls body(in, out, access) for every register of results of every group.
 template <class Body>
 SR_KERNEL_INLINE void each_strip(const OuterReduction& columns, Body body) {
   each_group(columns, [&](const float* in, float* out) {

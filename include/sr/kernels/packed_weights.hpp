@@ -1,4 +1,4 @@
-// Weights in the order the matrix kernels read them, packed once for a module and shared by its plans.
+// Weights in the layout that kernels read, packed once for a module and shared by its programs.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ struct Aligned {
 };
 using AlignedFloats = Aligned<float>;
 
-// What each column of a matrix, or channel of a convolution, is multiplied with before it is packed: the
-// factor of a normalisation that follows.
+// A factor for each column of a matrix, or channel of a convolution, that is applied before packing: the
+// scale of a normalisation that follows.
 struct ChannelScale {
   const float* variance = nullptr;  // null: with nothing
   const float* gamma = nullptr;     // null: ones
@@ -40,7 +40,7 @@ struct ChannelScale {
   }
 };
 
-// A matrix b[l][j], k rows and n columns, with any distances between elements.
+// A matrix b[l][j] of k rows and n columns with any strides.
 template <class T>
 struct WeightMatrixOf {
   using Element = T;
@@ -56,8 +56,8 @@ struct WeightMatrixOf {
 using WeightMatrix = WeightMatrixOf<float>;
 using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
 
-// The weights of a convolution: groups x channels x taps, contiguous. Each group is packed by itself into
-// packed_share() floats, in the order that convolve_pixels or convolve reads.
+// The weights of a convolution: groups x channels x taps, contiguous. Each group is packed separately into
+// packed_share() floats, in the layout that convolve_pixels or convolve reads.
 struct WeightTaps {
   using Element = float;
 
@@ -133,15 +133,16 @@ struct ByKey {
   bool operator()(const Weight& a, const Weight& b) const { return a.key() < b.key(); }
 };
 
-// Thread-safe. Addresses identify weights, which the module keeps alive and nobody writes.
+// Thread-safe. Weights are identified by their addresses; the module keeps them alive, and nobody writes
+// them.
 class PackedWeights {
  public:
   template <class Weight>  // WeightMatrix, Bfloat16Matrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
-    // Without the lock: packing takes long, and a process that forks meanwhile would leave it to its child
-    // locked.
+    // Without the lock: packing takes long, and a process that forks meanwhile would leave the lock held in
+    // its child.
     auto packed = pack(weight);
     const std::scoped_lock lock(mutex_);
     return std::get<Packed<Weight>>(packed_).try_emplace(weight, std::move(packed)).first->second;

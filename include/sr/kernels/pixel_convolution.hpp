@@ -1,4 +1,4 @@
-// Convolution with the channels of the result in registers, for a tile of its pixels at a time: no part of a
+// Convolution with the channels of the result in registers, for a tile of pixels at a time: no part of a
 // register is idle where rows are short, and pixels may lie anywhere in the image.
 #pragma once
 
@@ -88,8 +88,8 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
   }
 }
 
-// body(first, Index<count>) for tiles of about the same size: the last of them would have too few sums to
-// bridge what a multiply-add takes.
+// Calls body(first, Index<count>) for tiles of about equal size. A small last tile would have too few sums to
+// hide the latency of a multiply-add.
 template <class Body>
 SR_KERNEL_INLINE void by_even_tiles(std::size_t pixels, Body body) {
   const std::size_t tiles = (pixels + kTileRows - 1) / kTileRows, missing = tiles * kTileRows - pixels;
@@ -103,7 +103,7 @@ template <std::size_t kVecs, class Last>
 SR_KERNEL_INLINE void convolve_taps(const Convolution& shape, const TapBlock& taps, const float* bias,
                                     std::size_t channels, float* out, Last last) {
   constexpr std::size_t kRow = kVecs * kWidth;
-  // The block that follows, spread over the tiles of this one.
+  // Prefetches the next block, spread over the tiles of this one.
   const std::size_t tiles = (shape.strips + kTileRows - 1) / kTileRows;
   const std::size_t step = taps.is_followed ? kRow * sizeof(float) / tiles : 0;
   Ahead fetch{reinterpret_cast<const char*>(taps.weight + taps.count * kRow),
@@ -117,8 +117,8 @@ SR_KERNEL_INLINE void convolve_taps(const Convolution& shape, const TapBlock& ta
       });
 }
 
-// Of few pixels the weights are most of what is read: they are taken in blocks of taps, of which the next one
-// is fetched while this one is multiplied, and sums wait meanwhile in `partial`.
+// For few pixels most of the memory that is read are weights. They are processed in blocks of taps; the next
+// block is prefetched while this one is multiplied, and `partial` holds the sums between blocks.
 template <std::size_t kVecs, class Last>
 SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t column, std::size_t channels,
                                      Last last) {

@@ -18,8 +18,8 @@ struct PoolSum {
   SR_KERNEL_INLINE static Vec join(Vec so_far, Vec next) { return so_far + next; }
 };
 
-// The rows of one window joined, with what joins nothing on both sides, by phase: element i of the padded
-// row is at columns[i % step][i / step].
+// The joined rows of one window, padded on both sides with the neutral element and split into phases: element
+// i of the padded row is columns[i % step][i / step].
 template <class Join>
 SR_KERNEL_INLINE void join_rows(const Pooling& pool, const float* plane, std::ptrdiff_t first, float* joined,
                                 float* columns) {
@@ -52,8 +52,8 @@ SR_KERNEL_INLINE void join_rows(const Pooling& pool, const float* plane, std::pt
   }
 }
 
-// Windows of two columns that do not overlap, without padding at the sides: by registers alone. `first` and
-// `second` load the elements that results are made of, `last` stores them.
+// Windows of two columns that do not overlap, without padding at the sides, computed in registers. `first`
+// and `second` load the elements of the results, and `last` stores those.
 template <class Join, class First, class Second, class Last, class Finish>
 SR_KERNEL_INLINE void pool_pairs(const Pooling& pool, const float* plane, std::ptrdiff_t y, std::ptrdiff_t x,
                                  First first, Second second, Last last, Finish finish, float* out) {
@@ -134,7 +134,7 @@ inline void max_pool(const Pooling& pool) {
   pool_planes<PoolMax>(pool, [](Vec result, std::size_t, std::ptrdiff_t) { return result; });
 }
 
-// `divisors` are y.out rows of x.out: how many elements of a window count.
+// `divisors` are y.out rows of x.out numbers: how many elements of each window count.
 inline void mean_pool(const Pooling& pool, const float* divisors) {
   pool_planes<PoolSum>(
       pool, [&](Vec result, std::size_t x, std::ptrdiff_t y) __attribute__((always_inline)) {

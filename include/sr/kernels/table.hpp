@@ -1,6 +1,6 @@
-// What replay calls: kernels on raw pointers, one table for each instruction set they were compiled for. No
-// torch and no containers in here: the same headers are compiled with flags of several instruction sets, and
-// code the linker may merge across them must not exist.
+// The table of kernels that replay calls: functions on raw pointers, one table for each instruction set.
+// Without LibTorch and containers: the same headers are compiled with the flags of several instruction sets,
+// and may contain no code that the linker could merge across them.
 #pragma once
 
 #include <array>
@@ -16,29 +16,29 @@ using VectorLoop = void (*)(std::size_t n, float* out, const float* const* in);
 
 inline constexpr std::size_t kMaxOperands = 3;
 
-// Functions with arguments that only code of one instruction set can name.
+// A function whose argument types exist for one instruction set only.
 using AnyFunction = void (*)();
 
-// A link on blocks of eight and of four registers.
+// A link of a chain for blocks of eight and of four registers.
 struct LinkFunctions {
   AnyFunction by_eight = nullptr, by_four = nullptr;
 };
 
-// One step of a chain of vector ops: its functions, and the operands that do not come from the step before,
-// what a load reads, or where a store goes. The array ends with ChainEnd::end.
+// One link of a chain of vector ops: its functions, and the operands that do not come from the previous link,
+// the source of a load or the target of a store. The array ends with ChainEnd::end.
 struct ChainLink {
   LinkFunctions run;
   std::array<float*, 2> at{};
 };
-// What a chain has besides vector ops. What a link of the same chain stored is kept and loaded again by
-// functions of their own: a processor that has seen a load wait for a store lets every later one at that
-// instruction wait, and there are few instructions.
+// Links that are no vector ops. Values that a link of the same chain has stored are kept and loaded by
+// functions of their own: once a load has waited for a store, the processor makes every later load at that
+// instruction wait.
 enum class ChainEnd { load, store, end, keep, load_kept };
 
-// A vector op as a link; what is in there, the instruction set knows. The kinds say what does not come from
-// the chain. One operand: 0. Two: 0 the second, 1 the second, a scalar, 2 the first, 3 the first, a scalar,
-// 4 neither, 5 the second, which the chain has kept, 6 the first, kept. Three: the second and third; 1 if the
-// second is a scalar, + 2 if the third is.
+// A vector op as a link; its contents depend on the instruction set. The kind says which operands do not come
+// from the chain. One operand: kind 0. Two operands: 0 the second; 1 the second, a scalar; 2 the first; 3 the
+// first, a scalar; 4 none; 5 the second, which the chain has kept; 6 the first, which it has kept. Three
+// operands: always the second and third; + 1 if the second is a scalar, + 2 if the third is.
 struct Links {};
 inline constexpr std::size_t kLinkKinds = 7;
 
@@ -49,22 +49,21 @@ struct VectorLoops {
   const Links* links = nullptr;  // of the table's instruction set; null: it can not be linked
 };
 
-// A vector op on elements of 8 bytes, doubles or integers; else as VectorLoop.
+// A vector op on doubles or 64-bit integers; otherwise as VectorLoop.
 using Loop64 = void (*)(std::size_t n, void* out, const void* const* in);
 
 struct Loops64 {
   std::array<Loop64, std::size_t{1} << kMaxOperands> by_scalars{};
 };
 
-// n elements of one type as those of another, converted as C++ does it; null: there is none. The arrays do
-// not overlap.
+// Converts n elements as C++ does. The arrays must not overlap. Null if there is no such conversion.
 using Convert = void (*)(std::size_t n, const void* in, void* out);
 enum class Element { float32, boolean, uint8, int8, int16, int32, int64, bfloat16, float64 };
 inline constexpr std::size_t kElements = 9;
 using Conversions = std::array<std::array<Convert, kElements>, kElements>;  // from, to
 
-// Results of `outer` groups of `count` rows of `inner` contiguous elements: one for each group and element,
-// over the rows. Strides are in elements. Where inner is 1, the elements of a group must be contiguous.
+// Reduces `outer` groups of `count` rows of `inner` contiguous elements over the rows: one result for each
+// group and element. Strides are in elements. If inner is 1, the elements of a group must be contiguous.
 struct OuterReduction {
   std::size_t outer = 1, count = 0, inner = 1;
   std::ptrdiff_t in_outer = 0, in_row = 0;
@@ -77,7 +76,7 @@ struct OuterReduction {
 enum class Reduce { sum, max, min, squares, magnitudes };  // the last two: sums of x * x and of |x|
 inline constexpr std::size_t kReduces = 5;
 
-// A matrix of which each row is contiguous. Strides are in elements.
+// A matrix with contiguous rows. Strides are in elements.
 struct RowMatrix {
   std::size_t rows = 0, columns = 0;
   const float* in = nullptr;
@@ -91,9 +90,9 @@ struct Bfloat16Bits {
   std::uint16_t bits;  // of the float that it is, the upper ones
 };
 
-// out[i][j] = sum over l of a[i][l] * b[l][j], plus bias[j] unless null; results below `clamp_min` are it (0:
-// relu). Elements of a row of `a` and of `out` are contiguous. Accumulated in fp32, with the bias; what is
-// not of fp32 is rounded once, to the nearest.
+// out[i][j] = max(clamp_min, sum over l of a[i][l] * b[l][j] + bias[j]); bias may be null, and clamp_min = 0
+// is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; bfloat16 results are
+// rounded once, to the nearest.
 template <class T>
 struct GemmOf {
   std::size_t m = 0, n = 0, k = 0;
@@ -110,8 +109,8 @@ struct GemmOf {
 using Gemm = GemmOf<float>;
 using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
 
-// out[i] = sum over l of a[i][l] * b[i][l], plus *bias unless null, at least `clamp_min`. Elements of a row
-// of `a` and of `b` are contiguous; strides are between rows, in elements, and may be 0.
+// out[i] = max(clamp_min, sum over l of a[i][l] * b[i][l] + *bias); bias may be null. Rows of `a` and of `b`
+// are contiguous; strides are between rows, in elements, and may be 0.
 struct BatchedDot {
   std::size_t count = 0, k = 0;
   const float* a = nullptr;
@@ -124,15 +123,14 @@ struct BatchedDot {
   std::ptrdiff_t out_stride = 0;
 };
 
-// One dimension of an image, and of the windows that move along it.
+// One dimension of an image and of the window that moves along it.
 struct Axis {
   std::ptrdiff_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
 };
 
-// An image with zeros around it, taken apart by phases: element (y, x) of the padded image is element
-// (y / y.step, x / x.step) of phase (y % y.step, x % x.step). A kernel that moves by a step then reads runs.
-// Elements of a row of the image are contiguous; `to` holds channels x y.step x x.step phases of rows x
-// pitch.
+// An image padded with zeros and split into phases: element (y, x) of the padded image is element (y /
+// y.step, x / x.step) of phase (y % y.step, x % x.step), so that a kernel with a step reads runs. Rows of the
+// image are contiguous; `to` holds channels x y.step x x.step phases of rows x pitch.
 struct PaddedImage {
   std::size_t channels = 0;
   Axis y, x;
@@ -141,14 +139,14 @@ struct PaddedImage {
   float* to = nullptr;
 };
 
-// One result, or several that follow each other, and where what they are made of begins.
+// One result, or several adjacent ones, and where their input begins.
 struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
-// out[c][p] = sum over the taps t of weight[c][t] * in[p + offsets[t]], plus bias[c], at least `clamp_min`; p
-// are the positions of the strips, each of strip_width <= Table::width results. `convolve` reads a whole
-// register for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
+// out[c][p] = max(clamp_min, sum over the taps t of weight[c][t] * in[p + offsets[t]] + bias[c]) for the
+// positions p of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
+// for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   const Strip* at = nullptr;
@@ -162,7 +160,7 @@ struct Convolution {
 };
 
 // Windows on contiguous planes of y.in x x.in; the results are planes of y.out x x.out. A phase of a row has
-// phase_width elements: x.step of them hold the row with its padding and the last window.
+// phase_width elements; x.step phases hold the row with its padding and the last window.
 struct Pooling {
   std::size_t planes = 0;
   Axis y, x;
@@ -172,9 +170,9 @@ struct Pooling {
   float* scratch = nullptr;  // 2 x x.step x phase_width
 };
 
-// Each bag is a run of indices into the rows of a table: out[b] = the sum of those rows, or what else the
-// mode says, over the indices from offsets[b] to the next bag's. Zeros of none. Indices are within the table
-// and offsets do not decrease: nothing checks them.
+// Each bag is a run of indices of rows of a table: out[b] is the sum of the rows with the indices from
+// offsets[b] to the next bag's offset, or their mean, maximum or weighted sum by the mode. An empty bag gives
+// zeros. Indices must be within the table, and offsets must not decrease; neither is checked.
 enum class BagMode { sum, mean, weighted_sum, max };
 struct Bags {
   BagMode mode = BagMode::sum;
@@ -202,14 +200,14 @@ struct StridedCopy {
 struct Table {
   const char* name = "";  // of the instruction set: "baseline", "avx2", "avx512"
   std::size_t width = 0;  // floats of a register
-  // Rows of a product, or channels of a convolution, that are computed together. Those from a multiple of it
-  // on are the same to the last bit when they are computed by themselves.
+  // The number of rows of a product, or channels of a convolution, that are computed together. Results from a
+  // multiple of it on are bit-identical when they are computed separately.
   std::size_t tile = 0;
 
-  // By Reduce. Sums are of blocks of rows or of registers, added up; extrema are NaN if there is one.
+  // Indexed by Reduce. Sums are sums of partial sums over blocks; extrema are NaN if an element is NaN.
   std::array<void (*)(const OuterReduction& columns), kReduces> reduce{};
-  // The first of the largest (or smallest) elements, or the first NaN: its row and, unless null, itself to
-  // `out`. Both are laid out by out_outer. count > 0.
+  // Finds the first of the largest (or smallest) elements, or the first NaN. Writes its row to `index` and,
+  // unless `out` is null, the element to `out`, both with the stride out_outer. count > 0.
   void (*extreme)(const OuterReduction& columns, bool smallest, std::int64_t* index) = nullptr;
   void (*softmax_rows)(const RowMatrix& rows) = nullptr;
   void (*log_softmax_rows)(const RowMatrix& rows) = nullptr;
@@ -220,18 +218,18 @@ struct Table {
                           float epsilon) = nullptr;
   // x / sqrt(mean of squares + epsilon) * gamma; gamma may be null.
   void (*rms_norm_rows)(const RowMatrix& rows, const float* gamma, float epsilon) = nullptr;
-  // Layer norm with a gamma and a beta for each channel. Rows are the groups of one image after the other, of
-  // `channels` planes each.
+  // Layer norm with a gamma and a beta for each channel. The rows are the groups of one image after the
+  // other, each of `channels` planes.
   void (*group_norm_rows)(const RowMatrix& rows, std::size_t groups, std::size_t channels, const float* gamma,
                           const float* beta, float epsilon) = nullptr;
 
-  // Packing of a constant right-hand side b[l][j] (k x n, any strides) into what `packed_gemm` reads
-  // fastest. Addresses of 64-byte aligned storage of packed_floats(n, k) floats.
+  // Packs a constant right-hand side b[l][j] (k x n, any strides) into the layout that `packed_gemm` reads:
+  // packed_floats(n, k) floats, aligned to 64 bytes.
   std::size_t (*packed_floats)(std::size_t n, std::size_t k) = nullptr;
   void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
                float* packed) = nullptr;
   void (*packed_gemm)(const Gemm& product) = nullptr;
-  // The same for weights in bfloat16: half of the bytes, and other panels.
+  // The same for weights in bfloat16, with panels of another layout.
   std::size_t (*packed_bfloat16s)(std::size_t n, std::size_t k) = nullptr;
   void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
                         std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
@@ -240,18 +238,19 @@ struct Table {
   void (*batched_dot)(const BatchedDot& dots) = nullptr;
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
-  // `weight` is channels x taps; `packed` holds as many.
+  // `weight` has channels x taps elements, and so has `packed`.
   void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
   void (*convolve)(const Convolution& shape) = nullptr;
-  // Computes the same bits with output channels in registers. Needs min_pixel_channels of them or more.
+  // Computes bit-identical results with output channels in registers. Needs at least min_pixel_channels of
+  // them.
   void (*convolve_pixels)(const Convolution& shape) = nullptr;
   std::size_t min_pixel_channels = 0;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
-  // Sums divided by `divisors`, y.out x x.out of them.
+  // Divides sums by `divisors`, which has y.out x x.out elements.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 
-  // Chains of vector ops over n elements, at least `width`. Where n is no multiple of `block`, a power of
-  // two, elements are computed twice: then nothing that is stored may be what a link reads.
+  // Chains of vector ops over n >= `width` elements. If n is not a multiple of `block`, a power of two, some
+  // elements are computed twice: then no link may read memory that the chain stores.
   std::size_t block = 0;
   LinkFunctions (*link)(const Links& links, std::size_t kind) = nullptr;
   LinkFunctions (*link_to)(ChainEnd end) = nullptr;
@@ -259,7 +258,7 @@ struct Table {
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
   Conversions convert{};
-  // Whether all indices, of 64 bits if they are wide, else of 32, are from 0 to limit - 1; limit >= 0.
+  // Whether all indices are from 0 to limit - 1; limit >= 0. `wide` indices have 64 bits, others 32.
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce_bags)(const Bags& bags) = nullptr;
 };

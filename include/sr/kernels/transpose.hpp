@@ -1,4 +1,4 @@
-// Square blocks of floats, rows to columns.
+// Transposes square blocks of floats.
 #pragma once
 
 #include <cstddef>

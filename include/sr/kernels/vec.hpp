@@ -1,5 +1,6 @@
-// One register of floats of the instruction set in use, its masks and its integers, on the vector extensions
-// of GCC and Clang. What those do not have (masked access, fused multiply-add, rounding) is in vec_<set>.hpp.
+// One register of floats of the instruction set in use, with its masks and integers, on the vector extensions
+// of GCC and Clang. What the extensions lack (masked access, fused multiply-add, rounding) is in
+// vec_<set>.hpp.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ using Quad [[gnu::vector_size(16)]] = float;
 using Int32s [[gnu::vector_size(kWidth * 4)]] = std::int32_t;
 using Uint32s [[gnu::vector_size(kWidth * 4)]] = std::uint32_t;
 
-// GCC fuses a * b + c by default. A product that has passed through here stays one, whatever the user's
+// Keeps a product from being fused with a following addition, which GCC does by default, whatever the user's
 // flags.
 template <class Lanes>
 SR_KERNEL_INLINE Lanes unfused(Lanes product) {
@@ -42,16 +43,16 @@ SR_KERNEL_INLINE Lanes unfused(Lanes product) {
   return product;
 }
 
-// Every instruction of the older encoding waits for the upper halves until they are clean (A. Fog, "The
-// microarchitecture of Intel, AMD and VIA CPUs"). The compiler cleans them itself, but not behind the call of
-// a function that takes such registers.
+// Clears the upper halves of registers: instructions of the older encoding are slow while they are not zero
+// (A. Fog, "The microarchitecture of Intel, AMD and VIA CPUs"). The compiler clears them itself, but not
+// after the call of a function that takes such registers.
 SR_KERNEL_INLINE void clean_upper_halves() {
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
   __builtin_ia32_vzeroupper();
 #endif
 }
 
-// Wraps around.
+// Integers that wrap around on overflow.
 struct Ints {
   Int32s lanes;
 
@@ -82,7 +83,7 @@ struct Vec {
 
   Vec() = default;
   SR_KERNEL_INLINE explicit Vec(Floats values) : lanes(values) {}
-  // Not by adding to zero, which would lose the sign of -0.
+  // Without adding to zero, which would lose the sign of -0.
   // NOLINTNEXTLINE(google-explicit-constructor): a constant among vectors has to read like one.
   SR_KERNEL_INLINE Vec(float value) : lanes(value - Floats{}) {}
 
@@ -92,7 +93,7 @@ struct Vec {
     return result;
   }
   SR_KERNEL_INLINE void store(float* to) const { std::memcpy(to, &lanes, sizeof(Floats)); }
-  // The first `count` < width lanes; nothing behind them is touched. The others are `rest`.
+  // Loads the first `count` < width lanes, and reads nothing behind them. The other lanes are `rest`.
   SR_KERNEL_INLINE static Vec load(const float* from, std::size_t count);
   SR_KERNEL_INLINE static Vec load(const float* from, std::size_t count, Vec rest);
   SR_KERNEL_INLINE void store(float* to, std::size_t count) const;
@@ -160,7 +161,8 @@ struct Index {
   SR_KERNEL_INLINE constexpr operator std::size_t() const { return kValue; }  // NOLINT: it is that number
 };
 
-// body(Index<0>) ... body(Index<kCount - 1>): arrays so indexed are registers at every level of optimisation.
+// Calls body(Index<0>) ... body(Index<kCount - 1>). Arrays that are indexed so are kept in registers at every
+// level of optimisation.
 template <std::size_t kCount, class Body>
 SR_KERNEL_INLINE void unrolled(Body body) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) __attribute__((always_inline)) {
@@ -185,7 +187,7 @@ SR_KERNEL_INLINE Quad sums(Vec a, Vec b, Vec c, Vec d) {
   return sum_by_four(unpack_low_pairs(ab, cd) + unpack_high_pairs(ab, cd));
 }
 
-// A whole register, or the first lanes of one: what code for the end of a row differs in.
+// Access to a whole register, or to the first lanes of one at the end of a row.
 struct Full {
   static constexpr std::size_t count = kWidth;
   SR_KERNEL_INLINE Vec load(const float* from) const { return Vec::load(from); }
@@ -201,7 +203,7 @@ struct Part {
   SR_KERNEL_INLINE Vec only(Vec value) const { return select(first_lanes(count), value, Vec(0.0f)); }
 };
 
-// body(i, Full or Part) for every register of a row.
+// Calls body(i, Full or Part) for every register of a row.
 template <class Body>
 SR_KERNEL_INLINE void over_row(std::size_t n, Body body) {
   std::size_t i = 0;

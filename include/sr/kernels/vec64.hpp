@@ -1,6 +1,5 @@
-// A register of doubles or of 64-bit integers, with what the lanes of arithmetic, comparison and choice ask
-// of Vec. On the vector extensions of GCC and Clang, which have all of it but fused multiply-add and
-// rounding.
+// A register of doubles or of 64-bit integers with the operations of Vec that vector ops use. On the vector
+// extensions of GCC and Clang, which have all of them but fused multiply-add and rounding.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What vec.hpp leaves to the instruction set, on AVX-512: masks are registers of their own.
+// The parts of vec.hpp that depend on the instruction set, for AVX-512. Masks are registers of their own.
 #pragma once
 
 #include <sr/kernels/vec.hpp>

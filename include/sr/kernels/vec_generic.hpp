@@ -1,5 +1,5 @@
-// What vec.hpp leaves to the instruction set, everywhere but on AVX-512: masks are vectors of 0 and -1.
-// Intrinsics where AVX2 has an instruction, vector extensions elsewhere.
+// The parts of vec.hpp that depend on the instruction set, for all but AVX-512. Masks are vectors of 0 and
+// -1. Uses intrinsics where AVX2 has an instruction, and vector extensions otherwise.
 #pragma once
 
 #include <sr/kernels/vec.hpp>
@@ -69,7 +69,7 @@ SR_KERNEL_INLINE Vec Vec::load(const float* from, std::size_t count, Vec rest) {
 }
 SR_KERNEL_INLINE void Vec::store(float* to, std::size_t count) const {
 #if defined(SR_KERNEL_AVX2)
-  // Not by maskstore, which takes dozens of cycles on AMD.
+  // Without maskstore, which takes dozens of cycles on AMD.
   __m128 part = _mm256_castps256_ps128(lanes);
   if ((count & 4) != 0) {
     _mm_storeu_ps(to, part);
@@ -152,7 +152,8 @@ SR_KERNEL_INLINE Vec trunc(Vec x) {
   return rounded<_MM_FROUND_TO_ZERO>(x);
 }
 #else
-// Beyond 2^23 every float is whole; below, adding it rounds the rest away. NaN is not below.
+// From 2^23 on every float is an integer; smaller numbers are rounded by adding 2^23. The comparison is false
+// for NaN.
 SR_KERNEL_INLINE Vec round_even(Vec x) {
   const Vec magnitude = abs(x);
   return select(magnitude < Vec(0x1p23f), copysign((magnitude + 0x1p23f) - 0x1p23f, x), x);
@@ -216,7 +217,7 @@ SR_KERNEL_INLINE Vec unpack_high_pairs(Vec a, Vec b) {
 #endif
 }
 
-// Folds the upper half onto the lower until one lane is left.
+// Combines the upper half with the lower one until one lane is left.
 template <class Combine>
 SR_KERNEL_INLINE float folded(Vec x, Combine combine) {
 #if defined(SR_KERNEL_AVX2)

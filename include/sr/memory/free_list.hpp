@@ -1,4 +1,4 @@
-// The buffer a linear scan fills: used and free blocks in order of offset, free neighbours always joined.
+// The free list of a linear scan: used and free blocks in order of offset. Free neighbours are always merged.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class FreeList {
   using Index = std::uint32_t;
   static constexpr Index kNone = ~Index{0};
 
-  // Starts as one free block of `capacity` bytes; grows beyond it only when nothing fits.
+  // Starts as one free block of `capacity` bytes, and grows only when nothing fits.
   FreeList(Bytes capacity, std::size_t expected_blocks) : end_(capacity) {
     blocks_.reserve(expected_blocks);
     if (capacity != 0) set_free(insert(0, capacity, kNone, kNone));
@@ -24,8 +24,9 @@ class FreeList {
   Bytes offset(Index block) const { return blocks_[block].offset; }
   void set_lifetime_end(Index block, StepIndex lifetime_end) { blocks_[block].lifetime_end = lifetime_end; }
 
-  // Best fit, lowest offset on a tie. Inside the hole the block goes to the side whose neighbour dies later
-  // (the ends of the buffer never do), so that what dies soon is next to what dies soon and holes join.
+  // Best fit, the lowest offset on a tie. Inside the hole the block goes to the side whose neighbour lives
+  // longer (the ends of the buffer live for ever), so that blocks that end soon are neighbours and their
+  // holes merge.
   Index take(Bytes bytes, Bytes alignment, StepIndex lifetime_end) {
     const Index fit = best_fit(bytes, alignment);
     if (fit != kNone) unset_free(fit);
@@ -55,7 +56,7 @@ class FreeList {
     set_free(block);
   }
 
-  // Keeps the first `bytes` of a used block, the rest becomes free.
+  // Keeps the first `bytes` of a used block and frees the rest.
   void shrink(Index block, Bytes bytes) {
     const Bytes rest = blocks_[block].bytes - bytes;
     if (rest == 0) return;
@@ -81,7 +82,7 @@ class FreeList {
     return block == kNone ? std::numeric_limits<std::uint64_t>::max() : blocks_[block].lifetime_end;
   }
 
-  // A plain array search: there are rarely more than a few hundred holes, and nothing to keep sorted.
+  // A linear search: there are rarely more than a few hundred holes, and nothing has to be kept sorted.
   Index best_fit(Bytes bytes, Bytes alignment) const {
     Index best = kNone;
     Bytes best_bytes = std::numeric_limits<Bytes>::max();

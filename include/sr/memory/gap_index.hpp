@@ -1,5 +1,5 @@
-// What already has its place in a buffer, in order of offset; asked for gaps between those alive at the same
-// time.
+// The requests that are placed in a buffer, in order of offset, and the gaps between those that are alive at
+// the same time.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sr::memory {
 
-// Arrays side by side: the search for what lives at the same time reads the steps alone.
+// A structure of arrays: the search for requests that are alive at the same time reads the steps alone.
 class GapIndex {
  public:
   static constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
@@ -25,7 +25,8 @@ class GapIndex {
     blocks_.insert(blocks_.begin() + at, Block{offset, offset + reserved(request), index});
   }
 
-  // Positions of those alive together with the request, by offset; valid until the next call.
+  // Positions of the requests whose lifetimes overlap the given one, in order of offset. Valid until the next
+  // call.
   std::span<const std::uint32_t> meeting(const Request& request) {
     meeting_.resize(blocks_.size());
     const StepIndex first = request.first;
@@ -34,7 +35,7 @@ class GapIndex {
     const StepIndex* const lasts = lasts_.data();
     std::uint32_t* const positions = meeting_.data();
     std::size_t count = 0;
-    // No branch: with lifetimes in no order it would be a coin toss.
+    // Without a branch, which would be mispredicted half of the time: lifetimes come in no order.
     for (std::size_t at = 0; at < meeting_.size(); ++at) {
       positions[count] = static_cast<std::uint32_t>(at);
       count += static_cast<std::size_t>(firsts[at] < last) & static_cast<std::size_t>(first < lasts[at]);
@@ -42,7 +43,7 @@ class GapIndex {
     return {positions, count};
   }
 
-  // The smallest gap that fits, the lowest on a tie, above them all if there is none.
+  // The offset of the smallest gap that fits, the lowest one on a tie; the end of all blocks if none fits.
   Bytes best_gap(std::span<const std::uint32_t> meeting, Bytes bytes, Bytes alignment) const {
     Bytes best = kNowhere;
     Bytes smallest = kNowhere;
@@ -59,7 +60,8 @@ class GapIndex {
     return best != kNowhere ? best : free_from;
   }
 
-  // Whether nothing is in the way but the two partners, and those only at exactly this offset.
+  // Whether the bytes are free. The two requests of the same reuse pairs may lie there, at exactly this
+  // offset.
   bool is_clear(std::span<const std::uint32_t> meeting, Bytes offset, Bytes bytes, std::uint32_t input,
                 std::uint32_t reuser) const {
     return std::ranges::none_of(meeting, [&](std::uint32_t at) {

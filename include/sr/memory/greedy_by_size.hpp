@@ -11,14 +11,15 @@
 
 namespace sr::memory {
 
-// Largest first; each goes into the smallest gap that fits between those already placed that live at the same
-// time, the gap before the first of them included (XNNPACK left that one out for years: issue 10800).
+// Places the largest request first. Each goes into the smallest gap that fits between the placed requests
+// whose lifetimes overlap its own; the gap in front of the first of them counts, too (XNNPACK left it out for
+// years: issue 10800).
 struct GreedyBySize {
   static constexpr std::string_view name = "greedy_by_size";
 
   static Layout plan(std::span<const Request> requests);
 
-  // Indices, the largest first, ties by index.
+  // Indices by size, the largest first, ties by index.
   static std::vector<std::uint32_t> by_size(std::span<const Request> requests);
 };
 static_assert(Planner<GreedyBySize>);

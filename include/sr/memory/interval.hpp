@@ -1,4 +1,4 @@
-// Requests as a scan sees them: rounded to their alignment, and readable in both directions of time.
+// Requests as a scan reads them: rounded up to their alignment, and reversible in time.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline std::vector<Interval> to_intervals(std::span<const Request> requests) {
   return intervals;
 }
 
-// A layout is right forwards exactly when it is right backwards. Read backwards, the input takes over from
+// Reverses time. A layout is right forwards exactly if it is right backwards; backwards, an input overwrites
 // its output.
 inline void reverse_time(std::vector<Interval>& intervals) {
   std::vector<std::uint32_t> reused_by(intervals.size(), kNoRequest);
@@ -47,7 +47,8 @@ inline void reverse_time(std::vector<Interval>& intervals) {
   }
 }
 
-// How many pairs a quadratic planner has to look at, roughly: requests times how many are alive on average.
+// Roughly the number of pairs that a quadratic planner looks at: the number of requests times the mean number
+// alive.
 inline double pairs_alive(std::span<const Interval> intervals) {
   if (intervals.empty()) return 0;
   double steps = 0;

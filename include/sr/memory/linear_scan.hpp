@@ -9,10 +9,10 @@
 
 namespace sr::memory {
 
-// Walks the requests by birth over a buffer that starts as large as the lower bound. A plan read backwards in
-// time is a plan too, and which direction packs better depends on whether the net narrows or widens: both are
-// tried until one meets the bound. A scan can not see the large request that is yet to come; where that costs
-// something and looking is cheap, the largest are placed first instead.
+// Scans the requests by first step over a buffer that starts as large as the lower bound. A layout that is
+// right forwards in time is also right backwards, and which direction packs better depends on whether the net
+// narrows or widens: both are tried until one meets the bound. A scan can not foresee a large request. Where
+// that costs memory and the requests are few, the largest are placed first instead.
 struct LinearScan {
   static constexpr std::string_view name = "linear_scan";
 

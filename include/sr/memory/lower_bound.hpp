@@ -1,4 +1,4 @@
-// What no planner can beat, and what a planner should never exceed. Printed beside every plan.
+// Bounds of a layout's size: what no planner can beat, and what a planner should never exceed.
 #pragma once
 
 #include <span>
@@ -7,8 +7,9 @@
 
 namespace sr::memory {
 
-// Most bytes alive at once, each request rounded up to its alignment as every planner here reserves it. Not
-// always reachable: finding the least possible total is NP-hard (dynamic storage allocation).
+// The most bytes that are alive at once. Each request counts rounded up to its alignment, as every planner
+// here reserves it. Not always reachable: finding the least possible total is NP-hard (dynamic storage
+// allocation).
 Bytes lower_bound(std::span<const Request> requests);
 
 // Whether a search for something smaller is worth its time: more than 1/64 above the bound.
@@ -17,7 +18,7 @@ constexpr bool is_worth_improving(Bytes total, Bytes bound) {
   return total - bound > bound / kWorthwhile;
 }
 
-// What the requests take when nothing is shared.
+// The bytes that the requests take if none of them share memory.
 Bytes no_reuse_bytes(std::span<const Request> requests);
 
 }  // namespace sr::memory

@@ -1,4 +1,4 @@
-// The baseline: every request has its own bytes for ever.
+// The baseline for comparisons: no two requests share bytes.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Requests put into a buffer one after another, each where it fits best among those that are there.
+// Places requests one after another, each in the best gap between those that are placed already.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sr::memory {
 
-// Who may share bytes with whom, by index: the input a request may be written over, and the other way round.
+// By index: the input that a request may overwrite, and the request that may overwrite an input.
 struct ReusePairs {
   explicit ReusePairs(std::span<const Request> requests)
       : inputs(dying_inputs(requests)), reused_by(requests.size(), kNoRequest) {
@@ -26,8 +26,8 @@ struct ReusePairs {
   std::vector<std::uint32_t> reused_by;
 };
 
-// `places` has what is placed: `around(request)` gives a GapIndex with all that live together with the
-// request. Gives up, with a total that is too large, as soon as the total is more than `most`.
+// `places` holds the placed requests: `around(request)` returns a GapIndex with all whose lifetimes overlap
+// the request's. Stops, with a total that is too large, as soon as the total exceeds `most`.
 template <class Places>
 Layout place_in_order(std::span<const Request> requests, const ReusePairs& partners,
                       std::span<const std::uint32_t> order, Places& places,

@@ -1,5 +1,5 @@
-// What the planners share: how much a request reserves, sums that can not wrap, the order of birth, and when
-// a request may be written over its dying input. `validate` deliberately uses none of this.
+// What the planners share: how much a request reserves, sums that can not overflow, the order of first steps,
+// and when a request may be written over its input. `validate` deliberately uses none of this.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,7 @@
 
 namespace sr::memory {
 
-// First byte after [offset, offset + bytes). A plan that needs more than the address space is an error, never
-// a small total.
+// offset + bytes. Throws std::length_error if the sum overflows.
 constexpr Bytes end_of(Bytes offset, Bytes bytes) {
   if (bytes > std::numeric_limits<Bytes>::max() - offset) {
     throw std::length_error("sr::memory: the requests need more bytes than can be addressed");
@@ -27,18 +26,19 @@ constexpr Bytes aligned_offset(Bytes offset, Bytes alignment) {
   return align_up(offset, alignment);
 }
 
-// Bytes a request takes from the buffer: rounded up, so that the next one starts aligned.
+// The bytes that a request takes from the buffer, rounded up so that the next one starts aligned.
 constexpr Bytes reserved(const Request& request) {
   return aligned_offset(request.bytes, request.alignment);
 }
 
-// A value nobody reads is still written by the node that makes it.
+// The end of a request's lifetime. A value that no node reads is still written by the node that makes it.
 constexpr StepIndex lifetime_end(const Request& request) {
   return std::max(request.end, request.first + 1);
 }
 
-// For every request the input it may be written over, or kNoRequest. A hint is only believed when the input
-// was there before, dies exactly here and is not smaller; of several that want one input the largest gets it.
+// For every request the input that it may be written over, or kNoRequest. A hint counts only if the input
+// started earlier, ends exactly here and is not smaller. If several requests name one input, the largest gets
+// it.
 inline std::vector<std::uint32_t> dying_inputs(std::span<const Request> requests) {
   std::vector<std::uint32_t> inputs(requests.size(), kNoRequest);
   std::vector<std::uint32_t> reused_by(requests.size(), kNoRequest);
@@ -58,7 +58,7 @@ inline std::vector<std::uint32_t> dying_inputs(std::span<const Request> requests
   return inputs;
 }
 
-// Indices by step of birth, ties by index.
+// Indices by first step, ties by index.
 inline std::vector<std::uint32_t> birth_order(std::span<const Request> requests) {
   std::vector<std::uint32_t> order(requests.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -10,19 +10,19 @@
 
 namespace sr::memory {
 
-// `plan` is pure and deterministic (ties are broken by index), returns one offset a request, in the same
-// order, and a total that covers them all. `validate` (validate.hpp) states what a right layout is. `name` is
-// what tables print.
+// `plan` is pure and deterministic (ties are broken by index). It returns one offset for each request, in the
+// same order, and a total that covers them all. `validate` (validate.hpp) defines what a right layout is.
+// Tables print `name`.
 //
 // A planner may also have `Layout refine(std::span<const Request>, Layout)`, equally pure, which may take
-// long: it is given what `plan` returned where the layout is going to be used for many calls.
+// longer. It is given the layout of `plan` where a layout will be used for many calls.
 template <class P>
 concept Planner = requires(std::span<const Request> requests) {
   { P::plan(requests) } -> std::same_as<Layout>;
   { P::name } -> std::convertible_to<std::string_view>;
 };
 
-// The layout of a plan that is made once for many replays.
+// The layout of a program, which is built once for many replays.
 template <Planner P>
 Layout plan_for_long(std::span<const Request> requests) {
   Layout layout = P::plan(requests);

@@ -1,4 +1,4 @@
-// A planner as a table of functions: what the runtime, which is compiled once, knows of the policy type.
+// A planner as a table of functions, which is all that the runtime, compiled once, knows of the policy type.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace sr::memory {
 
-// The memory that a layout is placed in, of whatever type.
+// The memory that a layout places tensors in.
 class AnyBuffer {
  public:
   virtual ~AnyBuffer() = default;
-  // Makes room for the layout; throws what the allocator throws, and keeps the old memory then.
+  // Makes room for the layout. Throws what the allocator throws, and then keeps the old memory.
   virtual void commit(std::span<const Request> requests, const Layout& layout) = 0;
-  // Where the request with that index lies, until the next commit.
+  // The address of the request with that index, valid until the next commit.
   virtual std::byte* address(std::size_t index) const = 0;
-  // Around each run, and before each step of it.
+  // Called around each run, and before each step.
   virtual void begin_run() {}
   virtual void begin_step(StepIndex) {}
   virtual void end_run() {}

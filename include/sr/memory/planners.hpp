@@ -1,4 +1,4 @@
-// All planners that come with sr, and the way from a name to a type.
+// All planners that come with sr, and how a name selects one of them.
 #pragma once
 
 #include <array>

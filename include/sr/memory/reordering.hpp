@@ -1,4 +1,4 @@
-// A search for a smaller layout, for plans that are made once and used for long.
+// A search for a smaller layout, for programs that are built once and run often.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace sr::memory {
 
-// Hill climbing over the order in which requests are placed, in the manner of squeaky wheel optimisation
-// (Joslin and Clements, JAIR 10, 1999): what ends beyond the lower bound is to be placed earlier. An order
-// that is no worse than the one before is kept, as there are wide plateaus. Deterministic: the random numbers
-// are always the same. Returns `start` where nothing smaller is found. About 2 us an attempt for 28 requests.
+// Hill climbing over the order in which requests are placed, as in squeaky wheel optimisation (Joslin and
+// Clements, JAIR 10, 1999): requests that end beyond the lower bound are placed earlier. An order that is no
+// worse than the previous one is kept, since there are wide plateaus. Deterministic: the random numbers are
+// always the same. Returns `start` if nothing smaller is found. An attempt takes about 2 us for 28 requests.
 class Reordering {
  public:
   static Layout improve(std::span<const Request> requests, Layout start) {
@@ -60,7 +60,7 @@ class Reordering {
       const Request& request = requests_[order_[i]];
       if (request.bytes != 0 && kept_.offsets[order_[i]] + reserved(request) > bound_) beyond.push_back(i);
     }
-    // Now and then any other, or what is beyond would only change places.
+    // Sometimes moves any other request; otherwise those beyond the bound would only change places.
     const bool any = random_() % 4 == 0;
     const std::size_t from = any ? random_() % order_.size() : beyond[random_() % beyond.size()];
     const std::size_t to = from == 0 ? 0 : random_() % from;

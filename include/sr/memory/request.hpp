@@ -1,4 +1,4 @@
-// The vocabulary of memory planning: what is asked for and where it was put. No torch in here.
+// The input and the output of memory planning. Without LibTorch.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ struct Request {
   Bytes alignment = kAlignment;  // a power of two
   StepIndex first = 0;
   StepIndex end = 0;
-  // Index of a request that dies where this one is born and may be overwritten by it: this request may then
-  // be placed at exactly the same offset, if it is not larger. kNoRequest: none.
+  // Index of a request that ends where this one begins and that it may overwrite: this request may then have
+  // exactly the same offset, if it is not larger. kNoRequest if there is none.
   std::uint32_t may_reuse_input = kNoRequest;
 
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// offsets[i] places requests[i] in a buffer of `total` bytes.
+// offsets[i] is the place of requests[i] in a buffer of `total` bytes.
 struct Layout {
   std::vector<Bytes> offsets;
   Bytes total = 0;

@@ -1,5 +1,5 @@
-// Storage groups: the algorithm of upstream's static runtime (StandardMemoryPlanner), and the same with a
-// look at sizes.
+// Storage groups: the algorithm of PyTorch's Static Runtime (StandardMemoryPlanner), and variants that
+// consider sizes.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace sr::memory {
 
-// Requests whose lifetimes do not meet share a group, which is as large as its largest member; groups lie one
-// after another. A member that grows moves nothing inside its group, hence the name. Upstream takes the group
-// that became free last, whatever its size, and writes nothing in place; that is one of the eight ways tried,
-// so it never needs more than that. Largest first is "greedy by size for shared objects" of arXiv 2001.03288.
+// Requests whose lifetimes do not overlap share a group, which is as large as its largest member; groups lie
+// one after another. A member that grows moves nothing inside its group, hence the name. Upstream takes the
+// group that became free last, whatever its size, and writes nothing in place. That is one of the eight
+// variants tried, so this planner never needs more memory than upstream's. Largest first is "greedy by size
+// for shared objects" of arXiv 2001.03288.
 struct StandardResizing {
   static constexpr std::string_view name = "standard_resizing";
 

@@ -1,4 +1,4 @@
-// The judge of every plan.
+// Whether a layout is right.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace sr::memory {
 
-// A sentence that names the first fault, or nothing when the layout is right: as many offsets as requests,
-// all aligned and inside the buffer, and no byte belongs to two requests at one step. The one exception is an
-// output written in place, see Request::may_reuse_input.
+// Returns a sentence that names the first fault, or nothing if the layout is right: it has as many offsets as
+// there are requests, all are aligned and inside the buffer, and no byte belongs to two requests in one step.
+// The only exception is an output that is written in place, see Request::may_reuse_input.
 std::optional<std::string> validate(std::span<const Request> requests, const Layout& layout);
 
 }  // namespace sr::memory

@@ -1,5 +1,5 @@
-// The body of a prim::fork: a module of its own, run on pooled runtimes of its own. Defined in
-// impl/fork_body.hpp, since it needs what is declared after it.
+// The body of a prim::fork: a module of its own that runs on a pool of runtimes of its own. Its functions are
+// defined in impl/fork_body.hpp, since they need headers that include this one.
 #pragma once
 
 #include <memory>
@@ -25,24 +25,24 @@ namespace detail {
 class CorePool;
 }
 
-// Shared by the module that forks it and the tasks that run it, which may outlive the module.
+// The module that forks it and the tasks that run it share ownership: tasks may outlive the module.
 class ForkBody {
  public:
-  // Throws UnsupportedOp under options.strict when the body holds what needs the interpreter.
+  // Throws UnsupportedOp under options.strict if the body has a node that needs the interpreter.
   ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner);
 
-  // sr can not run the body, and LibTorch's interpreter does.
+  // Whether LibTorch's interpreter runs the body, since sr can not.
   bool is_interpreted() const { return code_ != nullptr; }
-  // The body as a module; null: it is interpreted.
+  // The body as a module; null if it is interpreted.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
 
-  // From any number of threads at once; the runtimes, and their plans, stay for the next call. Throws what
-  // the body throws.
+  // May be called from any number of threads at once. The runtimes and their programs are kept for the next
+  // call. Throws what the body throws.
   c10::IValue run(const memory::PlannerOps& planner, std::vector<c10::IValue> args,
                   const CallOptions& options) const;
 
  private:
-  // The pool of a planner; runtimes of several may run one module.
+  // The pool for a planner. Runtimes with different planners may run one module.
   const detail::CorePool& pool(const memory::PlannerOps& planner) const;
 
   std::shared_ptr<const PreparedModule> content_;  // null: interpreted

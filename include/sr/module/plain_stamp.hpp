@@ -1,4 +1,4 @@
-// The stamp of the weights that most models have: attributes of one to four dimensions.
+// The stamp of an attribute of one to four dimensions, as most weights are.
 #pragma once
 
 #include <array>
@@ -12,14 +12,15 @@
 
 namespace sr {
 
-// A WeightStamp that is compared in half the instructions, since the rank is known to the compiler and one
-// branch tells all differences. The storage of the tensor must outlive the stamp, and so must the object
-// that holds the tensor.
+// Equivalent to a WeightStamp, but compared in half of the instructions: the compiler knows the rank, and one
+// branch tests all differences. The storage of the tensor must outlive the stamp, and so must the object that
+// holds the tensor.
 template <std::size_t kRank>
 class PlainStamp {
  public:
-  // True if the stamp may be made: writes to the tensor are counted, and its sizes and strides lie in the
-  // tensor itself, where LibTorch keeps those of up to five dimensions (c10/core/impl/SizesAndStrides.h).
+  // Whether the stamp may be used for the tensor: LibTorch counts writes to it, and its sizes and strides lie
+  // inside the TensorImpl, where LibTorch keeps those of up to five dimensions
+  // (c10/core/impl/SizesAndStrides.h).
   static bool suits(const at::Tensor& tensor, const c10::ivalue::Object* object) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     return object != nullptr && impl->dim() == kRank && impl->version_counter().enabled() &&
@@ -44,7 +45,7 @@ class PlainStamp {
     }
   }
 
-  // Every call of a runtime asks this of each weight.
+  // Whether the weight has not changed. Every call of a runtime evaluates this for each weight.
   [[gnu::always_inline]] bool holds() const {
     const c10::IValue& value = object_->getSlot(attribute_);
     if (!value.isTensor() || value.unsafeToTensorImpl() != impl_) [[unlikely]]

@@ -24,7 +24,7 @@
 
 namespace sr {
 
-// Everything that running reads and nothing that running writes. blocks[0] is the top block.
+// All that calls read and nothing that they write. blocks[0] is the top block.
 struct PreparedModule {
   StaticModuleOptions options;
   std::shared_ptr<torch::jit::Graph> graph;
@@ -38,7 +38,7 @@ struct PreparedModule {
   std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
   std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
-  // Storages and containers of folded constants, when the caller may get to see one of them.
+  // Storages and containers of folded constants, if the caller may be given one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself

@@ -1,5 +1,6 @@
-// Whether a call can change what outlives it: attributes of the module, constants of the graph, its
-// arguments. A branch that one signature takes may write what the plan of another has computed with.
+// Whether a call can change values that outlive it: attributes of the module, constants of the graph, its
+// arguments. A branch that one signature takes may write what the program of another signature has computed
+// with.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@ class StateChanges {
  public:
   explicit StateChanges(const torch::jit::Graph& graph) { visit(graph.block()); }
 
-  // The operator that does, of several the first; empty: none.
+  // The first operator that changes such a value; empty if none does.
   const std::string& changed_by() const { return changed_by_; }
-  // Positions of the graph's inputs that may be written, or have a tensor in them that may be; sorted.
+  // Sorted positions of the graph's inputs that may be written, or that contain a tensor that may be.
   const std::set<std::size_t>& written_inputs() const { return written_inputs_; }
 
  private:
@@ -41,7 +42,7 @@ class StateChanges {
     if (changed_by_.empty()) changed_by_ = node->kind().toQualString();
   }
 
-  // Notes `writer` if the value may be, or share memory with, what outlives the call.
+  // Notes `writer` if the value may be, or share memory with, a value that outlives the call.
   void note_origins(const torch::jit::Value* value, const torch::jit::Node* writer) {
     const bool is_container = detail::may_hold_container(value->type());
     detail::MemoryOrigins origins([&](const torch::jit::Value* origin) {

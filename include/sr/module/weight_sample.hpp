@@ -1,4 +1,4 @@
-// A few elements of a weight as they were: some writes change no version.
+// Samples of a weight's elements, to notice writes that change no version counter.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class WeightElement {
   bool holds() const { return bits() == bits_; }
 
  private:
-  // Copies of a constant size are loads.
+  // A memcpy of a constant size compiles to a load.
   std::uint64_t bits() const {
     if (size_ == 4) [[likely]]
       return load<std::uint32_t>();
@@ -61,11 +61,11 @@ inline c10::SmallVector<WeightElement, 3> elements_of(const at::Tensor& tensor) 
   return elements;
 }
 
-// What is compared of a weight to which writes are not counted. The tensor's storage must outlive it, and it
-// may be compared while the tensor's stamp holds.
+// The sample of a weight whose writes LibTorch does not count. The tensor's storage must outlive it, and it
+// may be compared only while the tensor's stamp holds.
 class WeightSample {
  public:
-  // Of all elements where `whole` asks for it and they lie side by side; else of elements_of(tensor).
+  // Samples all elements if `whole` and the tensor is contiguous, else elements_of(tensor).
   WeightSample(const at::Tensor& tensor, bool whole) {
     if (!whole || !tensor.is_contiguous()) {
       elements_ = elements_of(tensor);

@@ -1,5 +1,5 @@
-// What tells that a weight is not what it was: another tensor, another storage, other memory, a write, other
-// sizes.
+// The stamp of a weight, which changes when the weight does: another tensor, another storage, other memory, a
+// write, other sizes.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace sr {
 
-// Of a tensor as it was when the stamp was made. Its storage must outlive the stamp, and so must its object
-// or, of a constant, the tensor itself.
+// Describes a tensor at one time. The tensor's storage must outlive the stamp, and so must the object that
+// holds the tensor or, for a constant, the tensor itself.
 class WeightStamp {
  public:
-  // `object` and `attribute`: where the caller's module keeps the tensor; null for a constant of a graph.
-  // Appends sizes and strides to `metadata`, where they lie in the order in which stamps are compared.
+  // `object` and `attribute` say where the caller's module keeps the tensor; `object` is null for a constant
+  // of a graph. Appends the sizes and strides to `metadata`, in the order in which stamps are compared.
   WeightStamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute,
               std::vector<std::int64_t>& metadata)
       : object_(object),
@@ -35,10 +35,11 @@ class WeightStamp {
     metadata.insert(metadata.end(), impl_->strides().begin(), impl_->strides().end());
   }
 
-  // Whether LibTorch counts writes to the tensor. It does not if the tensor was made in inference mode.
+  // Whether LibTorch counts writes to the tensor. It does not count them for tensors made in inference mode.
   bool has_counter() const { return counter_ != &no_counter(); }
 
-  // Moves `metadata` past what belongs to this stamp. Every call of a runtime asks this of each weight.
+  // Whether the weight has not changed. Advances `metadata` past the entries of this stamp. Every call of a
+  // runtime evaluates this for each weight.
   [[gnu::always_inline]] bool holds(const std::int64_t*& metadata) const {
     if (object_ != nullptr) {
       const c10::IValue& value = object_->getSlot(attribute_);

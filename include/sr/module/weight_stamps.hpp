@@ -1,4 +1,4 @@
-// The stamps of all weights of a module, grouped by what comparing them takes.
+// The stamps of all weights of a module, grouped by rank.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace sr {
 
 // Keeps the storages of the tensors alive. The objects that hold the tensors must outlive it, and so must
-// the tensors of constants.
+// tensors that are constants.
 class WeightStamps {
  public:
   // `object` and `attribute` as in WeightStamp.

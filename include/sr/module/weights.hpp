@@ -1,4 +1,4 @@
-// The weights of a module: what they are now, and whether they are still what they were.
+// The weights of a module, and whether they have changed since they were last read.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +24,20 @@
 
 namespace sr {
 
-// A weight and the slot of a runtime's table that holds it.
+// A weight, and its slot in a runtime's table of values.
 struct Weight {
   WeightSource source;
   Slot slot = 0;
   bool is_returned = false;  // the caller may be given it, and expects the tensor itself
 };
 
-// The constants of a module as they were at one time, and everything that is made from the values of weights.
-// Immutable but for the packed weights. Runtimes and their plans share it, and it keeps the storages alive
+// The constants of a module at one time, and everything that is computed from the values of weights.
+// Immutable but for the packed weights. Runtimes and their programs share it; it keeps the storages alive
 // whose addresses they hold.
 class WeightSet {
  public:
-  // The constants by slot, of which those of weights are read anew. `stamped`: notice when they change.
-  // Throws UnsupportedOp for a weight that has become something else than a tensor on the CPU.
+  // `constants` are indexed by slot; those of weights are read anew. `stamped`: whether changes of the
+  // weights are to be noticed. Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
   WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
       : constants_(std::move(constants)) {
     ElementsByWeight elements_by_weight;
@@ -45,7 +45,7 @@ class WeightSet {
       const c10::IValue& value = weight.source.now();
       check(weight, value);
       if (stamped) stamp(weight.source, value, elements_by_weight);
-      // An alias keeps its storage when the caller's tensor is given another one while a call runs.
+      // An alias keeps its storage even if the caller's tensor is given another one while a call runs.
       constants_[weight.slot] = value.isTensor() && !weight.is_returned
                                     ? c10::IValue(value.toTensor().detach())
                                     : detail::without_gradients(value);
@@ -58,12 +58,12 @@ class WeightSet {
   }
 
   const std::vector<c10::IValue>& constants() const { return constants_; }
-  // Weights in the order in which kernels read them. Thread-safe.
+  // Weights in the layout that kernels read. Thread-safe.
   replay::PackedWeights& packed() const { return packed_; }
 
-  // Whether no weight was written, moved or replaced. Writes that count no version (`p.data.mul_(2)`) are
-  // noticed in one element of each call, whose turn `turn` counts, in running statistics, and in weights made
-  // in inference mode.
+  // Whether no weight was written, moved or replaced. Writes that change no version counter
+  // (`p.data.mul_(2)`) are noticed in running statistics, in weights made in inference mode, and in one
+  // sampled element a call; `turn` is the position of that element.
   [[gnu::always_inline]] bool holds(std::size_t& turn) const {
     if (!stamps_.hold()) [[unlikely]]
       return false;
@@ -73,7 +73,7 @@ class WeightSet {
     return !has_others_ || others_hold();
   }
 
-  // The same, looking at all elements that may have their turn.
+  // The same with all sampled elements.
   bool holds() const {
     return stamps_.hold() && others_hold() &&
            std::ranges::all_of(elements_, [](const WeightElement& element) { return element.holds(); });
@@ -82,7 +82,7 @@ class WeightSet {
  private:
   friend class ModuleWeights;
 
-  // A list, tuple or dictionary of the caller's, and the tensors it held.
+  // A list, tuple or dictionary of the caller, and the tensors that it held.
   struct Container {
     WeightSource source;
     std::vector<const c10::TensorImpl*> tensors;
@@ -137,7 +137,7 @@ class WeightSet {
     has_others_ = true;
   }
 
-  // What few modules have.
+  // Parts that few modules have.
   bool others_hold() const {
     return std::ranges::all_of(uncounted_, [](const WeightSample& sample) { return sample.holds(); }) &&
            std::ranges::all_of(containers_, [](const Container& container) { return container.holds(); });
@@ -154,10 +154,10 @@ class WeightSet {
   mutable replay::PackedWeights packed_;
 };
 
-// Makes a new set when the weights have changed, once for all runtimes of a module. Thread-safe.
+// Makes a new WeightSet when weights have changed, once for all runtimes of a module. Thread-safe.
 class ModuleWeights {
  public:
-  // Without weights there is one set for ever.
+  // Without weights there is only one set.
   ModuleWeights(std::vector<c10::IValue> constants, std::vector<Weight> weights)
       : constants_(std::move(constants)), weights_(std::move(weights)), is_followed_(true) {
     current_ = make();
@@ -170,12 +170,12 @@ class ModuleWeights {
     return current_;
   }
 
-  // Whether a runtime may go on with the set. `turn` is the runtime's own, see WeightSet::holds.
+  // Whether a runtime may keep its set. `turn` belongs to the runtime, see WeightSet::holds.
   [[gnu::always_inline]] bool is_current(const WeightSet& set, std::size_t& turn) const {
     return set.generation_ == generation_.load(std::memory_order_relaxed) && set.holds(turn);
   }
 
-  // The set of the weights as they are now. Throws UnsupportedOp as WeightSet does.
+  // The set of the current weights. Throws UnsupportedOp as WeightSet does.
   std::shared_ptr<const WeightSet> renewed() {
     const std::scoped_lock lock(mutex_);
     if (current_->holds()) return current_;  // another runtime was first
@@ -183,19 +183,19 @@ class ModuleWeights {
     return current_;
   }
 
-  // From the next call on, every runtime reads all weights anew. Does nothing where nobody can change them.
+  // Makes every runtime read all weights anew with its next call. Does nothing if nobody can change them.
   void refresh() {
     if (weights_.empty()) return;
     const std::scoped_lock lock(mutex_);
     publish(make());
   }
 
-  // How often the weights have changed since the module was loaded.
+  // The number of changes since the module was loaded.
   std::uint64_t changes() const { return generation_.load(std::memory_order_relaxed); }
   std::size_t count() const { return weights_.size(); }
 
-  // The weights of a forked body, which are among these: they change when these do. `same` holds for each of
-  // theirs the position of the same weight here.
+  // Adds the weights of a forked body, which are a subset of these and change with them. `same` holds the
+  // position among these of each weight of the body.
   void add_body(std::shared_ptr<ModuleWeights> body, std::vector<std::size_t> same) {
     body->is_followed_ = false;
     body->current_ = body->make();
@@ -211,7 +211,8 @@ class ModuleWeights {
   };
   static constexpr int kAttempts = 4;
 
-  // Weights that are written while the set is made would be old in one place and new in another.
+  // Tries again if a weight was written meanwhile: the set would hold old values in one place and new ones in
+  // another.
   std::shared_ptr<WeightSet> make() const {
     for (int attempt = 1;; ++attempt) {
       auto made = std::make_shared<WeightSet>(constants_, weights_, is_followed_);
@@ -219,7 +220,7 @@ class ModuleWeights {
     }
   }
 
-  // Under the lock.
+  // The caller holds the lock.
   void publish(std::shared_ptr<WeightSet> made) {
     made->generation_ = generation_.load(std::memory_order_relaxed) + 1;
     for (const Body& body : bodies_) body.weights->take(*made, weights_, body.same);

@@ -1,4 +1,4 @@
-// Functions of two of the language's numbers: sums, comparisons, powers, of every pair of types there is.
+// Functions of two numbers of the language: arithmetic, comparisons, powers, for all pairs of types.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct OfScalars {
   }
 };
 
-// Overloads by the types of a and b; `Of...` is what is returned.
+// The overloads by the types of a and b; `Of...` is the result's type.
 template <FixedString Name, class Formula, FixedString OfIntegers, FixedString OfFloats>
 struct RealPairs {
   Native<Name + ".int(int a, int b) -> " + OfIntegers, OfNumbers<Formula, std::int64_t, std::int64_t>> of_int;
@@ -38,7 +38,7 @@ struct RealPairs {
       of_float_int;
 };
 
-// Of numbers whose type is not known.
+// Overloads on Scalars.
 template <FixedString Key, class Formula, FixedString Returned, bool WithComplex = false>
 using ScalarPair = Native<Key + "(Scalar a, Scalar b) -> " + Returned, OfScalars<Formula, WithComplex>>;
 
@@ -145,7 +145,7 @@ inline const IntComplexPairs<"aten::log", formulas::LogToBase> log_of_int_comple
 inline const FloatComplexPairs<"aten::log", formulas::LogToBase, "complex"> log_of_float_complex;
 inline const ScalarPair<"aten::log.Scalar_Scalar", formulas::LogToBase, "float"> log_of_scalars;
 
-// The language's max and min, whose overloads the interpreter tells apart by the numbers alone.
+// max and min of numbers.
 template <class Formula>
 struct Extreme {
   static bool accepts(const torch::jit::Node& node) {

@@ -16,7 +16,7 @@ struct ScaledDotProductAttention {
   }
 };
 
-// Out of training it hands on its input itself.
+// Outside of training it returns its input.
 struct Dropout {
   at::Tensor operator()(const at::Tensor& input, double p, bool train) const {
     return at::dropout(input, p, train);

@@ -1,4 +1,4 @@
-// Every operator of sr, without kernels: for programs that link those of src/kernels.
+// All operators of sr without kernels, for programs that link those of src/kernels.
 #pragma once
 
 #include <sr/ops/arithmetic.hpp>

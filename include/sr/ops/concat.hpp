@@ -1,4 +1,4 @@
-// cat and stack, also on their inputs directly (prim::VarConcat, prim::VarStack) without a list in between.
+// cat and stack, and prim::VarConcat and prim::VarStack, which take the tensors without a list.
 #pragma once
 
 #include <ATen/CPUFunctions.h>
@@ -11,7 +11,7 @@
 
 namespace sr::ops {
 
-// The first inputs of a node as a TensorList that owns nothing. Lives for one call.
+// The first inputs of a node as a TensorList that borrows them for one call.
 class BorrowedTensors {
  public:
   BorrowedTensors(const NodeView& node, std::size_t count) {

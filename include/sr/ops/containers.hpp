@@ -1,4 +1,4 @@
-// Lists, tuples, dictionaries and attributes: what the interpreter does in instructions, without its stack.
+// Lists, tuples, dictionaries and attributes, which the interpreter handles by instructions of its own.
 #pragma once
 
 #include <ATen/core/Dict.h>
@@ -22,7 +22,7 @@ inline torch::jit::Stack inputs_of(const NodeView& node) {
 
 }  // namespace detail
 
-// Fills the list that the last run left in the slot, unless something else holds it.
+// Reuses the list that the last run left in the slot, unless something else holds it.
 template <class T>
 void make_list(NodeView& node) {
   c10::IValue& slot = node.output(0);
@@ -69,7 +69,7 @@ struct TupleConstruct {
   }
 };
 
-// Keys and values alternate; a later value for a key replaces an earlier one.
+// Inputs are keys and values in turn. A later value for a key replaces an earlier one.
 struct DictConstruct {
   void operator()(NodeView& node) const {
     const auto& type = node.node().output()->type()->expectRef<c10::DictType>();
@@ -109,7 +109,7 @@ struct ListUnpack {
   }
 };
 
-// The attribute's slot is found by name once per call: objects of one class share their layout.
+// Finds the attribute's slot by name in each call.
 struct GetAttr {
   void operator()(NodeView& node) const {
     const auto& object = node.input(0).toObjectRef();

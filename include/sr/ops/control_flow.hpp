@@ -48,8 +48,8 @@ struct Loop {
   }
 };
 
-// Inputs: message, qualified class name or None. The exception is the interpreter's own, but for those that
-// an exported program's guards and assertions name (frontend/export/assertions.hpp).
+// Inputs: message, qualified class name or None. Throws the interpreter's exception, or the one that a guard
+// or assertion of an exported program names (frontend/export/assertions.hpp).
 struct RaiseException {
   void operator()(NodeView& node) const {
     const std::string& message = node.input(0).toStringRef();
@@ -61,7 +61,7 @@ struct RaiseException {
   }
 };
 
-// The body is a task of the launcher of the call. What the body throws travels in the future to the wait.
+// Makes the body a task of the call's launcher. The future carries an exception of the body to prim::wait.
 struct Fork {
   void operator()(NodeView& node) const {
     auto future = c10::make_intrusive<c10::ivalue::Future>(
@@ -85,7 +85,7 @@ struct Fork {
   }
 };
 
-// Runs a forked body that waits for a thread to run it, rather than wait as well.
+// Runs the forked body if no thread has started it, rather than wait.
 struct Wait {
   void operator()(NodeView& node) const {
     const auto future = node.input(0).toFuture();

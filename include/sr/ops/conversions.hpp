@@ -1,4 +1,5 @@
-// Between tensors, numbers and strings: int(x), float(x), x.item(), x.tolist(), tensors of one number.
+// Conversions between tensors, numbers and strings: int(x), float(x), x.item(), x.tolist(), tensors of one
+// number.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>
@@ -31,7 +32,7 @@ struct ScalarOfTensor {
   at::Scalar operator()(const at::Tensor& a) const { return a.item(); }
 };
 
-// A tensor where the language wants a number. Throws std::runtime_error, as LibTorch does here.
+// Implicit conversion of a tensor to a number. Throws std::runtime_error, as LibTorch does here.
 inline void check_implicit(const at::Tensor& tensor, bool to_integer) {
   if (tensor.requires_grad())
     throw std::runtime_error("Cannot input a tensor that requires grad as a scalar argument");
@@ -68,7 +69,7 @@ struct FloatOfScalar {
   }
 };
 
-// Python's literals, of which nothing may be left over.
+// Parses a whole string as a number literal of Python.
 struct IntOfString {
   std::int64_t operator()(std::string_view text) const {
     const std::string literal(text);
@@ -88,7 +89,7 @@ struct FloatOfString {
   }
 };
 
-// A tensor without dimensions; the number says of which type.
+// Makes a 0-dim tensor of the number's type.
 struct NumberToTensor {
   void operator()(NodeView& node) const {
     at::Tensor& out = node.output(0).toTensor();
@@ -97,7 +98,7 @@ struct NumberToTensor {
   }
 };
 
-// x.tolist(), annotated: the number of dimensions, and the elements' type (int, float, bool, complex).
+// x.tolist() with the annotated number of dimensions and element type (int, float, bool, complex).
 struct ToList {
   void operator()(NodeView& node) const {
     at::Tensor tensor = node.input(0).toTensor().cpu();

@@ -1,4 +1,4 @@
-// Dictionaries of the language, by each type of key there is.
+// Dictionary ops of the language, for each type of key.
 #pragma once
 
 #include <cstdint>

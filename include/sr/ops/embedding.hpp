@@ -1,4 +1,4 @@
-// Table look-ups.
+// embedding and embedding_bag.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>
@@ -10,7 +10,7 @@
 
 namespace sr::ops {
 
-// Rows of `weight` by index; the gradient's options do not matter here.
+// Rows of `weight` by index. The arguments for gradients are ignored.
 struct Embedding {
   void operator()(const at::Tensor& weight, const at::Tensor& indices, std::int64_t, bool, bool,
                   at::Tensor& out) const {

@@ -1,4 +1,4 @@
-// Tensors of one value, of numbers that follow each other, or of nothing yet.
+// Factory ops: full, arange, empty and their like.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>
@@ -16,12 +16,12 @@
 
 namespace sr::ops {
 
-// Options of the new tensor, by which LibTorch made the output.
+// The tensor options, by which LibTorch has allocated the output.
 using Option = const c10::IValue&;
 using Format = std::optional<at::MemoryFormat>;
 
-// An output that has its sizes has its layout too. Where it has not, layouts were standard ones: of the
-// formats, only one that is asked for by name is another.
+// Resizes the output unless it has these sizes. An output of the right sizes also has the right layout: only
+// a memory format that is named in the call gives another than the standard one.
 inline void give_sizes(at::Tensor& out, at::IntArrayRef sizes, Format format = {}) {
   if (out.sizes().equals(sizes)) return;
   if (format == at::MemoryFormat::Preserve) format.reset();
@@ -101,7 +101,7 @@ struct ScalarTensor {
     fill(out, {}, number);
   }
 };
-// torch.tensor(number), which may be asked for a gradient.
+// torch.tensor(number), with an argument requires_grad.
 struct TensorOfNumber {
   static bool accepts(const torch::jit::Node& node) {
     return torch::jit::toIValue(node.input(3)) == c10::IValue(false);

@@ -1,5 +1,5 @@
-// What the language computes with its own numbers, each formula for every type of number it is for: integers
-// of 64 bits, doubles, complex numbers. LibTorch's results bit for bit.
+// Formulas of the language's ops on numbers, for each type that has them: 64-bit integers, doubles, complex
+// numbers. Results are bit-identical to LibTorch's.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,8 @@ namespace sr::ops::formulas {
 template <class A, class B>
 inline constexpr bool are_integers = std::is_integral_v<A>&& std::is_integral_v<B>;
 
-// Two numbers of one type; a real one beside a complex one stays real, since adding a zero is not nothing.
+// Converts two numbers to one type. A real number beside a complex one stays real, since adding an imaginary
+// zero can change a result.
 template <class A, class B, class Operation>
 auto joined(A a, B b, const Operation& operation) {
   if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {
@@ -41,7 +42,7 @@ inline void require_divisor(std::int64_t b) {
   if (b == 0) throw std::runtime_error("division by 0");
 }
 
-// Python's, of the sign of the divisor. LibTorch's dies of a zero.
+// Python's remainder, with the sign of the divisor. Throws for a divisor of 0, where LibTorch's crashes.
 struct Remainder {
   static auto of(auto a, auto b) {
     if constexpr (are_integers<decltype(a), decltype(b)>) {
@@ -94,7 +95,7 @@ struct Power {
     return power(a, b);
   }
 };
-// Of what may be either, LibTorch does not ask.
+// For Scalars, whose operands LibTorch does not check.
 struct UncheckedPower {
   static auto of(auto a, auto b) { return power(a, b); }
 };
@@ -198,7 +199,7 @@ struct Round {
   static double of(auto a) { return std::nearbyint(static_cast<double>(a)); }  // halves to the even number
 };
 
-// To an integer, which not every double is near to.
+// Converts to an integer; doubles out of range throw.
 inline std::int64_t integer_of(double number) {
   constexpr auto limit = static_cast<double>(std::numeric_limits<std::int64_t>::max());
   TORCH_CHECK(number >= -limit && number <= limit, "Cannot convert float ", std::to_string(number),

@@ -1,4 +1,4 @@
-// Ops that write their first tensor, through the typed handles of ATen. What they return is that tensor.
+// In-place ops, which write and return their first tensor, called through the typed handles of ATen.
 #pragma once
 
 #include <ATen/Functions.h>

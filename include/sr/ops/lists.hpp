@@ -1,4 +1,4 @@
-// Lists of the language: elements, slices, comparisons, changes in place.
+// List ops of the language: elements, slices, comparisons, changes in place.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,7 @@ struct OfLists {
   }
 };
 
-// As Python does: what `==` of two elements makes has to be true.
+// As in Python, `==` of two elements is converted to a bool.
 inline bool are_equal_tensors(const c10::IValue& a, const c10::IValue& b) {
   const auto first = a.toListRef(), second = b.toListRef();
   return first.size() == second.size() &&
@@ -132,7 +132,7 @@ struct IsInList {
   }
 };
 
-// Integers and flags are added up in 32 bits, as LibTorch does.
+// Integers and bools are summed in 32 bits, as in LibTorch.
 template <class Element, class Sum, class Returned>
 struct SumOfList {
   Returned operator()(const c10::IValue& list) const {

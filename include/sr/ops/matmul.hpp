@@ -44,8 +44,8 @@ struct Baddbmm {
   }
 };
 
-// LibTorch multiplies a vector as a matrix of one row and gives the output that row's sizes on the way: with
-// elements in it, that is a warning.
+// LibTorch multiplies a vector as a matrix of one row, and resizes the output to that matrix meanwhile: if
+// the output has elements, it warns.
 inline void multiply(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   if (self.dim() == 1 && other.dim() == 2) sr::detail::shrink(out);
   at::native::matmul_out(self, other, out);
@@ -57,7 +57,7 @@ struct Matmul {
   }
 };
 
-// The same products the functional op takes, so that the bits are the same: one addmm over all rows when
+// Calls the same products as the functional op, so that results are bit-identical: one addmm over all rows if
 // there is a bias, else matmul. The transposed view of a constant weight is made once.
 struct Linear {
   void operator()(NodeView& node) const {

@@ -11,7 +11,7 @@
 
 namespace sr::ops {
 
-// ATen's kernel without the two statistics that only training needs.
+// Calls ATen's kernel, and discards the two statistics that only training needs.
 struct LayerNorm {
   void operator()(const at::Tensor& input, at::IntArrayRef shape, const at::Tensor* weight,
                   const at::Tensor* bias, double eps, bool, at::Tensor& out) const {
@@ -31,7 +31,7 @@ struct LayerNorm {
   }
 };
 
-// Frozen models are in evaluation mode: statistics are read, never written.
+// Frozen models are in evaluation mode: the statistics are read and never written.
 struct BatchNorm {
   static constexpr OutTraits traits{.makes_new_tensor = true};
   at::Tensor operator()(const at::Tensor& input, const std::optional<at::Tensor>& weight,

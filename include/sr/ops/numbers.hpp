@@ -1,5 +1,5 @@
-// Functions of one of the language's numbers: aten::sqrt.float and its like, families of which a line each
-// registers the overloads.
+// Functions of one number of the language, such as aten::sqrt.float. One line registers all overloads of a
+// function.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sr::ops {
 
 using Complex = c10::complex<double>;
 
-// visit(the number as what it is). LibTorch complains of what is none of the three; so does toInt.
+// Calls visit with the number in its own type. toInt throws for other types, as LibTorch does.
 template <bool WithComplex, class Visit>
 c10::IValue visit_number(const c10::IValue& number, const Visit& visit) {
   if (number.isDouble()) return visit(number.toDouble());
@@ -29,7 +29,7 @@ struct OfNumber {
   auto operator()(Number a) const { return Formula::of(a); }
 };
 
-// Of a number whose type is not known, LibTorch keeps 32 bits of the result, also where others have 64.
+// For Scalars LibTorch keeps 32 bits of the result, also where other overloads have 64.
 template <class Formula, class OfInteger, class OfFloat, bool WithComplex>
 struct OfScalar {
   c10::IValue operator()(const c10::IValue& a) const {
@@ -64,7 +64,7 @@ consteval auto name_of_number() {
   }
 }
 
-// Overloads ".int", ".float" and ".Scalar".
+// The overloads ".int", ".float" and ".Scalar".
 template <FixedString Name, class Formula, class OfInteger = float, class OfFloat = float>
 struct RealFunction {
   Native<Name + ".int(int a) -> " + name_of_number<OfInteger>(), OfNumber<Formula, std::int64_t>> of_int;
@@ -72,7 +72,7 @@ struct RealFunction {
   Native<Name + ".Scalar(Scalar a) -> Scalar", OfScalar<Formula, OfInteger, OfFloat, false>> of_scalar;
 };
 
-// And ".complex".
+// The same and ".complex".
 template <FixedString Name, class Formula, class OfInteger = float, FixedString OfComplex = "complex">
 struct ComplexFunction {
   Native<Name + ".int(int a) -> " + name_of_number<OfInteger>(), OfNumber<Formula, std::int64_t>> of_int;

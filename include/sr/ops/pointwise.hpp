@@ -1,5 +1,5 @@
-// Element by element: kernels of LibTorch that are reached without the dispatcher (at::cpu), for the ops
-// models use most. Everything else with an `.out` overload goes through the generic out variant.
+// Pointwise ops that models use most, by kernels of LibTorch called without the dispatcher (at::cpu). All
+// others with an `.out` overload use the generic out variant.
 #pragma once
 
 #include <ATen/CPUFunctions.h>
@@ -9,8 +9,8 @@
 
 namespace sr::ops {
 
-// TensorIterator lays an output out as the functional op would, and may write onto an input of the same
-// layout.
+// TensorIterator gives an output the same layout as the functional op, and may write onto an input of the
+// same layout.
 inline constexpr OutTraits kPointwise{.keeps_strides = true, .writes_in_place = 0};
 
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&)>
@@ -27,7 +27,7 @@ struct Binary {
   }
 };
 
-// A number takes part in type promotion as the interpreter's wrapped number does.
+// The number is wrapped, so that it takes part in type promotion as in the interpreter.
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
 struct BinaryWithNumber {
   static constexpr OutTraits traits = kPointwise;

@@ -1,4 +1,4 @@
-// Element by element, beyond the ops that models use most: other names, numbers on the left, choices.
+// Further pointwise ops: aliases, numbers on the left, selections.
 #pragma once
 
 #include <ATen/CPUFunctions.h>
@@ -10,7 +10,8 @@
 
 namespace sr::ops {
 
-// The number comes first, and takes part in type promotion as the interpreter's wrapped number does.
+// The number is the first operand. It is wrapped, so that it takes part in type promotion as in the
+// interpreter.
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
 struct NumberWithTensor {
   static constexpr OutTraits traits{.keeps_strides = true, .writes_in_place = 1};
@@ -70,7 +71,7 @@ struct Relu6 {
   }
 };
 
-// Only a NaN is not itself.
+// NaN is the only value that differs from itself.
 struct IsNan {
   static constexpr OutTraits traits{.keeps_strides = true};
   void operator()(const at::Tensor& self, at::Tensor& out) const { at::cpu::ne_out(out, self, self); }
@@ -96,7 +97,7 @@ struct WhereOfNumbers {
   }
 };
 
-// What LibTorch tests a fallback of its own with.
+// An op with which LibTorch tests its own fallback.
 struct TestFunctorchFallback {
   void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const {
     at::native::_test_functorch_fallback_out(self, other, out);

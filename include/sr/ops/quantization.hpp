@@ -1,4 +1,4 @@
-// To quantized tensors and back, and what only pretends to.
+// Quantize, dequantize, and fake quantization.
 #pragma once
 
 #include <ATen/Functions.h>

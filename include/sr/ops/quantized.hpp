@@ -1,5 +1,5 @@
-// Quantized look-ups and layers. Their kernels are not exported: the dispatcher's typed handle is found once
-// for each. Layers whose results are fp32 write into planned tensors.
+// Quantized embeddings and layers. LibTorch does not export their kernels: each op finds the dispatcher's
+// typed handle once. Layers with fp32 results write into planned tensors.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace sr::ops {
 
 namespace detail {
 
-// The operator of that name, called without boxing.
+// Calls the operator of that name without boxing.
 template <FixedString Name, class Signature>
 struct NamedHandle;
 template <FixedString Name, class R, class... P>
@@ -37,7 +37,7 @@ inline LinearPackedParamsBase& linear_params(const c10::IValue& packed) {
   return *packed.toCustomClass<LinearPackedParamsBase>();
 }
 
-// fp16 weights; activations stay fp32.
+// Weights in fp16, activations in fp32.
 struct LinearFp16 {
   void operator()(const at::Tensor& input, const c10::IValue& packed, at::Tensor& out) const {
     linear_params(packed).apply_dynamic_out(input, out, /*reduce_range=*/false);
@@ -49,7 +49,7 @@ struct LinearReluFp16 {
   }
 };
 
-// int8 weights; activations are quantized on the way.
+// Weights in int8; activations are quantized dynamically.
 struct LinearDynamic {
   static constexpr OutTraits traits{.makes_new_tensor = true};
   at::Tensor operator()(const at::Tensor& input, const c10::IValue& packed, bool reduce_range) const {
@@ -63,7 +63,7 @@ struct LinearReluDynamic {
   }
 };
 
-// Results that are quantized themselves are not planned: memory is for plain tensors.
+// Quantized results are not planned: only plain tensors are.
 struct QuantizedLinear {
   static constexpr OutTraits traits{.makes_new_tensor = true};
   at::Tensor operator()(const at::Tensor& input, const c10::IValue& packed, double scale,

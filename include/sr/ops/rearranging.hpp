@@ -1,4 +1,4 @@
-// Copies: clones, repetitions, tensors with some of their elements replaced or chosen.
+// Ops that copy: clone, repeat, masked_fill, index and index_put.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>
@@ -23,7 +23,7 @@ struct Clone {
   }
 };
 
-// Every dimension becomes two: how often, and what.
+// Views every dimension as two: the repetition, and the input's dimension.
 struct Repeat {
   void operator()(const at::Tensor& self, at::IntArrayRef repeats, at::Tensor& out) const {
     const auto dims = static_cast<std::int64_t>(repeats.size());
@@ -46,7 +46,7 @@ struct Repeat {
   }
 };
 
-// The result is contiguous, whatever the tensor was.
+// The result is contiguous, whatever the strides of the input.
 template <class Value>
 struct MaskedFill {
   static constexpr OutTraits traits{.keeps_strides = true};
@@ -59,7 +59,7 @@ struct MaskedFill {
 
 using Indices = const c10::List<std::optional<at::Tensor>>&;
 
-// As many elements as a mask chooses.
+// A mask makes the size of the result depend on data.
 struct IndexByTensors {
   static constexpr OutTraits traits{.data_dependent_shape = true};
   void operator()(const at::Tensor& self, Indices indices, at::Tensor& out) const {

@@ -1,4 +1,4 @@
-// LSTM, GRU and plain recurrent networks and their cells; all results are new tensors.
+// LSTM, GRU, plain recurrent networks and their cells. All results are new tensors.
 #pragma once
 
 #include <ATen/Functions.h>

@@ -50,7 +50,7 @@ struct Amax {
   }
 };
 
-// The out overload takes a tensor without elements, which has no extremum.
+// Throws for a tensor without elements, which the out overload accepts.
 template <at::Tensor& (*Out)(const at::Tensor&, at::Tensor&), FixedString Name>
 struct Extremum {
   static constexpr OutTraits traits = kStructured;
@@ -107,7 +107,7 @@ struct Argmax {
   }
 };
 
-// With a dtype argument the input is cast first: left to the interpreter.
+// A dtype argument, which casts the input first, is left to the interpreter.
 template <at::Tensor& (*Out)(at::Tensor&, const at::Tensor&, std::int64_t, bool)>
 struct SoftmaxLike {
   static constexpr OutTraits traits = kStructured;

@@ -1,4 +1,4 @@
-// upsample_*.vec: images of a size or a scale, which is how F.interpolate arrives in a graph.
+// upsample_*.vec, to a size or by a scale, which F.interpolate becomes in a graph.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>

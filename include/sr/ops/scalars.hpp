@@ -1,4 +1,4 @@
-// What conditions and shape arithmetic ask of values: whether they are the same, how long, of which type.
+// Ops of conditions and shape arithmetic: identity, length, type and range of values.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct LengthOfTensor {
     return tensor.size(0);
   }
 };
-// How often a range is gone through, and where it is then.
+// The number of iterations of a range, and the value at an iteration.
 struct LengthOfRange {
   std::int64_t operator()(std::int64_t low, std::int64_t high, std::int64_t step) const {
     if (step == 0) throw std::runtime_error("range() arg 3 must not be zero");
@@ -54,7 +54,7 @@ struct Choose {
   }
 };
 
-// Devices, members of enumerations, flags.
+// Comparisons of devices, enumerations and bools.
 struct Same {
   bool operator()(const c10::IValue& a, const c10::IValue& b) const { return a == b; }
 };
@@ -73,7 +73,7 @@ struct OfFlags {
   bool operator()(bool a, bool b) const { return Operation{}(a, b); }
 };
 
-// Types that the compiler knows and a value has: nothing to be done.
+// Type refinements, which return their input.
 struct PassOn {
   void operator()(NodeView& node) const { node.output(0) = node.input(0); }
 };
@@ -84,7 +84,8 @@ struct Unwrap {
   }
 };
 
-// Whether tensors are as a specialised graph takes them to be; they are handed on in any case.
+// Checks whether tensors have the properties that a specialised graph assumes. Returns the tensors in any
+// case.
 struct TypeCheck {
   void operator()(NodeView& node) const {
     const auto& types = node.node().tys(c10::attr::types);

@@ -1,4 +1,4 @@
-// Strings of the language, as LibTorch has them: bytes, with the sentences of Python's errors.
+// String ops of the language. As in LibTorch, strings are bytes, and errors have Python's messages.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct Characters {
   }
 };
 
-// A bound that is not given is the largest number, which the adjustment knows.
+// A missing bound is the largest integer, which the adjustment clamps.
 inline std::int64_t bound_or_none(std::optional<std::int64_t> bound) {
   return bound.value_or(std::numeric_limits<std::int64_t>::max());
 }
@@ -82,7 +82,7 @@ struct SplitString {
   }
 
  private:
-  // Also at single bytes of the blanks that UTF-8 has several for.
+  // Also splits at single bytes of multi-byte blanks, as LibTorch does.
   static void split_at_blanks(std::string_view text, c10::List<std::string>& parts) {
     static constexpr std::string_view blanks = " \t\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9";
     while (!text.empty()) {
@@ -108,7 +108,7 @@ struct IndexInString {
   }
 };
 
-// Each "{}" is the next argument as it is printed; arguments too many are ignored.
+// Replaces each "{}" by the next argument as it is printed. Ignores further arguments.
 struct FormatString {
   void operator()(NodeView& node) const {
     const std::string_view format = node.input(0).toStringView();

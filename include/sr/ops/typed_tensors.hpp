@@ -1,5 +1,5 @@
-// Ops that make new tensors and have no form that writes into a given one, through the typed handles of ATen:
-// the price is one allocation and no boxing.
+// Ops that return new tensors and have no out overload, called through the typed handles of ATen: one
+// allocation and no boxing.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -64,7 +64,7 @@ inline const NewTensorsOf<at::_ops::hann_window> hann_window;
 inline const NewTensorsOf<at::_ops::eye> eye;
 inline const NewTensorsOf<at::_ops::eye_m> eye_m;
 
-// What is rearranged.
+// Ops that rearrange elements.
 inline const NewTensorsOf<at::_ops::pixel_shuffle> pixel_shuffle;
 inline const NewTensorsOf<at::_ops::pixel_unshuffle> pixel_unshuffle;
 inline const NewTensorsOf<at::_ops::channel_shuffle> channel_shuffle;
@@ -91,7 +91,7 @@ inline const NewTensorsOf<at::_ops::argwhere> argwhere;
 inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
 inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 
-// What may share the bytes of an argument.
+// Ops whose results may share the bytes of an argument.
 inline const NativeOf<at::_ops::pad> pad;
 inline const NativeOf<at::_ops::einsum> einsum;
 inline const NativeOf<at::_ops::diff> diff;
@@ -103,7 +103,7 @@ inline const NativeOf<at::_ops::meshgrid> meshgrid;
 inline const NativeOf<at::_ops::meshgrid_indexing> meshgrid_indexing;
 inline const NativeOf<at::_ops::sum_to_size> sum_to_size;
 
-// Answers that are no tensors.
+// Ops whose results are no tensors.
 inline const NativeOf<at::_ops::allclose> allclose;
 inline const NativeOf<at::_ops::equal> equal;
 inline const NativeOf<at::_ops::is_floating_point> is_floating_point;

@@ -1,5 +1,5 @@
-// Views, and what may be one or the tensor itself, through the typed handles of ATen: which is said by the
-// schemas.
+// Ops that return views, or possibly the tensor itself, called through the typed handles of ATen. Their
+// schemas say which.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -13,8 +13,7 @@ struct ToCpu {
   at::Tensor operator()(const at::Tensor& self) const { return self.cpu(); }
 };
 
-// x.to(...) of a device and a dtype, either of which may be left out; a copy only when one is asked for or
-// something changes.
+// x.to(...) with an optional device and dtype. Copies only if asked to, or if something changes.
 inline at::Tensor converted(const at::Tensor& self, std::optional<at::Device> device,
                             std::optional<std::int64_t> dtype, bool non_blocking, bool copy) {
   if (!device && !dtype && !copy) return self;
@@ -103,7 +102,7 @@ inline const NativeOf<at::_ops::atleast_3d> atleast_3d;
 inline const NativeOf<at::_ops::_autocast_to_full_precision> _autocast_to_full_precision;
 inline const NativeOf<at::_ops::_autocast_to_reduced_precision> _autocast_to_reduced_precision;
 
-// What only the language's own table of operators knows.
+// Ops that are registered with TorchScript only, not with the dispatcher.
 inline const Native<"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::numpy_T>> numpy_T_a;
 inline const Native<"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::matrix_H>>
     matrix_H_a;

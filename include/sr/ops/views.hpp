@@ -1,4 +1,4 @@
-// Views and metadata: results that share the bytes of an input, or read only its sizes.
+// Ops that return views, or read only the metadata of tensors.
 #pragma once
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// What is computed twice from the same values is computed once.
+// Eliminates common subexpressions.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// `with torch.no_grad():` and the like, which change no result: a call of sr keeps no gradients anyway.
+// Removes `with torch.no_grad():` and similar contexts, which change no result: calls of sr compute no
+// gradients.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace sr::passes {
 
 namespace detail {
 
-// Whether entering and leaving such an object changes nothing that a caller of sr can see.
+// Whether entering and leaving such a context changes nothing that a caller of sr can observe.
 inline bool is_idle_context(const c10::TypePtr& type) {
   const auto object = type->cast<c10::ClassType>();
   if (object == nullptr || !object->name()) return false;
@@ -23,7 +24,7 @@ inline bool is_idle_context(const c10::TypePtr& type) {
          ends_with("torch.autograd.profiler.record_function");
 }
 
-// Whether the object is only set up, entered and left. What entering returns may be the object.
+// Whether the object is only constructed, entered and left. Entering may return the object.
 inline bool is_only_entered(const torch::jit::Value* object) {
   return std::ranges::all_of(object->uses(), [](const torch::jit::Use& use) {
     const torch::jit::Node* user = use.user;
@@ -35,7 +36,7 @@ inline bool is_only_entered(const torch::jit::Value* object) {
 
 }  // namespace detail
 
-// Removes them from an inlined graph, forked bodies included.
+// Removes them from an inlined graph and from forked bodies.
 inline void remove_grad_modes(torch::jit::Block* block) {
   for (auto position = block->nodes().begin(); position != block->nodes().end();) {
     torch::jit::Node* node = *position;

@@ -1,4 +1,4 @@
-// A branch that only chooses between two values that exist already becomes one node without blocks.
+// Turns a branch that only chooses between two existing values into one node without blocks.
 #pragma once
 
 #include <memory>

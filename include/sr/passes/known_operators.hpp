@@ -1,4 +1,4 @@
-// Whether LibTorch's alias analysis can be asked about a graph.
+// Whether LibTorch's alias analysis can handle a graph.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace sr::passes {
 
-// It stops at an operator without a schema, which sr may have a functor for.
+// It fails for an operator without a schema, for which sr may have a functor.
 inline bool all_operators_are_known(const torch::jit::Block* block) {
   return std::all_of(block->nodes().begin(), block->nodes().end(), [](const torch::jit::Node* node) {
     if (!node->kind().is_prim() && node->maybeSchema() == nullptr) return false;

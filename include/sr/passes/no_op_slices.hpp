@@ -1,6 +1,7 @@
-// `x[:]` along a dimension, which tracing leaves in front of every index behind the first: `x[:, 2:]` is a
-// slice of all and then another. The slice refuses what has no such dimension, so it goes only where what
-// reads it refuses the same tensors with the same message: a slice of that dimension or a later one.
+// Removes `x[:]` along a dimension, which tracing adds in front of every index but the first: `x[:, 2:]` is
+// traced as a slice of everything and another slice. A slice throws for a tensor without that dimension, so
+// it is removed only if its reader throws for the same tensors with the same message: a slice of that
+// dimension or a later one.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class NoOpSlices {
   bool is_removable(const torch::jit::Node* node) {
     const auto dim = dim_of_all(node);
     if (!dim || node->output()->uses().empty()) return false;
-    // All its readers: the slice's own tensor could be told from its input where it is returned or kept.
+    // All readers must qualify: where the slice is returned or kept, it could be told apart from its input.
     for (const torch::jit::Use& use : node->output()->uses()) {
       if (use.offset != 0 || use.user->owningBlock() != node->owningBlock() || !needs_dim(use.user, *dim))
         return false;

@@ -1,4 +1,4 @@
-// A graph transformation with a name, and what callers may want of the pipeline they make up.
+// A graph transformation with a name, and settings of the pipeline.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace sr::passes {
 
-// Values that LibTorch's passes must not see through are hidden from them by branches on a condition nobody
-// knows (barriers.hpp): what takes branches apart runs once these are gone.
+// Barriers hide values behind branches on an unknown condition (barriers.hpp). Passes that remove branches
+// run after the barriers are removed.
 enum class Stage { guarded, last };
 
 struct Pass {
@@ -24,7 +24,7 @@ struct Pass {
 
 struct PassSettings {
   std::vector<std::string> off;  // names of passes that are not run
-  // Called after each pass with the graph as it was before, and as it is.
+  // Called after each pass with the graph before and after it.
   std::function<void(const Pass& pass, const torch::jit::Graph& before, const torch::jit::Graph& after)>
       watch;
 };

@@ -1,5 +1,5 @@
-// The one ordered list of graph transformations. Each keeps the meaning the interpreter gives the graph, for
-// every input it accepts and every input it refuses.
+// The ordered list of all graph transformations. Each preserves the interpreter's results for every input
+// that it accepts, and its exceptions for others.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ inline std::span<const Pass> pipeline() {
   return kPasses;
 }
 
-// Throws ArgumentError for a name that no pass has.
+// Throws ArgumentError for a name that is not a pass's.
 inline void require_known(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::ranges::find(pipeline(), name, &Pass::name) != pipeline().end()) continue;

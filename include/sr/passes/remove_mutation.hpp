@@ -1,4 +1,4 @@
-// In-place ops on temporaries become functional, so that their results can be planned.
+// Makes in-place ops on temporaries functional, so that their results can be planned.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace sr::passes {
 
 namespace detail {
 
-// In-place ops whose functional twin gives the same dtype and shape as the tensor written and refuses the
-// same arguments. Anything that promotes dtypes or broadcasts (add_, eq_, sigmoid_ on integers) is not: the
-// in-place op keeps the dtype of the tensor or raises where the functional one returns something else.
+// In-place ops whose functional twin returns the dtype and shape of the written tensor and rejects the same
+// arguments. Ops that promote dtypes or broadcast (add_, eq_, sigmoid_ on integers) are not among them: the
+// in-place op keeps the dtype, or raises where the functional op returns another shape or dtype.
 inline bool same_when_functional(torch::jit::Node* node) {
   static const std::array<c10::Symbol, 6> kinds = {
       c10::Symbol::fromQualString("aten::relu_"),      c10::Symbol::fromQualString("aten::hardtanh_"),

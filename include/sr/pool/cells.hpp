@@ -1,4 +1,4 @@
-// Places for objects that are lent: who has which, without a lock.
+// A lock-free table of objects that are leased: which are idle, and which are in use.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace sr::pool {
 
-// A cell is vacant, idle (with an object that nobody uses) or out: then it and its object are of one thread.
-// All that is known of a cell is one word on a cache line of its own, so that threads that lease and return
-// the same cells again and again share nothing that is written.
+// A cell is vacant, idle (it has an object that nobody uses) or leased: then the cell and its object belong
+// to one thread. The state of a cell is one word on a cache line of its own, so that threads that lease and
+// return their own cells again and again write to no shared line.
 //
-// While somebody waits every cell is out and marked as wanted, and in the end every cell is marked as closed:
-// both make `release` refuse in the same atomic step that would have released. So nothing of a cell is read
-// after it was released, when it and the table may be gone.
+// While a thread waits, every cell is leased and marked as wanted; at the end every cell is marked as closed.
+// Both marks make `release` fail in the same atomic step that would have released the cell. So nothing of a
+// cell is read after its release, when the cell and the table may no longer exist.
 //
-// Everything may be called from any number of threads at once, unless it says otherwise.
+// All functions may be called from any number of threads at once, unless their comments say otherwise.
 template <class T>
 class Cells {
  public:
@@ -33,8 +33,8 @@ class Cells {
   std::uint32_t most() const { return most_; }
   T*& object(std::uint32_t cell) const { return cells_[cell].object; }  // of a cell that is the caller's
 
-  // A cell with an object: the one this thread gave back last, else the first; else one that is vacant. It is
-  // out then. kNone: all are.
+  // Leases a cell: the one that this thread returned last, else the first idle one, else a vacant one.
+  // Returns kNone if all are leased.
   std::uint32_t take() {
     const std::uint32_t last = last_.get();
     if (take_from(last, State::idle)) return last;
@@ -44,23 +44,23 @@ class Cells {
     }
     for (std::uint32_t i = 0; i < most_; ++i) {
       if (take_vacant(i)) return i;
-      // Cells after the last one touched are all alike: no use in looking at each when others touch them.
+      // All cells behind the last one that was ever used are vacant: there is no need to look at each.
       if (i >= touched && take_from(i, State::idle)) return i;
     }
     return kNone;
   }
 
-  // Gives the caller's cell up. Unless this says yes, it is the caller's still.
+  // Returns the caller's cell. If this returns false, the cell still belongs to the caller.
   Released release(std::uint32_t cell, State to) {
     std::uint32_t state = word(State::out);
-    // First: afterwards the table may be gone.
+    // Before the release: afterwards the table may no longer exist.
     last_.set(cell);
     if (cells_[cell].state.compare_exchange_strong(state, word(to))) return Released::yes;
     return (state & kClosed) != 0 ? Released::closed : Released::wanted;
   }
 
-  // Marks every cell that is out as wanted; or one is not, and is now the caller's: then nothing is marked.
-  // By one thread at a time, as `unmark`.
+  // Marks every cell as wanted if all are leased. If one is not, leases it to the caller instead and marks
+  // nothing. Must be called by one thread at a time, and so must `unmark`.
   std::uint32_t take_or_mark() {
     for (std::uint32_t i = 0; i < most_; ++i) {
       std::uint32_t state = word(State::out);
@@ -78,7 +78,7 @@ class Cells {
     for (std::uint32_t i = 0; i < touched_.load(); ++i) cells_[i].state.fetch_and(~kWanted);
   }
 
-  // Takes every idle cell and calls `each` with it.
+  // Leases every idle cell and calls `each` with it.
   template <class Each>
   void take_idle(Each each) {
     for (std::uint32_t i = 0; i < touched_.load(); ++i) {
@@ -86,8 +86,8 @@ class Cells {
     }
   }
 
-  // None can be released from now on, and nobody may take any more; `each` is called with those that are
-  // idle, and are the caller's. The caller keeps the table alive meanwhile.
+  // Closes the table: from now on no cell can be released, and none may be leased. Calls `each` with the idle
+  // cells, which then belong to the caller. The caller must keep the table alive meanwhile.
   template <class Each>
   void close(Each each) {
     for (std::uint32_t i = 0; i < touched_.load(); ++i) {
@@ -95,7 +95,7 @@ class Cells {
     }
   }
 
-  // Cells that are out; a moment's figure.
+  // The number of leased cells, which may change at any moment.
   std::size_t out() const {
     std::size_t count = 0;
     for (std::uint32_t i = 0; i < touched_.load(); ++i) {
@@ -105,7 +105,7 @@ class Cells {
   }
 
  private:
-  // The pair of lines that processors fetch together.
+  // Processors fetch cache lines in pairs.
   struct alignas(128) Cell {
     std::atomic<std::uint32_t> state = word(State::vacant);
     T* object = nullptr;
@@ -120,7 +120,7 @@ class Cells {
   }
   bool take_vacant(std::uint32_t cell) {
     if (cells_[cell].state.load(std::memory_order_relaxed) != word(State::vacant)) return false;
-    // Before the cell is out: whoever finds it so counts it as touched.
+    // Before the cell is leased: a thread that finds it leased relies on it.
     std::uint32_t touched = touched_.load();
     while (touched <= cell && !touched_.compare_exchange_weak(touched, cell + 1)) {
     }

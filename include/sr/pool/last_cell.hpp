@@ -1,4 +1,4 @@
-// What each thread remembers of the pools it leased from.
+// The cell that each thread returned last, for each pool.
 #pragma once
 
 #include <array>
@@ -8,17 +8,17 @@
 
 namespace sr::pool {
 
-// The cell that the calling thread gave back last to one table of cells: looking there first, a thread of
-// many finds the object whose memory is in its own core's caches, and reads no line that another thread
-// writes. It is a hint: nothing depends on it. Threads remember as many tables as `memory()` has places; two
-// tables that share a place take it from each other.
+// The cell that the calling thread returned last to one table of cells. A thread that looks there first finds
+// the object whose memory is in the caches of its core, and reads no line that another thread writes. It is a
+// hint that nothing depends on. A thread remembers as many tables as `memory()` has places; two tables that
+// share a place overwrite each other's entry.
 class LastCell {
  public:
   LastCell() : table_(next_table().fetch_add(1, std::memory_order_relaxed)) {}
   LastCell(const LastCell&) = delete;
   LastCell& operator=(const LastCell&) = delete;
 
-  // 0 for a thread that is new here.
+  // 0 if the thread has returned none.
   std::uint32_t get() const {
     const Place& place = mine();
     return place.table == table_ ? place.cell : 0;
@@ -32,7 +32,7 @@ class LastCell {
   };
   static constexpr std::size_t kPlaces = 16;
 
-  // Tables are never numbered alike, so that what is remembered of one that is gone is not taken for
+  // No two tables ever have the same number, so that an entry of a destroyed table is not mistaken for
   // another's.
   static std::atomic<std::uint64_t>& next_table() {
     static std::atomic<std::uint64_t> next = 1;

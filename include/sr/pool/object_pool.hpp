@@ -1,4 +1,4 @@
-// Objects that are expensive to make, lent to one thread at a time.
+// A pool of objects that are expensive to make, each leased to one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct PoolFigures {
   WaitingFigures waiting;
 };
 
-// A thread is lent the object it returned last, whose memory is in its caches, or else any that is idle: so
-// no more objects are made than there are users at once. Leasing and returning take no lock unless all `most`
-// objects are out; then callers wait in the order they came. Everything may be called from any number of
-// threads at once, except the destructor.
+// A thread gets the object that it returned last, whose memory is in its caches, or else any idle one: no
+// more objects are made than are used at once. Leasing and returning take no lock unless all `most` objects
+// are leased; then callers wait in the order of their arrival. All functions but the destructor may be called
+// from any number of threads at once.
 //
-// Leases may outlive the pool: the last one frees what is left.
+// Leases may outlive the pool: the last one frees the rest.
 template <class T>
 class ObjectPool {
   struct Core;
@@ -41,7 +41,7 @@ class ObjectPool {
   using Make = std::function<std::unique_ptr<T>()>;
   using Clock = WaitingLine::Clock;
 
-  // An object for as long as this lives; movable, from thread to thread too.
+  // The use of an object for as long as the lease exists. May be moved, also to another thread.
   class Lease {
    public:
     Lease(Lease&& other) noexcept : core_(std::exchange(other.core_, nullptr)), cell_(other.cell_) {}
@@ -65,12 +65,12 @@ class ObjectPool {
     std::uint32_t cell_;
   };
 
-  // `make` is called by whoever leases when nothing is idle and fewer than `most` were made, by several
-  // threads at once; what it throws reaches that caller. Throws std::invalid_argument unless 1 <= most <=
-  // kMostObjects.
+  // A thread that leases calls `make` when nothing is idle and fewer than `most` objects were made; several
+  // threads may call it at once. What it throws reaches that thread. Throws std::invalid_argument unless 1 <=
+  // most <= kMostObjects.
   ObjectPool(std::size_t most, Make make) : core_(new Core(checked(most), std::move(make))) {}
 
-  // Waits while all are out, at most until the deadline; nothing when it passed.
+  // Waits while all objects are leased. Returns nothing if the deadline passes first.
   std::optional<Lease> lease_until(Clock::time_point deadline) const {
     const std::uint32_t cell = core_->acquire(deadline);
     if (cell == kNone) return std::nullopt;
@@ -98,7 +98,7 @@ class ObjectPool {
   using Released = typename Cells<T>::Released;
   static constexpr std::uint32_t kNone = Cells<T>::kNone;
 
-  // Lives as long as the pool or one of its objects.
+  // Exists as long as the pool or one of its leases.
   struct Core {
     Core(std::uint32_t most, Make make_object) : make(std::move(make_object)), cells(most) {}
 
@@ -109,7 +109,8 @@ class ObjectPool {
       return cell;
     }
 
-    // While someone waits every cell is out and wanted: what comes back is handed on, and none overtakes.
+    // While a thread waits, every cell is leased and wanted: a returned object is handed to the first thread
+    // in the line, and no other can take it.
     std::uint32_t wait(Clock::time_point deadline) {
       std::unique_lock lock(line.mutex());
       if (line.empty()) {
@@ -130,7 +131,7 @@ class ObjectPool {
       }
     }
 
-    // Unless the cell is vacant the core may be gone afterwards.
+    // Unless the cell is vacant, the core may no longer exist afterwards.
     void release(std::uint32_t cell, State to) {
       for (;;) {
         switch (cells.release(cell, to)) {
@@ -151,7 +152,7 @@ class ObjectPool {
       return served;
     }
 
-    // The core may be gone afterwards, but not while the pool is there.
+    // The core may no longer exist afterwards, unless the pool still does.
     void destroy(std::uint32_t cell) {
       delete std::exchange(cells.object(cell), nullptr);
       leave();

@@ -30,7 +30,7 @@ class WaitingLine {
   bool empty() const { return first_ == nullptr; }
   const WaitingFigures& figures() const { return figures_; }
 
-  // Waits at the end of the line for an item; `none` when the deadline passed first.
+  // Waits at the end of the line for an item. Returns `none` if the deadline passes first.
   Item wait(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
     const Clock::time_point begin = Clock::now();
     Waiter self{none_, {}, nullptr};
@@ -51,7 +51,7 @@ class WaitingLine {
     return self.item;
   }
 
-  // Hands the item to the first in the line; false: there is none.
+  // Hands the item to the first thread in the line. Returns false if no thread waits.
   bool serve(Item item) {
     if (first_ == nullptr) return false;
     Waiter& first = *first_;

@@ -1,5 +1,5 @@
-// IValue to typed argument: one small specialisation per parameter type a functor may have. A specialisation
-// says which schema types it takes and holds the unboxed argument for the length of one call.
+// Unboxes arguments: one small specialisation for each parameter type that a functor may have. A
+// specialisation says which schema types it takes, and holds the unboxed argument during a call.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ struct Argument<std::optional<at::Tensor>> {
   std::optional<at::Tensor> tensor;
 };
 
-// `const at::Tensor*` for "Tensor?": null stands for None, and no reference count is touched.
+// `const at::Tensor*` for "Tensor?": null means None, and no reference is counted.
 template <>
 struct Argument<const at::Tensor*> {
   static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::optional_tensor; }
@@ -201,7 +201,7 @@ struct Argument<std::optional<at::ScalarType>> {
   std::optional<at::ScalarType> dtype;
 };
 
-// Any schema type, still boxed: for what has no specialisation of its own (devices, memory formats,
+// A boxed value for any schema type, such as those without a specialisation (devices, memory formats,
 // dictionaries).
 template <>
 struct Argument<c10::IValue> {

@@ -1,5 +1,5 @@
-// IValue to the types that only the typed handles of ATen's operators take: symbolic sizes, which are numbers
-// here, options of tensors, lists with holes.
+// Unboxes arguments of the types that only the typed handles of ATen's operators take: symbolic sizes, which
+// are plain numbers here, tensor options, lists with None among the elements.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,8 @@ struct Argument<at::OptionalSymIntArrayRef> : Argument<at::OptionalIntArrayRef> 
   }
 };
 
-// What the schema calls by a type of its own, None included where the C++ type takes it.
+// Arguments for which the schema has a type of its own (Layout, Device, ...), and None where the C++ type
+// allows it.
 template <class T>
 struct BoxedArgument {
   static constexpr bool takes(ArgumentKind kind) { return kind == ArgumentKind::other; }
@@ -98,7 +99,7 @@ struct Argument<std::optional<at::ArrayRef<double>>> {
   std::vector<double> items;
 };
 
-// The tensors that are given, None among them: "Tensor?[]". A list of tensors is one without holes.
+// "Tensor?[]": tensors, with None among them. A list of tensors is accepted, too.
 template <>
 struct Argument<c10::List<std::optional<at::Tensor>>> {
   static constexpr bool takes(ArgumentKind kind) {

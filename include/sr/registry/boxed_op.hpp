@@ -1,5 +1,6 @@
-// The fallback: LibTorch's own operator on boxed arguments, and the out variant every ATen op with an `.out`
-// overload gets without a functor of ours. State of one node, owned by the module, read by all its threads.
+// The fallback: LibTorch's own operator on boxed arguments, and the out variant that every ATen op with an
+// `.out` overload gets without a functor of ours. Holds the state of one node, which the module owns and all
+// threads read.
 #pragma once
 
 #include <optional>
@@ -37,12 +38,12 @@ struct BoxedOp {
       const c10::StorageImpl* storage = detail::storage_of(input.toTensor());
       if (storage == nullptr || !memory::is_borrowed(*storage)) continue;
       for (std::size_t o = 0; o < view.output_count(); ++o) {
-        // The op returned its input against its schema.
+        // The op returned its input, although its schema says otherwise.
         if (detail::shares_storage(storage, view.output(o)) && view.output(o).isTensor()) {
           view.output(o) = view.output(o).toTensor().clone();
         }
       }
-      // It kept its input for itself, or in what it returned.
+      // The op kept a reference to its input, in itself or in a result.
       if (holders_of(input) > holders[g])
         memory::detach(*input.toTensor().unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
     }
@@ -69,9 +70,9 @@ struct BoxedOp {
 
 namespace detail {
 
-// The overload of the node's op that takes the same arguments and then one tensor to write for each tensor
-// returned. Overloads LibTorch generates by calling the functional op and copying are left out: they would
-// only add a copy.
+// The overload of the node's op that takes the same arguments, and then a tensor to write for each tensor
+// that is returned. Overloads that LibTorch generates, which call the functional op and copy, are left out:
+// they would only add a copy.
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (!dispatched(node) || schema->is_vararg() || schema->is_varret()) return std::nullopt;
@@ -105,7 +106,7 @@ inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::No
 
 }  // namespace detail
 
-// Under a mode that LibTorch's dispatcher obeys, and kernels that are called past it do not.
+// Runs the node through LibTorch's dispatcher, for modes that kernels called directly would not obey.
 inline void run_dispatched(NodeView& view) {
   const ProcessedNode& node = view.processed();
   if (node.kind == NodeKind::out_variant) return detail::run_by_interpreter(view);

@@ -1,4 +1,5 @@
-// Any operator of ATen as a functor: its typed handle, which goes through the dispatcher without boxing.
+// Any operator of ATen as a functor: it calls the operator's typed handle, which goes through the dispatcher
+// without boxing.
 //
 //   inline const Native<schema_of<at::_ops::einsum>(), Dispatched<at::_ops::einsum>> einsum;
 #pragma once
@@ -13,7 +14,7 @@ namespace sr {
 
 namespace detail {
 
-// A tensor is a handle: ops that work in place write its elements, never the handle.
+// A tensor is a handle: in-place ops write its elements and never the handle.
 template <class P>
 struct HandleParameter {
   using Type = P;
@@ -39,13 +40,13 @@ struct HandleCall<Op, R(P...)> {
 template <class Op>
 struct Dispatched : detail::HandleCall<Op, typename Op::schema> {};
 
-// For ops whose results are new tensors though LibTorch says nothing about it.
+// For ops whose results are new tensors, although their schemas do not say so.
 template <class Op>
 struct DispatchedNew : detail::HandleCall<Op, typename Op::schema> {
   static constexpr OutTraits traits{.makes_new_tensor = true};
 };
 
-// The literal that LibTorch's build has made of the operator's schema.
+// The schema literal that LibTorch generates for the operator.
 template <class Op>
 consteval auto schema_of() {
   constexpr std::string_view given(Op::schema_str);
@@ -54,7 +55,7 @@ consteval auto schema_of() {
   return FixedString("aten::") + FixedString<given.size() + 1>(text);
 }
 
-// One line for each operator: what it aliases is read off its schema.
+// Registers an operator of ATen in one line. The schema says which results may alias which arguments.
 template <class Op>
 using NativeOf = Native<schema_of<Op>(), Dispatched<Op>>;
 template <class Op>

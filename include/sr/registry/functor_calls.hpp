@@ -1,4 +1,4 @@
-// How a node calls a functor: its arguments are unpacked, its results stored.
+// How a node calls a functor: unpacks the arguments and stores the results.
 #pragma once
 
 #include <cstddef>

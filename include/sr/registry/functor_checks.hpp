@@ -1,4 +1,4 @@
-// What the compiler checks of a functor against the schema it is registered with.
+// Compile-time checks of a functor against the schema that it is registered with.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Registration: a schema literal and a functor, checked against each other at compile time.
+// Registration of operators: a schema literal and a functor, which are checked against each other at compile
+// time.
 //
 //   struct LeakyRelu {
 //     void operator()(const at::Tensor& self, const at::Scalar& slope, at::Tensor& out) const { ... }
@@ -136,8 +137,8 @@ struct Native {
 };
 
 // A node with any number of inputs and outputs, or with sub-blocks: `void operator()(NodeView& node) const`.
-// `Key` is "name.overload" or a prim:: kind. Kind says whether the outputs are fresh tensors written through
-// the out protocol (then `operator()` is what is called once the outputs are ready) or anything else.
+// `Key` is "name.overload" or a prim:: kind. An out variant is called once its outputs are ready, and writes
+// into them; a native op stores outputs of any kind.
 template <FixedString Key, class Functor, NodeKind Kind = NodeKind::native>
 struct NodeOp {
   static_assert(detail::is_key(Key.view()),

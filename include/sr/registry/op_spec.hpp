@@ -1,4 +1,5 @@
-// What an operator hands to the registry: constants of the program, so that registering one is one call.
+// What an operator passes to the registry. All of it is constant, so that registering an operator is one
+// call.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace sr {
 
-// OpEntry (sr/registry.hpp) explains the fields.
+// The fields are described at OpEntry (sr/registry/registry.hpp).
 struct OpSpec {
   std::string_view key;
   std::string_view schema;
@@ -33,18 +34,18 @@ struct OpSpec {
   std::size_t argument_count = 0;
 };
 
-// Throws RegistryError when another functor has the key already.
+// Throws RegistryError if another functor has the key.
 void register_op(const OpSpec& spec);
 
-// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots, which hold tensors
-// of the right dtype: with the right sizes and strides already, or with no elements. Throws what `call` and
+// Runs one out-variant node. `call` unpacks the inputs and writes into the output slots. These hold tensors
+// of the right dtype, either with the right sizes and strides or without elements. Throws what `call` and
 // LibTorch's operator throw.
 void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op);
 
 namespace detail {
 
-// A result into its slot. Not inline: where g++ 12 sees through the destructor of an IValue it warns of an
-// overflow that is none (-Wstringop-overflow).
+// Stores a result in its slot. Not inline: g++ 12 gives a false warning (-Wstringop-overflow) where it
+// inlines the destructor of an IValue.
 void put(c10::IValue& slot, at::Tensor&& value);
 void put(c10::IValue& slot, std::int64_t value);
 void put(c10::IValue& slot, double value);

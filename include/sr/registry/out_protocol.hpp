@@ -1,5 +1,6 @@
-// The steps of sr::run_out_variant: the first run lets the interpreter's own operator make the outputs, later
-// runs write into them, and whatever could change their dtype or layout makes them anew.
+// The steps of sr::run_out_variant. In the first run the interpreter's own operator allocates the outputs;
+// later runs write into them. A change that could affect their dtype or layout makes the operator allocate
+// again.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +20,16 @@ namespace sr {
 
 namespace detail {
 
-// A tensor that is read as the conjugate or the negative of its bytes.
+// Whether the tensor's elements are the conjugates or negatives of its bytes.
 inline bool is_lazy(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() &&
          value.toTensor().key_set().has_any(
              c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
 }
 
-// Runs are below autograd, and there the dispatcher copies lazy arguments in front of an operator made of
-// others. Where autograd's keys come first those others get them as they are: a product with a conjugate then
-// rounds as the interpreter's does.
+// Calls run below autograd, where the dispatcher materialises lazy conjugates in front of a composite
+// operator. With autograd's keys in front, the inner operators get them unchanged: a product with a conjugate
+// then rounds as the interpreter's does.
 class WithAutogradKeys {
  public:
   WithAutogradKeys()
@@ -70,8 +71,8 @@ inline bool shares_storage(const c10::StorageImpl* storage, const c10::IValue& v
   return false;
 }
 
-// An out variant promises fresh outputs; the functional operator that makes them first may have returned an
-// input.
+// The outputs of an out variant must be new tensors, but the functional operator that allocates them may have
+// returned an input.
 inline void own_outputs(NodeView& view) {
   for (std::size_t o = 0; o < view.output_count(); ++o) {
     if (!view.output(o).isTensor()) continue;
@@ -113,7 +114,7 @@ inline void make_outputs_anew(NodeView& view, NodeState& state) {
   state.valid = true;
 }
 
-// Runs a node as LibTorch would, whatever it is prepared for; its outputs are kept for nothing.
+// Runs a node as LibTorch would, whatever function it was prepared with. Its outputs are not reused.
 inline void run_by_interpreter(NodeView& view) {
   view.state().valid = false;
   for (std::size_t i = 0; i < view.output_count(); ++i) view.output(i) = c10::IValue();
@@ -121,8 +122,8 @@ inline void run_by_interpreter(NodeView& view) {
   own_outputs(view);
 }
 
-// True when an output that lies on the bytes of its dying input will have exactly that input's sizes and
-// layout: the other inputs broadcast into it. Ops that write in place are element by element (OutTraits).
+// Whether an output that lies on the bytes of its input will have exactly that input's sizes and layout,
+// since the other inputs broadcast to it. Ops that may write in place are pointwise (OutTraits).
 inline bool fills_dying_input(const NodeView& view) {
   const auto position = static_cast<std::size_t>(view.processed().traits.writes_in_place);
   const at::Tensor& target = view.input(position).toTensor();
@@ -139,7 +140,7 @@ inline bool fills_dying_input(const NodeView& view) {
   return true;
 }
 
-// True when a kernel that gets outputs of no elements will lay them out as the functional operator would.
+// Whether a kernel that is given outputs without elements will lay them out as the functional operator would.
 inline bool may_resize(const NodeView& view, const NodeState& state) {
   if (!state.takes_no_elements) return false;
   if (state.placed_in_place && !fills_dying_input(view)) return false;

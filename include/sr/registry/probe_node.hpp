@@ -1,4 +1,4 @@
-// What would be selected for an operator, before there is a model: asked with a graph of one node.
+// Which function would be selected for an operator, without a model: selection is run on a graph of one node.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace sr {
 
 namespace detail {
 
-// Type variables stand for tensors, where a type has any.
+// Type variables are taken to be tensors.
 inline void bind_variables(const c10::TypePtr& type, c10::TypeEnv& bound) {
   if (type->kind() == c10::TypeKind::VarType)
     bound[type->expectRef<c10::VarType>().name()] = c10::TensorType::get();
@@ -28,7 +28,7 @@ inline c10::TypePtr without_variables(const c10::TypePtr& type) {
   return bound.empty() ? type : c10::tryEvalTypeVariables(type, bound);
 }
 
-// The node as models have it most: what has a default is left at it.
+// The node as most models have it: arguments with a default keep it.
 inline torch::jit::Node* add_node(torch::jit::Graph& graph, const c10::FunctionSchema& schema,
                                   bool defaults) {
   std::vector<torch::jit::Value*> inputs;
@@ -62,7 +62,7 @@ struct OperatorSelection {
   std::string functor;
 };
 
-// Not for operators with any number of arguments.
+// Not for operators with a variable number of arguments.
 inline OperatorSelection select_operator(const c10::FunctionSchema& schema) {
   OperatorSelection selection;
   for (const bool defaults : {true, false}) {

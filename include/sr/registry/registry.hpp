@@ -1,4 +1,4 @@
-// Operators of sr by key: "name.overload" of an ATen-like schema, or the bare kind of a prim:: node.
+// The operators of sr by key: "name.overload" of a schema, or the kind of a prim:: node.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,12 @@ struct OpEntry {
   std::size_t argument_count = 0;  // of the schema; not checked for prim:: kinds
 };
 
-// Filled by static initialisers, also those of libraries loaded later; read while modules are prepared.
+// Static initialisers fill it, also those of libraries loaded later; the preparation of modules reads it.
+// Thread-safe.
 class Registry {
  public:
-  // Throws RegistryError when another functor has the key already; the same one again (the same header in two
-  // shared libraries) is fine, and the first stays.
+  // Throws RegistryError if another functor has the key. The same functor may register again (one header in
+  // two shared libraries); the first registration stays.
   void add(OpEntry entry) {
     const std::unique_lock lock(mutex_);
     auto& table = table_of(entry.kind);
@@ -90,12 +91,12 @@ inline Registry& registry() {
   return instance;
 }
 
-// "name.overload", or the name alone.
+// "name.overload", or the name alone if there is no overload name.
 inline std::string key_of(const c10::FunctionSchema& schema) {
   return schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
 }
 
-// The key a node is looked up by.
+// The key under which a node's operator is looked up.
 inline std::string key_of(const torch::jit::Node& node) {
   if (const c10::FunctionSchema* schema = node.maybeSchema(); schema != nullptr && !node.kind().is_prim()) {
     return key_of(*schema);

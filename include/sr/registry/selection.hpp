@@ -1,4 +1,4 @@
-// One function per node: out variant, else native, else LibTorch's own operator.
+// Selects the function of each node: an out variant, else a native functor, else LibTorch's own operator.
 #pragma once
 
 #include <deque>
@@ -27,7 +27,7 @@ struct Selected {
 
 namespace detail {
 
-// "aten::foo (model.py:12)": what a message calls a node.
+// "aten::foo (model.py:12)": how messages name a node.
 inline std::string place_of(const torch::jit::Node& node) {
   std::string place = key_of(node);
   if (const auto line = node.sourceRange().file_line_col()) {
@@ -36,7 +36,8 @@ inline std::string place_of(const torch::jit::Node& node) {
   return place;
 }
 
-// Says where an operator threw. prim::RaiseException is the model's own message and stays bare.
+// Adds the node's place to the exception of its operator. The messages of prim::RaiseException are the
+// model's own and stay as they are.
 inline void add_place(c10::Error& error, const torch::jit::Node& node) {
   if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + place_of(node));
 }
@@ -53,8 +54,7 @@ inline bool fits(const OpEntry& entry, const torch::jit::Node& node) {
   return entry.accepts == nullptr || entry.accepts(node);
 }
 
-// Positions of arguments that the interpreter passes as integers and that mean a dtype, layout, memory format
-// or device.
+// Positions of the arguments that are integers and mean a dtype, layout, memory format or device.
 inline std::vector<std::uint32_t> kind_inputs(const torch::jit::Node& node) {
   std::vector<std::uint32_t> positions;
   const c10::FunctionSchema* schema = node.maybeSchema();
@@ -85,8 +85,8 @@ inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& trait
 
 }  // namespace detail
 
-// Chooses for every node; `reasons` collects a sentence for each one that can not be run at all. The
-// interpreted ops it makes live in `interpreted`, whose elements must not move.
+// Selects a function for every node. Adds a sentence to `reasons` for each node that can not be run. The
+// boxed ops that it makes live in `interpreted`, whose elements must not move.
 class Selector {
  public:
   Selector(const StaticModuleOptions& options, std::deque<BoxedOp>& interpreted,
@@ -98,7 +98,7 @@ class Selector {
     BoxedOp* own = make_interpreted(node);
     if (own != nullptr && own->operation) chosen.interpreter = &own->operation;
     const std::string key = key_of(node);
-    // Without the interpreter's operator there is nobody to make an out variant's outputs.
+    // The interpreter's operator allocates the outputs of an out variant: without it there is no out variant.
     if (options_.enable_out_variant && chosen.interpreter != nullptr && detail::outputs_are_tensors(node)) {
       if (offer(key, NodeKind::out_variant, node, chosen)) {
         detail::add_dispatcher_traits(node, chosen.traits);
@@ -142,7 +142,7 @@ class Selector {
     return true;
   }
 
-  // Null when LibTorch has no operator for the node (control flow, attributes, what the interpreter itself
+  // Null if LibTorch has no operator for the node (control flow, attributes, and nodes that the interpreter
   // inlines).
   BoxedOp* make_interpreted(const torch::jit::Node& node) {
     const torch::jit::Operator* found = node.maybeOperator();

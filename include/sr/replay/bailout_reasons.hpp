@@ -1,4 +1,4 @@
-// Signatures that no plan is made for, and why.
+// Signatures for which no program can be made, and the reasons.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 
 namespace sr::replay {
 
-// Of many the last ones.
+// Keeps the most recent reasons.
 class BailoutReasons {
  public:
   void add(std::uint64_t signature, const std::string& why) {
     add_once(signature, signatures_);
     add(why);
   }
-  // Of one call.
+  // Adds a reason that holds for one call only.
   void add(const std::string& why) { add_once(why, reasons_); }
 
   bool contains(std::uint64_t signature) const {

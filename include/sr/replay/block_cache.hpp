@@ -1,5 +1,5 @@
-// Memory for the bytes of results. The C library keeps freed blocks for the thread that frees them up to 1
-// KiB; beyond, a block costs several times as much, so a few of each size are kept here.
+// A cache of memory blocks for results. The C library caches freed blocks of up to 1 KiB for each thread;
+// larger blocks cost several times as much, so a few of each size are kept here.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace sr::replay::detail {
 
-// Blocks of 2, 4, 8 and 16 KiB; at most 120 KiB a thread, given back when it ends.
+// Blocks of 2, 4, 8 and 16 KiB; at most 120 KiB for each thread, freed when the thread ends.
 class BlockCache {
  public:
   static constexpr std::size_t kLargest = 16 * 1024;
 
-  // 64-byte aligned. `block` is what `give` takes, from any thread.
+  // Returns memory with an alignment of 64. `block` is what `give` takes, which any thread may call.
   static void* take(std::size_t bytes, void*& block) {
     const std::uint32_t size = kReusesBlocks ? size_of(bytes) : kNotKept;
     block = size == kNotKept ? nullptr : pop(size);
@@ -60,7 +60,7 @@ class BlockCache {
     }
   };
 
-  // Null once the thread has begun to end.
+  // Null if the thread is ending.
   static Lists* mine() {
     if (mine_ == nullptr) {
       static thread_local Owner owner;

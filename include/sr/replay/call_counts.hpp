@@ -1,4 +1,4 @@
-// Which signatures came by lately.
+// How often recent signatures came.
 #pragma once
 
 #include <array>
@@ -6,10 +6,10 @@
 
 namespace sr::replay {
 
-// Signatures met lately, by hash: how often, so that a plan is made when one comes back and not before.
+// Counts of recent signatures, by hash: a signature is recorded when it comes back, and not before.
 class CallCounts {
  public:
-  // How often this one was met, this time included.
+  // Counts this call, and returns how often its signature has come, this call included.
   std::uint32_t count(std::uint64_t hash) {
     Entry& entry = entries_[hash % entries_.size()];
     if (entry.hash != hash) entry = {hash, 0};

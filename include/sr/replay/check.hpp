@@ -19,14 +19,14 @@
 
 namespace sr::replay {
 
-// How often replays are checked when the options do not say: the environment variable SR_CHECK, 0 without it.
+// How often replays are checked if the options do not say so: the environment variable SR_CHECK, or 0.
 inline std::size_t checks_asked_for() {
   const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): nobody here sets it
   return text == nullptr ? 0 : static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
 }
 
-// The arguments on memory of their own, at other addresses and offsets: what a record takes from there, a
-// replay on the caller's does not agree with. Sizes and strides stay.
+// Copies the arguments to other addresses and offsets, with the same sizes and strides: a trace that depends
+// on addresses or offsets then disagrees with the replay on the caller's arguments.
 inline c10::IValue moved(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
@@ -50,7 +50,7 @@ inline c10::IValue moved(const c10::IValue& value) {
 
 class PlanCheck {
  public:
-  // `trace`: of the same arguments, made just now.
+  // `trace` was recorded just now, with equal arguments.
   PlanCheck(const Program& plan, const Trace& trace, Numerics numerics)
       : plan_(plan), trace_(trace), exact_(numerics == Numerics::exact), made_by_(trace.storages.size()) {
     for (TensorId id = 0; id < trace.tensors.size(); ++id)
@@ -65,8 +65,8 @@ class PlanCheck {
     for (std::size_t i = 0; i < plan_.placed.size(); ++i) poison(i);
   }
 
-  // After a step. Throws PlanError that names the node when something it wrote is wrong; what dies here is
-  // poisoned.
+  // Must be called after each step. Throws a PlanError that names the node if the step wrote a wrong value.
+  // Poisons memory whose lifetime ends here.
   void after(std::size_t step) const {
     for (const StorageId storage : plan_.writes[step]) {
       if (storage >= made_by_.size() || plan_.bases[storage] == nullptr ||
@@ -102,9 +102,9 @@ class PlanCheck {
   }
 
  public:
-  // Empty when equal: to the bit, or within what the kernels of a few steps may add up to. A sum in another
-  // order may be another bfloat16, the next one, and what is computed with that, in whichever type, as far
-  // off.
+  // Empty if the values are equal, to the bit or within the error that the kernels of a few steps may
+  // accumulate. A sum in another order may round to the neighbouring bfloat16, and values computed from it
+  // may differ as much, in whichever type.
   static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact,
                                 bool has_bfloat16) {
     if (at::isFloatingType(expected.scalar_type()) && !exact) {

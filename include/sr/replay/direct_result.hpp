@@ -1,4 +1,4 @@
-// A result that replays write where the caller says.
+// A result that a replay writes into a buffer of the caller.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace sr::replay {
 
 struct DirectResult {
-  // `keys`: those of the buffers that are expected, which are compared fastest.
+  // `keys` are the dispatch keys of the expected buffers, for which the comparison is fastest.
   DirectResult(const ResultTensor& result, const FreshStorage& fresh, c10::DispatchKeySet keys)
       : storage(fresh.storage), bytes(result.bytes), copy_of(fresh.copy_of) {
     detail::add_tensor(detail::kind_of(result.dtype, false), result.dtype, keys, result.sizes, result.strides,
                        words);
   }
 
-  // Of the first element, to be written: bytes that are shared until somebody writes them no longer are.
-  // Null: the buffer is not laid out like the result, or not one to be written as it is.
+  // The address of the first element, for writing: lazily shared bytes (copy on write) become the tensor's
+  // own. Null if the buffer is not laid out like the result, or can not be written directly.
   [[gnu::always_inline]] std::byte* address_in(const at::Tensor& buffer) const {
     const c10::TensorImpl* impl = buffer.unsafeGetTensorImpl();
     const std::int64_t* word = words.data();
@@ -35,7 +35,7 @@ struct DirectResult {
   SignatureWords words;
 
  private:
-  // With other dispatch keys, which do as well.
+  // The same for a buffer with other dispatch keys.
   [[gnu::noinline]] bool is_like(const c10::TensorImpl* impl) const {
     SignatureWords found;
     if (!detail::add_tensor(impl, found)) return false;

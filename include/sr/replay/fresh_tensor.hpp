@@ -1,4 +1,4 @@
-// New tensors for results, made without the dispatcher and with as few allocations as a tensor can have.
+// Makes tensors for results without the dispatcher and with as few allocations as possible.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace sr::replay {
 
 namespace detail {
 
-// 64-byte aligned, as LibTorch's allocator gives them, which takes several times as long for small ones. The
-// block is the context, so that deleting needs no search.
+// Bytes with an alignment of 64, as LibTorch's allocator returns, which takes several times as long for small
+// blocks. The block is the context of the deleter, so that freeing needs no search.
 inline at::DataPtr allocate(std::size_t bytes) {
   if (bytes > BlockCache::kLargest || bytes == 0) return c10::GetCPUAllocator()->allocate(bytes);
   void* block = nullptr;
@@ -42,14 +42,14 @@ inline at::Tensor tensor_on(c10::Storage storage, at::ScalarType dtype, at::IntA
   return tensor;
 }
 
-// Another tensor with the same bytes and metadata: who changes those of one does not change the other's.
+// Another tensor with the same bytes and its own metadata.
 inline at::Tensor same_view(const at::Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   return at::Tensor::wrap_tensor_impl(
       impl->shallow_copy_and_detach(impl->version_counter(), /*allow_tensor_metadata_change=*/true));
 }
 
-// Elements from the first to one past the last.
+// The number of elements from the first to the last in memory.
 inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   std::int64_t extent = 1;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -59,7 +59,7 @@ inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   return static_cast<std::size_t>(extent);
 }
 
-// On bytes of somebody else's, which reach as far as its elements do.
+// A tensor on foreign bytes, which must reach as far as its elements do.
 inline at::Tensor tensor_over(at::DataPtr data, at::ScalarType dtype, at::IntArrayRef sizes,
                               at::IntArrayRef strides) {
   auto storage = c10::make_intrusive<c10::StorageImpl>(

@@ -23,7 +23,7 @@ class Fusion {
  public:
   Fusion(Lowering& lowering, const std::vector<bool>& is_kept) : lowering_(lowering), is_kept_(is_kept) {}
 
-  // What all groups need at once, known when the last one is finished.
+  // The scratch that all groups need together; known when the last one is finished.
   std::size_t scratch_floats() const { return most_bytes_ / sizeof(float); }
 
   void finish(Group& group) {
@@ -66,7 +66,7 @@ class Fusion {
     step_->cut_into_tiles();
   }
 
-  // Small constants that repeat are written out once, while the plan is made.
+  // Whether a small constant that repeats is expanded once, when the program is built.
   bool is_spread(const Operand& operand) const {
     return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
            group_->ops.front().out.count() <= kExpandAtMost && operand.sizes != group_->sizes;
@@ -92,10 +92,11 @@ class Fusion {
     return {operand.storage, operand.dtype, operand.offset, space_->strides(operand)};
   }
 
-  // Of the type that the group computes in.
+  // Whether the operand has the type that the group computes in.
   bool is_native(const Operand& operand) const { return operand.dtype == group_->type; }
 
-  // Bytes of an element in scratch, which also holds what is on its way from or to memory.
+  // The bytes of an element in scratch, which also holds values of other types on their way from or to
+  // memory.
   std::size_t widest_element() const {
     std::size_t widest = c10::elementSize(group_->type);
     for (const PointwiseOp& op : group_->ops) {
@@ -149,7 +150,7 @@ class Fusion {
     }
   }
 
-  // Its kernel is the step's from here on. A result that nobody reads has no memory.
+  // Moves the kernel to the step. A result that nobody reads has no memory.
   void add_tail(GroupRows& rows) {
     if (!is_kept_[rows.out.storage]) return;
     const std::optional<std::uint32_t> slot = slots_.find(key(rows.in));
@@ -160,7 +161,7 @@ class Fusion {
                             .out_columns = rows.out_columns});
   }
 
-  // From one array in memory to another, without a tile between them.
+  // Adds a conversion from one array in memory to another, without scratch between them.
   bool add_as_conversion(const PointwiseOp& op) {
     using kernels::vector_ops::Same;
     const bool is_same = op.compute.vector_op != nullptr
@@ -202,7 +203,7 @@ class Fusion {
     step_->ops.push_back(tile);
   }
 
-  // What is read again is what a reader of the memory would see.
+  // Rounds values that are read again, as if they were read from memory.
   void round(const TileOperand& values) {
     const kernels::VectorLoops& vector_op = kernels::loops<kernels::vector_ops::RoundToBfloat16>();
     TileOp tile;
@@ -213,7 +214,7 @@ class Fusion {
     step_->ops.push_back(tile);
   }
 
-  // From scratch to the operand's memory.
+  // Copies from scratch to the operand's memory.
   void keep(const Operand& out, TileOperand from) {
     const bool is_direct = space_->in_order(out);
     if (is_native(out)) return push_copy(out, from, {lowering_.address(out), 0}, /*scatters=*/true);
@@ -263,7 +264,7 @@ class Fusion {
     return in_slot(loaded);
   }
 
-  // The element goes to scratch, where it stays for all operations.
+  // Copies the element to scratch, where it stays for all operations.
   TileOperand one_of_tile(const Operand& operand, const Key& wanted) {
     const auto known = ones_.find(wanted);
     if (known != ones_.end()) return in_slot(known->second);

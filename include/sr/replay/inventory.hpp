@@ -1,5 +1,5 @@
-// Every operator that sr does not leave to the interpreter: by which functor it runs, and what a replay makes
-// of it.
+// The inventory of operators that sr does not leave to the interpreter: the functor of each, and what a
+// replay makes of it.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace sr {
 
-// The best a replay does with a node, when its dtypes and layouts are ones that kernels take.
+// The best that a replay can make of a node, if kernels take its dtypes and layouts.
 enum class ReplayKind {
   kernel,    // of ours
   iterator,  // LibTorch's loop, prepared once
@@ -58,7 +58,7 @@ inline bool any_may_hold_tensor(const std::vector<c10::Argument>& arguments) {
                      [](const c10::Argument& argument) { return may_hold_tensor(argument.type()); });
 }
 
-// Whether a recorded call has settled what a native functor returns.
+// Whether recording settles the results of a native functor.
 inline bool is_settled(const c10::FunctionSchema& schema) {
   const c10::Symbol kind = c10::Symbol::fromQualString(schema.name());
   const bool is_dispatched = c10::Dispatcher::singleton().findSchema(schema.operator_name()).has_value();
@@ -88,7 +88,7 @@ inline ReplayKind replay_of(const std::string& key, NodeKind kind, const c10::Fu
 
 }  // namespace detail
 
-// Sorted by key. What has a functor, then what LibTorch has an `.out` overload of.
+// Sorted by key: operators with a functor, then those with an `.out` overload of LibTorch.
 inline std::vector<InventoryEntry> inventory() {
   std::unordered_map<std::string, c10::FunctionSchema> schemas;
   for (const auto& one : torch::jit::getAllOperators()) schemas.emplace(key_of(one->schema()), one->schema());

@@ -1,4 +1,4 @@
-// The dimensions that all operations of a group go over, and how an operand lies along them.
+// The dimensions that all operations of a group iterate over, and the strides of operands along them.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 
 namespace sr::replay {
 
-// Must not outlive the group.
+// The group must outlive it.
 class IterationSpace {
  public:
-  // Outermost first as the first result lies in memory, neighbours merged where no operand minds.
-  // minds(operand): one that is read where it is.
+  // Dimensions in the memory order of the first result, outermost first. Neighbours are merged where the
+  // strides of all operands allow it. minds(operand): whether the operand is read in place, so that its
+  // strides count.
   template <class Minds>
   IterationSpace(const Group& group, const Minds& minds) : group_(&group) {
     const Operand& first = group.ops.front().out;
@@ -52,7 +53,7 @@ class IterationSpace {
     return result;
   }
 
-  // Whether elements follow each other as the iteration goes.
+  // Whether the elements lie in memory in the order of iteration.
   bool in_order(const Dims& strides) const {
     std::int64_t expected = 1;
     for (std::size_t d = strides.size(); d-- > 0;) {

@@ -1,4 +1,4 @@
-// A tensor as lowering sees it: a window on a storage.
+// A tensor as lowering uses it: a strided window of a storage.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace sr::replay {
 
-// How the kernels call a type that they convert; none: they do not.
+// The name that the kernels have for a dtype; nothing if they can not convert it.
 inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::kFloat:
@@ -59,7 +59,7 @@ struct Operand {
   std::int64_t byte_offset() const { return offset * static_cast<std::int64_t>(c10::elementSize(dtype)); }
   bool is_float() const { return dtype == c10::kFloat; }
 
-  // Elements follow each other in the order of the indices.
+  // Whether elements lie in memory in the order of their indices, without gaps.
   bool is_contiguous() const {
     std::int64_t expected = 1;
     for (std::size_t d = rank(); d-- > 0;) {
@@ -86,7 +86,7 @@ inline Dims dense_strides(c10::ArrayRef<std::int64_t> sizes) {
   return strides;
 }
 
-// The strides with which the operand is read under larger sizes: 0 where it repeats.
+// The strides with which the operand is read when it is broadcast to these sizes: 0 where it repeats.
 inline Dims broadcast_strides(const Operand& operand, c10::ArrayRef<std::int64_t> sizes) {
   Dims strides(sizes.size(), 0);
   for (std::size_t d = 0; d < operand.rank(); ++d) {
@@ -96,8 +96,8 @@ inline Dims broadcast_strides(const Operand& operand, c10::ArrayRef<std::int64_t
   return strides;
 }
 
-// Rows of equal distance, each contiguous, that an operand's leading dimensions make up: {rows, distance}, or
-// {-1, 0} when they make none.
+// Merges the leading dimensions of an operand into rows of equal distance, each contiguous: {rows, distance},
+// or {-1, 0} if that is not possible.
 inline std::pair<std::int64_t, std::int64_t> as_rows(const Operand& operand, std::size_t row_rank = 1) {
   constexpr std::pair<std::int64_t, std::int64_t> none{-1, 0};
   if (operand.rank() < row_rank) return none;

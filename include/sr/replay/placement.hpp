@@ -1,5 +1,5 @@
-// Which values may be written straight into the tensor that a later `cat` or `stack` makes of them, so that
-// nothing is left to copy.
+// Finds values that can be written directly into the result of a later `cat` or `stack`, so that it need not
+// copy them.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 
 namespace sr::replay {
 
-// One tensor that `cat` or `stack` joins, and where it goes.
+// One tensor that `cat` or `stack` joins, and its part of the result.
 struct JoinedPart {
   at::Tensor tensor;
   std::int64_t offset = 0;  // elements from the joined tensor's first
   Dims strides;             // of its elements there
 };
 
-// Of a node with the inputs (tensors, dim), or the tensors one by one and dim; `strides`: of the joined
-// tensor.
+// The parts of a node with the inputs (tensors, dim), or with the tensors one by one and then dim. `strides`
+// are those of the joined tensor.
 inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10::IntArrayRef strides) {
   const auto rank = static_cast<std::int64_t>(strides.size());
   const std::int64_t dim = at::maybe_wrap_dim(node.inputs.back().toInt(), rank);
@@ -48,11 +48,11 @@ inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10
   return parts;
 }
 
-// By storage of the value: the part of the joined tensor that is to hold it, shaped as the value's maker
-// shapes it.
+// By storage of the value: the part of the joined tensor that will hold it, in the shape in which its node
+// makes it.
 using Placements = std::unordered_map<StorageId, Operand>;
 
-// By storage: how often a node or a result reads it.
+// By storage: the number of nodes and results that read it.
 inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
   std::vector<std::uint32_t> readers(trace.storages.size(), 0);
   const auto count = [&](const c10::IValue& value) {
@@ -69,13 +69,13 @@ inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
 
 class PlacementSearch {
  public:
-  // `readers` as readers_of says; must outlive the search.
+  // `readers` is the result of readers_of, and must outlive the search.
   PlacementSearch(const Trace& trace, const std::vector<std::uint32_t>& readers)
       : trace_(trace), readers_(readers) {}
 
   Placements find() {
     Placements placements;
-    // Later joins first: what they place may itself be joined of others.
+    // Later joins first: a value that they place may itself be joined of others.
     for (std::size_t i = trace_.nodes.size(); i-- > 0;) {
       const TracedNode& node = trace_.nodes[i];
       const c10::Symbol kind = node.processed->node->kind();
@@ -92,7 +92,7 @@ class PlacementSearch {
     const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
     if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
     const std::vector<JoinedPart> parts = parts_of(node, stacks, joined.strides());
-    // Nothing is placed in what no kernel of ours joins.
+    // Nothing is placed in a result that none of our kernels joins.
     const bool ours = joined.dim() <= static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) &&
                       std::all_of(parts.begin(), parts.end(), [&](const JoinedPart& part) {
                         return part.tensor.scalar_type() == joined.scalar_type();
@@ -109,7 +109,8 @@ class PlacementSearch {
     }
   }
 
-  // The sizes its maker gave it, when the part is all of what one node made and nobody else reads it.
+  // The sizes that the value's node gave it, if the part is the whole result of one node and nothing else
+  // reads it.
   std::optional<Dims> made_as(const at::Tensor& part) const {
     const StorageId storage = trace_.tensors[trace_.id_of(part)].storage;
     const TracedStorage& traced = trace_.storages[storage];

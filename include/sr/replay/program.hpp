@@ -1,4 +1,4 @@
-// A recorded call made into steps. Belongs to one runtime; the module must outlive it.
+// A program: a recorded call as a list of steps. Belongs to one runtime. The module must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@
 
 namespace sr::replay {
 
-// What a report says of a step.
+// What reports say about a step.
 struct StepNote {
   std::vector<std::uint32_t> nodes;  // that it computes: more than one where they are fused
   std::vector<StorageId> reads, writes;
 };
 
 struct Program {
-  // First what every replay reads: calls that go round several plans find little of them in the cache.
+  // The members that every replay reads come first: calls that alternate between programs find little of them
+  // in the cache.
   SignatureWords signature;
   std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;

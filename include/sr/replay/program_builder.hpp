@@ -31,7 +31,7 @@ namespace sr::replay {
 
 class ProgramBuilder {
  public:
-  // `blocks`: the frame on which control flow on data runs its blocks; null when the record has none.
+  // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
       : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
 
@@ -84,7 +84,7 @@ class ProgramBuilder {
     ++plan_->interpreted;
   }
 
-  // The functional twin has no kernel after all: the operator writes a copy of what it was to overwrite.
+  // For an in-place operator whose functional twin has no kernel: the operator writes a copy of its operand.
   void write_copy(const TracedNode& node) {
     const Operand result = lowering_.output(node);
     if (!lower::emit_copies(lowering_, {{*lowering_.input(node, 0), result}}))
@@ -104,7 +104,7 @@ class ProgramBuilder {
     bool may_fail = false;
     for (std::size_t d = first_draft; d < drafts.size(); ++d)
       may_fail |= drafts[d].step.payload != nullptr && drafts[d].step.payload->may_fail();
-    // The sizes of random results are static: their own nodes do not fail.
+    // The sizes of random results are static, so that their own nodes can not fail.
     fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
     has_run_once_ |= node.runs_once;
   }
@@ -123,13 +123,13 @@ class ProgramBuilder {
     const LowerTables& tables = lower_tables();
     if (node.processed->vector_op != nullptr && lower_by_vector_op(node)) return true;
     if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;
-    // A result that was to go into a part of another tensor gets bytes of its own, which suit more kernels.
+    // Without a placement in a part of another tensor the result suits more kernels.
     bool displaced = false;
     for (const c10::IValue& output : node.outputs) displaced |= lowering_.displace(output.toTensor());
     return displaced && (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node));
   }
 
-  // An operator that brings a vector op of its own: tensors and numbers are its operands.
+  // Lowers an operator that brings its own vector op. Its operands are tensors and numbers.
   bool lower_by_vector_op(const TracedNode& node) {
     const Operand out = lowering_.output(node);
     if (lowering_.exact() || !out.is_float() || out.rank() > kernels::StridedCopy::kMaxRank) return false;

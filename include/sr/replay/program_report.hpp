@@ -1,4 +1,4 @@
-// What a plan says about itself: its steps, and where they read and write.
+// The report of a program: its steps, and where they read and write.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline OperandReport report_operand(const Program& plan, StorageId storage) {
   return {"arena", plan.requests[request].bytes, plan.layout.offsets[request]};
 }
 
-// Each storage once, in order of first use.
+// The operands of these storages, each once, in order of first use.
 inline std::vector<OperandReport> report_operands(const Program& plan,
                                                   const std::vector<StorageId>& storages) {
   std::vector<OperandReport> operands;

@@ -1,5 +1,5 @@
-// The plans of one runtime and the memory they run on: found by the arguments of a call, the one used least
-// lately given up for another.
+// The programs of one runtime, found by the arguments of a call, and the memory on which they run. The least
+// recently used program is replaced.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ class ProgramTable {
   explicit ProgramTable(const memory::PlannerOps& planner)
       : make_buffer_(planner.make_buffer), is_shared_(planner.make_buffer == nullptr) {}
 
-  // One block of the heap serves all plans in turn; else the planner brings buffers of its own.
+  // Whether all programs share one block of memory. Otherwise the planner brings buffers of its own.
   bool is_shared() const { return is_shared_; }
 
-  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
-  // Inlined where a replay begins, which is as short as what a call of it would save and restore.
+  // The program for these arguments, with their addresses in its table of bases; null if there is none.
+  // Inlined, since its code is as short as that of a call.
   [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
     if (last_ != nullptr) {
       Entry& expected = *last_->next;
@@ -39,7 +39,7 @@ class ProgramTable {
     return search(args);
   }
 
-  // Beyond `most` plans another one goes. Throws what the allocator throws.
+  // Replaces a program if there are `most` already. Throws what the allocator throws.
   void add(std::unique_ptr<Program> plan, std::size_t most) {
     auto entry = std::make_unique<Entry>();
     entry->next = entry.get();
@@ -78,7 +78,7 @@ class ProgramTable {
   std::uint32_t evictions() const { return evictions_; }
   std::size_t shared_bytes() const { return capacity_; }
 
-  // Of the plan found last.
+  // The buffer of the program that was found last.
   memory::AnyBuffer& buffer() { return *last_->buffer; }
 
   void forget_times() {
@@ -88,7 +88,7 @@ class ProgramTable {
     }
   }
 
-  // All bytes that plans share: whoever reads what no step of this call has written reads NaN.
+  // Fills the shared memory with NaN, to find steps that read what no step of the call has written.
   void poison() {
     if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
   }
@@ -115,7 +115,7 @@ class ProgramTable {
     return matches(args, plan.signature, plan.environment, plan.bases.data());
   }
 
-  // For a call that did not follow the order of the last ones.
+  // The search for a call that does not come in the order of earlier ones.
   [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
     for (const std::unique_ptr<Entry>& entry : entries_) {
       if (!match(*entry->plan, args)) continue;

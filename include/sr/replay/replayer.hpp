@@ -1,4 +1,4 @@
-// Which calls of a runtime are recorded, which are replayed, and how a plan is run.
+// Records and replays the calls of a runtime.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 
 namespace sr::replay {
 
-// Belongs to one runtime, used by one thread at a time; the module must outlive it.
+// Belongs to one runtime, and is used by one thread at a time. The module must outlive it.
 class Replayer {
  public:
   Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
@@ -41,7 +41,7 @@ class Replayer {
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     looks_closer_ = check_every_ != 0;
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
-    // Also for signatures that never get there: another's calls may, in between.
+    // Also for signatures that do not reach the change: calls of other signatures may, in between.
     if (enabled_ && !content.state_changed_by.empty()) {
       why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by + ").";
       enabled_ = false;
@@ -50,7 +50,7 @@ class Replayer {
 
   bool enabled() const { return enabled_; }
 
-  // While on, replays measure how long each step takes, for report(). Starts from nothing each time.
+  // While on, replays measure how long each step takes, for report(). Switching on clears the times.
   void time_steps(bool on) {
     times_steps_ = on;
     looks_closer_ = on || check_every_ != 0;
@@ -59,10 +59,10 @@ class Replayer {
 
   std::uint64_t replayed_calls() const { return replayed_; }
 
-  // The plan for these arguments, whose addresses are then in its table of bases; null: there is none.
+  // The program for these arguments, with their addresses in its table of bases; null if there is none.
   [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return plans_.find(args); }
 
-  // Whether this call, for which there is no plan, is to be recorded; `at_once`: whenever one may be.
+  // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
     if (ThreadModes::now().autocast()) {
       bailouts_.add("The call was made under autocast, which the interpreter's operators follow.");
@@ -74,8 +74,9 @@ class Replayer {
     if (!describe_call(args, words)) return false;
     const std::uint64_t hash = hash_of(words);
     if (bailouts_.contains(hash)) return false;
-    // A full table gives a place away only to a signature that has come back often, more so each time: calls
-    // that go round more signatures than there are places would make a plan each.
+    // A full table replaces a program only for a signature that has come back often, and more often each
+    // time: otherwise calls that alternate between more signatures than there is room for would be recorded
+    // each time.
     const bool is_full = plans_.size() >= content_->options.max_plans;
     const std::uint32_t wanted = 2U << (is_full ? std::min(plans_.evictions(), 16U) : dropped_early_);
     const std::uint32_t seen = call_counts_.count(hash);
@@ -83,13 +84,13 @@ class Replayer {
     return seen >= wanted;
   }
 
-  // Runs the call as the interpreter would and makes a plan of it. Throws what operators throw.
+  // Runs the call as the interpreter would and makes a program of it. Throws what operators throw.
   c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
     SignatureWords words;
     const bool described = describe_call(args, words);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    // Not the plan's: the arenas of blocks that ran on it know its values.
+    // A state of its own, not the program's: arenas of blocks that run on it know its values.
     ExecutionState recording(*content_, *weights_, *planner_);
     recording.frame.call = call;
     Trace trace = Recorder(*content_, recording.frame).run(args);
@@ -111,15 +112,15 @@ class Replayer {
     return fresh_copies(result);
   }
 
-  // What a replay that ended half way has run, for the general path; null: nothing that may not run twice.
+  // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
   RanNodes* ran() { return services_.ran.empty() ? nullptr : &services_.ran; }
 
-  // Whether a replay of the call has ended half way, so that the call is to be made on the general path.
+  // Whether a replay was deoptimized, so that the general path has to answer the call.
   bool has_failed() const { return has_failed_; }
   void forget_failure() { has_failed_ = false; }
 
-  // Calls `replay` on the plan. False: this call was none for it after all, and is to be made on the general
-  // path. Throws what operators throw, and PlanError when a checked replay was wrong.
+  // Calls `replay` for the program. Returns false if the general path has to answer the call after all.
+  // Throws what operators throw, and PlanError if a checked replay was wrong.
   template <class Replay>
   bool attempt(Program& plan, const Replay& replay) {
     try {
@@ -141,7 +142,7 @@ class Replayer {
     }
   }
 
-  // Throws Deoptimized as steps do, and CancelledError as `call`, which may be null, says.
+  // Throws Deoptimized, CancelledError and what operators throw. `call` may be null.
   c10::IValue run(Program& plan, std::span<const c10::IValue> args, const CallOptions* call) {
     plan.results.prepare(plan.bases.data());
     Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
@@ -151,7 +152,8 @@ class Replayer {
     return plan.results.returns_constants ? fresh_copies(result) : result;
   }
 
-  // Straight into the caller's buffers; false: they, or the results, are not of the kind that goes.
+  // Writes the results into the caller's buffers. Returns false if the buffers or the results do not allow
+  // that.
   bool run_into(Program& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
@@ -161,7 +163,7 @@ class Replayer {
     return true;
   }
 
-  // Plans hold values and addresses of the weights they were made with. While weights change in every few
+  // Drops all programs, which hold values and addresses of the old weights. While weights change every few
   // calls, a signature has to come back more often before it is recorded again.
   void take(std::shared_ptr<const WeightSet> weights) {
     if (plans_.size() != 0) {
@@ -182,7 +184,7 @@ class Replayer {
     without_room_ = 0;
   }
 
-  // Of planners that bring their own; for tests.
+  // For tests of planners that bring their own buffers.
   template <class Visit>
   void each_buffer(const Visit& visit) const {
     plans_.each_buffer(visit);
@@ -212,15 +214,15 @@ class Replayer {
   }
 
  private:
-  // A recording costs about as much as so many calls on the general path.
+  // A recording costs about as much as this number of calls on the general path.
   static constexpr std::uint64_t kWorthRecording = 32;
 
   static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
 
-  // Beyond, it is no chance that their arguments share memory, and none is recorded in vain.
+  // After so many it is no coincidence that the arguments share memory, and recording stops.
   static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
 
-  // Releases what a replay holds of its call, also when an operator throws.
+  // Releases the values of a call, also if an operator throws.
   struct ReleaseValues {
     Program& plan;
     [[gnu::always_inline]] ~ReleaseValues() {
@@ -249,7 +251,7 @@ class Replayer {
     StepRunner(plans_).run(plan, context, call);
   }
 
-  // A replay that is compared with the interpreter, or whose steps are timed.
+  // Runs a replay that is compared with the interpreter, or whose steps are timed.
   [[gnu::noinline]] void execute_closely(Program& plan, Context& context, std::span<const c10::IValue> args,
                                          const CallOptions* call) {
     if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) {

@@ -1,4 +1,4 @@
-// How the results of a plan are put together: a template of what the recorded call returned.
+// Makes the results template of a program from the results of the recorded call.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace sr::replay {
 
-// Once every node is lowered.
+// Used when every node is lowered.
 class ResultMaker {
  public:
   ResultMaker(const Trace& trace, Lowering& lowering, Program& plan)
@@ -119,7 +119,7 @@ class ResultMaker {
                                                                            : ResultTensor::From::view;
         break;
       case Home::weight:
-        // The caller, who gets the tensor that was recorded, may change the metadata of a view.
+        // A copy: the caller gets the recorded tensor, and may change the metadata of a view.
         result.kind =
             trace_.tensors[id].given ? ResultTensor::From::constant : ResultTensor::From::constant_view;
         result.constant = trace_.tensors[id].given ? tensor : same_view(tensor);
@@ -146,7 +146,7 @@ class ResultMaker {
     if (first) {
       FreshStorage fresh{id, storage.bytes, nullptr};
       if (storage.home == Home::literal) {
-        // Steps go on reading the literal itself.
+        // A copy: steps read the literal itself.
         fresh.storage = static_cast<StorageId>(lowering_.storages().size());
         fresh.copy_of = lowering_.constant_base(id);
         plan_.constants.push_back(lowering_.tensor_of(id));

@@ -1,4 +1,4 @@
-// What a template of results is made of: their tensors, and the containers around them.
+// The parts of a results template: tensors, and the containers around them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace sr::replay {
 
-// Bytes of results that this call makes: written by steps, or a copy of a literal.
+// A storage of the results that each call allocates: written by steps, or a copy of a literal.
 struct FreshStorage {
   StorageId storage = kNone;
   std::size_t bytes = 0;
@@ -39,8 +39,7 @@ struct ResultTensor {
   std::size_t bytes = 0;  // fresh: of its elements when it alone uses its storage, contiguously; else 0
 };
 
-// A tree in depth-first order. Tensors and containers that the recorded call returned twice are returned
-// twice.
+// A tree in depth-first order. A tensor or container that the recorded call returned twice is returned twice.
 struct ResultNode {
   enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again };
   Kind kind = Kind::literal;

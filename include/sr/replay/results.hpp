@@ -1,4 +1,4 @@
-// The results of a replay: built from a template of what the recorded call returned.
+// Builds the results of a replay from a template of the recorded call's results.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,7 @@ namespace sr::replay {
 
 class Results {
  public:
-  // Addresses of the tensors of the arguments, depth first; `arguments` are searched for them only when
-  // needed.
+  // Addresses of the tensors in the arguments, depth first. `arguments` are searched only if needed.
   using Arguments = std::span<const c10::IValue>;
 
   std::vector<FreshStorage> fresh;
@@ -34,7 +33,7 @@ class Results {
 
   bool recycles = false;  // uses tensors of the last call again where nobody else holds them or their storage
 
-  // Bytes for each storage of the results, and their addresses in the table of bases.
+  // Allocates the storages of the results, and enters their addresses in the table of bases.
   void prepare(std::byte** bases) {
     if (recycles) {
       recycle(bases);
@@ -43,7 +42,7 @@ class Results {
     }
   }
 
-  // After the steps. Hands out what `prepare` made.
+  // Must be called after the steps: makes the results of the storages that `prepare` allocated.
   c10::IValue build(const Context& context, Arguments arguments) {
     if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
       return c10::IValue(make(0, context, arguments));
@@ -58,9 +57,9 @@ class Results {
     return sr::detail::join_results(std::move(all));
   }
 
-  // Makes buffers of the caller's the storages of the results: one for each tensor, depth first, laid out
-  // like it, and apart from the arguments (whose first elements are the first bases) and from each other.
-  // False: they are not of that kind, and nothing is written to them.
+  // Makes the caller's buffers the storages of the results, one for each tensor, depth first. Returns false,
+  // and writes nothing, if a buffer is not laid out like its result, or overlaps another buffer or an
+  // argument (whose first elements are the first bases).
   bool write_into(c10::ArrayRef<at::Tensor> buffers, std::byte** bases,
                   std::span<const std::size_t> leaf_bytes) const {
     if (direct.empty() || buffers.size() != direct.size()) return false;
@@ -82,7 +81,7 @@ class Results {
     return true;
   }
 
-  // Once all else is set: which tensors can be written in place, if all can.
+  // Must be called when all else is set: finds whether all tensors can be written into the caller's buffers.
   void finish() {
     std::vector<std::uint32_t> users(fresh.size(), 0);
     for (const ResultTensor& tensor : tensors) {

@@ -15,15 +15,15 @@
 
 namespace sr::replay {
 
-// The memory is that of the program which the table found last. Functions throw what operators throw, with
-// the node's place added, Deoptimized as steps do, and CancelledError as `call`, which may be null, says.
+// Runs the program that the table found last. Functions throw what operators throw, with the node's place
+// added, Deoptimized, and CancelledError. `call` may be null.
 class StepRunner {
  public:
   explicit StepRunner(ProgramTable& programs) : programs_(&programs) {}
 
   void run(Program& program, Context& context, const CallOptions* call) const {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
-    // Kernels of ours look at no thread-local modes, and need no hooks in shared memory.
+    // Our kernels read no thread-local modes, and shared memory has no hooks.
     if (program.calls + program.interpreted == 0 && !may_stop && programs_->is_shared()) {
       for (const Step& step : program.steps) step.run(*step.payload, context);
       return;
@@ -55,7 +55,7 @@ class StepRunner {
     }
   }
 
-  // Adds the time of each step to the program's.
+  // Adds the time of each step to program.step_seconds.
   void run_timed(Program& program, Context& context, const CallOptions* call) const {
     using Clock = std::chrono::steady_clock;
     program.step_seconds.resize(program.steps.size());
@@ -69,7 +69,7 @@ class StepRunner {
   }
 
  private:
-  // Planners that bring their own memory hear of the end of a run, also of one that threw.
+  // Tells a planner's own buffer that a run has ended, also if it threw.
   struct EndHooks {
     ProgramTable& programs;
     ~EndHooks() {

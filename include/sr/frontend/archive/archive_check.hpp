@@ -1,6 +1,5 @@
-// Looks at a whole archive before LibTorch parses it: LibTorch is built without checksum tests and treats a
-// damaged file as a programmer's error. After check_archive, what can still be wrong with a file was written
-// into it on purpose.
+// Checks a whole archive before LibTorch parses it: LibTorch is built without checksum tests, and treats a
+// damaged file as an internal error. After check_archive a file can only be wrong if somebody wrote it so.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +46,7 @@ inline int add_inflated(const void* piece, int size, void* user) {
                   "; copy, download or save it again.");
 }
 
-// LibTorch inflates every record into memory: a small file must not declare a large one.
+// LibTorch inflates every record into memory, so a small file must not declare a large record.
 inline void check_inflated_sizes(const std::vector<ZipRecord>& records, std::uint64_t file_size,
                                  const std::string& file) {
   constexpr std::uint64_t deflate_limit = 1032;  // no stream of deflate grows by more
@@ -97,7 +96,7 @@ inline void check_record(const ZipRecord& record, const std::string& file) {
 // torch.save can leave checksums out (torch.serialization.set_crc32_options); torch.jit.save can not.
 enum class Checksums { required, optional };
 
-// Any zip archive: directory, headers, and the checksum of every record. `file` is the name that errors give.
+// Checks any zip archive: directory, headers, and the checksum of every record. `file` is the name in errors.
 inline std::vector<ZipRecord> check_zip(std::span<const std::byte> bytes, const std::string& file,
                                         Checksums checksums = Checksums::required) {
   std::vector<ZipRecord> records = read_zip_directory(bytes, file);
@@ -118,7 +117,7 @@ inline bool is_exported(const std::vector<ZipRecord>& records) {
   });
 }
 
-// An archive of torch.jit.save: check_zip, and the records that such a module has.
+// Checks an archive of torch.jit.save: check_zip, and the records that such a module has.
 inline void check_archive(std::span<const std::byte> bytes, const std::string& file) {
   const std::vector<ZipRecord> records = check_zip(bytes, file);
   const std::string_view first = records.front().name;  // LibTorch takes the root from the first record

@@ -1,5 +1,5 @@
-// CRC-32 as zip, gzip and PNG use it (polynomial 0x04C11DB7, bits reflected). Carry-less multiplication where
-// the processor has it (about the speed of memory), sixteen tables elsewhere.
+// CRC-32 of zip, gzip and PNG (polynomial 0x04C11DB7, bits reflected). Uses carry-less multiplication if the
+// processor has it (about as fast as memory), and sixteen tables otherwise.
 #pragma once
 
 #include <array>
@@ -71,13 +71,13 @@ constexpr long long crc_fold_constant(int power) {
   return static_cast<long long>(value) << 1;
 }
 
-// One 16-byte block carried forward over the distance that `constants` stands for.
+// Carries one 16-byte block forward over the distance that `constants` stands for.
 [[gnu::target("pclmul,sse4.1")]] inline __m128i crc_fold(__m128i block, __m128i constants) {
   return _mm_xor_si128(_mm_clmulepi64_si128(block, constants, 0x00),
                        _mm_clmulepi64_si128(block, constants, 0x11));
 }
 
-// Folds whole 64-byte lines to 16 bytes of the same remainder; returns how much of `data` is done.
+// Folds whole 64-byte lines to 16 bytes with the same remainder. Returns the number of bytes folded.
 [[gnu::target("pclmul,sse4.1")]] inline std::size_t crc_by_folding(std::uint32_t& state,
                                                                    const std::byte* data, std::size_t size) {
   if (size < 128) return 0;
@@ -110,7 +110,7 @@ constexpr long long crc_fold_constant(int power) {
 
 }  // namespace detail
 
-// Continues `before`, the checksum of the bytes in front of `bytes`.
+// The checksum of `bytes` appended to bytes with the checksum `before`.
 inline std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   std::uint32_t state = ~before;
   std::size_t done = 0;

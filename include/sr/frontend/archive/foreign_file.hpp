@@ -1,4 +1,4 @@
-// What a file that is not a zip archive seems to be: a hint for the person who passed the wrong file.
+// Describes a file that is not a zip archive, as a hint for a person who passed the wrong file.
 #pragma once
 
 #include <algorithm>

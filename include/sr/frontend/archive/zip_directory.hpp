@@ -1,7 +1,7 @@
-// The records of a zip archive, read from bytes that nobody has vouched for. Every field that decides what a
-// reader sees is compared with its second copy or with the size of the file; what two readers could take in
-// two ways is refused: several disks, encryption, gaps around the directory, records that overlap, names that
-// occur twice.
+// Reads the records of a zip archive from untrusted bytes. Every field that decides what a reader sees is
+// compared with its second copy or with the size of the file. Archives that two readers could interpret
+// differently are rejected: several disks, encryption, gaps around the directory, overlapping records,
+// duplicate names.
 #pragma once
 
 #include <algorithm>
@@ -156,7 +156,7 @@ class ZipDirectory {
                     " bytes and no zip directory at its end; copy, download or save it again.");
   }
 
-  // Reads one entry of the directory and the header it points to; moves `position` behind the entry.
+  // Reads one entry of the directory and the header that it points to. Advances `position` behind the entry.
   ZipRecord read_entry(std::uint64_t& position, std::uint64_t end) const {
     if (end - position < entry_size || !marked(position, "PK\1\2")) {
       damaged("its directory has no entry at " + std::to_string(position));
@@ -220,7 +220,8 @@ class ZipDirectory {
     record.end = data + stored + (descriptor ? descriptor_size(record, data + stored) : 0);
   }
 
-  // The sizes and checksum once more, behind the data: with or without a signature, in 32 or 64 bits.
+  // Compares the data descriptor, which repeats sizes and checksum behind the data: with or without a
+  // signature, in 32 or 64 bits.
   std::uint64_t descriptor_size(const ZipRecord& record, std::uint64_t at) const {
     for (const unsigned signature : {4U, 0U}) {
       if (signature != 0 && !marked(at, "PK\7\10")) continue;
@@ -235,7 +236,7 @@ class ZipDirectory {
     spoiled(record, "is followed by another size or checksum than the directory has");
   }
 
-  // Replaces the fields that are full by those of the zip64 extra field.
+  // Replaces saturated fields by those of the zip64 extra field.
   Sizes widen(const ZipRecord& record, Sizes sizes, std::uint64_t extra, std::uint64_t extra_size) const {
     const std::uint64_t end = extra + extra_size;
     bool widened = false;
@@ -281,7 +282,7 @@ class ZipDirectory {
 
 }  // namespace detail
 
-// `file` is the name that errors give. The records view `bytes`, in the directory's order.
+// `file` is the name in errors. The records, in the order of the directory, refer to `bytes`.
 inline std::vector<ZipRecord> read_zip_directory(std::span<const std::byte> bytes, const std::string& file) {
   return detail::ZipDirectory(bytes, file).records();
 }

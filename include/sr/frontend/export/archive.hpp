@@ -1,4 +1,4 @@
-// A .pt2 archive of torch.export.save, read without Python.
+// Reads a .pt2 archive of torch.export.save without Python.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@ namespace sr::exported {
 
 class Archive {
  public:
-  // `bytes` and `file`, the name that errors give, must outlive the archive. Every record's checksum is
-  // compared.
+  // `bytes` and `file`, the name in errors, must outlive the archive. Compares the checksum of every record.
   Archive(std::span<const std::byte> bytes, const std::string& file) : file_(file) {
     for (const ZipRecord& record : check_zip(bytes, file, Checksums::optional)) {
       const auto slash = record.name.find('/');
@@ -30,7 +29,7 @@ class Archive {
       reject("was written on a big-endian machine");
   }
 
-  // Of several programs, the one that torch.export.load takes.
+  // The program that torch.export.load would take, if there are several.
   std::string_view json() const { return text("models/" + model_name() + ".json"); }
 
   Tensors tensors() const {

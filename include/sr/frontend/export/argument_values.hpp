@@ -1,4 +1,4 @@
-// From an argument of a serialised node to a value of the graph, as the operator's schema wants it.
+// Turns an argument of a serialised node into a value of the graph of the type in the operator's schema.
 #pragma once
 
 #include <complex>
@@ -42,7 +42,7 @@ inline std::optional<Value*> Builder::single(const Tagged& given) {
   return std::nullopt;
 }
 
-// Of an argument that is a list.
+// The same for an argument that is a list.
 inline std::vector<Value*> Builder::elements(const Tagged& given) {
   const auto& [tag, value] = given;
   if (!value.is_array()) malformed(where_, "has an argument of the unknown kind '" + tag + "'");
@@ -85,7 +85,7 @@ inline Value* Builder::list(const std::vector<Value*>& items, const c10::TypePtr
   return node->output();
 }
 
-// AnyType: as it is.
+// Arguments of type Any are not converted.
 inline Value* Builder::argument(const Json& given, const c10::TypePtr& formal, int repeat) {
   const Tagged argument = tagged(given, where_);
   if (const std::optional<Value*> one = single(argument)) return coerce(*one, formal, repeat);
@@ -96,7 +96,7 @@ inline Value* Builder::argument(const Json& given, const c10::TypePtr& formal, i
   return list(items, items.empty() ? c10::TypePtr(c10::TensorType::get()) : items.front()->type());
 }
 
-// Python's implicit conversions: what dispatching from Python accepts and a graph does not.
+// Implicit conversions that calls from Python allow and a graph does not.
 inline Value* Builder::coerce(Value* value, const c10::TypePtr& formal, int repeat) {
   using c10::TypeKind;
   const TypeKind given = value->type()->kind();

@@ -1,4 +1,4 @@
-// What an exported program checks while it runs: a branch that raises, as TorchScript writes an assertion.
+// Run-time checks of an exported program: a branch that raises, as TorchScript represents assertions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Writes the nodes of a serialised export graph into a graph of LibTorch. The members are in the headers
-// named beside them.
+// Adds the nodes of a serialised export graph to a graph of LibTorch. The headers named beside the members
+// define them.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +24,8 @@ class Builder {
  public:
   explicit Builder(torch::jit::Graph& graph) : graph_(graph) {}
 
-  // The nodes, at the graph's insertion point, and the values it returns. `scope` holds the graph's inputs.
+  // Inserts the nodes at the graph's insertion point, and returns the results. `scope` holds the graph's
+  // inputs.
   std::vector<Value*> add_graph(const Json& graph, Scope& scope);
 
   Value* constant(const c10::IValue& value) { return graph_.insertConstant(value, range_); }
@@ -32,7 +33,7 @@ class Builder {
   Value* coerce(Value* value, const c10::TypePtr& formal, int repeat = 1);  // argument_values.hpp
   void require(Value* condition, const std::string& message, const char* error);  // assertions.hpp
 
-  // What is being written, for messages.
+  // What is being read, for messages.
   const std::string& where() const { return where_; }
   void set_where(std::string where) { where_ = std::move(where); }
 

@@ -33,7 +33,7 @@ inline const Json& Builder::sub_graph(const Json& node, std::size_t position) co
   return member(value, "graph", where_);
 }
 
-// The nodes of a graph at the insertion point, on these values.
+// Inserts the nodes of a graph at the insertion point, with these values as inputs.
 inline std::vector<Value*> Builder::inlined(const Json& graph, const Values& operands) {
   const std::string outer = where_;
   const torch::jit::SourceRange outer_range = range_;
@@ -105,7 +105,7 @@ inline void Builder::add_while_loop(const Json& node) {
   define_results(node, loop->outputs().vec());
 }
 
-// Nothing is recorded for gradients here: the block of a torch.no_grad or torch.enable_grad is as any other.
+// Calls compute no gradients, so the block of a torch.no_grad or torch.enable_grad is inlined as any other.
 inline void Builder::add_grad_mode(const Json& node) {
   Values operands;
   for (std::size_t i = 2; i < items_of(node, "inputs", where_).size(); ++i) {

@@ -1,4 +1,4 @@
-// Numbers that the export schema gives to dtypes, layouts and memory formats, which are not those of ATen.
+// The numbers of dtypes, layouts and memory formats in the export schema, which differ from ATen's.
 #pragma once
 
 #include <cstdint>

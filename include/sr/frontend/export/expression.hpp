@@ -89,7 +89,7 @@ class ExpressionParser {
 
 }  // namespace detail
 
-// None: something that is not understood here.
+// Nothing if the expression has an unknown part.
 inline std::optional<Expression> parse_expression(std::string_view text) {
   return detail::ExpressionParser(text).whole();
 }

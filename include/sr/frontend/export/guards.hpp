@@ -1,5 +1,5 @@
-// What export found out about sizes: ranges of dynamic dimensions, dimensions that are equal or computed from
-// one another. As the eager exported program does, a call outside of them raises.
+// Guards of an exported program: ranges of dynamic dimensions, and dimensions that are equal or computed from
+// one another. A call that violates them raises, as the eager exported program does.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class SizeGuards {
  public:
   SizeGuards(Builder& builder, const Json& ranges) : builder_(builder), ranges_(ranges) {}
 
-  // `what` names the size, `size` is a SymInt of the schema, `value()` makes its value.
+  // `what` names the size, `size` is a SymInt of the schema, and `value()` adds its value to the graph.
   template <class MakeValue>
   void add(const std::string& what, const Json& size, const MakeValue& value) {
     const auto [tag, symbolic] = tagged(size, builder_.where());
@@ -35,7 +35,7 @@ class SizeGuards {
     require("aten::eq", actual, first->second.first, what + " is not equal to " + first->second.second);
   }
 
-  // Once all sizes are known: those that are computed from others.
+  // Must be called when all sizes are known: checks those that are computed from others.
   void finish() {
     for (const Derived& size : derived_) {
       if (Value* const expected = compute(size.expression)) {
@@ -64,7 +64,8 @@ class SizeGuards {
       const Json& limit = member(*range, name, builder_.where());
       if (limit.is_null()) return;
       const std::int64_t number = as_int(limit, builder_.where());
-      // Export never distinguishes 0 and 1 from its least size, 2, and neither does the eager program.
+      // A lower bound of 2 also admits 0 and 1: export assumes it for every dynamic size, and the eager
+      // program does not check it.
       if (comparison[6] == 'g' && number <= 2) return;
       require(comparison, actual, builder_.constant(number),
               what + " is " + words + " " + std::to_string(number));
@@ -73,7 +74,7 @@ class SizeGuards {
     bound("max_val", "aten::le", "more than");
   }
 
-  // Null: a symbol that no argument gives directly.
+  // Null if no argument gives the symbol directly.
   Value* compute(const Expression& expression) {
     using Kind = Expression::Kind;
     if (expression.kind == Kind::number) return builder_.constant(expression.number);

@@ -1,5 +1,5 @@
-// JSON of a serialised torch.export program: what is missing or of another type than the schema says is a
-// LoadError, which names where.
+// Reads the JSON of a serialised torch.export program. A value that is missing, or of another type than the
+// schema's, is a LoadError that names the place.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ inline bool as_bool(const Json& value, const std::string& where) {
   return value.get<bool>();
 }
 
-// What JSON has no number for is written as text.
+// Numbers that JSON lacks (infinity, NaN) are written as text.
 inline double as_float(const Json& value, const std::string& where) {
   if (value.is_number()) return value.get<double>();
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
@@ -76,7 +76,7 @@ inline double as_float(const Json& value, const std::string& where) {
   malformed(where, "has something else where a number is expected");
 }
 
-// A union of the schema: an object with one field, which says what it holds.
+// A union of the schema: an object with one field, whose name is the type of its value.
 struct Tagged {
   const std::string& tag;
   const Json& value;

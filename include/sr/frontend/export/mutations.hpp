@@ -1,5 +1,5 @@
-// An exported program that writes to its weights, buffers or arguments is refused: its graph has no place for
-// what a call leaves behind. Follows the schemas' alias annotations from each of them to each write.
+// Rejects exported programs that write to their weights, buffers or arguments: the graph has no place for
+// such effects. Follows the alias annotations of schemas to each write.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace sr::exported {
 
 class Mutations {
  public:
-  // Names of the values that may not change: "the buffer 'running_mean'".
+  // Descriptions of the values that may not change, such as "the buffer 'running_mean'".
   using Names = std::unordered_map<const torch::jit::Value*, std::string>;
 
   explicit Mutations(const Names& names) : names_(names) {
@@ -55,7 +55,7 @@ class Mutations {
   void check_blocks(const torch::jit::Node& node) {
     const bool loops = node.kind() == c10::prim::Loop;
     for (const torch::jit::Block* inner : node.blocks()) {
-      // Twice for a loop: what its body returns is what it takes the next time.
+      // Twice for a loop: the results of an iteration are the inputs of the next.
       for (int round = 0; round < (loops ? 2 : 1); ++round) {
         for (std::size_t i = 1; loops && i < inner->inputs().size(); ++i) {
           add(inner->inputs()[i], round == 0 ? node.input(i + 1) : inner->outputs()[i]);
@@ -83,7 +83,7 @@ class Mutations {
     }
   }
 
-  // Without an annotation.
+  // For operators without annotations.
   static bool may_return_its_input(const torch::jit::Node& node) {
     static constexpr std::array<std::string_view, 9> kNames{
         "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",

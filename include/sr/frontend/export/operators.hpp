@@ -1,4 +1,4 @@
-// Calls of operators, those of ATen and those that others have registered with the dispatcher.
+// Calls of operators of ATen, and of others that are registered with the dispatcher.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace sr::exported {
 
 namespace detail {
 
-// Operators that say in symbols what the language says in numbers, and one that only autograd tells apart.
+// Operators on symbolic numbers and their counterparts in the language, and one that differs for autograd
+// only.
 inline constexpr std::array<std::pair<std::string_view, const char*>, 5> kRenamed{{
     {"aten::sym_size.int", "aten::size"},
     {"aten::sym_numel", "aten::numel"},
@@ -28,7 +29,7 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 5> kRename
     {"aten::detach_", "aten::detach"},
 }};
 
-// They restate what export knew: dtypes and ranges. What depends on data is asserted beside them.
+// Operators that restate dtypes and ranges known to export. Conditions on data are asserted by other nodes.
 inline constexpr std::array<std::string_view, 3> kRestating{
     "aten::_assert_tensor_metadata", "aten::sym_constrain_range", "aten::sym_constrain_range_for_size"};
 
@@ -36,7 +37,7 @@ inline std::string key_of(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
-// Outside of training they return what they are given.
+// Operators that return their input outside of training.
 inline constexpr std::array<std::string_view, 6> kDropouts{
     "aten::dropout",          "aten::dropout_",      "aten::feature_dropout",
     "aten::feature_dropout_", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
@@ -50,7 +51,7 @@ inline std::optional<c10::OperatorName> operator_name(const std::string& target)
                            overload == "default" ? "" : overload);
 }
 
-// Where `schema` takes a tensor, `other` takes a number; the rest is the same.
+// Whether `other` takes numbers in place of tensors of `schema`, and is otherwise equal.
 inline bool takes_numbers(const c10::FunctionSchema& schema, const c10::FunctionSchema& other,
                           const std::vector<bool>& is_number) {
   if (schema.arguments().size() != other.arguments().size()) return false;
@@ -114,7 +115,7 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
   return true;
 }
 
-// False: it is training's.
+// Returns false if the operator only matters in training.
 inline bool Builder::skip_dropout(const Json& node) {
   const Json& inputs = items_of(node, "inputs", where_);
   if (inputs.size() != 3) return false;
@@ -124,7 +125,8 @@ inline bool Builder::skip_dropout(const Json& node) {
   return true;
 }
 
-// The overload that takes numbers where `inputs` gives numbers for tensors, as Python's own dispatch allows.
+// The overload that takes numbers where `inputs` have numbers in place of tensors, which calls from Python
+// allow.
 inline const torch::jit::Operator* Builder::taking_numbers(const c10::FunctionSchema& schema,
                                                            const Values& inputs) const {
   std::vector<bool> is_number;
@@ -138,7 +140,7 @@ inline const torch::jit::Operator* Builder::taking_numbers(const c10::FunctionSc
   return nullptr;
 }
 
-// What is filled with a bool holds bools. A bool is no number in a graph and has become an integer.
+// A tensor that is filled with a bool has dtype bool. In the graph the bool has become an integer.
 inline void Builder::keep_bools(const c10::FunctionSchema& schema, Values& inputs) {
   if (schema.name() != "aten::full" && schema.name() != "aten::scalar_tensor") return;
   const auto dtype = schema.argumentIndexWithName("dtype");

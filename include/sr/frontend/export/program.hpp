@@ -1,5 +1,5 @@
-// From a serialised torch.export program and its tensors to a graph, a schema and what the caller's pytrees
-// need.
+// Makes a graph, a schema and the description of the caller's pytrees from a serialised torch.export program
+// and its tensors.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,8 @@ struct ProgramWeight {
 struct ExportedProgram {
   std::shared_ptr<torch::jit::Graph> graph = std::make_shared<torch::jit::Graph>();
   c10::FunctionSchema schema{"forward", "", {}, {}};  // dtypes and fixed sizes of tensors are part of it
-  // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty when not recorded.
+  // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty if the archive does
+  // not say.
   std::string in_spec, out_spec;
   std::vector<ProgramWeight> weights;
   std::vector<std::optional<c10::IValue>> constants;  // of each leaf: the value that export took for it, or
@@ -174,7 +175,7 @@ class Importer {
     arguments_.emplace_back(name, type);
   }
 
-  // Dtype and fixed sizes; sizes that are dynamic are free.
+  // The type with dtype and fixed sizes. Dynamic sizes are left open.
   static c10::TypePtr tensor_type(const Json& tensor, const std::string& where) {
     std::vector<c10::ShapeSymbol> sizes;
     for (const Json& size : items_of(tensor, "sizes", where)) {
@@ -239,7 +240,8 @@ class Importer {
 
 }  // namespace detail
 
-// Throws LoadError for what is damaged, UnsupportedOp for what sr can not run. The graph shares the tensors.
+// The graph shares the tensors. Throws LoadError if the program is damaged, and UnsupportedOp for parts that
+// sr can not run.
 inline ExportedProgram import_program(std::string_view json, const Tensors& tensors) {
   const Json parsed = parse_json(json, "the program");
   try {

@@ -1,4 +1,4 @@
-// An exported program as the module that TorchScript's importer would give: what reads one reads the other.
+// An exported program as a TorchScript module, so that both are prepared in the same way.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace sr::exported {
 
 namespace detail {
 
-// Constants of the graph that are weights of the program become attributes of the module, named after them.
+// Turns constants of the graph that are weights of the program into attributes of the module with the
+// weights' names.
 inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, torch::jit::Value* self,
                          const ExportedProgram& program) {
   std::unordered_map<const c10::TensorImpl*, const ProgramWeight*> weights;
@@ -31,7 +32,7 @@ inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, t
     if (!value || !value->isTensor()) continue;
     const auto found = weights.find(value->toTensor().unsafeGetTensorImpl());
     if (found == weights.end()) continue;
-    // A name with a dot would be read as a path.
+    // A dot in a name would be read as a path.
     std::string name = found->second->name;
     std::ranges::replace(name, '.', '_');
     while (module.hasattr(name)) name += "_";
@@ -43,7 +44,7 @@ inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, t
 
 }  // namespace detail
 
-// With one method, `forward`. Its parameters and buffers are the program's tensors.
+// A module with one method, `forward`, and the program's tensors as parameters and buffers.
 inline torch::jit::Module to_module(const ExportedProgram& program) {
   torch::jit::Module module("__torch__.ExportedProgram");
   const std::shared_ptr<torch::jit::Graph> graph = program.graph->copy();

@@ -1,4 +1,4 @@
-// The stack traces that exported nodes carry, as source ranges, so that messages name the line of the model.
+// Source ranges from the stack traces of exported nodes, so that messages name the line of the model.
 #pragma once
 
 #include <charconv>
@@ -15,7 +15,7 @@ namespace sr::exported {
 
 class SourceLines {
  public:
-  // Of a node's metadata; an empty range when it does not say.
+  // The range in a node's metadata; empty if it has none.
   torch::jit::SourceRange of(const Json& node) {
     const auto metadata = node.find("metadata");
     if (metadata == node.end() || !metadata->is_object()) return {};
@@ -37,7 +37,7 @@ class SourceLines {
     std::size_t line = 0;
   };
 
-  // Frames of torch.nn and of generated code say little: the last of the others, if there is one.
+  // The last frame that is neither of torch.nn nor of generated code, if there is one.
   static bool is_of_model(const Frame& frame) {
     return !frame.file.starts_with('<') && !frame.file.starts_with("torch/") &&
            frame.file.find("/torch/") == std::string_view::npos;

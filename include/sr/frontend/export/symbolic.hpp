@@ -1,5 +1,5 @@
-// Arithmetic on sizes and other numbers: Python functions in the exported program, operators of the language
-// here.
+// Arithmetic on sizes and other numbers. The exported program calls Python functions; the graph has operators
+// of the language.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ inline bool any_of_kind(const std::vector<Value*>& values, c10::TypeKind kind) {
 
 }  // namespace detail
 
-// False: no such function.
+// Returns false if the function is unknown.
 inline bool Builder::add_symbolic(const Json& node, const std::string& target) {
   Values given;
   for (const Json& input : items_of(node, "inputs", where_)) {
@@ -71,7 +71,7 @@ inline bool Builder::add_symbolic(const Json& node, const std::string& target) {
   const auto known = std::ranges::find(detail::kSymbolic, std::string_view(target),
                                        &std::pair<std::string_view, const char*>::first);
   if (known == detail::kSymbolic.end() || given.empty() || given.size() > 2) return false;
-  // Numbers of two kinds become the wider kind; a bool counts as 0 or 1 beside any other.
+  // Two kinds of numbers are converted to the wider kind; bools count as 0 or 1.
   using c10::TypeKind;
   const bool numbers =
       detail::any_of_kind(given, TypeKind::IntType) || detail::any_of_kind(given, TypeKind::FloatType);

@@ -1,5 +1,5 @@
-// The tensors of a .pt2 archive: raw bytes, and a record that says how each tensor lies in them. Every extent
-// is compared with the bytes there are.
+// Reads the tensors of a .pt2 archive: raw bytes, and a record that describes each tensor's layout in them.
+// Every extent is compared with the number of bytes.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace sr::exported {
 
-// Adds to `tensors` what `config` lists. `record` gives the bytes of a path named there.
+// Adds the tensors that `config` lists to `tensors`. `record` returns the bytes of a path.
 class TensorReader {
  public:
   using Record = std::function<std::span<const std::byte>(const std::string&)>;
@@ -77,7 +77,7 @@ class TensorReader {
     return elements == 0 ? offset <= count : last < count;
   }
 
-  // All bytes of a record, once for all tensors in it, so that those that share memory go on to.
+  // The bytes of a record, shared by all tensors in it, so that tensors which shared memory still do.
   const at::Tensor& flat_tensor(const std::string& path, c10::ScalarType dtype, const std::string& where) {
     at::Tensor& flat = flat_[path + ':' + c10::toString(dtype)];
     if (flat.defined()) return flat;

@@ -17,8 +17,9 @@ namespace sr::memory {
 
 namespace greedy_by_size {
 
-// The steps cut into windows of equally many births. Most lifetimes are inside one window, and only what
-// touches that window has to be looked at; index 0 of `lists` is everything, for those that are not.
+// The steps are cut into windows in which equally many lifetimes begin. Most lifetimes lie inside one window,
+// and only the requests that touch that window have to be looked at. Index 0 of `lists_` holds all requests,
+// for lifetimes that cross windows.
 class Windows {
  public:
   explicit Windows(std::span<const Request> requests) : lists_(kWindows + 1) {

@@ -25,7 +25,7 @@ SR_INLINE Bytes lower_bound(std::span<const Request> requests) {
   const std::vector<std::uint32_t> inputs = dying_inputs(requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = requests[i];
-    // The step both are alive at costs the larger one, which is the input.
+    // In the step in which both are alive only the larger one counts, which is the input.
     const StepIndex born = inputs[i] == kNoRequest ? request.first : request.first + 1;
     if (born >= lifetime_end(request)) continue;
     events.push_back({born, true, reserved(request)});

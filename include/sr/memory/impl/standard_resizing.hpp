@@ -44,7 +44,8 @@ inline bool meets(const std::map<StepIndex, StepIndex>& alive, StepIndex first, 
   return after != alive.begin() && std::prev(after)->second > first;
 }
 
-// The smallest free group that is large enough, else the largest one, which then grows the least.
+// The smallest free group that is large enough; else the largest free group, which then has to grow the
+// least.
 inline std::vector<std::uint32_t>::iterator best_fit(const std::vector<Group>& groups,
                                                      std::vector<std::uint32_t>& free_groups, Bytes bytes) {
   return std::ranges::min_element(free_groups, {}, [&](std::uint32_t group) {
@@ -95,9 +96,9 @@ inline Layout group(std::span<const Request> requests, std::span<const std::uint
   return lay_out(groups, group_of);
 }
 
-// Requests written over one another form a chain; the largest chain chooses first, and takes the smallest
-// (or the largest) group nobody of which is alive while it is. Unlike a walk in order of birth, a small
-// value that lives long can not occupy a group that a large one needs later.
+// Requests that overwrite one another form a chain. The largest chain chooses first, and takes the smallest
+// (or the largest) group none of whose members is alive at the same time. Unlike in a scan by first step, a
+// small value that lives long can not occupy a group that a large one needs later.
 inline Layout group_largest_first(std::span<const Request> requests, std::span<const std::uint32_t> births,
                                   std::span<const std::uint32_t> inputs, Choice choice) {
   struct Chain {
@@ -127,7 +128,7 @@ inline Layout group_largest_first(std::span<const Request> requests, std::span<c
   std::vector<std::map<StepIndex, StepIndex>> alive;  // of each group: birth to lifetime_end
   std::vector<std::uint32_t> group_of(requests.size(), kNoGroup);
   for (const Chain& chain : chains) {
-    // Groups are in order of size, as their first members came in it.
+    // Groups are in order of size, since their first members were.
     const auto is_free = [&](const auto& of_group) { return !meets(of_group, chain.first, chain.end); };
     const auto first = std::ranges::find_if(alive, is_free);
     auto chosen = static_cast<std::size_t>(first - alive.begin());

@@ -1,5 +1,5 @@
-// Definitions of <sr/memory/validate.hpp>. Quadratic, obvious, and on purpose without a line in common with
-// the planners.
+// Definitions of <sr/memory/validate.hpp>. Quadratic and obvious, and deliberately shares no code with the
+// planners.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ inline std::optional<std::string> fault_of_one(std::span<const Request> requests
   return std::nullopt;
 }
 
-// Why `output` may not lie over `input` although it asked to; empty when it may.
+// Why `output` may not overwrite `input` although it asks for it; empty if it may.
 inline std::string why_not_in_place(std::span<const Request> requests, const Layout& layout,
                                     std::size_t output, std::size_t input) {
   if (requests[input].first >= requests[output].first) return "the input is not born before the output";

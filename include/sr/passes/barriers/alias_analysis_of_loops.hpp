@@ -1,5 +1,6 @@
-// LibTorch's alias analysis forgets that a loop of no iterations hands on what it was given, and its passes
-// then take two equal results for one. While they run, what an iteration hands on may be what it was given.
+// LibTorch's alias analysis overlooks that a loop without iterations returns its inputs, and its passes may
+// then merge two values that must stay apart. This barrier makes each value that an iteration passes on
+// possibly equal to the one that it was given.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>
@@ -27,7 +28,7 @@ class LoopAliasBarrier {
     }
   }
 
-  // Inputs of a loop: the most iterations, whether to begin, then carried values.
+  // The inputs of a loop: the largest number of iterations, the first condition, then carried values.
   bool surely_iterates(const torch::jit::Node& loop) const {
     const auto most = (*value_of_)(loop.input(0)), begins = (*value_of_)(loop.input(1));
     return most && most->isInt() && most->toInt() > 0 && begins && begins->isBool() && begins->toBool();

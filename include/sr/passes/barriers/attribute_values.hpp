@@ -1,5 +1,5 @@
-// What values of a graph are known to be before anything runs: constants, and attributes of the module that
-// the graph never sets.
+// Values of a graph that are known before it runs: constants, and attributes of the module that the graph
+// never sets.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace detail {
 
 class AttributeValues {
  public:
-  // `self` is the module the graph's first input stands for, or None.
+  // `self` is the module that the graph's first input stands for, or None.
   AttributeValues(const torch::jit::Graph& graph, c10::IValue self) : graph_(&graph), self_(std::move(self)) {
     find_written(graph.block());
   }

@@ -1,4 +1,4 @@
-// Everything that keeps LibTorch's passes from changing what a caller or the interpreter would see, at once.
+// All optimization barriers, which keep LibTorch's passes from changing what a caller can observe.
 #pragma once
 
 #include <unordered_set>
@@ -21,11 +21,11 @@ namespace sr {
 
 namespace detail {
 
-// Put onto a graph before passes run, and removed from what they have made of it.
+// Added to a graph before passes run, and removed from the resulting graph.
 class Barriers {
  public:
-  // `self` is the module the graph's first input stands for, or None. The graph must be inlined, and outlive
-  // the guards.
+  // `self` is the module that the graph's first input stands for, or None. The graph must be inlined, and
+  // outlive the barriers.
   Barriers(torch::jit::Graph& graph, c10::IValue self)
       : value_of_(graph, std::move(self)),
         returned_(graph, value_of_),
@@ -41,7 +41,7 @@ class Barriers {
   Barriers(const Barriers&) = delete;
   Barriers& operator=(const Barriers&) = delete;
 
-  // In the graph that has been made of it.
+  // Removes them from the graph that the passes have made.
   void remove(torch::jit::Graph& graph) const {
     branches_.remove(graph);
     distinct_.remove(graph);
@@ -50,7 +50,7 @@ class Barriers {
 
   const AttributeValues& value_of() const { return value_of_; }
   const Returned& returned() const { return returned_; }
-  // Storages and containers of the caller's that a result may share.
+  // Storages and containers of the caller that a result may share.
   const std::unordered_set<const void*>& known() const { return known_; }
 
  private:

@@ -1,6 +1,5 @@
-// Keeps results apart that the model computes twice, or from its arguments: LibTorch's elimination of common
-// subexpressions asks alias facts that are out of date once it has merged something, and then merges values
-// the caller gets both of.
+// Holds back LibTorch's elimination of common subexpressions where it would merge two results. The pass uses
+// alias facts that are outdated after its first merge, and then merges values of which the caller gets both.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +12,15 @@ namespace sr {
 
 namespace detail {
 
-// Marks what makes a value that may be returned with a number of its own: nodes with other attributes are not
-// equal.
+// Marks each node that makes a value which may be returned with a unique attribute: nodes with different
+// attributes are not equal.
 class CommonSubexpressionBarrier {
  public:
   CommonSubexpressionBarrier(torch::jit::Graph& graph, const Returned& returned) {
     mark(graph.block(), returned);
   }
 
-  // From whatever has become of the graph by then.
+  // Removes the marks from the graph that the passes have made.
   void remove(torch::jit::Graph& graph) const { remove(graph.block()); }
 
  private:
@@ -44,7 +43,7 @@ class CommonSubexpressionBarrier {
     }
   }
 
-  // A peephole makes x of x.t().t(), and a caller who reshapes that result in place would reshape the
+  // A peephole replaces x.t().t() by x; a caller who reshapes that result in place would reshape the
   // argument.
   static void keep_transposed_twice(torch::jit::Node* node, const Returned& returned) {
     if (node->kind() != c10::aten::t || !returned.contains(node->output()) ||

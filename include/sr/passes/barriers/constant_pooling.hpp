@@ -1,5 +1,5 @@
-// Returned weights stay themselves: LibTorch pools constants that are equal, and of two equal weights a
-// caller would get the other one.
+// Undoes constant pooling for returned weights: LibTorch pools equal constants, and a caller would get the
+// other one of two equal weights.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ namespace sr {
 
 namespace detail {
 
-// The weights a graph returns as they are, alone or in tuples and containers made for the results.
+// Notes the weights that a graph returns unchanged, alone or in tuples and containers made for the results.
 class ConstantPoolingBarrier {
  public:
   ConstantPoolingBarrier(const torch::jit::Graph& graph, const AttributeValues& value_of) {
     find(graph.return_node(), {}, value_of);
   }
 
-  // In whatever the graph has become: where the same place still holds a constant, the weight.
+  // Puts the weights back into the resulting graph, wherever the same place still holds a constant.
   void restore(torch::jit::Graph& graph) const {
     for (const Place& place : places_) restore(graph, place);
   }

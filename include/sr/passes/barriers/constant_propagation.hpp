@@ -1,5 +1,6 @@
-// Keeps what the caller may get to see from being folded: LibTorch would pool a constant with an equal one,
-// and two results, or a result and a weight, were one tensor that are two in the interpreter.
+// Holds back constant propagation for values that the caller may be given. LibTorch would pool a folded
+// constant with an equal one, so that two results, or a result and a weight, would be one tensor where the
+// interpreter has two.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace sr {
 
 namespace detail {
 
-// Hides an input of each node that computes such a value from constants alone.
+// Hides an input of each node that computes such a value from constants only.
 class ConstantPropagationBarrier {
  public:
   ConstantPropagationBarrier(torch::jit::Graph& graph, const AttributeValues& value_of,
@@ -53,7 +54,7 @@ class ConstantPropagationBarrier {
     }
   }
 
-  // What a branch or an iteration hands on is taken for foldable unless that is out of the question.
+  // Results of branches and iterations count as foldable unless that is impossible.
   void visit_control_flow(torch::jit::Node* node) {
     const bool loops = node->kind() == c10::prim::Loop;
     for (std::size_t i = 2; loops && i < node->inputs().size(); ++i) {
@@ -69,7 +70,7 @@ class ConstantPropagationBarrier {
     }
   }
 
-  // Containers are made of what is hidden already.
+  // The elements of containers are hidden already.
   static bool makes_tensor(const torch::jit::Node* node) {
     return !node->kind().is_prim() || node->kind() == c10::prim::NumToTensor;
   }

@@ -1,5 +1,5 @@
-// Keeps LibTorch's optimiser from taking the rank of a convolution's result for a constant: an image without
-// a batch has one dimension less, and what is never computed does not throw.
+// Keeps LibTorch's optimiser from folding the rank of a convolution's result: an image without a batch has
+// one dimension less, and a convolution that is folded away can not throw.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>
@@ -10,7 +10,7 @@ namespace sr {
 
 namespace detail {
 
-// Hides what the rank is asked of.
+// Hides the tensor whose rank is asked.
 class ConvolutionDimsBarrier {
  public:
   ConvolutionDimsBarrier(torch::jit::Graph& graph, OpaqueBranches& branches) : branches_(&branches) {

@@ -1,7 +1,7 @@
-// The writes that the interpreter executes, no more and no less. LibTorch's elimination of dead code does not
-// see that what is in a container is read with it: it drops writes to a tensor that was put into one before,
-// the more the more is optimised. While passes run, what the interpreter does not drop is read by something
-// that has an effect; what it drops is taken out here.
+// Keeps exactly the writes that the interpreter executes. LibTorch's elimination of dead code overlooks that
+// a read of a container reads the tensors in it, and drops writes to a tensor that was put into one before.
+// While passes run, writes that the interpreter keeps are read by a node with an effect; those that it drops
+// are removed here.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class DeadCodeBarrier {
     number(graph.block());
     if (count_ == 0) return;
     hides_ = makes_container(graph.block());
-    // As the interpreter prepares it.
+    // The graph as the interpreter prepares it.
     const std::shared_ptr<torch::jit::Graph> interpreted = graph.copy();
     torch::jit::CanonicalizeOps(interpreted);
     torch::jit::EliminateDeadCode(interpreted);
@@ -89,7 +89,7 @@ class DeadCodeBarrier {
     }
   }
 
-  // Who uses what it returns, which is what it writes, is dead as well.
+  // The users of its result, which is the written tensor, are dead as well.
   static void drop(torch::jit::Node* node) {
     if (node->outputs().size() > 1 || (node->outputs().size() == 1 && !is_tensor(node->output()))) return;
     if (node->outputs().size() == 1) node->output()->replaceAllUsesWith(node->input(0));

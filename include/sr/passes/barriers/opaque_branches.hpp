@@ -1,4 +1,4 @@
-// Hides from LibTorch's passes what a value is: while they run, it may by a condition they can not know be
+// Hides values from LibTorch's passes by branches on an unknown condition: while passes run, the value may be
 // another one.
 #pragma once
 
@@ -12,7 +12,7 @@ class OpaqueBranches {
  public:
   explicit OpaqueBranches(torch::jit::Graph& graph) : graph_(&graph) {}
 
-  // `value` or `other`, to be used from that node on.
+  // `value` or `other`, by the unknown condition; usable from that node on.
   torch::jit::Value* either(torch::jit::Value* value, torch::jit::Value* other, torch::jit::Node* before) {
     torch::jit::Node* branch = make(1)->insertBefore(before);
     branch->blocks()[0]->registerOutput(value);
@@ -26,14 +26,14 @@ class OpaqueBranches {
     return either(value, add_input(value->type()), before);
   }
 
-  // As if `value` were printed after that node.
+  // Makes `value` count as observed after that node, as if it were printed.
   void observe(torch::jit::Value* value, torch::jit::Node* after) {
     torch::jit::Node* branch = make(0)->insertAfter(after);
     branch->blocks()[0]->appendNode(graph_->create(c10::prim::Print, {value}, 0));
   }
 
-  // From that graph or one made of it, whose last inputs are still those that were added: of two values the
-  // first is left.
+  // Removes the branches from that graph or one made of it, and keeps the first of the two values. The added
+  // inputs must still be the graph's last ones.
   void remove(torch::jit::Graph& graph) const {
     if (condition_ == nullptr) return;
     const std::size_t first = graph.inputs().size() - added_;

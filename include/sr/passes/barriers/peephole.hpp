@@ -1,10 +1,11 @@
-// Keeps LibTorch's optimiser, which freezing runs, from
-// - taking `x * 1`, `x / 1`, `x + 0` and `x - 0` for `x`: that is wrong for integers and bools, and where the
-//   result is returned or written to;
-// - joining a cat into the cat that reads it: that is wrong where an operand is written between them, where
-// its
-//   dtype would first be converted to a narrower one, and in the messages of errors;
-// - taking `x.detach()` for `x` where that can be told.
+// Holds back rewrites of LibTorch's optimiser, which freezing runs:
+// - `x * 1`, `x / 1`, `x + 0` and `x - 0` to `x`: wrong for integers and bools, and where the result is
+// returned or
+//   written to;
+// - a cat of a cat to one cat: wrong where an operand is written between them or would first be converted to
+// a
+//   narrower dtype, and in the messages of errors;
+// - `x.detach()` to `x` where that can be observed.
 // While it runs, the numbers come from inputs added to the graph, and detach has another name.
 #pragma once
 
@@ -27,7 +28,7 @@ namespace detail {
 
 class PeepholeBarrier {
  public:
-  // Hides them.
+  // Adds the barrier to the graph.
   PeepholeBarrier(torch::jit::Graph& graph, const AttributeValues& value_of, const Returned& returned)
       : graph_(&graph),
         value_of_(&value_of),
@@ -36,7 +37,7 @@ class PeepholeBarrier {
     hide(graph.block());
   }
 
-  // Shows them again, in that graph or in a copy of it.
+  // Removes the barrier from that graph or from a copy of it.
   void show(torch::jit::Graph& graph) const {
     const torch::jit::WithInsertPoint at_start(*graph.block()->nodes().begin());
     for (std::size_t i = values_.size(); i-- > 0;) {

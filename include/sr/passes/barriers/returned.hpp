@@ -1,5 +1,5 @@
-// Which values of a graph the caller may get to see: those returned, and what they may be, hold or be views
-// of.
+// The values of a graph that the caller may be given: the results, and all values that they may be, contain
+// or be views of.
 #pragma once
 
 #include <unordered_set>
@@ -30,7 +30,7 @@ class Returned {
 
   bool contains(const torch::jit::Value* value) const { return values_.count(value) != 0; }
 
-  // The identities of the constants and attributes among them.
+  // The identities of constants and attributes among them.
   std::unordered_set<const void*> identities() const {
     std::unordered_set<const void*> known;
     for (const torch::jit::Value* value : values_) {
@@ -47,8 +47,8 @@ class Returned {
     for (const torch::jit::Value* input : node->inputs()) add(input);
   }
 
-  // What is put into a container, an attribute or another tensor, or given to an op that says nothing about
-  // aliases, may be returned with it.
+  // A value that is stored in a container, an attribute or another tensor, or passed to an op without alias
+  // information, may be returned with it.
   void add_kept(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       const c10::FunctionSchema* schema = node->maybeSchema();

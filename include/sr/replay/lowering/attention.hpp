@@ -1,5 +1,5 @@
-// Scaled dot product attention in fp32: some rows of scores at a time, which stay in the cache between the
-// two products.
+// Scaled dot product attention in fp32. Computes a block of rows of scores at a time, which stays in the
+// cache between the two products.
 #pragma once
 
 #include <algorithm>
@@ -86,8 +86,8 @@ struct AttentionStep final : Payload {
     table.gemm(mix);
   }
 
-  // LibTorch has several kernels, which differ in what they make of numbers that are not finite and that no
-  // row sees: such a call is left to them.
+  // LibTorch's kernels differ in how they treat non-finite values that the mask hides from all rows: such a
+  // call is left to them.
   static void check_finite(const float* from, std::size_t count, std::ptrdiff_t stride) {
     constexpr std::uint32_t kExponent = 0x7F800000;  // all ones: an infinity or NaN
     std::uint32_t found = 0;
@@ -98,14 +98,14 @@ struct AttentionStep final : Payload {
     if (found != 0) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
   }
 
-  // Rows of a causal block do not multiply with all values.
+  // Rows of a causal block use only a part of the values.
   void check_values(const Context& context, const Batch& batch) const {
     const float* const values = value.in<const float>(context.bases) + batch[2];
     for (std::size_t k = 0; k < keys; ++k)
       check_finite(values + static_cast<std::ptrdiff_t>(k) * mixture.b_k, mixture.n, mixture.b_n);
   }
 
-  // False when all of the row is masked.
+  // Returns false if the whole row is masked.
   bool add_mask(const float* from, std::size_t count, float* row) const {
     bool sees = false;
     for (std::size_t j = 0; j < count; ++j) {
@@ -129,13 +129,13 @@ struct AttentionStep final : Payload {
 
 namespace lower {
 
-// How often each head of keys and values serves heads of the query; 0: they do not divide them.
+// The number of query heads for each head of keys and values; 0 if it is not integral.
 inline std::int64_t heads_of_query(const Operand& query, const Operand& key, const Operand& value) {
   if (query.rank() < 3 || key.size(-3) == 0 || key.size(-3) != value.size(-3)) return 0;
   return query.size(-3) % key.size(-3) == 0 ? query.size(-3) / key.size(-3) : 0;
 }
 
-// The last dimension of the batch in two: heads of keys, and heads of the query for each of them.
+// Splits the last batch dimension into the heads of keys, and the query heads of each.
 inline Dims split_heads(Dims dims, std::int64_t outer, std::int64_t inner) {
   dims.back() = outer;
   dims.push_back(inner);
@@ -145,7 +145,7 @@ inline Dims split_strides(const Dims& strides, std::int64_t repeats) {
   return split_heads(strides, strides.back() * repeats, strides.back());
 }
 
-// scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale, grouped): without a mask or
+// scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale, grouped), without a mask or
 // with one of floats or bools.
 inline bool attention(Lowering& lowering, const TracedNode& node) {
   auto query = lowering.input(node, 0), key = lowering.input(node, 1), value = lowering.input(node, 2);

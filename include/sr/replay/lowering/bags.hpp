@@ -1,4 +1,4 @@
-// Bags of rows of a table: embedding_bag in fp32, without what only training asks for.
+// embedding_bag in fp32, without the outputs that only training needs.
 #pragma once
 
 #include <utility>
@@ -35,7 +35,7 @@ struct BagStep final : Payload {
   }
 
  private:
-  // Indices are within the table, and the bags are all of the indices one after the other.
+  // Whether indices are within the table, and the bags cover all indices one after the other.
   template <class Offset>
   bool fits(const kernels::Bags& bags) const {
     const auto* const offset = static_cast<const Offset*>(bags.offsets);
@@ -61,7 +61,8 @@ inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
   constexpr std::int64_t kMax = 2;
   if (!table || !indices || !offsets || lowering.reads_behind_first(node)) return false;
   if (lowering.exact() && mode != kMax) return false;
-  // Offsets that the interpreter would take can end a replay, which has then drawn some already.
+  // Offsets that the interpreter accepts can deoptimize a replay, which may have drawn random numbers by
+  // then.
   if (lowering.trace().draws_random_numbers) return false;
   if (!table->is_float() || !out.is_float() || out.count() == 0) return false;
   if (indices->dtype != offsets->dtype || (indices->dtype != c10::kLong && indices->dtype != c10::kInt))

@@ -1,5 +1,5 @@
-// Batch norm in evaluation, in fp32 and with constant statistics: scaled and shifted weights of the product
-// or convolution that makes its input, or else a multiply-add of its own.
+// Batch norm in evaluation, in fp32 and with constant statistics. It is folded into the weights of the
+// product or convolution that makes its input, or else becomes a multiply-add.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct ChannelNorm {
   at::Tensor shift() const {
     return tensor([&](std::size_t c) { return (beta == nullptr ? 0 : beta[c]) - mean[c] * by(c); });
   }
-  // Of a result to which `bias` (null: nothing) was added before.
+  // For a result to which `bias` was added before; null if none was.
   at::Tensor shift_after(const float* bias) const {
     return tensor([&](std::size_t c) {
       const float before = bias == nullptr ? 0 : bias[c];
@@ -65,7 +65,7 @@ inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const Trac
   return norm;
 }
 
-// Whether the second dimension of `in` is the columns of the product, or the channels of the convolution.
+// Whether the second dimension of `in` is the columns of the product or the channels of the convolution.
 inline bool lies(const Operand& in, std::int64_t d, std::size_t size, std::int64_t stride) {
   return in.size(d) == static_cast<std::int64_t>(size) && (size == 1 || in.stride(d) == stride);
 }
@@ -78,7 +78,7 @@ inline bool makes_channels(const ConvolutionStep& step, const Operand& in) {
          lies(in, 1, step.groups * step.shape.channels, step.shape.out_channel);
 }
 
-// The step of kind P that makes `in` writes the normalised result instead.
+// Makes the step of type P that makes `in` write the normalised result instead.
 template <class P>
 bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& in, const Operand& out) {
   const Draft* const draft = lowering.sole_maker<P>(in, 1);
@@ -93,7 +93,7 @@ bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& i
         static_cast<const std::byte*>(lowering.constant_base(made.bias.base)) + made.bias.offset);
   }
   at::Tensor shift = norm.shift_after(bias);
-  // Infinite weights would make NaN of sums that are zero.
+  // Infinite weights would turn sums that are zero into NaN.
   if (!norm.scale().isfinite().all().template item<bool>()) return false;
   P* const step = take_over<P>(lowering, in, out);
   if (step == nullptr) return false;

@@ -1,4 +1,4 @@
-// Makes known what every built-in operator is lowered to.
+// Registers the lowerings of all built-in operators.
 #pragma once
 
 #include <sr/replay/lowering/attention.hpp>

@@ -1,5 +1,5 @@
-// Comparisons, logic, choices by a condition and conversions of type: what reads or makes other types than
-// fp32 in the midst of a fused step.
+// Comparisons, logic, selection and conversions: pointwise operators that read or make other types than fp32
+// inside a fused step.
 #pragma once
 
 #include <ATen/ops/result_type_native.h>
@@ -10,7 +10,7 @@
 
 namespace sr::replay::lower {
 
-// Computed in `type`, whatever the result is.
+// Computes in `type`, whatever the type of the result.
 template <class VectorOp>
 bool emit_in(Lowering& lowering, c10::ScalarType type, const Inputs& inputs, const Operand& out) {
   const auto compute = compute_of<VectorOp>(type);
@@ -19,7 +19,7 @@ bool emit_in(Lowering& lowering, c10::ScalarType type, const Inputs& inputs, con
   return true;
 }
 
-// The type in which LibTorch compares the first two arguments, as one of ours.
+// The type of our kernels in which the first two arguments can be compared as LibTorch does.
 inline std::optional<c10::ScalarType> compared_type(const TracedNode& node) {
   if (!node.inputs[0].isTensor()) return std::nullopt;
   const at::Tensor& first = node.inputs[0].toTensor();
@@ -28,7 +28,7 @@ inline std::optional<c10::ScalarType> compared_type(const TracedNode& node) {
   const c10::ScalarType type = is_number ? at::native::result_type(first, node.inputs[1].toScalar())
                                          : at::native::result_type(first, node.inputs[1].toTensor());
   if (c10::isIntegralType(type, /*includeBool=*/true)) {
-    // Numbers and tensors without dimensions are converted to a small integer, which may change them.
+    // LibTorch converts numbers and 0-dim tensors to the small integer type, which may change them.
     const bool is_kept =
         !is_number && first.scalar_type() == type && node.inputs[1].toTensor().scalar_type() == type;
     if (type == c10::kLong || (is_kept && type == c10::kInt)) return c10::kLong;
@@ -46,7 +46,7 @@ bool compare(Lowering& lowering, const TracedNode& node) {
          add_input(lowering, node, 1, *type, inputs) && emit_in<VectorOp>(lowering, *type, inputs, out);
 }
 
-// As floats nothing but 0 becomes 0, unless it is a double.
+// Converted to float, only 0 becomes 0, except among doubles.
 template <class VectorOp>
 bool logical(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
@@ -59,7 +59,7 @@ bool logical(Lowering& lowering, const TracedNode& node) {
   return out.dtype == c10::kBool && emit_in<VectorOp>(lowering, type, inputs, out);
 }
 
-// Of bools only.
+// For bools only.
 template <class VectorOp>
 bool bitwise(Lowering& lowering, const TracedNode& node) {
   for (std::size_t i = 0; i < VectorOp::operands; ++i) {
@@ -104,7 +104,7 @@ inline bool masked_fill(Lowering& lowering, const TracedNode& node) {
          emit_in<vector_ops::MaskedFill>(lowering, *type, inputs, out);
 }
 
-// The type through which every value is converted as it is at once; none: there is none.
+// A type through which every value is converted to the same result as directly; nothing if there is none.
 inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::ScalarType to) {
   const bool is_known =
       element_of(from) && element_of(to) && to != c10::kByte && to != c10::kChar && to != c10::kShort;
@@ -114,15 +114,15 @@ inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::Sc
   return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
 }
 
-// Floats become doubles, and doubles floats, in steps of either type: in that of the doubles where operations
-// before or behind compute in it.
+// Whether a conversion between floats and doubles belongs to a step in doubles: it does if an operation
+// before or behind it computes in doubles.
 inline bool is_cast_in_doubles(const Lowering& lowering, const Operand& in, const Operand& out) {
   const auto maker = lowering.type_of_maker(in);
   if (in.dtype == c10::kDouble) return out.is_float() && maker == c10::kDouble;
   return out.dtype == c10::kDouble && maker != c10::kFloat && lowering.is_read_by_node(out);
 }
 
-// The first argument in the type of the result.
+// Converts the first argument to the type of the result.
 inline bool cast(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
@@ -131,7 +131,7 @@ inline bool cast(Lowering& lowering, const TracedNode& node) {
   auto type = type_between(in->dtype, out.dtype);
   if (!type) return false;
   if (is_cast_in_doubles(lowering, *in, out)) type = c10::kDouble;
-  // Whoever reads it in this step reads a truth, too.
+  // Operations of this step that read it must see 0 or 1, too.
   if (out.dtype == c10::kBool) return emit_in<vector_ops::NotEqual>(lowering, *type, {*in, 0.0}, out);
   return emit_in<vector_ops::Same>(lowering, *type, {*in}, out);
 }

@@ -1,5 +1,5 @@
-// Convolutions with constant weights, in fp32: on a padded copy of the image in the plan's memory, or on the
-// image itself where nothing has to be padded.
+// Convolutions with constant weights in fp32, on a padded copy of the image, or on the image itself if it
+// needs no padding.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sr::replay::lower {
 
-// at(channel, row, column) for every tap.
+// Calls at(channel, row, column) for every tap.
 template <class At>
 std::vector<std::int32_t> offsets_of_taps(std::int64_t channels, const Axis& y, const Axis& x, const At& at) {
   std::vector<std::int32_t> offsets;
@@ -29,7 +29,8 @@ std::vector<std::int32_t> offsets_of_taps(std::int64_t channels, const Axis& y, 
   return offsets;
 }
 
-// All results of a channel, in strips of one register each; the last of a row overlaps the one before.
+// Covers all results of a channel with strips of one register each. The last strip of a row overlaps the one
+// before.
 inline void cut_strips(ConvolutionStep& step, std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
   if (pitch == columns) {
     columns *= rows;
@@ -47,7 +48,7 @@ inline void cut_strips(ConvolutionStep& step, std::int64_t rows, std::int64_t co
   step.shape.strips = step.strips.size();
 }
 
-// Each result by itself.
+// Covers each result by itself.
 inline void list_pixels(ConvolutionStep& step, const Axis& y, const Axis& x, std::int64_t pitch) {
   for (std::int64_t i = 0; i < y.out; ++i) {
     for (std::int64_t j = 0; j < x.out; ++j) {
@@ -73,7 +74,7 @@ struct ConvolutionArguments {
   }
 };
 
-// What is convolved, as images of two dimensions.
+// The operands of a convolution, as images of two dimensions.
 struct Convolved {
   Operand in, weight, out;
   std::optional<Operand> bias;
@@ -107,7 +108,7 @@ inline std::optional<Convolved> read_convolution(const Lowering& lowering, const
   return all;
 }
 
-// One group of an image as a kernel walks over it: a padded copy, or the image itself.
+// One group of an image as a kernel reads it: a padded copy, or the image itself.
 struct Walk {
   bool copies = false;
   Axis y, x;                          // of the copy: with steps, it is taken apart by phases
@@ -132,7 +133,7 @@ inline Walk walk_on_image(const Convolved& all) {
   return {false, all.y, all.x, all.in.stride(-3), all.in.stride(-2), all.y.in};
 }
 
-// Strips are runs of elements: where the window moves by more than one, of a phase.
+// Strips are runs of adjacent elements; where the window moves by more than one, of one phase.
 inline Walk walk_by_strips(const Convolved& all) {
   const Axis &y = all.y, &x = all.x;
   const Walk on_image = walk_on_image(all);

@@ -1,5 +1,5 @@
-// Copies between tensors of one dtype and any strides: clone, contiguous, cat, stack, and views that turned
-// out to need bytes of their own.
+// Copies between tensors of one dtype with any strides: clone, contiguous, cat, stack, and reshapes that need
+// a copy.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ struct CopyStep final : Payload {
 
 namespace lower {
 
-// Dimensions outermost first as the target lies in memory, neighbours merged. False: more than the kernels
-// take.
+// Orders the dimensions as the target lies in memory, outermost first, and merges neighbours. Returns false
+// if more are left than the kernels take.
 inline bool shape_copy(const Operand& in, const Operand& out, kernels::StridedCopy& shape) {
   shape.width = c10::elementSize(in.dtype);
   std::vector<std::size_t> order;
@@ -66,7 +66,7 @@ inline bool shape_copy(const Operand& in, const Operand& out, kernels::StridedCo
   return true;
 }
 
-// One step that copies each pair; sizes of a pair are equal.
+// Emits one step that copies each pair. The two sizes of a pair are equal.
 inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand, Operand>>& pairs) {
   CopyStep step;
   step.copy = kernels::kernels().table.copy;
@@ -85,7 +85,7 @@ inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand,
   return true;
 }
 
-// The result holds the elements of the first argument in order.
+// For operators whose result holds the elements of the first argument in order.
 inline bool copy(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   Operand out = lowering.output(node);
@@ -98,7 +98,7 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
   return emit_copies(lowering, {{*in, out}});
 }
 
-// Those that were written where they belong need no copy.
+// Values that were placed in the result need no copy.
 template <bool kStacks>
 bool join(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);

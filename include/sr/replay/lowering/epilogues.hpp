@@ -1,4 +1,4 @@
-// What the step that makes a tensor does to the results before it writes them.
+// Epilogues: what the step that makes a tensor does to its results before it writes them.
 #pragma once
 
 #include <sr/replay/lowering/convolution.hpp>
@@ -8,8 +8,8 @@
 
 namespace sr::replay::lower {
 
-// The step of kind P that makes `in`, if it is all of what that makes and nobody else reads it. It then
-// writes `out`, which is laid out alike. Null: there is none.
+// The payload of type P whose step makes `in`, if that is its only result and nothing else reads it. The step
+// then writes `out` instead, which has the same layout. Null if there is none.
 template <class P>
 P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
   Draft* const draft = lowering.sole_maker<P>(in, 1);

@@ -1,4 +1,5 @@
-// Matrix products in fp32, and in bfloat16 where the right side is a constant: that is packed into panels.
+// Matrix products in fp32, and in bfloat16 if the right side is constant. Constant right sides are packed
+// into panels.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +18,19 @@
 
 namespace sr::replay::lower {
 
-// What takes one thread longer than 80 microseconds is shared: two threads then take half of that. Starting
-// them costs two, but where the processor is busy with something else, one may be waited for for
-// milliseconds.
+// Products that take one thread longer than 80 microseconds are shared by threads. Starting threads costs 2
+// microseconds, but if another process uses a processor, the step may wait milliseconds for one of them.
 inline bool is_for_threads(Lowering& lowering, double work) {
   constexpr double kLeastShared = 4.0e6;
   return work > kLeastShared && lowering.threads() != 1;
 }
-// From here on LibTorch's threads win, also where two of ours convolve.
+// Beyond this size LibTorch's kernels on several threads are faster, also than two threads of our
+// convolutions.
 inline bool is_too_much_for_one(Lowering& lowering, double work) {
   constexpr double kMostForOneThread = 3.2e7;
   return work > kMostForOneThread && lowering.threads() != 1;
 }
-// Without packed panels its blocking wins earlier.
+// Without packed panels LibTorch's blocking is faster from a smaller size on.
 inline constexpr double kMostUnpacked = 2.0e6;
 
 struct Matrices {
@@ -50,7 +51,7 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
   return all_of(operands, c10::kFloat);
 }
 
-// T: how b and the results are kept. Those in bfloat16 need a constant b and no batches.
+// T is the type of b and the results. Products in bfloat16 need a constant b and no batches.
 template <class T>
 void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
                c10::SmallVector<typename GemmStepOf<T>::Batch, 1> batches = {{0, 0, 0}}) {
@@ -92,7 +93,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
   lowering.emit(std::move(step), std::move(reads), {matrices.out.storage});
 }
 
-// Batches of one row with one column, at even distances: one call for all of them.
+// For batches of one row and one column at equal distances: one call for all of them.
 inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices,
                              const c10::SmallVector<GemmStep::Batch, 1>& batches) {
   if (matrices.m != 1 || matrices.n != 1 || (matrices.b_k != 1 && matrices.k != 1)) return false;
@@ -117,7 +118,7 @@ inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices,
   return true;
 }
 
-// The same numbers in fp32.
+// The operand converted to fp32.
 inline Operand widened(Lowering& lowering, const Operand& operand) {
   const Operand constant = lowering.constant_as(c10::kFloat, operand);
   if (constant.is_float()) return constant;
@@ -126,8 +127,8 @@ inline Operand widened(Lowering& lowering, const Operand& operand) {
   return made;
 }
 
-// a [..., k] times b [k, n]: all leading dimensions of `a` are rows. In bfloat16 it is as LibTorch does it:
-// summed up in fp32, the bias included, and rounded once.
+// a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 is computed as in LibTorch:
+// summed in fp32 with the bias, and rounded once.
 inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k, std::int64_t b_n,
                          std::int64_t n, const std::optional<Operand>& bias, const Operand& out) {
   Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .k = 0, .b_k = b_k, .b_n = b_n};
@@ -175,7 +176,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::i
 inline bool linear(Lowering& lowering, const TracedNode& node) {
   const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
   if (!x || !weight || weight->rank() != 2) return false;
-  // LibTorch adds the bias to such products when they are made, and that is rounded, too.
+  // LibTorch adds the bias to the rounded product in this case, and rounds again.
   const bool adds_later = x->rank() != 2 && !node.inputs[0].toTensor().is_contiguous();
   if (adds_later && x->dtype == c10::kBFloat16 && lowering.input(node, 2)) return false;
   return gemm_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
@@ -189,15 +190,15 @@ inline bool mm(Lowering& lowering, const TracedNode& node) {
                       lowering.output(node));
 }
 
-// addmm(bias, a, b): as kernels of ours when the bias is a row and nothing is scaled.
+// addmm(bias, a, b). Our kernels need a bias of one row, and alpha = beta = 1.
 inline bool addmm(Lowering& lowering, const TracedNode& node) {
   const auto bias = lowering.input(node, 0), a = lowering.input(node, 1), b = lowering.input(node, 2);
   if (!bias || !a || !b || !is_one(node.inputs[3]) || !is_one(node.inputs[4])) return false;
   return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias, lowering.output(node));
 }
 
-// Of a batch of matrices: the dimensions before the last two, and the strides with which another batch is
-// read under those of `under`.
+// The batch dimensions, which are all but the last two, and the strides of a batch that is broadcast to the
+// batch dimensions of `under`.
 inline Dims batch_sizes(const Operand& operand) {
   return Dims(operand.sizes.begin(), operand.sizes.end() - 2);
 }
@@ -207,7 +208,8 @@ inline Dims batch_strides(Operand operand, const Operand& under) {
   return broadcast_strides(operand, batch_sizes(under));
 }
 
-// visit(offsets) for each batch in order: one offset for each of the strides. There is at least one.
+// Calls visit(offsets) for each batch in order, with one offset for each of the strides. There is at least
+// one batch.
 template <std::size_t kCount, class Visit>
 void each_batch(const Dims& sizes, const std::array<Dims, kCount>& strides, const Visit& visit) {
   std::vector<std::int64_t> index(sizes.size(), 0);
@@ -225,7 +227,7 @@ void each_batch(const Dims& sizes, const std::array<Dims, kCount>& strides, cons
   }
 }
 
-// Both sides have batches, which broadcast.
+// Products of two batches, which broadcast.
 inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Operand& out) {
   if (lowering.exact() || !all_float({&a, &b, &out}) || out.rank() < 2) return false;
   Matrices matrices{.a = {}, .b = {}, .out = out, .m = a.size(-2), .n = b.size(-1), .k = a.size(-1)};

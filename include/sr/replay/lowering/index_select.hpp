@@ -1,4 +1,4 @@
-// Look-ups by index: rows of a table, and slices along any dimension. Any dtype.
+// embedding and index_select: rows of a table, and slices along any dimension, of any dtype.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,8 @@ struct SelectStep final : Payload {
 
 namespace lower {
 
-// The dimensions before `dim` make one of even distances, those behind it are one run of bytes.
+// Merges the dimensions before `dim` into one of equal distances, and those behind it into one run of bytes.
+// Returns false if that is not possible.
 inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, const Operand& indices,
                    const Operand& out) {
   if (in.dtype != out.dtype) return false;
@@ -89,7 +90,7 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
   return true;
 }
 
-// The same of any layout: the indices' dimensions take the place of `dim`.
+// The same for any layout. The dimensions of the indices replace `dim`.
 inline bool select_any(Lowering& lowering, const Operand& in, std::int64_t dim, const Operand& indices,
                        const Operand& out) {
   if (select(lowering, in, dim, indices, out)) return true;

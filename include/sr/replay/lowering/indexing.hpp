@@ -1,4 +1,4 @@
-// Elements that index tensors choose, in any layout and of any dtype: gather, take_along_dim, x[i, j].
+// gather, take_along_dim and x[i, j] by index tensors, in any layout and of any dtype.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,8 @@ namespace sr::replay {
 
 namespace lower {
 
-// Strides are by dimension of the result: of the tensor without the indexed dimensions, and of each index.
+// Strides are given for the dimensions of the result: those of the tensor without its indexed dimensions, and
+// those of each index.
 struct IndexedRead {
   struct Index {
     Operand operand;
@@ -37,8 +38,8 @@ inline IndexStep::Dimension dimension_of(const IndexedRead& lookup, const Operan
   return made;
 }
 
-// Dimensions that follow each other evenly in all tensors become one; the last a run of bytes where no index
-// moves.
+// Merges dimensions that are evenly spaced in all tensors. The last becomes a run of bytes if no index moves
+// along it.
 inline void shape_indexed_read(const IndexedRead& lookup, const Operand& out, IndexStep& step) {
   using Dimension = IndexStep::Dimension;
   const auto follows = [](const Dimension& outer, const Dimension& inner) {
@@ -91,7 +92,7 @@ inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, con
   return true;
 }
 
-// Tensor and index have the rank of the result; in the other dimensions those of size 1 repeat.
+// Tensor and index have the rank of the result. In dimensions other than `dim`, those of size 1 repeat.
 inline bool index_along(Lowering& lowering, const Operand& in, const Operand& index, std::int64_t dim,
                         const Operand& out) {
   if (in.rank() == 0 || in.rank() != out.rank() || index.rank() != out.rank()) return false;
@@ -108,7 +109,7 @@ inline bool gather(Lowering& lowering, const TracedNode& node) {
   return in && index && index_along(lowering, *in, *index, node.inputs[1].toInt(), lowering.output(node));
 }
 
-// take_along_dim(x, indices, dim); without a dim it is of both flattened.
+// take_along_dim(x, indices, dim). Without a dim both are flattened.
 inline bool take_along_dim(Lowering& lowering, const TracedNode& node) {
   auto in = lowering.input(node, 0), index = lowering.input(node, 1);
   if (!in || !index) return false;
@@ -122,8 +123,8 @@ inline bool take_along_dim(Lowering& lowering, const TracedNode& node) {
   return index_along(lowering, *in, *index, 0, lowering.output(node));
 }
 
-// index(x, indices): tensors of integers for some dimensions. Theirs take the place of those, in front of all
-// others when they are not next to each other.
+// index(x, indices): integer tensors for some dimensions. The dimensions of the indices replace the indexed
+// ones, or come first if the indexed ones are not adjacent.
 inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);

@@ -1,6 +1,5 @@
-// LibTorch's element-by-element operators on bound iterators, of every dtype and layout. What an operator
-// makes of its operands is said by LibTorch's own structured kernel: its `meta` builds the iterator, its
-// `impl` is called.
+// LibTorch's pointwise operators on bound iterators, for every dtype and layout. LibTorch's structured
+// kernels do the work: `meta` builds the iterator, and replays call `impl`.
 #pragma once
 
 #include <memory>
@@ -16,7 +15,7 @@
 
 namespace sr::replay {
 
-// A structured kernel as its functional form has it: the iterator chooses dtype and strides of the result.
+// The functional form of a structured kernel: the iterator chooses dtype and strides of the result.
 template <class Op>
 struct FunctionalKernel final : Op {
   at::Tensor out;
@@ -33,14 +32,14 @@ struct FunctionalKernel final : Op {
   }
 };
 
-// A structured kernel as lowering sees it, whichever it is: what is compiled for each of them stays short.
+// The type-erased interface of structured kernels, so that little code is compiled for each of them.
 struct AnyStructured : BoundIterator {
   RunStep run = nullptr;
 
   virtual std::size_t argument_count() const = 0;
-  // False: a value is no argument of the kernel.
+  // Returns false if a value is not a valid argument of the kernel.
   virtual bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) = 0;
-  // Makes the iterator and the result of the arguments that were taken.
+  // Makes the iterator and the result from the arguments that were taken.
   virtual void build() = 0;
   virtual const at::TensorIteratorBase& iterator() const = 0;
   virtual const at::Tensor& result() const = 0;
@@ -98,14 +97,13 @@ inline bool structured_of(Lowering& lowering, const TracedNode& node, c10::Array
   return maker.emit(std::move(step), kernel.run, kernel.iterator(), kernel.result());
 }
 
-// The kernel on these arguments.
+// Emits the kernel with these arguments.
 template <class Op>
 bool structured_on(Lowering& lowering, const TracedNode& node, const Values& values) {
   return structured_of(lowering, node, values, &make_structured<Op>);
 }
 
-// The kernel's arguments are the node's first ones. A number in place of a tensor is wrapped, as LibTorch
-// does.
+// The kernel takes the node's first arguments. A number in place of a tensor is wrapped, as in LibTorch.
 template <class Op>
 bool structured(Lowering& lowering, const TracedNode& node) {
   return structured_of(lowering, node, node.inputs, &make_structured<Op>);
@@ -113,7 +111,7 @@ bool structured(Lowering& lowering, const TracedNode& node) {
 
 namespace native = at::native;
 
-// Of whole numbers these are copies.
+// For integers these operators are copies.
 template <class Op>
 bool rounded(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
@@ -136,7 +134,7 @@ inline bool power_of_number(Lowering& lowering, const TracedNode& node) {
   if (!node.inputs[0].isScalar() || node.inputs[0].toScalar().equal(1.0)) return false;
   return structured<native::structured_pow_Tensor_Tensor_out>(lowering, node);
 }
-// Limits for whole numbers are rounded first: not this one.
+// Limits for integers are rounded first, which this kernel does not do.
 inline bool hardtanh_any(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   return in && c10::isFloatingType(in->dtype) && structured<native::structured_clamp_out>(lowering, node);
@@ -152,7 +150,7 @@ inline bool selu_any(Lowering& lowering, const TracedNode& node) {
       {node.inputs[0], 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1});
 }
 
-// An iterator of another kind: `build` makes it of the operands, given the result where it asks for one.
+// For iterators of another kind: `build` makes one of the operands, and of the result if it takes one.
 template <class Build, class Call>
 bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, bool given_result, Build build,
              Call call) {
@@ -233,7 +231,7 @@ inline bool logit(Lowering& lowering, const TracedNode& node) {
       [=](at::TensorIterator& iterator) { native::logit_stub(at::kCPU, iterator, epsilon); });
 }
 
-// where(condition, self, other); operands of two dtypes are LibTorch's to convert.
+// where(condition, self, other). Operands of two dtypes are left to LibTorch.
 inline bool where(Lowering& lowering, const TracedNode& node) {
   const auto condition = lowering.input(node, 0), self = lowering.input(node, 1),
              other = lowering.input(node, 2);
@@ -254,7 +252,7 @@ inline bool where(Lowering& lowering, const TracedNode& node) {
       [](at::TensorIterator& iterator) { native::where_kernel(at::kCPU, iterator); });
 }
 
-// The first argument in another dtype.
+// Converts the first argument to another dtype.
 inline bool convert(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);

@@ -17,7 +17,7 @@
 
 namespace sr::replay {
 
-// Divides what a sum has left, in place.
+// Divides the result of a sum in place.
 template <class T>
 struct DivideStep final : Payload {
   std::string_view name() const override { return "division"; }
@@ -34,7 +34,7 @@ struct DivideStep final : Payload {
 
 namespace lower {
 
-// The dimensions a node's argument names; none: all of them.
+// The dimensions in a node's argument; all of them if it has none.
 inline std::optional<std::vector<std::int64_t>> dims_of(const c10::IValue& value) {
   if (value.isNone()) return std::vector<std::int64_t>{};
   if (value.isInt()) return std::vector<std::int64_t>{value.toInt()};
@@ -48,7 +48,7 @@ struct Reduction {
   c10::ScalarType dtype = c10::kFloat;  // of the operand of the kernel
 };
 
-// `in` with another dtype; its own when it has that one.
+// `in`, converted if it has another dtype.
 inline std::optional<Operand> as_dtype(Lowering& lowering, const Operand& in, c10::ScalarType dtype) {
   if (in.dtype == dtype) return in;
   Operand made = lowering.temporary(in.sizes, dtype);
@@ -60,15 +60,16 @@ inline std::optional<Operand> as_dtype(Lowering& lowering, const Operand& in, c1
   return made;
 }
 
-// Loops work on two dimensions at a time, and what is left after two reduced ones is added up in the result:
-// of half types LibTorch sums in fp32 then.
+// LibTorch's loops reduce two dimensions at a time, and add up further reduced ones in the result: for half
+// types LibTorch then sums in fp32.
 inline bool sums_in_float(const at::TensorIteratorBase& iterator) {
   return c10::isReducedFloatingType(iterator.common_dtype()) && iterator.ndim() >= 2 &&
          iterator.strides(0)[0] == 0 && iterator.strides(0)[1] == 0;
 }
 
-// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. It gets
-// one element to fill instead; as long as the work is not split it uses the tensor for nothing else.
+// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. It is
+// given a tensor of one element to fill instead; unless the work is split it uses the tensor for nothing
+// else.
 template <auto* Stub>
 inline constexpr bool kFillsWithZeros = false;
 template <>
@@ -83,7 +84,7 @@ inline void fill_ourselves(StubStep& step, const Operand& out) {
   };
 }
 
-// False with nothing emitted, but for a conversion that nobody reads.
+// Returns false if it has emitted nothing, or only a conversion whose result is not read.
 template <auto& Stub, bool kAlwaysInDtype = false>
 bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const Reduction& how) {
   const std::optional<Operand> in = as_dtype(lowering, given, how.dtype);
@@ -109,7 +110,7 @@ bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const 
   return true;
 }
 
-// The operand, where it and the result have elements; `done`: what to answer otherwise.
+// The operand, if it and the result have elements. Otherwise `done` is the answer of the lowering.
 inline std::optional<Operand> reduced_operand(Lowering& lowering, const TracedNode& node, bool& done) {
   const auto in = lowering.input(node, 0);
   done = in && in->count() != 0 && lowering.output(node).count() == 0;
@@ -138,7 +139,7 @@ bool reduce_all(Lowering& lowering, const TracedNode& node) {
   return reduce_in_result_dtype<Stub, kAlwaysInDtype>(lowering, node, {}, false);
 }
 
-// Of whole numbers it is a sum.
+// The mean of integers is lowered as a sum.
 inline bool sum_of_numbers(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   return in && c10::isFloatingType(in->dtype) && lowering.output(node).dtype == in->dtype &&
@@ -154,7 +155,7 @@ void divide(Lowering& lowering, const Operand& values, std::size_t divisor) {
   lowering.emit(std::move(step), {values.storage}, {values.storage});
 }
 
-// A sum and a division; of half types in fp32, as LibTorch does it.
+// A sum and a division; for half types in fp32, as in LibTorch.
 inline bool mean(Lowering& lowering, const TracedNode& node, const c10::IValue& dims, bool keep) {
   bool done = false;
   const auto in = reduced_operand(lowering, node, done);

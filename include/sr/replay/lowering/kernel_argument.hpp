@@ -13,7 +13,7 @@
 
 namespace sr::replay {
 
-// An argument of a structured kernel: how it is kept, taken from a node and passed.
+// How an argument of a structured kernel is taken from a node, kept, and passed.
 template <class T>
 struct KernelArgument;
 

@@ -1,5 +1,5 @@
-// Which function lowers which operator. Filled by static initialisers of the operators' headers, read when
-// plans are made.
+// The functions that lower operators, by key. Static initialisers fill the tables; building programs reads
+// them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace sr::replay {
 
 using LowerTable = std::unordered_map<std::string, LowerFunction>;  // by the key of the schema
 
-// Kernels of ours come first, then LibTorch's on iterators that stay.
+// Our kernels are tried first, then LibTorch's on bound iterators.
 struct LowerTables {
   LowerTable kernels, iterators;
 };

@@ -37,12 +37,12 @@ class Lowering : public ProgramStorages {
   // --- what a node has ---
 
   bool exact() const { return exact_; }
-  // Intra-op threads of the calling thread. The plan is then for callers with as many.
+  // Intra-op threads of the calling thread. The program then holds only for callers with as many.
   int threads() {
     asked_ |= Environment::threads;
     return at::get_num_threads();
   }
-  // Parts of the environment that lowering has asked.
+  // The modes of the environment that lowering has read.
   unsigned asked() const { return asked_; }
   void begin(std::uint32_t node) { node_ = node; }
 
@@ -65,14 +65,14 @@ class Lowering : public ProgramStorages {
     return operand(node.outputs[i].toTensor());
   }
 
-  // Whether anything reads a result besides the first: often those are for training alone.
+  // Whether anything reads a result besides the first; often only training does.
   bool reads_behind_first(const TracedNode& node) const {
     return std::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](const c10::IValue& output) {
       return readers_[trace().tensors[trace().id_of(output.toTensor())].storage] != 0;
     });
   }
 
-  // Whether a node reads a result, not only the caller.
+  // Whether a node reads the result, and not only the caller.
   bool is_read_by_node(const Operand& result) const {
     std::uint32_t returned = 0;
     for (const c10::IValue& value : trace().results) {
@@ -83,7 +83,7 @@ class Lowering : public ProgramStorages {
     return result.storage < readers_.size() && readers_[result.storage] > returned;
   }
 
-  // What the pointwise operations compute in that make the operand; none: something else makes it.
+  // The type in which pointwise operations compute the operand; nothing if another step makes it.
   std::optional<c10::ScalarType> type_of_maker(const Operand& operand) const {
     const std::uint32_t made = maker_of(operand.storage);
     if (made == kNone || drafts_[made].group == kNone) return std::nullopt;
@@ -110,14 +110,15 @@ class Lowering : public ProgramStorages {
     payloads_.push_back(std::make_unique<P>(std::move(payload)));
     emit_owned(payloads_.back().get(), run, std::move(reads), std::move(writes));
   }
-  // Of a payload that is in payloads() already.
+  // The same for a payload that payloads() already holds.
   void emit_owned(Payload* payload, RunStep run, std::vector<StorageId> reads,
                   std::vector<StorageId> writes) {
     for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
     drafts_.push_back({{run, payload, node_}, std::move(reads), std::move(writes), kNone});
   }
 
-  // Joins the last group it fits into, or opens one. Operands are of types that element_of knows.
+  // Adds the operation to the last group that it fits into, or to a new one. The operands must be of types
+  // that element_of knows.
   void pointwise(const Compute& compute, c10::SmallVector<PointwiseInput, 3> inputs, Operand out) {
     for (PointwiseInput& input : inputs) {
       if (input.operand) input.operand = constant_as(compute.type, *input.operand);
@@ -133,8 +134,9 @@ class Lowering : public ProgramStorages {
     join(g, std::move(op));
   }
 
-  // Lets the group that makes `rows.in` do this with its rows, and says whether it can: they must be short
-  // and lie in order, and so must the results; `reads`, what the kernel reads besides, must be there by then.
+  // Makes the group that computes `rows.in` run the kernel on its rows. Returns false if it can not: rows and
+  // results must be short and contiguous, and the storages in `reads`, which the kernel reads, must be
+  // complete before the group runs.
   bool behind_group(GroupRows rows, const std::vector<StorageId>& reads) {
     const std::uint32_t made = maker_of(rows.in.storage);
     if (made == kNone || drafts_[made].group == kNone || rows.in.rank() < rows.row_rank) return false;
@@ -250,7 +252,7 @@ class Lowering : public ProgramStorages {
   std::vector<std::unique_ptr<Payload>> payloads_;
 };
 
-// How one operator is lowered: false, having emitted nothing, when it is not this time.
+// Lowers one node. Returns false, having emitted nothing, if it can not lower this node.
 using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
 
 }  // namespace sr::replay

@@ -1,4 +1,4 @@
-// Normalisation in fp32: of the last dimensions, and of groups of channels.
+// Normalisation in fp32, over the last dimensions and over groups of channels.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct NormOfTile final : RowKernel {
 
 namespace lower {
 
-// gamma and beta are arguments `scale` and the one after it, where there are any: as kernels take them?
+// Whether the kernels can take gamma and beta, which are argument `scale` and the one after it, if present.
 inline bool scales_fit(Lowering& lowering, const TracedNode& node, std::size_t scale, std::size_t scales) {
   for (std::size_t i = scale; i < scale + scales; ++i) {
     const auto operand = lowering.input(node, i);
@@ -64,7 +64,7 @@ inline bool scales_fit(Lowering& lowering, const TracedNode& node, std::size_t s
   return true;
 }
 
-// Where gamma and beta are; what of them is read.
+// The addresses of gamma and beta, and the storages that are read.
 inline std::vector<StorageId> read_scales(Lowering& lowering, const TracedNode& node, std::size_t scale,
                                           std::size_t scales, NormStep& step) {
   std::vector<StorageId> reads;
@@ -87,7 +87,7 @@ inline void emit_norm(Lowering& lowering, const TracedNode& node, const Operand&
   lowering.emit(std::move(step), std::move(reads), {out.storage});
 }
 
-// Over the dimensions of argument 1, which are the last ones.
+// Normalises over as many last dimensions as argument 1 has elements.
 inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep step, std::size_t scales) {
   auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
@@ -128,7 +128,7 @@ inline bool rms_norm(Lowering& lowering, const TracedNode& node) {
   return norm_of_last(lowering, node, step, 1);
 }
 
-// The weights are arguments `scale` and the next.
+// The weights are argument `scale` and the next one.
 inline bool norm_of_groups(Lowering& lowering, const TracedNode& node, std::int64_t groups, std::size_t scale,
                            double epsilon) {
   auto in = lowering.input(node, 0);

@@ -1,5 +1,5 @@
-// Arithmetic and functions of elements: vector ops of a fused step, on floats, most of them on doubles, and
-// where they are a few instructions on 64-bit integers.
+// Pointwise arithmetic and functions as vector ops of fused steps: all on floats, most on doubles, simple
+// ones also on 64-bit integers.
 #pragma once
 
 #include <cmath>
@@ -32,7 +32,7 @@ inline bool is_one(const c10::IValue& value) {
   return number(value) == 1.0;
 }
 
-// The type of ours that a result of this type is computed in; LibTorch computes bfloat16 in floats, too.
+// The type in which our kernels compute results of this type. As in LibTorch, bfloat16 is computed in floats.
 inline std::optional<c10::ScalarType> computed_type(c10::ScalarType result) {
   if (result == c10::kFloat || result == c10::kBFloat16) return c10::kFloat;
   if (result == c10::kDouble || result == c10::kLong) return result;
@@ -54,7 +54,7 @@ inline bool is_readable(const Operand& operand, c10::ScalarType type) {
   return element_of(operand.dtype).has_value();
 }
 
-// Argument `i`, a tensor or a number, for a computation in `type`.
+// Adds argument `i`, a tensor or a number, as an input of a computation in `type`.
 inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, c10::ScalarType type,
                       Inputs& inputs) {
   constexpr double kExactIntegers = 0x1p53;  // numbers are kept as doubles
@@ -71,7 +71,7 @@ inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i,
   return true;
 }
 
-// For a result of the type that it has.
+// Computes in the type of the result.
 inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i, Inputs& inputs) {
   const c10::ScalarType result = lowering.output(node).dtype;
   const auto type = computed_type(result);
@@ -82,7 +82,7 @@ inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i,
 template <class VectorOp, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<VectorOp, Others> || ...);
 
-// LibTorch's kernels for bfloat16 round but the result. Most of them make a bfloat16 of a number first.
+// LibTorch's kernels for bfloat16 round only the result. Most of them first round a number to bfloat16.
 template <class VectorOp>
 bool is_exact_in_bfloat16(const Inputs& inputs) {
   using namespace vector_ops;  // NOLINT(google-build-using-namespace)
@@ -110,7 +110,7 @@ bool emit(Lowering& lowering, const TracedNode& node, const Inputs& inputs) {
   return emit_to<VectorOp>(lowering, inputs, lowering.output(node));
 }
 
-// The first arguments of the node are the operands of the vector op.
+// The operands of the vector op are the node's first arguments.
 template <class VectorOp>
 bool plain(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
@@ -138,7 +138,7 @@ inline bool clamp(Lowering& lowering, const TracedNode& node) {
   if (!add_input(lowering, node, 0, inputs)) return false;
   const bool has_min = !node.inputs[1].isNone();
   const bool has_max = !node.inputs[2].isNone();
-  // Of two zeros LibTorch takes the one or the other by where they are.
+  // Which of two zeros LibTorch returns depends on their positions.
   if (lowering.exact() && (node.inputs[1].isTensor() || node.inputs[2].isTensor())) return false;
   if (has_min && !add_input(lowering, node, 1, inputs)) return false;
   if (has_max && !add_input(lowering, node, 2, inputs)) return false;
@@ -155,7 +155,7 @@ inline bool relu6(Lowering& lowering, const TracedNode& node) {
   return emit<vector_ops::Clamp>(lowering, node, inputs);
 }
 
-// The weight is one number, or one for every index of the second dimension.
+// The weight is one number, or one for each index of the second dimension.
 inline bool prelu(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;
   if (!add_input(lowering, node, 0, inputs) || !add_input(lowering, node, 1, inputs)) return false;
@@ -168,7 +168,7 @@ inline bool prelu(Lowering& lowering, const TracedNode& node) {
   return emit<vector_ops::LeakyRelu>(lowering, node, inputs);
 }
 
-// (x, y, z, value): value * y comes first.
+// (x, y, z, value): value * y is computed first.
 template <class VectorOp>
 bool add_scaled_pair(Lowering& lowering, const TracedNode& node) {
   Inputs inputs;

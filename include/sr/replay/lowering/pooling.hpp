@@ -1,4 +1,4 @@
-// Pooling in fp32: maxima, and means whose windows all have one size.
+// Max pooling and mean pooling in fp32.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct PoolStep final : Payload {
 
 namespace lower {
 
-// How many elements ATen divides by: those of the window inside the padded image, or inside the image.
+// The number of elements that ATen divides by: those of the window inside the padded image, or inside the
+// image.
 struct WindowDivisor {
   bool with_padding = true;
   std::optional<double> given;
@@ -54,11 +55,11 @@ struct WindowDivisor {
   }
 };
 
-// Images in another order, channels last, are copied into ours and back. LibTorch's kernels work on registers
-// of channels and win from some elements on.
+// Images with channels last are copied to our order and back. From some size on LibTorch's kernels, which
+// keep channels in registers, are faster.
 inline constexpr std::size_t kMostMoved = 4096;
 
-// `divisor` is of means; null: maxima.
+// `divisor` is for means; null selects maxima.
 inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
                  const WindowDivisor* divisor) {
   auto in = lowering.input(node, 0);
@@ -96,7 +97,7 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   return made == wanted || emit_copies(lowering, {{made, wanted}});
 }
 
-// Arguments 1 to 3 are the window, its step (the window where empty) and the padding.
+// Arguments 1 to 3 are the window, its step (the window's size if empty) and the padding.
 inline std::array<Axis, 2> pooled_axes(const TracedNode& node, std::size_t rank) {
   std::array<Axis, 2> axes;
   read_axes(node.inputs[1], rank, &Axis::kernel, axes);
@@ -135,7 +136,7 @@ inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand&
   return reduce_operand(lowering, in, reduced, out, {.divisor = static_cast<float>(elements)});
 }
 
-// adaptive_avg_pool2d(x, output_size) where the sizes divide the image's.
+// adaptive_avg_pool2d(x, output_size) if the sizes divide the image's.
 inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);

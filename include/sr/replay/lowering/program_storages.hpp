@@ -23,7 +23,7 @@ class ProgramStorages {
     storages_.resize(storages_.size() + 2, {.home = Home::opaque});
   }
 
-  // Bytes that are the same in every call.
+  // Whether the bytes are the same in every call.
   bool is_constant(const Operand& operand) const { return is_constant(operand.storage); }
   bool is_constant(StorageId storage) const {
     return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
@@ -36,7 +36,7 @@ class ProgramStorages {
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
-  // A contiguous tensor of the plan's own.
+  // Adds a contiguous tensor of the program's own.
   Operand temporary(Dims sizes, c10::ScalarType dtype = c10::kFloat) {
     Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, dtype};
     made.strides = dense_strides(made.sizes);
@@ -44,7 +44,7 @@ class ProgramStorages {
     return made;
   }
 
-  // Bytes of the plan's own that no call changes.
+  // Adds a constant of the program's own.
   Operand literal(Dims sizes, at::Tensor tensor) {
     Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, tensor.scalar_type()};
     made.strides = dense_strides(made.sizes);
@@ -53,7 +53,7 @@ class ProgramStorages {
     return made;
   }
 
-  // A small constant of another type is converted while the plan is made.
+  // The operand; a small constant of another type is converted while the program is built.
   Operand constant_as(c10::ScalarType type, const Operand& operand) {
     if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
     const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
@@ -76,15 +76,16 @@ class ProgramStorages {
     }
     return trace_.tensors[first_tensor_[storage]].recorded;
   }
-  // The address of an argument is that of its first element, of all else that of its storage. In elements of
-  // the view, which are no larger than the argument's.
+  // The offset of a storage's address in the table of bases: an argument's address is that of its first
+  // element, any other that of the storage. In elements of the view, which are no larger than the argument's.
   std::int64_t base_offset(StorageId storage, std::int64_t element_size) const {
     if (storages_[storage].home != Home::input) return 0;
     const at::Tensor& base = tensor_of(storage);
     return base.storage_offset() * (base.element_size() / element_size);
   }
 
-  // Entries of the table of bases: scratch of fused steps, and null, from which an address counts as it is.
+  // Further entries of the table of bases: the scratch of fused steps, and a null base for absolute
+  // addresses.
   StorageId scratch() const { return scratch_; }
   StorageId absolute() const { return scratch_ + 1; }
 

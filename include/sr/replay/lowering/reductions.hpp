@@ -1,4 +1,4 @@
-// Sums, means, extrema and norms of fp32 tensors over any dimensions, and where extrema are.
+// Sums, means, extrema, norms, argmax and argmin of fp32 tensors over any dimensions.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +20,23 @@ namespace sr::replay {
 
 namespace lower {
 
-// What a reduction becomes: the kernel of the first pass, and what is done to results in the last.
+// How a tensor is reduced: the kernel of the first pass, and what the last pass does to the results.
 struct ReduceHow {
   kernels::Reduce kind = kernels::Reduce::sum;
   float divisor = 1;
   bool root = false;
 
-  // What is left to do with the results of a pass.
+  // How the results of a pass are reduced further.
   ReduceHow then() const {
     const bool is_extreme = kind == kernels::Reduce::max || kind == kernels::Reduce::min;
     return {is_extreme ? kind : kernels::Reduce::sum, divisor, root};
   }
 };
 
-// A tensor to reduce, its dimensions as they lie in memory, outermost first, neighbours merged.
+// A tensor to reduce, with its dimensions in memory order, outermost first, and neighbours merged.
 class ReducedTensor {
  public:
-  // `out`: with the reduced dimensions, of size 1, or without them.
+  // `out` has the reduced dimensions with size 1, or lacks them.
   ReducedTensor(const Operand& in, const std::vector<bool>& reduced, const Operand& out)
       : in_(in), out_(out) {
     const bool kept = out.rank() == in.rank();
@@ -52,8 +52,8 @@ class ReducedTensor {
     for (const std::size_t d : order) add({in.sizes[d], in.strides[d], out_strides[d], reduced[d]});
   }
 
-  // One pass over the innermost reduced dimension, and those over what is left. False: it does not lie as the
-  // kernels want it.
+  // Emits a pass over the innermost reduced dimension, and further passes over its results. Returns false if
+  // the kernels can not take the layout.
   bool emit(Lowering& lowering, const ReduceHow& how) const {
     const auto last = std::ranges::find(axes_.rbegin(), axes_.rend(), true, &Axis::reduced);
     if (last == axes_.rend()) return false;
@@ -95,7 +95,8 @@ class ReducedTensor {
     axes_.push_back(axis);
   }
 
-  // The pass over axis `at`: what is outside of it must be evenly spaced, what is inside contiguous.
+  // Describes the pass over axis `at`. The axes outside of it must merge into one, and those inside must be
+  // contiguous.
   bool shape(std::size_t at, kernels::OuterReduction& columns) const {
     if (at + 2 < axes_.size() || axes_.back().in != 1) return false;
     columns.inner = at + 1 < axes_.size() ? static_cast<std::size_t>(axes_.back().size) : 1;
@@ -152,7 +153,7 @@ inline std::vector<bool> reduced_dims(const c10::IValue& dims, std::size_t rank)
   return reduced;
 }
 
-// Of the last dimensions, by the step that makes the operand.
+// Reduces the last dimensions in the fused step that makes the operand.
 inline bool reduce_behind_group(Lowering& lowering, const Operand& in, const std::vector<bool>& reduced,
                                 const Operand& out, const ReduceHow& how) {
   std::size_t row_rank = 0;
@@ -187,7 +188,7 @@ inline bool reduce_float(Lowering& lowering, const TracedNode& node, const c10::
   return reduce_operand(lowering, *in, reduced_dims(dims, in->rank()), out, how);
 }
 
-// (self, dims, ...) and (self, ...); a dtype that is given and another than the input's is not float's.
+// For (self, dims, ...) and (self, ...). A dtype argument that differs from the input's is left to LibTorch.
 template <kernels::Reduce kKind, bool kMean = false>
 bool reduce_float_dims(Lowering& lowering, const TracedNode& node) {
   return reduce_float(lowering, node, node.inputs[1], {.kind = kKind}, kMean);
@@ -197,7 +198,7 @@ bool reduce_float_all(Lowering& lowering, const TracedNode& node) {
   return reduce_float(lowering, node, {}, {.kind = kKind}, kMean);
 }
 
-// Of order 1 or 2; none is 2.
+// Norms of order 1 or 2; the default is 2.
 inline bool norm_of(Lowering& lowering, const TracedNode& node, const c10::IValue& dims) {
   const auto order = node.inputs[1].isNone() ? 2.0F : number(node.inputs[1]);
   if (order == 2.0F) {
@@ -212,7 +213,7 @@ inline bool norm_all(Lowering& lowering, const TracedNode& node) {
   return norm_of(lowering, node, {});
 }
 
-// The matrix in which dimension `d` of a contiguous operand is the rows.
+// The shape in which dimension `d` of a contiguous operand counts the rows.
 inline kernels::OuterReduction columns_of(const Operand& in, std::size_t d) {
   kernels::OuterReduction columns;
   for (std::size_t i = 0; i < d; ++i) columns.outer *= static_cast<std::size_t>(in.sizes[i]);
@@ -223,7 +224,8 @@ inline kernels::OuterReduction columns_of(const Operand& in, std::size_t d) {
   return columns;
 }
 
-// Of dimension `dim`, or of all when there is none. `values`: the output that gets the elements.
+// Extrema of dimension `dim`, or of all dimensions if there is none. `values` is the position of the output
+// for the elements.
 inline bool emit_extreme(Lowering& lowering, const TracedNode& node, const c10::IValue& dim, bool smallest,
                          std::optional<Operand> values, const Operand& indices) {
   constexpr std::size_t kMostRows = std::size_t{1} << 24;  // row numbers are kept as floats

@@ -1,4 +1,4 @@
-// What works on rows in fp32: softmax over the last dimension, and over any other.
+// Softmax and log_softmax in fp32, over the last dimension and over any other.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct RowsKernelOfTile final : RowKernel {
 
 namespace lower {
 
-// Rows of the last `row_rank` dimensions of the input; `out_columns`: elements of a row of the result.
+// Describes the rows, which are the last `row_rank` dimensions of the input, in the step. `out_columns` is
+// the number of elements in a row of the result. Returns false if the kernels can not take them.
 inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, const Operand& out,
                        std::int64_t out_columns, RowsKernelStep& step) {
   if (lowering.exact() || !in.is_float() || !out.is_float() || !out.is_contiguous()) return false;

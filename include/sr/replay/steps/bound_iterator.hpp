@@ -1,5 +1,5 @@
-// LibTorch's own loops on addresses that change: an iterator is built once, on stand-ins with the metadata of
-// the operands, and each call puts the operands' bytes under it.
+// Runs LibTorch's own loops on addresses that change: an iterator is built once, on placeholder tensors with
+// the metadata of the operands, and each call binds it to the operands' bytes.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>
@@ -21,7 +21,7 @@
 
 namespace sr::replay {
 
-// Storages are bound besides the iterator's pointers: some kernels fill or copy through their tensors.
+// Storages are bound as well as the iterator's pointers: some kernels fill or copy through their tensors.
 struct BoundIterator : Payload {
   std::string_view name() const override { return "iterator"; }
   struct Bound {
@@ -51,7 +51,7 @@ struct BoundIterator : Payload {
   }
 };
 
-// An iterator of any kind and what calls the kernel.
+// An iterator, and the function that calls the kernel.
 struct StubStep final : BoundIterator {
   mutable at::TensorIterator iterator;
   std::function<void(at::TensorIterator& iterator)> call;
@@ -62,7 +62,7 @@ struct StubStep final : BoundIterator {
   }
 };
 
-// Makes the stand-ins of one node, and says what is bound from the iterator built on them.
+// Makes the placeholders of one node, and finds what has to be bound from the iterator that is built on them.
 class IteratorMaker {
  public:
   IteratorMaker(Lowering& lowering, Operand out) : lowering_(&lowering), out_(std::move(out)) {
@@ -81,7 +81,7 @@ class IteratorMaker {
     inputs_.push_back({operand, tensor, recorded});
     return tensor;
   }
-  // For a tensor or a number of the node's. Undefined: it is neither.
+  // The placeholder of an argument. Undefined if the argument is neither a tensor nor a number.
   at::Tensor argument(const c10::IValue& value) {
     if (value.isScalar()) return at::native::wrapped_scalar_tensor(value.toScalar());
     if (!value.isTensor() || !value.toTensor().defined()) return {};
@@ -90,7 +90,7 @@ class IteratorMaker {
     return stand_in(lowering_->operand(recorded), recorded);
   }
   at::Tensor result() const { return make(out_, /*zeros=*/false); }
-  // What an iterator asks for when it says itself how its result lies.
+  // The result placeholder for an iterator that chooses the layout of its result.
   static at::Tensor result(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                            const at::TensorOptions& options) {
     Operand operand{kNone, 0, Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()),
@@ -109,9 +109,9 @@ class IteratorMaker {
     return make(operand, /*zeros=*/false);
   }
 
-  // Emits the step, after those that convert operands. False, having emitted nothing: the iterator is not as
-  // recorded. `run` is the step's; `iterator` belongs to it; `result` is what the iterator writes, or a view
-  // of that is.
+  // Emits the step, after the steps that convert operands. Returns false, having emitted nothing, if the
+  // iterator does not agree with the trace. `run` and `iterator` belong to the step; `result` is the tensor
+  // that the iterator writes, or a view of it.
   bool emit(std::unique_ptr<BoundIterator> step, RunStep run, const at::TensorIteratorBase& iterator,
             const at::Tensor& result) {
     std::vector<StorageId> reads;
@@ -124,7 +124,7 @@ class IteratorMaker {
     return true;
   }
 
-  // A step that copies between dtypes, as LibTorch does.
+  // Emits a copy between dtypes by LibTorch's kernel.
   static bool convert(Lowering& lowering, const Operand& from, const Operand& to) {
     IteratorMaker maker(lowering, to);
     auto step = std::make_unique<StubStep>();
@@ -153,8 +153,8 @@ class IteratorMaker {
            dtype == c10::kDouble || dtype == c10::kHalf || dtype == c10::kBFloat16;
   }
 
-  // While an iterator is built it may convert operands, so their bytes must be there: zeros, given back
-  // after.
+  // An iterator may convert operands while it is built, so they need bytes: zeros, which are freed
+  // afterwards.
   static at::Tensor make(const Operand& operand, bool zeros) {
     const std::size_t bytes = extent_of(operand.sizes, operand.strides) * c10::elementSize(operand.dtype);
     at::DataPtr data = memory::borrow(nullptr);
@@ -207,7 +207,7 @@ class IteratorMaker {
     return true;
   }
 
-  // Where the operand's converted elements are: made anew in each call, or once when they never change.
+  // The operand's converted elements: converted in each call, or once if they are constant.
   std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
                                            std::vector<std::pair<Operand, Operand>>& conversions) {
     if (!to.is_non_overlapping_and_dense()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Nodes that need real tensors: LibTorch's kernels on planned memory, and nodes left to the interpreter.
+// Steps that need real tensors: LibTorch's kernels on planned memory, and nodes left to the interpreter.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace sr::replay {
 
-// Tensors of a node that stand on bytes which are elsewhere in each call, or may be.
+// Tensors of a node that are bound to other bytes in each call.
 class Wrappers {
  public:
   explicit Wrappers(const Lowering& lowering) : lowering_(&lowering) {}
@@ -34,7 +34,7 @@ class Wrappers {
     const Operand operand = lowering_->operand(tensor);
     touched.push_back(operand.storage);
     if (lowering_->is_constant(operand)) {
-      // Views the node got while recording may be results, too, whose metadata the caller may change.
+      // A new tensor: the recorded view may also be a result, whose metadata the caller may change.
       const Trace& trace = lowering_->trace();
       return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
     }
@@ -61,7 +61,7 @@ class Wrappers {
   std::vector<Bound> bound_;
 };
 
-// What all of them have: the node on a small frame of its own, inputs first.
+// The common part: a node on a small frame of its own, with the inputs first.
 struct BoundNode : Payload {
   explicit BoundNode(const Lowering& lowering) : wrappers(lowering) {}
 
@@ -79,7 +79,7 @@ struct BoundNode : Payload {
   }
 };
 
-// An out variant: metadata of the results are known, and so is where they go.
+// Runs an out variant. The metadata and the memory of its results are known.
 struct OutVariantStep final : BoundNode {
   std::string_view name() const override { return "call"; }
   using BoundNode::BoundNode;
@@ -117,7 +117,8 @@ struct OutVariantStep final : BoundNode {
   std::vector<TensorMetadata> results;
 };
 
-// Results are compared with the record; numbers go to the table of values.
+// Runs a node by its function. Compares the metadata of results with the trace, and stores numbers in the
+// table of values.
 struct InterpretedStep final : BoundNode {
   std::string_view name() const override { return "interpreted"; }
   bool may_fail() const override {
@@ -143,7 +144,7 @@ struct InterpretedStep final : BoundNode {
       step->shared = blocks;
     }
     for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
-      // The frame that blocks run on holds the constants.
+      // The frame on which blocks run already holds the constants.
       if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
       step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
     }
@@ -191,7 +192,7 @@ struct InterpretedStep final : BoundNode {
     inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
   }
 
-  // Those of `among`, or all there are: blocks read them without being given them.
+  // Dynamic values among `among`, or all: blocks read values that are not their inputs.
   static std::vector<const c10::StorageImpl*> constants_of(const Lowering& lowering,
                                                            const std::vector<StorageId>* among) {
     std::vector<const c10::StorageImpl*> found;
@@ -211,7 +212,7 @@ struct InterpretedStep final : BoundNode {
     return std::ranges::find(node.dynamic_inputs, input) == node.dynamic_inputs.end();
   }
 
-  // Foreign code may keep what it is given.
+  // Copies for foreign code, which may keep its arguments.
   static c10::IValue copy_of(const c10::IValue& value) {
     if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
     return value.isList() || value.isTuple() || value.isGenericDict() ? value.deepcopy() : value;
@@ -225,7 +226,7 @@ struct InterpretedStep final : BoundNode {
     on.planner = context.services->planner;
     for (const Input& input : inputs_) {
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
-      // Some operators of LibTorch put other tensors into the list they are given (_unsafe_masked_index).
+      // Some operators of LibTorch replace elements of the list that they are given (_unsafe_masked_index).
       const bool may_change = input.dynamic == kNone && shared == nullptr && value.isList();
       on.values[input.slot] = copies_inputs ? copy_of(value)
                               : may_change  ? c10::IValue(value.toList().copy())
@@ -271,7 +272,7 @@ struct InterpretedStep final : BoundNode {
     (*context.tensors)[result.storage] = tensor;
   }
 
-  // Nothing of a call stays behind, also when an operator throws.
+  // Releases all values of the call, also if an operator throws.
   struct Clear {
     const InterpretedStep& node;
     Frame& frame;

@@ -1,4 +1,4 @@
-// Which operations of a fused step are linked, so that what one makes stays in registers for the next.
+// Links operations of a fused step into chains, so that the result of one stays in registers for the next.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,13 @@
 
 namespace sr::replay {
 
-// An address that a chain needs, and where in the chain it is put.
+// An address that a chain needs, and its place in the chain.
 struct LinkAddress {
   TileOperand operand;
   float** to = nullptr;
 };
 
-// Operations from `begin` to `end` - 1: one copy, or vector ops. Without a chain they run one after the
-// other.
+// Operations `begin` to `end` - 1: one copy, or vector ops. Without a chain they run one after the other.
 struct Segment {
   std::size_t begin = 0, end = 0;
   bool may_repeat = true;  // elements that were computed already: nothing is stored over what is read
@@ -30,7 +29,7 @@ struct Segment {
 
 class ChainSearch {
  public:
-  // `read_after`: what is read from memory once all operations are done.
+  // `read_after` lists what is read from memory after all operations.
   ChainSearch(const std::vector<TileOp>& ops, std::vector<TileOperand> read_after)
       : ops_(&ops), read_after_(std::move(read_after)), kinds_(ops.size()) {}
 
@@ -68,7 +67,7 @@ class ChainSearch {
 
   const TileOp& op(std::size_t i) const { return (*ops_)[i]; }
 
-  // With `chained` in registers.
+  // The kind of link for an operation whose operand `chained` is in registers.
   static std::optional<Kind> kind_behind(const TileOp& op, const TileOperand& chained) {
     if (op.links == nullptr) return std::nullopt;
     const auto is_chained = [&](std::size_t i) { return !op.is_scalar(i) && op.in[i] == chained; };
@@ -83,7 +82,7 @@ class ChainSearch {
     return Kind{op.scalars >> 1, 0};
   }
 
-  // With one of its operands loaded.
+  // The kind of link for an operation whose first operand is loaded.
   static std::optional<Kind> kind_at_begin(const TileOp& op) {
     if (op.links == nullptr) return std::nullopt;
     std::optional<Kind> kind;
@@ -96,7 +95,7 @@ class ChainSearch {
     return kind;
   }
 
-  // Whether somebody reads from memory what operation `i` makes.
+  // Whether the result of operation `i` is read from memory.
   bool is_stored(std::size_t i, std::size_t end) const {
     const TileOperand& made = op(i).out;
     if (made.advance != 0) return true;
@@ -112,7 +111,7 @@ class ChainSearch {
 
   void link(Segment& segment) const {
     const kernels::Table& table = kernels::kernels().table;
-    // Of each link the operands, and for a store what it writes.
+    // The operands of each link, and the target of a store.
     std::vector<std::vector<TileOperand>> operands;
     std::vector<TileOperand> read, written;
     const auto add = [&](const kernels::LinkFunctions& run, std::vector<TileOperand> at) {
@@ -124,7 +123,7 @@ class ChainSearch {
       const auto is_kept = [&](const TileOperand& operand) {
         return std::find(written.begin(), written.end(), operand) != written.end();
       };
-      // What the chain keeps it makes again in a block that repeats elements.
+      // A block that repeats elements computes kept values again.
       const auto note_read = [&](const TileOperand& operand) {
         if (!is_kept(operand)) read.push_back(operand);
       };

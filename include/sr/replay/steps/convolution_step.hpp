@@ -30,13 +30,13 @@ struct ConvolutionStep final : Payload {
   bool by_channels = false;       // what is shared: tiles of channels of each group, else groups of images
   std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of the latter has one
 
-  // How many results there are.
+  // The number of results.
   std::size_t results() const {
     return images * groups * shape.channels * static_cast<std::size_t>(shape.out_channel);
   }
 
-  // Makes parts of what is too much for one thread, if there are any. None of them is other than in the
-  // whole.
+  // Cuts a convolution that is too large for one thread into parts, whose results are bit-identical to those
+  // of the whole.
   void cut(std::size_t threads) {
     constexpr std::size_t kManyGroups = 4;  // so that threads get about the same
     const std::size_t tile = channel_tile();
@@ -45,12 +45,12 @@ struct ConvolutionStep final : Payload {
         by_channels ? (shape.channels + tile - 1) / tile : std::min(images * groups, threads);
     if (count > 1) shares = Shares(static_cast<std::int64_t>(count));
   }
-  // Channels that are the same to the last bit when they are computed by themselves.
+  // The smallest number of channels whose results are bit-identical when they are computed by themselves.
   std::size_t channel_tile() const {
     const kernels::Table& table = kernels::kernels().table;
     return weight.by_pixels ? 2 * table.width : table.tile;
   }
-  // How many padded copies there are at once.
+  // The number of padded copies that exist at once.
   std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
@@ -67,7 +67,7 @@ struct ConvolutionStep final : Payload {
   }
 
  private:
-  // Groups from `first` to `end` - 1, those of an image next to each other.
+  // Computes groups `first` to `end` - 1; the groups of an image are adjacent.
   void convolve(const Context& context, std::size_t first, std::size_t end, std::size_t share) const {
     kernels::Convolution one = shape;
     kernels::PaddedImage copy = padding;

@@ -1,5 +1,5 @@
-// A run of pointwise operations over one iteration space, tile by tile, so that what one writes the next
-// reads from the first-level cache.
+// Pointwise operations over one iteration space, executed tile by tile, so that each operation reads the
+// results of earlier ones from the first-level cache.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace sr::replay {
 
-// How an operand that is not in iteration order moves between memory and scratch, in its own type.
+// The copy of an operand that is not in iteration order between memory and scratch, without conversion.
 struct TileCopy {
   kernels::StridedCopy box;                   // of one whole tile
   c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
@@ -44,7 +44,7 @@ struct FusedStep final : Payload {
   std::int64_t chunk = 1;
   std::size_t inner = 1;  // elements of one index of `split`
 
-  // Once all operations and tails are known.
+  // Must be called when all operations and tails are known.
   void link() {
     std::vector<TileOperand> read_after;
     for (const RowTail& tail : tails) read_after.push_back(tail.in);
@@ -52,7 +52,7 @@ struct FusedStep final : Payload {
     segments = ChainSearch(ops, std::move(read_after)).find();
   }
 
-  // Once `sizes` are known, before copies are added.
+  // Must be called when `sizes` are known, before copies are added.
   void cut_into_tiles() {
     split = sizes.size() - 1;
     inner = 1;
@@ -63,7 +63,7 @@ struct FusedStep final : Payload {
     chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
   }
 
-  // Elements are `width` bytes.
+  // `width` is the number of bytes of an element.
   std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width, bool scatters) {
     TileCopy& made = copies.emplace_back();
     made.strides = strides;
@@ -81,7 +81,7 @@ struct FusedStep final : Payload {
     return static_cast<std::int32_t>(copies.size() - 1);
   }
 
-  // Whether an operand is the same element for all of a tile.
+  // Whether an operand is one element for the whole tile.
   bool repeats_in_tile(const c10::SmallVector<std::int64_t, 4>& strides) const {
     return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(split), strides.end(),
                        [](std::int64_t stride) { return stride == 0; });
@@ -105,8 +105,8 @@ struct FusedStep final : Payload {
     }
   }
 
-  // Once it is complete: of steps that are one chain, or one vector op, on one tile, a function that does
-  // just that.
+  // The function for the complete step; a simpler one for a step that is one chain, or one vector op, on one
+  // tile.
   RunStep runner() const {
     if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
     if (linked_part(segments[0], count) == count) return &run_only_chain;
@@ -114,7 +114,7 @@ struct FusedStep final : Payload {
   }
 
  private:
-  // Of a tile's first element, from the outermost dimension to `split`.
+  // The indices of a tile's first element, from the outermost dimension to `split`.
   using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
   static constexpr Index kOrigin{};
 
@@ -167,14 +167,14 @@ struct FusedStep final : Payload {
     for (const RowTail& tail : tails) tail.run(bases, first, n);
   }
 
-  // How many of a tile's elements go through the chain.
+  // The number of a tile's elements that the chain processes.
   std::size_t linked_part(const Segment& segment, std::size_t n) const {
     if (!segment.is_linked()) return 0;
     if (!segment.may_repeat) return n & ~(chain_block - 1);
     return n < chain_least ? 0 : n;
   }
 
-  // Elements from `from` to `n` - 1 of the tile.
+  // Computes elements `from` to `n` - 1 of the tile.
   static void run_vector_op(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
                             std::size_t n) {
     const float* in[kernels::kMaxOperands];

@@ -14,8 +14,7 @@
 
 namespace sr::replay {
 
-// Of weights and results in fp32, or both in bfloat16; what is multiplied with the weights, and the bias, are
-// fp32.
+// T is the type of weights and results, fp32 or bfloat16. The left side and the bias are fp32.
 template <class T>
 struct GemmStepOf final : Payload {
   struct Batch {
@@ -33,7 +32,7 @@ struct GemmStepOf final : Payload {
   bool by_columns = false;
 
   std::string_view name() const override { return weight.data != nullptr ? "packed gemm" : "gemm"; }
-  // How many results there are.
+  // The number of results.
   std::size_t results() const { return shape.m * shape.n * batches.size(); }
 
   void pack_weights(PackedWeights& shared) override {
@@ -57,15 +56,16 @@ struct GemmStepOf final : Payload {
     }
   }
 
-  // Once it is complete: of a single product that is not cut, a function that does just that.
+  // The function for the complete step; a simpler one for a single product that is not cut.
   RunStep runner() const {
     const bool is_one = batches.size() == 1 && batches[0].a == 0 && batches[0].b == 0 && batches[0].out == 0;
     return is_one && part == 0 ? &run_one : &run;
   }
 
-  // Makes parts of what is too much for one thread. None of them is other than in the whole: columns are cut
-  // where panels begin, the last part has what is left and so never the few columns that are not packed as
-  // panels; rows are cut where tiles begin, or sums of four.
+  // Cuts a product that is too large for one thread into parts, whose results are bit-identical to those of
+  // the whole. Columns are cut at the beginning of panels; the last part has the rest, so that it never
+  // consists of the few columns that are not packed as panels. Rows are cut at the beginning of tiles or of
+  // sums of four.
   void cut() {
     const kernels::Table& table = kernels::kernels().table;
     const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
@@ -90,7 +90,7 @@ struct GemmStepOf final : Payload {
     self.multiply(self.bound(context.bases));
   }
 
-  // Without the offsets of a batch.
+  // The shape without the offsets of a batch.
   kernels::GemmOf<T> bound(std::byte* const* bases) const {
     kernels::GemmOf<T> product = shape;
     product.a = a.template in<const float>(bases);

@@ -1,4 +1,4 @@
-// The step that looks up elements by index tensors, and what it shares with other steps that follow indices.
+// The step that reads elements by index tensors, and helpers of other steps that read indices.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace sr::replay {
 
-// Apart, or the loops would not take in what calls it.
+// Out of line, so that its callers can be inlined into loops.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index() {
   throw Deoptimized("An index is out of range.", /*keep=*/true);
 }
@@ -24,8 +24,8 @@ inline void check_indices(const void* indices, bool wide, std::size_t count, std
   if (!kernels::kernels().table.all_within(indices, wide, count, limit)) refuse_index();
 }
 
-// Calls `copy` with the number of bytes, as a constant where it is that of one element: a copy of so many is
-// a load and a store.
+// Calls `copy` with the number of bytes. It is a compile-time constant for the size of one element, so that
+// the copy is a load and a store.
 template <class Copy>
 void by_run_bytes(std::size_t bytes, const Copy& copy) {
   switch (bytes) {
@@ -42,8 +42,8 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
   }
 }
 
-// Walks over the result. Where an element comes from moves with it, and by what the indices at its place say.
-// Strides are in bytes.
+// Iterates over the result. The address of an element's source moves along, and by the values of the indices
+// at that place. Strides are in bytes.
 struct IndexStep final : Payload {
   std::string_view name() const override { return "indexing"; }
   bool may_fail() const override { return true; }  // indices out of range
@@ -110,7 +110,7 @@ struct IndexStep final : Payload {
 
   template <class Integer, class Bytes>
   void copy_by_one(const Dimension& dimension, const Place& place, Bytes bytes) const {
-    // Copies, as what is written could be any of it.
+    // Local copies: for the compiler a written element could alias any member.
     const Index index = indices[0];
     const bool may_wrap = wraps;
     const std::int64_t size = dimension.size, in_step = dimension.in, out_step = dimension.out,
@@ -139,7 +139,7 @@ struct IndexStep final : Payload {
     }
   }
 
-  // Elements from one run to another.
+  // Copies elements of one run.
   template <std::int64_t kBytes, class Integer>
   static void copy_chosen(const std::byte* from, const Integer* chosen, std::int64_t count, std::byte* to) {
     struct Element {
@@ -148,7 +148,7 @@ struct IndexStep final : Payload {
     const auto* const in = reinterpret_cast<const Element*>(from);
     auto* const out = reinterpret_cast<Element*>(to);
     std::int64_t i = 0;
-    // All of four are read before one is written, as the compiler can not know that they lie apart.
+    // Reads four elements before it writes them, since the compiler can not know that they do not overlap.
     for (; i + 4 <= count; i += 4) {
       const Element a = in[chosen[i]], b = in[chosen[i + 1]], c = in[chosen[i + 2]], d = in[chosen[i + 3]];
       out[i] = a, out[i + 1] = b, out[i + 2] = c, out[i + 3] = d;

@@ -1,4 +1,4 @@
-// The step that gives a tensor its first bytes, which later steps change.
+// The step that initialises a tensor which later steps change.
 #pragma once
 
 #include <cstring>

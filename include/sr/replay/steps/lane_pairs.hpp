@@ -1,5 +1,5 @@
-// Vector ops that follow each other so often that they are one: an addition or a product, and the relu of it.
-// The values are the same; a link of the chain is saved, and what goes with it.
+// Pairs of vector ops that are frequent enough to be one op: an addition or a product, and the relu of it.
+// The values are the same, and a chain is one link shorter.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline const std::array<VectorOpPair, 2>& vector_op_pairs() {
   return pairs;
 }
 
-// Whether anything but the operation behind it reads what operation `i` makes.
+// Whether anything but the next operation reads the result of operation `i`.
 inline bool is_read_besides(const std::vector<TileOp>& ops, std::size_t i,
                             const std::vector<TileOperand>& read_after) {
   const TileOperand& made = ops[i].out;
@@ -42,7 +42,7 @@ inline bool is_read_besides(const std::vector<TileOp>& ops, std::size_t i,
 
 }  // namespace detail
 
-// `read_after`: what is read from memory once all operations are done.
+// `read_after` lists what is read from memory after all operations.
 inline void join_vector_op_pairs(std::vector<TileOp>& ops, const std::vector<TileOperand>& read_after) {
   for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
     if (ops[i].links == nullptr || ops[i + 1].operands != 1 || ops[i + 1].in[0] != ops[i].out) continue;

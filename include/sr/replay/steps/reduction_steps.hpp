@@ -1,4 +1,4 @@
-// Steps that reduce, and what reduces the rows of a fused step's tiles.
+// Reduction steps, and the reduction of rows inside a fused step.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a fused step does with the rows of a tile once they are complete: sums, softmax, norms. The rows are
-// in the first cache then, and leave it only if somebody else reads them.
+// What a fused step does with complete rows of a tile: sums, softmax, norms. The rows are in the first-level
+// cache then, and are written to memory only if another step reads them.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct RowTail {
   Address out;
   std::size_t columns = 0, out_columns = 0;  // of a row of the tile, and of the result
 
-  // On the `n` elements of a tile that begins at element `first`.
+  // Runs on the `n` elements of a tile that begins at element `first`.
   void run(std::byte* const* bases, std::size_t first, std::size_t n) const {
     const std::size_t row = first / columns;
     kernel->run({.rows = n / columns,

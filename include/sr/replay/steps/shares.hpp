@@ -1,5 +1,5 @@
-// Work that LibTorch's threads share. at::parallel_for is serial in files that are not compiled for OpenMP,
-// as those of our users need not be, so it is the loop of an iterator that LibTorch runs.
+// Work that LibTorch's threads share. at::parallel_for is serial in files that are compiled without OpenMP,
+// as those of our users may be. So LibTorch is made to run the loop of an iterator.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sr::replay {
 class Shares {
  public:
   Shares() = default;  // there is nothing to share
-  // Of `count` > 0 parts.
+  // `count` > 0 is the number of parts.
   explicit Shares(std::int64_t count)
       : count_(count),
         parts_(at::empty({count}, at::kByte)),
@@ -25,7 +25,7 @@ class Shares {
 
   std::int64_t count() const { return count_; }
 
-  // body(first, end) for ranges of parts, at once on as many threads as LibTorch gives the caller.
+  // Calls body(first, end) for ranges of parts, concurrently on the threads that LibTorch gives the caller.
   template <class Body>
   void each(const Body& body) const {
     const auto* const begin = static_cast<const char*>(parts_.const_data_ptr());

@@ -1,4 +1,4 @@
-// What a replay is made of: a function and what it works on.
+// A step of a program: a function and its payload.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@
 
 namespace sr::replay {
 
-// Where some bytes are in this call. Every storage of a plan has an entry in the table of bases: the arena's
-// are set when the plan is bound, those of arguments and results in each call.
+// The address of bytes in this call, relative to a base. Every storage of a program has an entry in the table
+// of bases: those of the arena are set when the program is bound, those of arguments and results in each
+// call.
 struct Address {
   std::uint32_t base = 0;
   std::int64_t offset = 0;  // bytes
@@ -28,13 +29,13 @@ struct Address {
   }
 };
 
-// What interpreted steps need of the runtime.
+// The parts of the runtime that interpreted steps need.
 struct Services {
   const memory::PlannerOps* planner = nullptr;  // see Frame
   RanNodes ran;                                 // is told of operators of which nothing is known
 };
 
-// What steps share while a plan is replayed.
+// What the steps of a replay share.
 struct Context {
   std::byte** bases = nullptr;
   std::vector<c10::IValue>* values = nullptr;  // by ValueId: numbers that depend on data
@@ -48,9 +49,9 @@ class PackedWeights;
 struct Payload {
   virtual ~Payload() = default;
   virtual std::string_view name() const = 0;  // what reports call the step
-  // Whether the data of a call may end the replay here, by Deoptimized.
+  // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
-  // Once all nodes are lowered: until then a later one may change what this one multiplies with.
+  // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
 };
 
@@ -62,8 +63,7 @@ struct Step {
   std::uint32_t node = 0;  // index of the traced node, for messages
 };
 
-// Thrown inside a replay when something is not as it was recorded. The call is made again on the general
-// path.
+// Thrown inside a replay when something differs from the trace. The general path then answers the call.
 struct Deoptimized : std::exception {
   explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_plan(keep) {}
   const char* what() const noexcept override { return why.c_str(); }

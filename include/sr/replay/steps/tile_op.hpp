@@ -10,7 +10,7 @@
 
 namespace sr::replay {
 
-// Elements of a tile at most: a few tiles must stay in 32 KiB.
+// The largest number of elements in a tile: a few tiles must fit into 32 KiB.
 inline constexpr std::size_t kTile = 1024;
 
 struct TileOperand {

@@ -1,5 +1,5 @@
-// What is known of an operator before it runs on a signature: which ones read metadata alone, which change
-// something, which may make of the same metadata something else each time.
+// Facts about operators that recording needs: which read metadata alone, which change something, and which
+// may answer differently for the same metadata.
 #pragma once
 
 #include <string_view>
@@ -26,7 +26,7 @@ inline Kinds kinds(std::initializer_list<const char*> names) {
   return set;
 }
 
-// Scalars that depend on the metadata of tensors and never on their elements.
+// Operators that return scalars which depend on the metadata of tensors and never on their elements.
 inline bool reads_metadata_only(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::size",          "aten::dim",           "aten::numel",
                                     "aten::len",           "aten::stride",        "aten::is_floating_point",
@@ -46,7 +46,7 @@ inline bool reads_metadata_only(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Of the language's own list functions, those that compare elements.
+// List functions of the language that compare elements.
 inline bool compares_elements(c10::Symbol kind) {
   static const Kinds known =
       kinds({"aten::index", "aten::remove", "aten::count", "aten::__contains__", "aten::eq", "aten::ne",
@@ -54,7 +54,7 @@ inline bool compares_elements(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Of the language's own, those that build, unpack or copy containers and look at no tensor in them.
+// Operators of the language that build, unpack or copy containers and read no tensor in them.
 inline bool moves_values(c10::Symbol kind) {
   static const Kinds known =
       kinds({"prim::ListConstruct", "prim::ListUnpack",     "prim::TupleConstruct",
@@ -72,20 +72,22 @@ inline bool moves_values(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Whether two names are of one value: no part of a signature.
+// Operators that ask whether two names refer to one value, which no signature states.
 inline bool compares_identity(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::__is__", "aten::__isnot__", "aten::is_set_to"});
   return known.count(kind) != 0;
 }
 
-// How often a tensor was written, and where its elements begin in its storage: no part of a signature either.
+// Operators that ask how often a tensor was written, or where its elements begin in its storage, which no
+// signature states either.
 inline bool asks_storage(c10::Symbol kind) {
   static const Kinds known =
       kinds({"aten::_version", "aten::storage_offset", "aten::sym_storage_offset", "aten::data_ptr"});
   return known.count(kind) != 0;
 }
 
-// x[i, j] by integers, whose sizes the result has: masks have as many as they choose.
+// Whether x[i, j] is indexed by integers only, so that the size of the result does not depend on data, as it
+// does for masks.
 inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>& inputs) {
   if (kind != c10::aten::index || inputs.size() != 2 || !inputs[1].isList()) return false;
   bool any = false;
@@ -98,26 +100,26 @@ inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>
   return any;
 }
 
-// Views whose second tensor is asked for its sizes or dtype only.
+// Views that read only sizes or dtype of their second tensor.
 inline bool shapes_like_second(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::expand_as", "aten::view_as", "aten::reshape_as", "aten::type_as",
                                     "aten::broadcast_tensors", "aten::meshgrid", "aten::to"});
   return known.count(kind) != 0;
 }
 
-// New tensors made of whatever the storage of the first input holds, beside its own elements too.
+// Operators that read the storage of their first input beyond the elements of the tensor.
 inline bool reads_whole_storage(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::as_strided_copy", "aten::as_strided_scatter"});
   return known.count(kind) != 0;
 }
 
-// A view of the first input's storage from an offset on that counts from where the storage begins.
+// Operators that return a view whose offset counts from the beginning of the first input's storage.
 inline bool views_whole_storage(c10::Symbol kind) {
   static const Kinds known = kinds({"aten::as_strided", "aten::as_strided_"});
   return known.count(kind) != 0;
 }
 
-// New tensors, or more elements of one, that nobody writes.
+// Operators that return uninitialised elements.
 inline bool leaves_new_memory(c10::Symbol kind) {
   static const Kinds known =
       kinds({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted",
@@ -126,8 +128,8 @@ inline bool leaves_new_memory(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Static arguments, another answer each time. Not whether gradients or autocast are on: calls of sr keep no
-// gradients, and autocast is a word of the signature.
+// Operators that answer differently for the same static arguments. Queries of gradient mode and autocast are
+// not among them: calls of sr compute no gradients, and autocast is part of the signature.
 inline bool asks_the_world(c10::Symbol kind) {
   static const Kinds known =
       kinds({"prim::TimePoint", "aten::time", "aten::seed", "aten::initial_seed", "aten::get_num_threads",
@@ -136,14 +138,14 @@ inline bool asks_the_world(c10::Symbol kind) {
   return known.count(kind) != 0;
 }
 
-// Does something a replay would not repeat.
+// Operators with an effect that a replay would not repeat.
 inline bool has_effect(c10::Symbol kind) {
   return kind == c10::prim::Print || kind == c10::aten::warn || kind == c10::prim::SetAttr ||
          asks_the_world(kind);
 }
 
-// Recurrent networks, attention and dropout draw random numbers only in training and with a share to drop;
-// the tags of their schemas say that they always do.
+// Recurrent networks, attention and dropout draw random numbers only in training and with a dropout
+// probability above 0, although the tags of their schemas say that they always do.
 inline bool drops_nothing(const torch::jit::Node& node, const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
   for (std::size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
@@ -198,7 +200,7 @@ inline OperatorFacts facts_of(const ProcessedNode& processed) {
   return facts;
 }
 
-// Values of the blocks inside a node that are defined outside of it.
+// Values that the blocks of a node read and that are defined outside of the node.
 inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node& node) {
   std::vector<const torch::jit::Value*> captured;
   std::unordered_set<const torch::jit::Value*> seen;
@@ -218,8 +220,8 @@ inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node&
   return captured;
 }
 
-// Whether a body does nothing that a plan may not: change something, draw random numbers, call what is not
-// known.
+// Whether a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
+// run it.
 inline bool body_is_pure(const torch::jit::Block* block) {
   for (const torch::jit::Node* node : block->nodes()) {
     const c10::FunctionSchema* schema = node->maybeSchema();

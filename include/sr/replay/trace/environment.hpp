@@ -1,5 +1,5 @@
-// Modes of the process and of the thread that a plan may depend on beside its arguments. Each plan says which
-// of them it has asked; only those are compared before it is replayed.
+// Modes of process and thread that a program may depend on. Each program states which of them it has read;
+// only those are compared before a replay.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace sr::replay {
 
 struct Environment {
-  // Bits of a set of them.
+  // The modes as bits of a set.
   enum Part : unsigned {
     default_dtype = 1,  // dtypes of results that no floating point tensor decides
     new_memory = 2,     // whether it is filled with NaN (torch.use_deterministic_algorithms)
@@ -29,7 +29,7 @@ struct Environment {
     return {c10::get_default_dtype_as_scalartype(), memory_is_filled(), flush_bits(), at::get_num_threads()};
   }
 
-  // Whether the calling thread and the process are still so, in the parts of the set.
+  // Whether the modes in the set still have these values.
   bool holds(unsigned parts) const {
     return ((parts & default_dtype) == 0 || dtype == c10::get_default_dtype_as_scalartype()) &&
            ((parts & new_memory) == 0 || fills_memory == memory_is_filled()) &&
@@ -37,14 +37,15 @@ struct Environment {
            ((parts & threads) == 0 || thread_count == at::get_num_threads());
   }
 
-  // As torch.use_deterministic_algorithms has it, unless told otherwise.
+  // Whether LibTorch fills new memory with NaN, as it does by default under
+  // torch.use_deterministic_algorithms.
   static bool memory_is_filled() {
     const at::Context& context = at::globalContext();
     return context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
   }
 
  private:
-  // Of the control register of the floating point unit.
+  // The bits of the floating point control register that flush denormal numbers.
   static std::uint32_t flush_bits() {
 #if defined(__x86_64__)
     return __builtin_ia32_stmxcsr() & 0x8040U;  // flush to zero, denormals are zero

@@ -1,5 +1,5 @@
-// Writes in place become results of their own: a pointwise operator that overwrites a tensor of the call is
-// recorded as its functional twin, which can be fused with what comes before and after it.
+// Makes in-place pointwise operators on tensors of the call functional: each is recorded as its functional
+// twin, which can be fused with the operators before and after it.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace sr::replay {
 
-// The key of the functional twin of an operator that writes its first argument. Empty: there is none of which
-// it is known that floats give floats of the same sizes.
+// The key of the functional twin of an operator that writes its first argument. Empty if no twin is known to
+// map floats to floats of the same sizes.
 inline std::string functional_twin(const torch::jit::Node& node) {
   static constexpr std::array<std::string_view, 21> kPointwise{
       "aten::abs_",        "aten::add_",     "aten::clamp_", "aten::clamp_max_",   "aten::clamp_min_",
@@ -36,8 +36,8 @@ inline std::string functional_twin(const torch::jit::Node& node) {
   return key.erase(end - 1, 1);
 }
 
-// Rewrites a complete trace. Traces of one signature are rewritten alike, so that storages of one are those
-// of the other.
+// Rewrites a complete trace. Two traces of one signature are rewritten in the same way, so that their
+// storages correspond.
 class FunctionalWrites {
  public:
   explicit FunctionalWrites(Trace& trace) : trace_(trace) {}
@@ -56,7 +56,7 @@ class FunctionalWrites {
   }
 
  private:
-  // By the names the recorded call has for them.
+  // Tensors are identified as in the recorded call.
   struct Written {
     at::Tensor tensor;
     StorageId storage;
@@ -83,7 +83,7 @@ class FunctionalWrites {
     }
   }
 
-  // Lists and dictionaries that are returned stay what they are, and what they hold.
+  // Lists and dictionaries that are returned keep their identity and their elements.
   void note_containers(const c10::IValue& result) {
     if (result.isTuple()) {
       for (const c10::IValue& element : result.toTupleRef().elements()) note_containers(element);
@@ -97,7 +97,8 @@ class FunctionalWrites {
     return Written{node.inputs[0].toTensor(), node.changed[0]};
   }
 
-  // All of a storage is written, by floats that decide the dtype, and nothing else looks at it later.
+  // Whether the write may be made functional: it covers the whole storage, its float operand decides the
+  // dtype, and no other view reads the storage later.
   bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const auto is_dynamic = [](ValueId id) { return id != kNone; };
     if (captured_.count(written.storage) != 0 || held_.count(trace_.id_of(written.tensor)) != 0 ||
@@ -120,7 +121,7 @@ class FunctionalWrites {
       if (read.scalar_type() != at::kFloat || (other != id && trace_.tensors[other].storage == storage))
         return false;
     }
-    // Tensors from `known_tensors` on are made of what was written.
+    // Tensors from `known_tensors` on are made after the write.
     const TensorId name = trace_.id_of(written.tensor);
     for (TensorId other = 0; other < node.known_tensors; ++other) {
       if (other != name && now_on_[other] == storage && last_use_[other] > i) return false;
@@ -159,7 +160,7 @@ class FunctionalWrites {
     }
   }
 
-  // Containers without a renamed tensor keep their identity.
+  // Containers without a replaced tensor keep their identity.
   c10::IValue renamed(const c10::IValue& value) const {
     bool holds = false;
     const auto is_renamed = [&](const at::Tensor& tensor) {
@@ -178,8 +179,8 @@ class FunctionalWrites {
   }
 
   Trace& trace_;
-  // By tensor that the recorded call made: the last node that reads it, or how many nodes there are for
-  // results; and the storage it is on after the writes so far.
+  // By tensor that the recorded call made: the last node that reads it (the number of nodes for results), and
+  // the storage that holds its value after the writes so far.
   std::vector<std::uint32_t> last_use_;
   std::vector<StorageId> now_on_;
   std::unordered_set<StorageId> captured_;  // read by blocks that data choose

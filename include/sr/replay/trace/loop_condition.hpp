@@ -1,5 +1,5 @@
-// Whether a loop can be unrolled: its condition must be a function of static values, which has to be seen
-// before the loop is entered, because what is in the record can not be taken out again.
+// Whether a loop can be unrolled: its condition must be a function of static values. This is decided before
+// the loop is entered, since recorded nodes can not be removed again.
 #pragma once
 
 #include <unordered_set>
@@ -23,7 +23,7 @@ inline bool is_inside(const torch::jit::Node* node, const torch::jit::Block* blo
 
 }  // namespace detail
 
-// `is_static` answers for values from outside of the body.
+// `is_static` tells which values from outside of the body are static.
 template <class IsStatic>
 bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static) {
   const torch::jit::Block* body = loop.blocks().at(0);

@@ -1,5 +1,4 @@
-// One node of a recorded call: what goes in before it runs, what has come out of it, and what a replay has to
-// do about it.
+// Records one node: its inputs before it runs, its outputs afterwards, and what a replay has to do for it.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +41,7 @@ class NodeRecorder : private RecordedNode {
   }
 
  private:
-  // What the node asks of the environment.
+  // Notes the modes of the environment that the node reads.
   void note_environment() {
     Trace& trace = record_.trace;
     const c10::Symbol kind = node_.node->kind();
@@ -113,7 +112,7 @@ class NodeRecorder : private RecordedNode {
     take_outputs();
   }
 
-  // Interpreted on the plan's own memory.
+  // Records a node that writes in place: a replay interprets it on the program's own memory.
   void add_change() {
     if (facts_.foreign) return bail_out("changes a tensor in place.");
     traced_.changed = written_.check();
@@ -123,7 +122,7 @@ class NodeRecorder : private RecordedNode {
     record_.trace.nodes.push_back(std::move(traced_));
   }
 
-  // Of a node without dynamic inputs.
+  // Records the outputs of a node without dynamic inputs.
   void take_outputs() {
     const bool reads_tensor = tensors_read() != 0;
     const bool reads_call = reads_of_call();
@@ -172,8 +171,8 @@ class NodeRecorder : private RecordedNode {
     }
   }
 
-  // True when every new tensor shares the storage of a tensor this node read; then there is nothing to do on
-  // a replay. Refuses what shares storage in a way metadata does not decide.
+  // Whether every new tensor is a view of a tensor that the node read: then a replay has nothing to do. Bails
+  // out if tensors share storage in a way that metadata do not determine.
   bool is_view() {
     std::size_t fresh = 0;
     std::unordered_set<StorageId> sources;
@@ -195,7 +194,7 @@ class NodeRecorder : private RecordedNode {
       bail_out("views elements as larger ones, which may not be where such begin the next time.");
       return false;
     }
-    // Of the first input, also where another one that decides has the same storage.
+    // The view is of the first input, also if another input that decides it has the same storage.
     if (!detail::shapes_like_second(node_.node->kind())) {
       for (std::size_t i = 1; i < traced_.inputs.size(); ++i) {
         sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
@@ -230,7 +229,8 @@ class NodeRecorder : private RecordedNode {
     record_.trace.nodes.push_back(std::move(traced_));
   }
 
-  // Tensors it returns are compared with the record on every replay, numbers are taken as they come.
+  // Records a node that replays interpret: they compare the metadata of its tensors with the trace, and take
+  // its numbers as they are.
   void add_interpreted() {
     traced_.role = Role::interpreted;
     for (const c10::IValue& value : traced_.captured) {

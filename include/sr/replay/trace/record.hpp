@@ -1,4 +1,4 @@
-// What is known of a call while it is recorded: the trace so far, and whose every storage and value is.
+// The state of a recording: the trace so far, and the origin of each storage and value.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace sr::replay {
 
 namespace detail {
 
-// The value with containers of its own, as later nodes may change those it has.
+// A copy of the value's containers, since later nodes may change them.
 inline c10::IValue snapshot(const c10::IValue& value) {
   if (value.isTuple()) {
     std::vector<c10::IValue> elements;
@@ -43,20 +43,20 @@ inline c10::IValue snapshot(const c10::IValue& value) {
 
 class Record {
  public:
-  // Of a call that runs on a frame of so many slots.
+  // For a call on a frame with so many slots.
   explicit Record(std::size_t slots) : dynamic(slots, kNone) {}
 
   Trace trace;
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
 
-  // The first reason counts.
+  // Only the first reason is kept.
   void bail_out(const std::string& why) {
     if (!has_bailed_out()) trace.bailout = why;
   }
   void bail_out(const torch::jit::Node& node, const std::string& why) {
     if (!has_bailed_out()) trace.bailout = sr::detail::place_of(node) + " " + why;
   }
-  // Another call with the same signature may do.
+  // Bails out of this call only: another one with the same signature may be recorded.
   void bail_out_of_call(const std::string& why) {
     if (has_bailed_out()) return;
     trace.bailout = why;
@@ -64,7 +64,7 @@ class Record {
   }
   bool has_bailed_out() const { return !trace.bailout.empty(); }
 
-  // An argument of the call.
+  // Adds an argument of the call.
   void add_leaves(const c10::IValue& value) {
     sr::detail::add_identities(value, trace.callers);
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
@@ -74,7 +74,7 @@ class Record {
     });
   }
 
-  // Tensors nobody made: they come from a constant or an attribute.
+  // Adds the tensors of a constant or an attribute.
   void meet(const c10::IValue& value) {
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       const StorageId known = storage_of(tensor);
@@ -104,13 +104,13 @@ class Record {
 
   bool is_known(const at::Tensor& tensor) const { return trace.ids.count(tensor.unsafeGetTensorImpl()) != 0; }
 
-  // Where the tensor lies, itself known or not; kNone: on a storage not met before.
+  // The storage of a tensor, which itself may be unknown; kNone if the storage is unknown.
   StorageId storage_of(const at::Tensor& tensor) const {
     const auto known = storages_.find(sr::detail::storage_of(tensor));
     return known == storages_.end() ? kNone : known->second;
   }
 
-  // kNone: the value is static, or a tensor.
+  // kNone if the value is static, or a tensor.
   ValueId dynamic_id(const c10::IValue& value, Slot slot) const {
     if (value.isList() || value.isGenericDict() || value.isTuple()) {
       const auto known = trace.dynamic_containers.find(value.internalToPointer());

@@ -1,4 +1,4 @@
-// What a recording asks of a node that it runs: what the node reads, and what it has returned.
+// Facts about one node of a recorded call: what it reads, and what it has returned.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class RecordedNode {
     return given && !(traced_.inputs[5].isBool() && !traced_.inputs[5].toBool());
   }
 
-  // Builds, unpacks or copies containers.
+  // Whether it only builds, unpacks or copies containers.
   bool is_structural() const { return facts_.builtin && detail::moves_values(node_.node->kind()); }
 
   bool outputs_are_plain() const {

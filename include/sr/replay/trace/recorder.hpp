@@ -1,5 +1,5 @@
-// The recording run: executes a module as the interpreter would, keeps every value alive, and notes what was
-// done to which storage. Its results are right whether or not a plan can be made of the record.
+// Records a call: executes the module as the interpreter would, keeps every value alive, and notes what is
+// done to which storage. The results are right whether or not a program can be made of the trace.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@
 
 namespace sr::replay {
 
-// Runs on a frame of its own, whose slots hold the constants; the module must outlive it.
+// Runs on a frame of its own, whose slots hold the constants. The module must outlive it.
 class Recorder {
  public:
   Recorder(const PreparedModule& content, Frame& frame)
@@ -82,7 +82,7 @@ class Recorder {
     for (const std::uint32_t block : node.sub_blocks) opaque_blocks_.insert(block);
   }
 
-  // True when the branch was taken into the record.
+  // Records the branch that is taken. Returns false if data decide it.
   bool run_if(const ProcessedNode& node) {
     if (record_.dynamic[node.inputs[0]] != kNone) return false;
     const std::size_t branch = frame_->values[node.inputs[0]].toBool() ? 0 : 1;
@@ -93,7 +93,7 @@ class Recorder {
     return true;
   }
 
-  // True when the iterations were.
+  // Records all iterations. Returns false if data decide their number.
   bool run_loop(const ProcessedNode& node) {
     const std::uint32_t body = node.sub_blocks[0];
     if (record_.dynamic[node.inputs[0]] != kNone || record_.dynamic[node.inputs[1]] != kNone ||
@@ -128,7 +128,7 @@ class Recorder {
     return known != content_->slots.end() && record_.dynamic[known->second] == kNone;
   }
 
-  // What a slot holds, and what the record knows of it.
+  // The value in a slot, and its id in the trace.
   struct Entry {
     c10::IValue value;
     ValueId dynamic;

@@ -1,5 +1,5 @@
-// What a plan is valid for: the modes of the thread, and the arguments of a call but for the bytes inside
-// their tensors.
+// Signatures: what a program is valid for. A signature describes the modes of the thread and the arguments of
+// a call except for the elements of their tensors.
 #pragma once
 
 #include <bit>
@@ -37,7 +37,7 @@ inline void add_text(std::string_view text, SignatureWords& words) {
   }
 }
 
-// False when the value holds something no plan is made for.
+// Returns false if no program can be made for the value.
 inline bool describe(const c10::IValue& value, SignatureWords& words) {
   if (value.isTensor()) return add_tensor(value.unsafeToTensorImpl(), words);
   if (value.isInt()) {
@@ -78,11 +78,11 @@ inline bool describe(const c10::IValue& value, SignatureWords& words) {
   return true;
 }
 
-// Compares one value with the words at `at` and moves past them; writes the address of each tensor's first
+// Compares one value with the words at `at`, and advances `at`. Writes the address of each tensor's first
 // element to `leaves`.
 inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
 
-// Anything but a tensor.
+// The same for values that are no tensors.
 inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
   if (value.isInt()) {
     const bool same = at[0] == head(Tag::integer) && at[1] == value.toInt();
@@ -121,7 +121,7 @@ inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::
     }
     return true;
   }
-  // Strings and devices are rare: built and compared.
+  // Strings and devices are rare: their words are built and compared.
   SignatureWords words;
   if (!describe(value, words) || words[0] != at[0] || !std::equal(words.begin(), words.end(), at))
     return false;
@@ -138,8 +138,8 @@ inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**
 
 namespace detail {
 
-// The number of arguments shares its word with the parts of the environment that a plan has asked: where
-// there are none, one comparison says so.
+// The number of arguments shares a word with the modes of the environment that a program has read: one
+// comparison covers both if it has read none.
 constexpr int kAskedAt = 32;
 
 inline std::int64_t argument_count(const SignatureWords& words) {
@@ -155,12 +155,12 @@ inline std::int64_t argument_count(const SignatureWords& words) {
 
 }  // namespace detail
 
-// Says which parts of the environment a plan with this signature has asked.
+// Notes in the signature which modes of the environment its program has read.
 inline void note_asked(SignatureWords& words, unsigned asked) {
   words[1] |= std::int64_t{asked} << detail::kAskedAt;
 }
 
-// False when no plan is ever made for such arguments.
+// Returns false if no program can be made for such arguments.
 inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
   words.append(
       {static_cast<std::int64_t>(ThreadModes::now().excluded), static_cast<std::int64_t>(args.size())});
@@ -170,8 +170,8 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
   return true;
 }
 
-// Whether the call has this signature, and what its plan asked of the environment is as it was. On success
-// `leaves` holds the address of every tensor, depth first; there must be room for as many as the described
+// Whether the call has this signature, and the modes that its program has read are unchanged. On success
+// `leaves` holds the address of every tensor, depth first; it must have room for as many as the described
 // call had.
 [[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
                                            const Environment& environment, std::byte** leaves) {
@@ -185,7 +185,7 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
       if (!detail::match_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
       continue;
     }
-    // Copies: what another function has the address of is not kept in registers.
+    // Local copies: variables whose address another function knows are not kept in registers.
     const std::int64_t* rest = at;
     std::byte** rest_of_leaves = leaves;
     if (!detail::match_other(value, rest, rest_of_leaves)) return false;
@@ -251,7 +251,7 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
 
 }  // namespace detail
 
-// "Float[8, 50], 3, [Float[2]]": for reports.
+// "Float[8, 50], 3, [Float[2]]", for reports.
 inline std::string text_of(const SignatureWords& words) {
   std::string text;
   const std::int64_t* at = words.data() + 2;
@@ -262,7 +262,8 @@ inline std::string text_of(const SignatureWords& words) {
   return text;
 }
 
-// The finaliser of MurmurHash3 (Appleby), word by word; of the call, whatever its plan has asked.
+// A hash of the described call, by the finaliser of MurmurHash3 (Appleby) word by word. The modes that a
+// program has read do not matter.
 inline std::uint64_t hash_of(const SignatureWords& words) {
   std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -1,5 +1,5 @@
-// What of a tensor a plan depends on, as words that take a few instructions each to compare: every call
-// compares those of all its arguments.
+// The metadata of a tensor that a program depends on, as words. Every call compares the words of all its
+// arguments, so comparing one takes only a few instructions.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace sr::replay {
 
-// A flat list of words: modes of the thread, number of arguments, then each argument depth first. Tensors by
-// dtype, dispatch keys, sizes and strides; numbers, strings and None by value; containers by structure.
+// A flat list of words: modes of the thread, the number of arguments, then each argument depth first. Tensors
+// are described by dtype, dispatch keys, sizes and strides; numbers, strings and None by value; containers by
+// structure.
 using SignatureWords = c10::SmallVector<std::int64_t, 48>;
 
 namespace detail {
@@ -25,7 +26,8 @@ constexpr std::int64_t head(Tag tag, std::int64_t kind = 0, std::int64_t count =
   return static_cast<std::int64_t>(tag) | kind << 8 | count << kCountAt;
 }
 
-// Dense, strided, in main memory, and none of the kinds whose elements are not what their bytes say.
+// Whether the tensor is dense, strided and on the CPU, and its elements are exactly its bytes (no lazy
+// conjugate, for instance).
 inline bool is_replayable(const c10::TensorImpl* impl) {
   const c10::DispatchKeySet plain{c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
                                   c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU};
@@ -39,7 +41,7 @@ inline std::int64_t kind_of(at::ScalarType dtype, bool is_wrapped_number) {
   return static_cast<std::int64_t>(dtype) | (is_wrapped_number ? 128 : 0);
 }
 
-// A head whose count is the bytes of an element; dispatch keys, dimensions, sizes, strides.
+// The words of a tensor: a head with the bytes of an element, dispatch keys, dimensions, sizes, strides.
 inline void add_tensor(std::int64_t kind, at::ScalarType dtype, c10::DispatchKeySet keys,
                        c10::IntArrayRef sizes, c10::IntArrayRef strides, SignatureWords& words) {
   words.append({head(Tag::tensor, kind, static_cast<std::int64_t>(c10::elementSize(dtype))),
@@ -48,7 +50,7 @@ inline void add_tensor(std::int64_t kind, at::ScalarType dtype, c10::DispatchKey
   words.append(strides.begin(), strides.end());
 }
 
-// False when no plan is made for such tensors.
+// Returns false if no program can be made for such a tensor.
 inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   if (!is_replayable(impl)) return false;
   const at::ScalarType dtype = impl->dtype().toScalarType();
@@ -57,7 +59,8 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// Sizes and strides against the words from `at` on. Written out for few dimensions: loops take twice as long.
+// Compares sizes and strides with the words from `at` on. Unrolled for few dimensions: a loop takes twice as
+// long.
 [[gnu::always_inline]] inline bool match_dims(const std::int64_t* at, const std::int64_t* sizes,
                                               const std::int64_t* strides, std::size_t dims) {
   const auto same = [=, expected = at + dims](std::size_t d) {
@@ -84,15 +87,15 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// Compares a tensor with the words at `at` and moves past them. Words hold whole values, so no end is needed:
-// a head that differs ends the comparison.
+// Compares a tensor with the words at `at`, and advances `at`. The end need not be checked: a head that
+// differs ends the comparison.
 [[gnu::always_inline]] inline bool match_layout(const c10::TensorImpl* impl, const std::int64_t*& at) {
   const std::int64_t kind = kind_of(impl->dtype().toScalarType(), impl->is_wrapped_number());
   if ((at[0] & ((1 << kCountAt) - 1)) != head(Tag::tensor, kind) ||
       at[1] != static_cast<std::int64_t>(impl->key_set().raw_repr())) {
     return false;
   }
-  // Only now: tensors with other keys may have no sizes.
+  // After the keys: tensors with other keys may have no sizes.
   const c10::IntArrayRef sizes = impl->sizes();
   const std::int64_t* const strides = impl->strides().data();
   if (at[2] != static_cast<std::int64_t>(sizes.size())) return false;
@@ -102,7 +105,7 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// The same, and where the first element is. False, too, when the tensor's bytes are gone.
+// The same, and returns the address of the first element. Also false if the tensor's storage was freed.
 [[gnu::always_inline]] inline bool match_tensor(const c10::TensorImpl* impl, const std::int64_t*& at,
                                                 std::byte*& begin) {
   const std::int64_t bytes = at[0] >> kCountAt;  // of an element

@@ -1,4 +1,4 @@
-// One recorded call: what was executed, in order, with every branch taken, loop unrolled and container
+// One recorded call: the executed nodes in order, with branches taken, loops unrolled and containers
 // dissolved.
 #pragma once
 
@@ -24,7 +24,7 @@ using StorageId = std::uint32_t;
 using ValueId = std::uint32_t;  // a number or container that an interpreted node makes anew on each replay
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// Whose bytes a storage is.
+// To whom the bytes of a storage belong.
 enum class Home : std::uint8_t {
   input,     // the caller's
   weight,    // a constant of the module: handed out as it is
@@ -41,7 +41,7 @@ struct TracedStorage {
   bool overwritten = false;  // the recorded bytes are those of a later write, which has a storage of its own
 };
 
-// Tensors that share an identity share an id; views of one storage have ids of their own.
+// One TensorImpl has one id; views of one storage have ids of their own.
 struct TracedTensor {
   at::Tensor recorded;  // keeps the metadata and the identity; its bytes count for nothing once lowered
   StorageId storage = kNone;
@@ -66,13 +66,14 @@ struct TracedNode {
   std::vector<StorageId> changed;        // what it writes in place
   TensorId known_tensors = 0;            // when it wrote: those from here on were made later
   std::string twin;  // key of the functional operator that takes its place, see functional_writes.hpp
-  // Control flow on data: what its bodies read from outside.
+  // Control flow that data decide: values from outside that its bodies read.
   std::vector<Slot> captured_slots;
   std::vector<c10::IValue> captured;
   std::vector<ValueId> dynamic_captured;
 };
 
-// Computed from static values alone, and changed later: every replay begins with these bytes.
+// A storage that is computed from static values alone and changed later. Every replay starts with these
+// bytes.
 struct InitialBytes {
   StorageId storage = kNone;
   at::Tensor bytes;
@@ -98,7 +99,7 @@ struct Trace {
   std::vector<c10::IValue> kept;    // so that no address is used twice while recording
 
   TensorId id_of(const at::Tensor& tensor) const { return ids.at(tensor.unsafeGetTensorImpl()); }
-  // Whether data decide about blocks to run.
+  // Whether data decide which blocks run.
   bool has_blocks() const {
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const TracedNode& node) { return !node.processed->sub_blocks.empty(); });

@@ -18,7 +18,7 @@ class WrittenTensors {
   WrittenTensors(Record& record, const Frame& frame, const ProcessedNode& node)
       : record_(record), frame_(frame), node_(node) {}
 
-  // Those the node is about to write, as they are before.
+  // Notes the tensors that the node is about to write, with their metadata.
   void note() {
     sr::detail::each_written(node_.node->schema(), node_.inputs.size(), [&](std::size_t i) {
       sr::detail::each_tensor(frame_.values[node_.inputs[i]], [&](const at::Tensor& tensor) {
@@ -27,8 +27,8 @@ class WrittenTensors {
     });
   }
 
-  // Once the node has run, its storages that it may have changed on a replay. Refuses what a replay can not
-  // do: it writes what it is given, on the plan's own memory, and makes nothing new.
+  // After the node has run: the storages that it may change in a replay. Bails out if a replay can not repeat
+  // the write: it writes only tensors that it is given, in the program's own memory, and makes no new ones.
   std::vector<StorageId> check() const {
     std::vector<StorageId> changed;
     if (written_.empty()) record_.bail_out(*node_.node, "changes a tensor in place.");
@@ -69,7 +69,7 @@ class WrittenTensors {
     written.storage = id;
   }
 
-  // The general path may need the result as it was.
+  // The general path may need the value as it was.
   bool is_foreign(const TracedStorage& storage) const {
     return storage.home == Home::opaque && storage.producer < record_.trace.nodes.size() &&
            record_.trace.nodes[storage.producer].foreign;
