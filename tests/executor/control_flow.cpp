@@ -66,7 +66,7 @@ TEST_CASE("values captured by a fork", "[oracle][defects]") {
       {{kA}, {kB}, {kC}, {kA}, {kA.to(at::kDouble)}}, kForked);
 }
 
-TEST_CASE("a fork that hands back what it was given", "[oracle][traps]") {
+TEST_CASE("a fork that returns its input", "[oracle][traps]") {
   check_script(
       "def body(self, a):\n    return a\n"
       "def forward(self, x):\n    a = x * 2\n    f = fork(self.body, a)\n    d = torch.sigmoid(x) * 2\n"
@@ -81,7 +81,7 @@ TEST_CASE("79292: an exception in a fork reaches the wait", "[oracle][defects][e
       {{kA, kA.t()}, {kA, kA}, {kA, kA.t()}, {kB, kB.t()}}, kForked);
 }
 
-TEST_CASE("an if hands out an outer value, an input, a constant, one value twice", "[oracle][traps]") {
+TEST_CASE("an if returns an outer value, an input, a constant, or one value twice", "[oracle][traps]") {
   check_script(
       "def forward(self, x, flag: bool):\n    a = x * 2\n    if flag:\n        r = a\n    else:\n        r = "
       "x\n"
@@ -98,7 +98,7 @@ TEST_CASE("an if hands out an outer value, an input, a constant, one value twice
       with_flags());
 }
 
-TEST_CASE("an if hands out a view of a value made in it", "[oracle][traps]") {
+TEST_CASE("an if returns a view of a value made in it", "[oracle][traps]") {
   check_script(
       "def forward(self, x, flag: bool):\n    if flag:\n        r = (x * 2).t()\n    else:\n        r = (x + "
       "1)[0]\n"
@@ -175,7 +175,7 @@ TEST_CASE("shapes that change inside a loop", "[oracle][traps]") {
       with_counts());
 }
 
-TEST_CASE("a throw inside a body leaves the runtime right", "[oracle][errors]") {
+TEST_CASE("an exception inside a body leaves the runtime usable", "[oracle][errors]") {
   check_script(
       "def forward(self, x, n: int):\n    acc = x * 1\n    for i in range(n):\n        if i == 2:\n"
       "            raise RuntimeError(\"too many\")\n        acc = acc * 2 + 1\n    return acc\n",

@@ -70,7 +70,7 @@ TEST_CASE("forks in a loop, in a branch, in a fork, and in containers", "[oracle
       samples(), kForked);
 }
 
-TEST_CASE("a forked body that changes what it is given", "[oracle][forks][traps]") {
+TEST_CASE("a forked body that writes its inputs", "[oracle][forks][traps]") {
   check_script(
       "def body(self, a):\n    a.add_(1)\n    return a * 2\n"
       "def forward(self, x):\n    a = x * 2\n    b = torch.wait(fork(self.body, a))\n    return a + b, a\n",
@@ -115,7 +115,7 @@ TEST_CASE("bodies run on the launcher of the call", "[forks]") {
   }
 }
 
-TEST_CASE("a hundred nested forks come to an end on one thread", "[forks]") {
+TEST_CASE("a hundred nested forks end on one thread", "[forks]") {
   StaticRuntime<> runtime{StaticModule(script(nested(100)))};
   const at::Tensor x = at::zeros({2});
   OneThread thread;
@@ -131,7 +131,7 @@ TEST_CASE("a hundred nested forks come to an end on one thread", "[forks]") {
   CHECK(future->value().toTensor()[0].item<float>() == 101);
 }
 
-TEST_CASE("what a forked body throws reaches the wait, and the runtime goes on", "[forks][errors]") {
+TEST_CASE("an exception in a forked body reaches the wait, and the runtime stays usable", "[forks][errors]") {
   StaticRuntime<> runtime{
       StaticModule(script("def inner(self, a, b):\n    return torch.mm(a, b)\n"
                           "def body(self, a, b):\n    return torch.wait(fork(self.inner, a, b)) + 1\n"
@@ -149,7 +149,7 @@ TEST_CASE("what a forked body throws reaches the wait, and the runtime goes on",
   CHECK(good.use_count() == 1);
 }
 
-TEST_CASE("a body that nobody waits for outlives runtime and module", "[forks]") {
+TEST_CASE("a forked body without a wait outlives runtime and module", "[forks]") {
   Held held;
   c10::intrusive_ptr<c10::ivalue::Future> future;
   {
@@ -189,7 +189,7 @@ TEST_CASE("futures as results, also in containers", "[forks]") {
   }
 }
 
-TEST_CASE("reports say how a forked body is run", "[forks]") {
+TEST_CASE("the report says how a forked body is run", "[forks]") {
   const StaticModule module(script(kBranches));
   const Report report = StaticRuntime<>(module).report();
   const auto fork = std::ranges::find_if(

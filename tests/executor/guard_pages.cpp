@@ -61,7 +61,7 @@ void run_three_times() {
 
 }  // namespace
 
-TEST_CASE("guard pages let a right plan run", "[oracle]") {
+TEST_CASE("guard pages do not disturb a right layout", "[oracle]") {
   CHECK(signal_of(&run_three_times<GuardPages>) == 0);
 }
 

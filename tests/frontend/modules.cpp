@@ -99,7 +99,7 @@ TEST_CASE("63704, 87396: the caller's module, graph and training flag stay as th
   CHECK(given->toString() == text);
 }
 
-TEST_CASE("a graph that notes the dtype and sizes of its example takes others", "[modules]") {
+TEST_CASE("a traced graph runs with other dtypes and sizes than its example", "[modules]") {
   const auto traced = test::graph(
       "graph(%x : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)):\n"
       "  %y : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu) = aten::abs(%x)\n  return (%y)\n");
@@ -109,7 +109,7 @@ TEST_CASE("a graph that notes the dtype and sizes of its example takes others", 
   }
 }
 
-TEST_CASE("a named tuple stays one", "[oracle][modules]") {
+TEST_CASE("a named tuple is returned as a named tuple", "[oracle][modules]") {
   const auto type = c10::TupleType::createNamed(
       c10::QualifiedName("__torch__.Pair"), std::vector<std::string>{"first", "second"},
       std::vector<c10::TypePtr>{c10::TensorType::get(), c10::TensorType::get()});
@@ -225,7 +225,7 @@ TEST_CASE("the output of one run is the input of the next", "[modules]") {
   }
 }
 
-TEST_CASE("outputs live on when the runtime and the module are gone", "[modules]") {
+TEST_CASE("outputs outlive the runtime and the module", "[modules]") {
   for (const bool managed : {false, true}) {
     std::vector<at::Tensor> held;
     const at::Tensor x = f32();
@@ -282,7 +282,7 @@ TEST_CASE("a module is called from four threads", "[modules]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("what a call writes is counted by the tensors' versions, once a call", "[modules]") {
+TEST_CASE("a call raises the version of each tensor that it writes once", "[modules]") {
   const torch::jit::Module model = script(
       "def forward(self, x, l: List[Tensor], y):\n"
       "    x.add_(1.0).mul_(2.0)\n"

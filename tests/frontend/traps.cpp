@@ -175,12 +175,12 @@ TEST_CASE("trap: a dtype that is an argument of the call changes from run to run
   }
 }
 
-TEST_CASE("in place: planned for one dtype, then as many bytes in other sizes", "[oracle][traps]") {
+TEST_CASE("in-place reuse planned for one dtype, then run with other sizes of as many bytes", "[oracle][traps]") {
   check("y = torch.amax(x, [-1], True)\n    return (y + x) * 3",
         {{sample({9, 9, 1, 1}, at::kDouble)}, {f32({9, 9, 1, 2})}, {f32({9, 9, 1, 2})}});
 }
 
-TEST_CASE("in place: an input with the sizes of a run that threw", "[oracle][traps]") {
+TEST_CASE("in-place reuse of an input with the sizes of a run that threw", "[oracle][traps]") {
   check_script(
       "def forward(self, x, y):\n    a = torch.amax(x, [-1])\n    b = y.view([3])\n    return (a + x) * 3 + "
       "b.sum()\n",
@@ -190,7 +190,7 @@ TEST_CASE("in place: an input with the sizes of a run that threw", "[oracle][tra
        {f32({2, 2}), f32({3})}});
 }
 
-TEST_CASE("an extremum of nothing", "[oracle][traps]") {
+TEST_CASE("an extremum of an empty tensor throws", "[oracle][traps]") {
   for (const char* name : {"max", "min"}) {
     check("return torch." + std::string(name) + "(x) * 2, torch." + name + "(x + 1)",
           {{f32()}, {f32({2, 0})}, {f32()}, {sample({2}, at::kDouble)}, {sample({0}, at::kDouble)}});

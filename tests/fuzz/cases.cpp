@@ -10,7 +10,7 @@
 
 namespace sr::fuzz {
 
-TEST_CASE("programs that were wrong once", "[fuzz]") {
+TEST_CASE("programs that were wrong once stay right", "[fuzz]") {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(SR_FUZZ_CASES)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());

@@ -9,7 +9,7 @@
 
 namespace sr::test::aliasing_tests {
 
-TEST_CASE("ops that alias their input or not, depending on it", "[oracle][traps]") {
+TEST_CASE("ops whose results may alias an input", "[oracle][traps]") {
   for (const char* op :
        {"x.to(6)", "x.contiguous()", "x.reshape([-1])", "x.flatten()", "x.expand([-1, -1])", "x.type_as(x)",
         "x.float()", "torch.dropout(x, 0.5, False)", "x.to(7)", "x.view_as(x)",
@@ -41,7 +41,7 @@ TEST_CASE("views of managed values, and views of views", "[oracle][traps]") {
         {{f32()}, {f32({4, 5})}});
 }
 
-TEST_CASE("returned: a view, an input, a constant, one value twice", "[oracle][traps]") {
+TEST_CASE("a view, an input, a constant or one value twice may be returned", "[oracle][traps]") {
   check("y = x + 1\n    return y.t()");
   check("return x");
   check("return x, x, x * 1");
@@ -109,7 +109,7 @@ TEST_CASE("a folded result returned twice is one tensor", "[traps]") {
   }
 }
 
-TEST_CASE("equal results, of which a loop of no iterations hands on one", "[oracle][traps]") {
+TEST_CASE("equal results of which a loop without iterations returns one", "[oracle][traps]") {
   const Runs counted = {{f32(), 0}, {f32(), 2}, {f32({4, 5}), 0}, {f32(), 1}};
   const std::string loop = "    for i in range(n):\n        y = torch.neg(y)\n";
   for (const char* value : {"x * 1.0", "x * 2", "torch.zeros([2])", "torch.zeros([2]).clone()"}) {
@@ -136,7 +136,7 @@ TEST_CASE("equal results, of which a loop of no iterations hands on one", "[orac
   }
 }
 
-TEST_CASE("what is detached has sizes of its own", "[oracle][traps]") {
+TEST_CASE("a detached tensor has sizes of its own", "[oracle][traps]") {
   const Runs square = {{f32({3, 3})}, {f32({4, 4})}, {f32({3, 3})}};
   check("y = x.detach()\n    y.t_()\n    return x + 1, y + 2", square);
   check("y = x * 2\n    z = y.detach()\n    z.unsqueeze_(0)\n    return y + 1", square);
@@ -217,7 +217,7 @@ TEST_CASE("86527: in place only when nobody reads the input again", "[oracle][tr
   check("y = x + 1\n    z = x.sum(0)\n    w = z + y\n    u = w * w.sum(0)\n    return u + 1");
 }
 
-TEST_CASE("a write to what a loop of no iterations hands on", "[oracle][traps]") {
+TEST_CASE("a write to the result of a loop without iterations", "[oracle][traps]") {
   const Runs counted = {{f32(), 0}, {f32(), 2}, {f32({4, 5}), 0}, {sample({2, 3}, at::kLong), 1}};
   for (const char* start : {"x", "x * 2", "x.t()", "torch.relu(x)"}) {
     for (const char* write : {"acc.relu_()", "acc.add_(1)", "acc[0].zero_()"}) {

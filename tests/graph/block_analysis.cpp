@@ -87,7 +87,7 @@ graph(%x : Tensor):
         {{"a", {{0, 3}}}, {"b", {{1, 3}}}, {"c", {{2, 4}}}, {"d", {}, "returned to the caller"}});
 }
 
-TEST_CASE("a view lengthens the life of what it looks at", "[analysis]") {
+TEST_CASE("a view extends the lifetime of its base", "[analysis]") {
   check(R"IR(
 graph(%x : Tensor):
   %zero : int = prim::Constant[value=0]()
@@ -134,7 +134,7 @@ graph(%x : Tensor, %flag : bool):
          {"f", {{3, 5}}}});
 }
 
-TEST_CASE("what a loop carries lives as long as the loop's result", "[analysis]") {
+TEST_CASE("a loop-carried value lives as long as the loop's result", "[analysis]") {
   check(R"IR(
 graph(%x : Tensor, %n : int):
   %true : bool = prim::Constant[value=1]()
@@ -151,7 +151,7 @@ graph(%x : Tensor, %n : int):
         {{"a", {{0, 4}}}, {"b", {{0, 2}}}, {"c", {}, "handed out of a sub-block"}, {"d", {{2, 4}}}});
 }
 
-TEST_CASE("a list that is changed lets its elements go, one that is not does not", "[analysis]") {
+TEST_CASE("elements of a list that is changed escape, others do not", "[analysis]") {
   check(R"IR(
 graph(%x : Tensor, %others : Tensor[]):
   %zero : int = prim::Constant[value=0]()
@@ -166,7 +166,7 @@ graph(%x : Tensor, %others : Tensor[]):
         {{"a", {}, "container"}, {"b", {{1, 6}}}, {"d", {{5, 7}}}});
 }
 
-TEST_CASE("a composite op without alias annotation may hand on its input", "[analysis]") {
+TEST_CASE("a composite op without alias annotation may return its input", "[analysis]") {
   check(R"IR(
 graph(%x : Tensor, %y : Tensor):
   %a.1 : Tensor = aten::relu(%x)
@@ -194,7 +194,7 @@ graph(%x : Tensor):
   }
 }
 
-TEST_CASE("a forked body that changes what it is given changes state, also after a fork of its own",
+TEST_CASE("a forked body that writes its inputs changes state, also after a nested fork",
           "[analysis]") {
   const auto reads = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu(%y)\n  return (%z)");
   const auto writes = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu_(%y)\n  return (%z)");

@@ -235,7 +235,7 @@ TEST_CASE("kernels: a bfloat16 product is rounded once, to the nearest, behind t
   }
 }
 
-TEST_CASE("kernels: parts of a bfloat16 product are those of the whole", "[kernels]") {
+TEST_CASE("kernels: parts of a bfloat16 product are bit-identical to the whole", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     const std::size_t m = 3 * table.tile + 3, k = 37, panel = 2 * table.width;

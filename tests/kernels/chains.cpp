@@ -74,7 +74,7 @@ void check_link(const Kernels& set, std::size_t vector_op, std::size_t kind, std
 
 }  // namespace
 
-TEST_CASE("kernels: a vector op in a chain is the vector op alone", "[kernels]") {
+TEST_CASE("kernels: a vector op in a chain computes what it computes alone", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const std::size_t block = set->table.block, width = set->table.width;
     for (std::size_t vector_op = 0; vector_op < BuiltinVectorOps::size; ++vector_op) {
@@ -91,7 +91,7 @@ TEST_CASE("kernels: a vector op in a chain is the vector op alone", "[kernels]")
   }
 }
 
-TEST_CASE("kernels: what a chain keeps is loaded again, as its first operand or its second", "[kernels]") {
+TEST_CASE("kernels: values that a chain keeps are loaded again as first or second operand", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     const auto& sub = set->vector_ops[BuiltinVectorOps::index_of<vector_ops::Sub>()];
@@ -118,7 +118,7 @@ TEST_CASE("kernels: what a chain keeps is loaded again, as its first operand or 
   }
 }
 
-TEST_CASE("kernels: many dot products", "[kernels]") {
+TEST_CASE("kernels: batched dot products", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 51, 64, 100, 257}) {
       for (std::size_t count = 0; count <= 9; ++count) {

@@ -30,7 +30,7 @@ struct Layout {
 
 }  // namespace
 
-TEST_CASE("kernels: products", "[kernels]") {
+TEST_CASE("kernels: gemm equals sums in double precision", "[kernels]") {
   static Guarded a_memory(1 << 16), b_memory(1 << 18), bias_memory(1 << 12), packed_memory(1 << 18),
       out_memory(1 << 16);
   const auto available = kernel_sets();

@@ -100,7 +100,7 @@ TEST_CASE("kernels: pooling of windows of every kind", "[kernels]") {
   }
 }
 
-TEST_CASE("kernels: convolution of tiles of channels, whole and by themselves", "[kernels]") {
+TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels]") {
   constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
@@ -195,7 +195,7 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
 
 }  // namespace
 
-TEST_CASE("kernels: convolution with channels in registers is the one of strips, bit by bit", "[kernels]") {
+TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
@@ -210,7 +210,7 @@ TEST_CASE("kernels: convolution with channels in registers is the one of strips,
   }
 }
 
-TEST_CASE("kernels: rows of a packed product by themselves are those of the whole", "[kernels]") {
+TEST_CASE("kernels: parts of a packed product are bit-identical to the whole", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;
     for (const std::size_t n :

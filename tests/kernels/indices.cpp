@@ -45,7 +45,7 @@ void check_indices_of(bool wide) {
 
 }  // namespace
 
-TEST_CASE("kernels: indices are within exactly when each of them is", "[kernels]") {
+TEST_CASE("kernels: the check of indices finds any that is out of range", "[kernels]") {
   check_indices_of<std::int64_t>(true);
   check_indices_of<std::int32_t>(false);
 }

@@ -170,7 +170,7 @@ TEST_CASE("kernels: extrema of columns and of rows", "[kernels]") {
   }
 }
 
-TEST_CASE("kernels: where the first extreme element is", "[kernels]") {
+TEST_CASE("kernels: the position of the first extreme element", "[kernels]") {
   static Guarded in_memory(1 << 19), out_memory(1 << 12), index_memory(1 << 12);
   for (const Kernels* set : kernel_sets()) {
     for (const std::size_t count : counts()) {

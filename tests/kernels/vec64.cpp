@@ -197,7 +197,7 @@ TEST_CASE("kernels: vector ops on doubles and integers", "[kernels]") {
   }
 }
 
-TEST_CASE("kernels: vector ops that have none on doubles or integers", "[kernels]") {
+TEST_CASE("kernels: vector ops without loops on doubles or integers", "[kernels]") {
   CHECK(loops_of_doubles<vector_ops::Pow>() == nullptr);
   CHECK(loops_of_integers<vector_ops::Div>() == nullptr);
   CHECK(loops_of_integers<vector_ops::Exp>() == nullptr);

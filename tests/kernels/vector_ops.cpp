@@ -280,7 +280,7 @@ struct AsProgrammed {
 
 }  // namespace
 
-TEST_CASE("kernels: a vector op that is not built in has loops of its own", "[kernels]") {
+TEST_CASE("kernels: a user's vector op has loops", "[kernels]") {
   const std::array<float, 3> x{1, 2, 3};
   const float y = 2;
   std::array<float, 3> out{};

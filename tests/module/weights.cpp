@@ -64,7 +64,7 @@ TEST_CASE("statistics that a norm in training writes are followed", "[weights]")
   });
 }
 
-TEST_CASE("weights that were equal when the module was loaded are told apart", "[weights]") {
+TEST_CASE("weights that were equal at load are independent", "[weights]") {
   const auto module = script(
       "def forward(self, x):\n"
       "    y = torch.layer_norm(x, [8], self.g1, self.b1, 1e-5, False)\n"
@@ -74,7 +74,7 @@ TEST_CASE("weights that were equal when the module was loaded are told apart", "
     check_follows(module.deepcopy(), rows(), more_rows(), add_to(name));
 }
 
-TEST_CASE("what weights decide is not folded for ever", "[weights]") {
+TEST_CASE("values that depend on weights are not folded", "[weights]") {
   const Attributes two = {{"a", weight({8, 8})}, {"b", weight({8, 8})}};
   for (const char* body :
        {"x @ (self.a + self.b)", "x @ self.a.t()", "x @ torch.cat([self.a, self.b], 1)",

@@ -60,7 +60,7 @@ TEST_CASE("an attribute that is given another tensor is followed", "[weights]") 
   });
 }
 
-TEST_CASE("a table that became longer is read in full", "[weights]") {
+TEST_CASE("a table that became longer is read to its end", "[weights]") {
   const auto module = script("def forward(self, ids):\n    return torch.embedding(self.table, ids) * 2\n",
                              {{"table", weight({10, 8})}});
   Module changed = module;
@@ -85,7 +85,7 @@ TEST_CASE("weights that move to another dtype and back are followed", "[weights]
   check_agrees(ways, module, more_rows());
 }
 
-TEST_CASE("a storage that is given other memory is read there", "[weights]") {
+TEST_CASE("a storage that is given other memory is followed", "[weights]") {
   const auto move = [](Module& module) {  // as share_memory_() does
     for (const at::Tensor& tensor : module.buffers()) {
       c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
@@ -106,14 +106,14 @@ TEST_CASE("weights made in inference mode are followed by a few of their element
   check_follows(linear(), rows(), more_rows(), add_to("w"));
 }
 
-TEST_CASE("writes that count no version are seen where they reach every element", "[weights]") {
+TEST_CASE("writes without a version are noticed if they change every element", "[weights]") {
   check_follows(linear(), rows(), more_rows(), [](Module& module) {
     module.attr("w").toTensor().variable_data().mul_(2);
     module.attr("b").toTensor().variable_data().add_(1);
   });
 }
 
-TEST_CASE("refresh_weights makes every write seen", "[weights]") {
+TEST_CASE("refresh_weights makes calls read every weight anew", "[weights]") {
   Module module = linear();
   Ways ways(module, rows());
   module.attr("w").toTensor().mutable_data_ptr<float>()[5] += 50;

@@ -22,7 +22,7 @@ namespace sr::test::weights_owned_tests {
 
 using Module = torch::jit::Module;
 
-TEST_CASE("a weight that the model may write is a copy of its own", "[weights]") {
+TEST_CASE("a weight that the model may write is copied", "[weights]") {
   for (const char* body :
        {"    all = [self.w]\n    all[0].add_(1)\n    return x + self.w\n",
         "    all = [x]\n    all.append(self.w)\n    all[1].add_(1)\n    return x + self.w\n",
@@ -39,7 +39,7 @@ TEST_CASE("a weight that the model may write is a copy of its own", "[weights]")
   }
 }
 
-TEST_CASE("what the model itself writes is its own", "[weights]") {
+TEST_CASE("values that the model writes are its own", "[weights]") {
   Module module = script("def forward(self, x):\n    self.count += 1\n    return x * self.w + self.count\n",
                          {{"count", at::zeros({1})}, {"w", weight({8})}});
   StaticRuntime<> runtime{StaticModule(module)};
@@ -64,7 +64,7 @@ TEST_CASE("a returned weight is the caller's tensor, also after it was replaced"
   }
 }
 
-TEST_CASE("a weight that is no tensor on the CPU any more is refused by name", "[weights]") {
+TEST_CASE("a weight that is no longer a CPU tensor is rejected by name", "[weights]") {
   Module module = linear();
   StaticRuntime<> runtime{StaticModule(module)};
   const at::Tensor x = sample({4, 8});
@@ -77,7 +77,7 @@ TEST_CASE("a weight that is no tensor on the CPU any more is refused by name", "
   CHECK(at::allclose(runtime(x).toTensor(), module.forward({x}).toTensor(), 1e-4, 1e-4));
 }
 
-TEST_CASE("frozen weights are not looked at", "[weights]") {
+TEST_CASE("frozen weights are not compared", "[weights]") {
   Module module = linear();
   const StaticModule frozen(module, {.freeze_weights = true});
   CHECK(frozen.content()->weights->count() == 0);

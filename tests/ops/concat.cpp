@@ -64,7 +64,7 @@ std::vector<OpRow> concat_rows() {
   };
 }
 
-TEST_CASE("joining ops equal the interpreter's", "[oracle][ops]") {
+TEST_CASE("cat and stack equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : concat_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);

@@ -195,7 +195,7 @@ std::vector<OpRow> indexing_rows() {
 
 }  // namespace
 
-TEST_CASE("look-ups by index tensors equal the interpreter's", "[oracle][ops]") {
+TEST_CASE("indexing by tensors equals the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : indexing_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
@@ -203,7 +203,7 @@ TEST_CASE("look-ups by index tensors equal the interpreter's", "[oracle][ops]") 
   }
 }
 
-TEST_CASE("plans look up by kernels of ours", "[ops][replay]") {
+TEST_CASE("replays index by our kernels", "[ops][replay]") {
   const at::Tensor x = sample({4, 6, 5}), i = integers(4, {3}), all = integers(4, {2, 3, 5});
   check_kernels("x, i", "torch.gather(x, 1, i)", {x, all});
   check_kernels("x, i", "torch.gather(x, -1, i)", {x.permute({2, 1, 0}), all});

@@ -203,7 +203,7 @@ TEST_CASE("products, convolutions and attention equal the interpreter's", "[orac
   }
 }
 
-TEST_CASE("recurrent networks that drop nothing are replayed", "[replay]") {
+TEST_CASE("recurrent networks without dropout are replayed", "[replay]") {
   // Data that choose a shape beside them: a plan with random numbers would be refused.
   const torch::jit::Module model = script(
       "def forward(self, x, h):\n"
@@ -219,7 +219,7 @@ TEST_CASE("recurrent networks that drop nothing are replayed", "[replay]") {
   CHECK(runtime.replayed_calls() != 0);
 }
 
-TEST_CASE("products without features, and of a vector, are written without a word", "[oracle][ops]") {
+TEST_CASE("products without features and products of a vector give no warning", "[oracle][ops]") {
   struct Counter : c10::WarningHandler {
     int count = 0;
     void process(const c10::Warning&) override { ++count; }

@@ -142,7 +142,7 @@ TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
   }
 }
 
-TEST_CASE("plans multiply with constant weights in bfloat16 by kernels of ours", "[ops][replay]") {
+TEST_CASE("replays multiply constant bfloat16 weights by our kernels", "[ops][replay]") {
   struct Body {
     std::string text;
     std::size_t kernels = 2;  // the first makes fp32 of x
@@ -170,7 +170,7 @@ TEST_CASE("plans multiply with constant weights in bfloat16 by kernels of ours",
   }
 }
 
-TEST_CASE("a plan's results in bfloat16 are the interpreter's or the next, on any number of threads",
+TEST_CASE("bfloat16 results of a replay differ from the interpreter's by one unit at most, on any number of threads",
           "[ops][replay]") {
   at::manual_seed(33);
   struct Case {
@@ -202,7 +202,7 @@ TEST_CASE("a plan's results in bfloat16 are the interpreter's or the next, on an
   }
 }
 
-TEST_CASE("checked replays forgive a bfloat16 the next one", "[replay]") {
+TEST_CASE("a checked replay accepts a neighbouring bfloat16", "[replay]") {
   at::manual_seed(3);
   StaticModuleOptions options;
   options.check_every = 1;

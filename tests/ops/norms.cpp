@@ -98,7 +98,7 @@ TEST_CASE("normalisations equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-TEST_CASE("plans normalise by kernels of ours", "[ops][replay]") {
+TEST_CASE("replays normalise by our kernels", "[ops][replay]") {
   const at::Tensor x = sample({4, 6, 5}), w = sample({5}), c = sample({6});
   check_kernels("x, w", "torch.layer_norm(x, [5], w, w)", {x, w});
   check_kernels("x, w", "torch.native_layer_norm(x, [5], w, w, 1e-5)[0]", {x, w});
@@ -109,7 +109,7 @@ TEST_CASE("plans normalise by kernels of ours", "[ops][replay]") {
   check_kernels("x, w", "torch.instance_norm(x, w, w, None, None, True, 0.1, 1e-5, False)", {x, c});
 }
 
-TEST_CASE("statistics of a training step are LibTorch's to make", "[oracle][ops]") {
+TEST_CASE("norms in training are left to LibTorch", "[oracle][ops]") {
   check_script(
       "def forward(self, x, m, v):\n"
       "    y = torch.instance_norm(x, None, None, m, v, True, 0.1, 1e-5, False)\n"

@@ -183,7 +183,7 @@ TEST_CASE("numbers of the language equal the interpreter's", "[oracle][ops]") {
   }
 }
 
-TEST_CASE("a remainder of zero is an error where the interpreter dies", "[ops]") {
+TEST_CASE("a remainder by zero throws where the interpreter crashes", "[ops]") {
   using ops::formulas::Remainder;
   CHECK_THROWS_WITH(Remainder::of(std::int64_t{7}, std::int64_t{0}), "division by 0");
   CHECK(Remainder::of(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) == 0);

@@ -65,7 +65,7 @@ std::vector<OpRow> pointwise_rows() {
   return rows;
 }
 
-TEST_CASE("element-by-element ops equal the interpreter's", "[oracle][ops]") {
+TEST_CASE("pointwise ops equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : pointwise_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression << " with " << row.parameters) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);

@@ -84,7 +84,7 @@ std::vector<OpRow> pointwise_variant_rows() {
   return rows;
 }
 
-TEST_CASE("other element-by-element ops equal the interpreter's", "[oracle][ops]") {
+TEST_CASE("further pointwise ops equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : pointwise_variant_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);

@@ -130,7 +130,7 @@ TEST_CASE("quantized layers and look-ups equal the interpreter's", "[oracle][ops
   }
 }
 
-TEST_CASE("an operator whose .out overload does not resize takes any number of rows", "[oracle][ops]") {
+TEST_CASE("an operator whose .out overload does not resize runs with any number of rows", "[oracle][ops]") {
   const auto bytes = [](at::IntArrayRef sizes) { return at::randint(-8, 8, sizes, at::kChar); };
   const at::Tensor weights = bytes({16, 8});
   const std::vector<InputSet> runs{{bytes({32, 16}), weights},

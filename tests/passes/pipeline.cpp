@@ -133,7 +133,7 @@ TEST_CASE("a slice of everything stays where it could be told from its input, or
   }
 }
 
-TEST_CASE("what is computed twice is computed once, unless the caller gets both or one is written",
+TEST_CASE("common subexpressions are merged unless the caller gets both or one is written",
           "[passes]") {
   const auto ir = [](const std::string& last) {
     return R"IR(
@@ -192,7 +192,7 @@ TEST_CASE("every pass can be left out, and the results stay the same", "[passes]
   }
 }
 
-TEST_CASE("a pass to leave out that there is not is refused by name", "[passes]") {
+TEST_CASE("leaving out an unknown pass throws with its name", "[passes]") {
   try {
     prepared("def forward(self, x):\n    return x + 1\n", without("fuse_everything"));
     FAIL("accepted");

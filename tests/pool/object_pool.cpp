@@ -36,7 +36,7 @@ void wait_until_waiting(const Pool& pool, std::uint64_t callers) {
 
 }  // namespace
 
-TEST_CASE("the object returned last is lent first, and no more are made than are needed", "[pool]") {
+TEST_CASE("the object returned last is leased first, and no more are made than needed", "[pool]") {
   std::atomic<int> alive = 0;
   const Pool pool(8, maker(alive));
   CHECK(alive == 0);
@@ -56,7 +56,7 @@ TEST_CASE("the object returned last is lent first, and no more are made than are
   CHECK(pool.figures().waiting.waits == 0);
 }
 
-TEST_CASE("threads that call in turn keep to the object each of them had", "[pool][threads]") {
+TEST_CASE("threads that alternate keep their objects", "[pool][threads]") {
   std::atomic<int> alive = 0;
   const Pool pool(8, maker(alive));
   std::optional<Pool::Lease> mine = pool.lease();
@@ -91,7 +91,7 @@ TEST_CASE("a lease can be moved, and is returned once", "[pool]") {
   CHECK((**fourth).uses == 3);
 }
 
-TEST_CASE("callers wait while all are out, until their deadline at most", "[pool]") {
+TEST_CASE("callers wait while all objects are leased, at most until their deadline", "[pool]") {
   std::atomic<int> alive = 0;
   const Pool pool(2, maker(alive));
   std::optional<Pool::Lease> first = pool.lease();
@@ -112,7 +112,7 @@ TEST_CASE("callers wait while all are out, until their deadline at most", "[pool
   CHECK(alive == 2);
 }
 
-TEST_CASE("those who wait are served in the order they came", "[pool]") {
+TEST_CASE("waiting callers are served in order", "[pool]") {
   std::atomic<int> alive = 0;
   const Pool pool(1, maker(alive));
   std::optional<Pool::Lease> held = pool.lease();
@@ -134,7 +134,7 @@ TEST_CASE("those who wait are served in the order they came", "[pool]") {
   CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("what making throws reaches its caller, and the next one makes it", "[pool][errors]") {
+TEST_CASE("an exception while making reaches its caller, and the next caller makes the object", "[pool][errors]") {
   std::atomic<int> alive = 0;
   std::atomic<int> attempts = 0;
   const Pool pool(1, [&]() -> std::unique_ptr<Object> {
@@ -150,7 +150,7 @@ TEST_CASE("what making throws reaches its caller, and the next one makes it", "[
   CHECK_NOTHROW(Pool(sr::pool::kMostObjects, maker(alive)));
 }
 
-TEST_CASE("a caller that waits for one that can not be made makes it", "[pool][errors]") {
+TEST_CASE("a waiting caller makes the object that another could not make", "[pool][errors]") {
   std::atomic<int> alive = 0;
   std::atomic<bool> begun = false, told = false;
   const Pool* shared = nullptr;
@@ -173,7 +173,7 @@ TEST_CASE("a caller that waits for one that can not be made makes it", "[pool][e
   CHECK(told);
 }
 
-TEST_CASE("trimming destroys what is idle and nothing else", "[pool]") {
+TEST_CASE("trimming destroys idle objects only", "[pool]") {
   std::atomic<int> alive = 0;
   const Pool pool(4, maker(alive));
   const auto kept = pool.lease();

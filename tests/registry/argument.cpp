@@ -33,7 +33,7 @@ bool refuses(const c10::IValue& value) {
 
 }  // namespace
 
-TEST_CASE("arguments are unpacked as what the functor asks for", "[registry]") {
+TEST_CASE("arguments are unpacked to the parameter types of the functor", "[registry]") {
   const at::Tensor tensor = at::ones({2});
   const at::Tensor other = at::zeros({3});
   const c10::IValue boxed = tensor;
@@ -74,7 +74,7 @@ TEST_CASE("arguments are unpacked as what the functor asks for", "[registry]") {
   CHECK((empty.get().has_value() && empty.get()->empty()));  // an empty list is not None
 }
 
-TEST_CASE("None is nothing where the schema has a question mark", "[registry]") {
+TEST_CASE("None is passed as an empty optional", "[registry]") {
   const c10::IValue none;
   CHECK(unpacked<const at::Tensor*>(none) == nullptr);
   CHECK_FALSE(unpacked<std::optional<at::Tensor>>(none));
@@ -88,7 +88,7 @@ TEST_CASE("None is nothing where the schema has a question mark", "[registry]") 
   CHECK(Argument<c10::IValue>(none).get().isNone());
 }
 
-TEST_CASE("a value of another type is refused, not read as what it is not", "[registry]") {
+TEST_CASE("a value of a wrong type is rejected", "[registry]") {
   const c10::IValue none;
   const c10::IValue text = std::string("x");
   const c10::IValue number = 1;

@@ -186,7 +186,7 @@ TEST_CASE("an operator of which nothing is known runs once when results go into 
   }
 }
 
-TEST_CASE("an operator that enters its own runtime gets a BusyError", "[errors][traps]") {
+TEST_CASE("an operator that calls its own runtime gets a BusyError", "[errors][traps]") {
   StaticRuntime<> runtime{StaticModule(calling("call"), kExact)};
   const at::Tensor x = sample({3, 3});
   on_call() = [&](const at::Tensor& y) { runtime(y); };

@@ -59,7 +59,7 @@ TEST_CASE("an op is found by key and kind", "[registry]") {
   CHECK(holds(table.find("aten::relu", NodeKind::native)->functor, "Second"));
 }
 
-TEST_CASE("the same functor twice is one entry, another one is refused by name", "[registry]") {
+TEST_CASE("a functor may register twice, another one for its key is rejected by name", "[registry]") {
   Registry table;
   table.add(entry_of<First>("aten::relu"));
   CHECK_NOTHROW(table.add(entry_of<First>("aten::relu")));

@@ -32,7 +32,7 @@ struct Parsed {
   static_assert(__VA_ARGS__); \
   CHECK((__VA_ARGS__))
 
-TEST_CASE("a literal in angle brackets is a value of its text and length", "[schema]") {
+TEST_CASE("a fixed string has the text and length of its literal", "[schema]") {
   constexpr FixedString relu = "aten::relu";
   BOTH(relu.view() == "aten::relu");
   BOTH(relu.view().size() == 10);
@@ -76,7 +76,7 @@ TEST_CASE("every kind of argument", "[schema]") {
   BOTH(kind("ScalarType?") == ArgumentKind::optional_dtype);
 }
 
-TEST_CASE("what no kind is for stays boxed", "[schema]") {
+TEST_CASE("arguments of other types stay boxed", "[schema]") {
   for (const char* type : {"Device?",
                            "MemoryFormat",
                            "Layout?",
@@ -215,7 +215,7 @@ TEST_CASE("returns that may be an argument are counted apart", "[schema]") {
   BOTH(aliases("aten::relu(Tensor self) -> Tensor  named") == 0);
 }
 
-TEST_CASE("blanks make no difference", "[schema]") {
+TEST_CASE("blanks do not matter", "[schema]") {
   constexpr Schema schema = parse_schema(
       "  aten::f.x  ( Tensor   self ,int  dim = 1,*  , bool? b=None )   ->   ( Tensor  a , Tensor b )  ");
   BOTH(schema.key == "aten::f.x");
@@ -230,7 +230,7 @@ TEST_CASE("blanks make no difference", "[schema]") {
   BOTH(parse_schema("aten::f( )->( )").argument_count == 0);
 }
 
-TEST_CASE("32 arguments fit", "[schema]") {
+TEST_CASE("a schema may have 32 arguments", "[schema]") {
   constexpr Schema schema = parse_schema(
       "aten::f(int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int b0, int "
       "b1, int b2, "

@@ -111,7 +111,7 @@ std::string printed(const Report& report) {
 
 }  // namespace
 
-TEST_CASE("what a node calls is two words", "[registry]") {
+TEST_CASE("a ProcessedFunction is two words", "[registry]") {
   static_assert(sizeof(ProcessedFunction) == 2 * sizeof(void*));
   static_assert(std::is_trivially_copyable_v<ProcessedFunction>);
   const auto entry = registry().find("sr_test::twice", NodeKind::out_variant);
@@ -121,7 +121,7 @@ TEST_CASE("what a node calls is two words", "[registry]") {
   CHECK_FALSE(entry->function == registry().find("sr_test::bounds", NodeKind::out_variant)->function);
 }
 
-TEST_CASE("what a registered op says about itself", "[registry]") {
+TEST_CASE("the registry describes an op", "[registry]") {
   const auto out = registry().find("sr_test::choosy", NodeKind::out_variant);
   const auto native = registry().find("sr_test::choosy", NodeKind::native);
   REQUIRE((out && native));
@@ -155,7 +155,7 @@ TEST_CASE("an op of the user runs through its functor and its output is managed"
   CHECK(holds(printed(report), "%" + node.outputs[0].name + ": managed"));
 }
 
-TEST_CASE("a replay calls the functor of an op of the user and nobody else", "[registry][replay]") {
+TEST_CASE("a replay calls the functor of a user's op", "[registry][replay]") {
   const StaticModule module(scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1))\n"));
   StaticRuntime<> runtime(module);
   const at::Tensor x = at::linspace(-3, 3, 8);
@@ -183,7 +183,7 @@ TEST_CASE("an out variant of two outputs", "[registry]") {
   CHECK(node.outputs[0].offset != node.outputs[1].offset);
 }
 
-TEST_CASE("a functor may decline: then the native one is asked, then the interpreter", "[registry]") {
+TEST_CASE("a node that a functor declines goes to the native functor, then to the interpreter", "[registry]") {
   const StaticModule module(scripted("def forward(self, x):\n    a = sr_test.choosy(x, 0)\n    b = "
                                      "sr_test.choosy(a, 1)\n"
                                      "    return sr_test.choosy(b, 2) + 1\n"),
@@ -205,7 +205,7 @@ TEST_CASE("a functor may decline: then the native one is asked, then the interpr
   CHECK(node_of(report, key, 2).functor == "interpreter");
 }
 
-TEST_CASE("without out variants nothing is one and nothing is managed", "[registry]") {
+TEST_CASE("without out variants no tensor is managed", "[registry]") {
   StaticModuleOptions options;
   options.enable_out_variant = false;
   const StaticModule module(
@@ -226,7 +226,7 @@ TEST_CASE("without out variants nothing is one and nothing is managed", "[regist
   }
 }
 
-TEST_CASE("the report says why", "[registry]") {
+TEST_CASE("the report says why each node takes its path", "[registry]") {
   const StaticModule module(
       scripted("def forward(self, x):\n    a = sr_test.plain(x)\n    b = (a + 1).t()\n    return "
                "b.cumsum(0)\n"));
@@ -248,7 +248,7 @@ TEST_CASE("the report says why", "[registry]") {
   CHECK(holds(text, "arena of the general path (linear_scan)"));
 }
 
-TEST_CASE("strict refuses a model that needs the interpreter and says where", "[registry]") {
+TEST_CASE("strict rejects a model that needs the interpreter and names the node", "[registry]") {
   StaticModuleOptions strict;
   strict.strict = true;
   CHECK_NOTHROW(StaticModule(scripted("def forward(self, x):\n    return x + 1\n"), strict));

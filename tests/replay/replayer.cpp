@@ -11,7 +11,7 @@
 
 namespace sr::test::replay_tests {
 
-TEST_CASE("a plan is made when a signature comes back, and answers from then on", "[replay]") {
+TEST_CASE("a signature is recorded when it comes back, and replayed from then on", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int run = 0; run < 5; ++run) {
@@ -61,7 +61,7 @@ TEST_CASE("no more plans than asked for; the one used least lately goes", "[repl
   CHECK(std::count(arguments.begin(), arguments.end(), "Float[3, 3], Float[3]") == 1);
 }
 
-TEST_CASE("going round more signatures than there are places does not make a plan each time", "[replay]") {
+TEST_CASE("alternating between more signatures than there is room for does not record each time", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2})};
   const at::Tensor y = sample({3});
   for (int round = 0; round < 60; ++round) {
@@ -75,7 +75,7 @@ TEST_CASE("going round more signatures than there are places does not make a pla
   CHECK(runtime.report().bailouts.empty());
 }
 
-TEST_CASE("what a signature is made of", "[replay]") {
+TEST_CASE("a signature describes dtypes, sizes, strides, numbers and structure", "[replay]") {
   const at::Tensor x = sample({4, 4});
   const auto same = [](const std::vector<c10::IValue>& a, const std::vector<c10::IValue>& b) {
     replay::SignatureWords words;
@@ -121,7 +121,7 @@ TEST_CASE("what a signature is made of", "[replay]") {
   CHECK(replay::text_of(words) == "Float[2, 3], Float[], 7");
 }
 
-TEST_CASE("only calls that a plan answered are counted", "[replay]") {
+TEST_CASE("replayed_calls counts replayed calls only", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int run = 0; run < 3; ++run) runtime(x, y);
@@ -164,7 +164,7 @@ TEST_CASE("a model that changes state says from the start that none of its calls
   CHECK(refused());
 }
 
-TEST_CASE("a signature that is refused again and again refuses no other", "[replay]") {
+TEST_CASE("a signature that bails out repeatedly does not affect others", "[replay]") {
   StaticRuntime<> runtime{StaticModule(
       script("def forward(self, x, flag: bool):\n    if flag:\n        x.add_(1)\n    return x * 2\n"))};
   const at::Tensor x = sample({4, 3});
@@ -173,7 +173,7 @@ TEST_CASE("a signature that is refused again and again refuses no other", "[repl
   CHECK(runtime.replayed_calls() == 1);
 }
 
-TEST_CASE("arguments that share memory by chance are no reason against their signature", "[replay]") {
+TEST_CASE("arguments that share memory in one call do not rule out their signature", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({4, 3});
   runtime.reserve({x, x});
@@ -185,7 +185,7 @@ TEST_CASE("arguments that share memory by chance are no reason against their sig
   CHECK(runtime.replayed_calls() == 3);
 }
 
-TEST_CASE("what one signature's calls change, no plan of another has computed with", "[replay][traps]") {
+TEST_CASE("no plan computes with values that calls of another signature change", "[replay][traps]") {
   const at::Tensor weight = sample({3});
   const std::string change = GENERATE(as<std::string>(), "self.w.mul_(0.5)", "self.w = self.w * 0.5");
   torch::jit::Module module =

@@ -12,7 +12,7 @@
 
 namespace sr::test::replay_results_tests {
 
-TEST_CASE("a result of a replay is the caller's: writing to it changes no later one", "[replay][traps]") {
+TEST_CASE("writing to a result of a replay does not change later results", "[replay][traps]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    z = torch.zeros([2, 2]) + 1\n    return x + z, z, [z, "
                           "x[0]], torch.ones([3])\n"))};
@@ -33,7 +33,7 @@ TEST_CASE("a result of a replay is the caller's: writing to it changes no later 
   CHECK(runtime.replayed_calls() == 4);
 }
 
-TEST_CASE("results of every size have memory of their own, whoever frees them", "[replay]") {
+TEST_CASE("results of every size own their memory, whichever thread frees them", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    return x * 2 + 1\n"), {.max_plans = 16})};
   for (const std::int64_t n : {1, 200, 240, 241, 256, 500, 512, 513, 1024, 2000, 4096, 4097, 9000}) {
@@ -163,7 +163,7 @@ TEST_CASE("run_into takes buffers of any origin, and writes to no other tensor",
   CHECK(writes(kept));
 }
 
-TEST_CASE("variables of the caller are lent to a call: it leaves their counts of references as they were",
+TEST_CASE("a call takes no reference to variables of the caller",
           "[replay]") {
   StaticRuntime<> runtime{StaticModule(
       script("def forward(self, x, y, z: List[Tensor], n: int):\n    return x, torch.mm(y, z[0]) + n\n"))};
@@ -193,7 +193,7 @@ TEST_CASE("variables of the caller are lent to a call: it leaves their counts of
   CHECK(y.use_count() == 1);
 }
 
-TEST_CASE("an argument whose bytes are gone is an error, before a plan and with one", "[replay][traps]") {
+TEST_CASE("an argument whose storage was freed throws, with and without a plan", "[replay][traps]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({3}), gone = sample({4, 3});
   gone.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr());

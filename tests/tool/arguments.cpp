@@ -46,7 +46,7 @@ at::Tensor random_tensor(std::string_view spec, std::uint64_t seed = 1) {
 
 }  // namespace
 
-TEST_CASE("conform gives generic values the types declared", "[tool]") {
+TEST_CASE("conform converts generic values to the declared types", "[tool]") {
   const at::Tensor x = torch::ones(2);
   const auto tensors = c10::ListType::ofTensors();
   CHECK(conform(list({x, x}), tensors).isTensorList());
@@ -79,7 +79,7 @@ TEST_CASE("conform gives generic values the types declared", "[tool]") {
   CHECK(conform(list({x}), either).isTensorList());
 }
 
-TEST_CASE("conform leaves a value that does not fit", "[tool]") {
+TEST_CASE("conform does not change a value that does not fit", "[tool]") {
   const at::Tensor x = torch::ones(2);
   CHECK(conform(list({x, "no"}), c10::ListType::ofTensors()).type()->repr_str() == "List[Any]");
   CHECK(conform(list({1}), c10::ListType::ofTensors()).type()->repr_str() == "List[Any]");

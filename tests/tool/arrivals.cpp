@@ -60,7 +60,7 @@ TEST_CASE("a load is sustained when its calls begin as fast as they arrive", "[t
   CHECK_FALSE(answered.sustained());
 }
 
-TEST_CASE("the verdict on a load names both rates, and bounds that are only lower ones", "[tool]") {
+TEST_CASE("the verdict on a load names both rates and marks lower bounds", "[tool]") {
   Answered answered{
       .latencies = {1, 2, 3, 4}, .not_begun = 0, .offered_per_s = 1000, .achieved_per_s = 812.25};
   const std::string text = verdict("sr linear_scan fresh", answered);

@@ -23,7 +23,7 @@ TEST_CASE("rows are repeated in turn, or left out from the end", "[tool]") {
   CHECK(with_batch(args, 3)[0].toTensor().equal(args[0].toTensor()));
 }
 
-TEST_CASE("what has as many rows as the first argument is scaled, and nothing else", "[tool]") {
+TEST_CASE("only arguments with as many rows as the first one are scaled", "[tool]") {
   const at::Tensor first = torch::rand({4, 3}), other = torch::rand({3, 4}), scalar = torch::rand({});
   const ArgumentList args{first, torch::arange(4), other, scalar, 4, 0.5, c10::IValue()};
   const ArgumentList scaled = with_batch(args, 9);
@@ -39,7 +39,7 @@ TEST_CASE("what has as many rows as the first argument is scaled, and nothing el
   CHECK(first.sizes() == at::IntArrayRef({4, 3}));
 }
 
-TEST_CASE("images with their channels last keep them there", "[tool]") {
+TEST_CASE("images with channels last keep their layout", "[tool]") {
   const at::Tensor images = torch::rand({2, 3, 5, 5}).contiguous(at::MemoryFormat::ChannelsLast);
   const at::Tensor scaled = with_batch({images}, 4)[0].toTensor();
   CHECK(scaled.is_contiguous(at::MemoryFormat::ChannelsLast));

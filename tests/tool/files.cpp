@@ -71,7 +71,7 @@ TEST_CASE("files of LibTorch's own pickle_save are read, with their types", "[to
   CHECK(values[3].toGenericDict().valueType()->kind() == c10::TypeKind::TensorType);
 }
 
-TEST_CASE("a file that holds no inputs is refused in a sentence", "[tool]") {
+TEST_CASE("a file without inputs is rejected with a sentence", "[tool]") {
   const Folder folder;
   const std::string path = folder.file("in");
   CHECK(contains(load_error(path), "can not be read: No such file"));
@@ -101,7 +101,7 @@ torch.save([torch.ones(2)], 'old', _use_new_zipfile_serialization=False)
   }
 }
 
-TEST_CASE("a damaged pickle is refused or read, never a crash", "[tool]") {
+TEST_CASE("a damaged pickle is rejected or read", "[tool]") {
   const Folder folder;
   const auto archive_of = [](const std::string& pickle) {
     std::string archive;

@@ -50,7 +50,7 @@ const std::vector<ArgumentList> kNoArguments{{}};
 
 }  // namespace
 
-TEST_CASE("calls that wait for a slow one are charged with their waiting", "[tool]") {
+TEST_CASE("latencies include the time that a call waits for a slow one", "[tool]") {
   const auto slow_once = [](int call) {
     if (call == 1) std::this_thread::sleep_for(50ms);
   };
@@ -78,7 +78,7 @@ TEST_CASE("every arrival is answered once, by whichever caller is free", "[tool]
   for (const float latency : answered.latencies) CHECK(latency >= 0);
 }
 
-TEST_CASE("what is not begun in time is given up, and its waiting counted", "[tool]") {
+TEST_CASE("calls that can not start in time are given up, and their waiting time counts", "[tool]") {
   const auto slow = [](int call) {
     if (call > 0) std::this_thread::sleep_for(600ms);
   };
@@ -89,7 +89,7 @@ TEST_CASE("what is not begun in time is given up, and its waiting counted", "[to
   CHECK_FALSE(answered.sustained());
 }
 
-TEST_CASE("what a call throws comes out of the loop, during and before the load", "[tool]") {
+TEST_CASE("exceptions of calls leave the loop, before and during the load", "[tool]") {
   const auto arrivals = arrival_times(Load{.rate = 1e4}, 1000);
   for (const int failing : {0, 3}) {
     INFO(failing);

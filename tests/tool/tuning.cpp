@@ -40,7 +40,7 @@ TEST_CASE("without a goal the highest throughput is recommended, in examples whe
   CHECK(recommend(batches, 0) == std::optional<std::size_t>(1));  // 100, 120, 96
 }
 
-TEST_CASE("a goal leaves out what is slower, however much it does", "[tool]") {
+TEST_CASE("a latency goal excludes slower settings, whatever their throughput", "[tool]") {
   const std::vector<TunePoint> points{point(0, 1, 1, 10, 100), point(0, 1, 2, 20, 180),
                                       point(0, 2, 1, 6, 150)};
   CHECK(recommend(points, 20) == std::optional<std::size_t>(1));  // within includes the goal itself
@@ -49,7 +49,7 @@ TEST_CASE("a goal leaves out what is slower, however much it does", "[tool]") {
   CHECK(sr::tool::fastest(points) == 2);
 }
 
-TEST_CASE("of settings as good as the best the one with the fewest threads is recommended", "[tool]") {
+TEST_CASE("among equally good settings the one with the fewest threads is recommended", "[tool]") {
   const std::vector<TunePoint> points{point(0, 4, 4, 50, 1000), point(0, 2, 2, 40, 985),
                                       point(0, 1, 2, 90, 970), point(0, 1, 4, 30, 990)};
   // 970 is more than two hundredths less; 2 x 2 and 1 x 4 threads are as many, so the shorter p99 decides.

@@ -139,7 +139,7 @@ TEST_CASE("an archive of another zip tool is accepted", "[load]") {
   CHECK(refusal(zip(module_entries())).empty());
 }
 
-TEST_CASE("an archive that is cut short is refused at every length", "[load]") {
+TEST_CASE("a truncated archive is rejected at every length", "[load]") {
   const std::string archive = saved(larger_module());
   for (std::size_t size = 0; size < archive.size(); ++size) {
     INFO(size);
@@ -170,7 +170,7 @@ TEST_CASE("bit flips in an archive with compressed records are refused or harmle
   CHECK(tally.refused > tally.harmless);
 }
 
-TEST_CASE("garbage over any part of an archive never gets past the check and changes a result", "[load]") {
+TEST_CASE("garbage in an archive never passes the check and changes a result", "[load]") {
   const std::string archive = saved(larger_module());
   const Behaviour intact(archive);
   std::mt19937 random(7);
@@ -183,7 +183,7 @@ TEST_CASE("garbage over any part of an archive never gets past the check and cha
   }
 }
 
-TEST_CASE("a file that is no archive is named for what it is", "[load]") {
+TEST_CASE("the error for another file names its kind", "[load]") {
   CHECK(mentions("", "is empty"));
   CHECK(mentions("\x89PNG\r\n\x1a\n", "a PNG image"));
   CHECK(mentions("\x80\x04K\x01.", "a plain pickle"));
@@ -195,7 +195,7 @@ TEST_CASE("a file that is no archive is named for what it is", "[load]") {
   CHECK(mentions(zip({{"readme.txt", "hello"}}), "not one of PyTorch"));
 }
 
-TEST_CASE("an archive of torch.save is told from one of torch.jit.save", "[load]") {
+TEST_CASE("an archive of torch.save is told apart from one of torch.jit.save", "[load]") {
   const std::vector<char> data = torch::jit::pickle_save(torch::ones({3}));
   CHECK(mentions(std::string(data.begin(), data.end()), "torch.save, not by torch.jit.save"));
   CHECK(mentions(zip({{"m/version", "3"}, {"m/models/model.json", "{}"}}), "torch.export.save"));
@@ -203,7 +203,7 @@ TEST_CASE("an archive of torch.save is told from one of torch.jit.save", "[load]
                  "no record 'm/constants.pkl'"));
 }
 
-TEST_CASE("a record that lies about itself is refused by name", "[load]") {
+TEST_CASE("a record with wrong sizes or checksum is rejected by name", "[load]") {
   const auto with = [](auto change) {
     std::vector<Entry> entries = module_entries();
     change(entries[1]);

@@ -127,7 +127,7 @@ TEST_CASE("sr::load reads an archive of torch.export.save", "[exported][load]") 
   CHECK(module.schema().arguments().at(0).name() == "x");
 }
 
-TEST_CASE("an archive that is cut short is refused", "[exported][load]") {
+TEST_CASE("a truncated .pt2 archive is rejected", "[exported][load]") {
   const std::string whole = archive(program());
   for (std::size_t size = 0; size < whole.size(); size += 13) {
     std::istringstream stream(whole.substr(0, size));
@@ -154,7 +154,7 @@ TEST_CASE("a damaged program is refused with its node", "[exported][load]") {
   CHECK(refusal<sr::UnsupportedOp>(writes).find("writes to its argument 'x'") != std::string::npos);
 }
 
-TEST_CASE("whatever field of a program is missing, it is refused or runs", "[exported][load]") {
+TEST_CASE("a program without any one field is rejected or runs", "[exported][load]") {
   const Json whole = program(), flat = whole.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     for (const Json& other : {Json(), Json(-1), Json("x"), Json::array(), Json::object()}) {

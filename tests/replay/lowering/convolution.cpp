@@ -129,7 +129,7 @@ std::size_t kernels_around_norm(const std::string& before, const std::string& af
 
 }  // namespace
 
-TEST_CASE("images: batch norm is a part of the convolution or product before it", "[replay][ops]") {
+TEST_CASE("images: batch norm is folded into the convolution or product before it", "[replay][ops]") {
   const std::vector<at::Tensor> images{sample({2, 4, 7, 9}), sample({1, 4, 20, 20}), sample({1, 4, 1, 1})};
   const Attributes weights{{"w", sample({6, 4, 3, 3})}, {"g", sample({6, 2, 3, 3})},
                            {"b", sample({6})},          {"l", sample({6, 4, 3})},
@@ -211,7 +211,7 @@ TEST_CASE("images: channels may lie last", "[replay][ops]") {
   }
 }
 
-TEST_CASE("images: LibTorch has what it convolves faster", "[replay][ops]") {
+TEST_CASE("images: convolutions that LibTorch computes faster are left to it", "[replay][ops]") {
   struct Case {
     std::string call;
     std::vector<std::int64_t> weight, input;
@@ -273,7 +273,7 @@ TEST_CASE("images: large convolutions and products are the same on any number of
   }
 }
 
-TEST_CASE("images: the rank of a convolution's result is asked of the result", "[traps]") {
+TEST_CASE("images: the rank of a convolution's result is not folded", "[traps]") {
   const std::vector<InputSet> runs{
       {sample({3, 5, 7})}, {sample({2, 3, 5, 7})}, {sample({4, 3, 9})}, {sample({5})}};
   for (const char* const result : {"y.dim()", "y, y.dim()", "len(y.size()) + y.dim()"}) {

@@ -54,7 +54,7 @@ std::shared_ptr<torch::jit::Graph> calling_doubled() {
 
 }  // namespace
 
-TEST_CASE("static decisions leave no trace in a plan", "[replay]") {
+TEST_CASE("static control flow leaves no step in a plan", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(
       "def forward(self, x, flag: bool):\n    parts: List[Tensor] = []\n    for i in range(x.size(0)):\n"
       "        y = x[i] * 2\n        if i % 2 == 0:\n            y = y + 1\n        parts.append(y)\n"
@@ -91,7 +91,7 @@ TEST_CASE("dropout outside of training is a view", "[replay]") {
   for (const PlanReport& plan : runtime.report().plans) CHECK(plan.interpreted == 0);
 }
 
-TEST_CASE("what is added in place to a product changes no weight", "[replay]") {
+TEST_CASE("an in-place addition to a product changes no weight", "[replay]") {
   for (const char* product : {"torch.linear(x, self.w)", "torch.matmul(x, self.w)"}) {
     torch::jit::Module module("m");
     module.register_parameter("w", sample({6, 6}), false);
@@ -125,7 +125,7 @@ TEST_CASE("a residual that is added in place to the result of a convolution or a
   }
 }
 
-TEST_CASE("attention without dropout draws no random numbers and is a kernel of its own", "[replay]") {
+TEST_CASE("attention without dropout is deterministic and runs on our kernel", "[replay]") {
   StaticRuntime<> runtime{StaticModule(
       script("def forward(self, q, k, v, m):\n    return torch.scaled_dot_product_attention(q, k, v, m), "
              "torch.scaled_dot_product_attention(q, k, v, is_causal=True)\n"))};
@@ -141,7 +141,7 @@ TEST_CASE("attention without dropout draws no random numbers and is a kernel of 
   for (const PlanReport& plan : runtime.report().plans) CHECK(plan.interpreted == 0);
 }
 
-TEST_CASE("what depends on data is interpreted inside a plan, and other shapes end it", "[replay]") {
+TEST_CASE("data-dependent nodes are interpreted inside a plan, and other shapes deoptimize it", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    y = x * 2\n    if bool(y.sum() > 0):\n        z = y + "
                           "1\n    else:\n        z = y - 1\n"
@@ -215,7 +215,7 @@ graph(%x : Tensor):
   CHECK(runtime.replayed_calls() == 2);
 }
 
-TEST_CASE("a record that is refused keeps no more values alive than the general path", "[replay]") {
+TEST_CASE("a recording that has bailed out keeps no more values alive than the general path", "[replay]") {
   StaticRuntime<> runtime{StaticModule(graph(R"IR(
 graph(%x : Tensor):
   %one : int = prim::Constant[value=1]()
@@ -286,7 +286,7 @@ TEST_CASE("every replay of a right model passes its check", "[replay]") {
   CHECK(runtime.replayed_calls() == 3);
 }
 
-TEST_CASE("parts of a joined tensor are written in their place", "[replay][ops]") {
+TEST_CASE("operands of a concatenation are written into its result", "[replay][ops]") {
   check_script(
       "def forward(self, x):\n    a = x * 2\n    b = (x + 1).sum(1, keepdim=True)\n    c = torch.cat([a, b, "
       "x], 1)\n"

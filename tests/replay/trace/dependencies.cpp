@@ -26,7 +26,7 @@ void check_in_turn(const torch::jit::Module& model, const std::vector<InputSet>&
 
 }  // namespace
 
-TEST_CASE("as_strided counts from where the storage of its argument begins", "[replay]") {
+TEST_CASE("as_strided counts from the beginning of its argument's storage", "[replay]") {
   const at::Tensor base = at::arange(12.0);
   check_in_turn(script("def forward(self, x):\n    return x.as_strided([4], [1], 0) * 1.0\n"),
                 {{base.slice(0, 0, 4)}, {base.slice(0, 5, 9)}, {base.slice(0, 8, 12)}});
@@ -44,13 +44,13 @@ TEST_CASE("as_strided beyond the storage of its argument throws what the interpr
   CHECK_THROWS_WITH(runtime(at::arange(4.0)), Catch::Matchers::Contains("out of bounds for storage"));
 }
 
-TEST_CASE("where an argument lies in its storage is asked in each call", "[replay]") {
+TEST_CASE("storage offsets of arguments are read in each call", "[replay]") {
   const at::Tensor base = at::arange(12.0);
   check_in_turn(script("def forward(self, x):\n    return x.storage_offset(), x + x.storage_offset()\n"),
                 {{base.slice(0, 0, 4)}, {base.slice(0, 5, 9)}});
 }
 
-TEST_CASE("whether two arguments are one tensor is asked in each call", "[replay]") {
+TEST_CASE("the identity of arguments is compared in each call", "[replay]") {
   const at::Tensor x = at::randn({3}), y = at::randn({3});
   check_in_turn(script("def forward(self, x, y):\n"
                        "    z = x + y\n"
@@ -62,7 +62,7 @@ TEST_CASE("whether two arguments are one tensor is asked in each call", "[replay
                 {{x, y}, {x, x}, {x, x.view({3})}});
 }
 
-TEST_CASE("an optional argument that is a tensor or None is no question of identity", "[replay]") {
+TEST_CASE("comparing an optional argument with None does not compare identities", "[replay]") {
   const torch::jit::Module model = script(
       "def forward(self, x, y: Optional[Tensor]):\n"
       "    if y is None:\n"
@@ -99,7 +99,7 @@ TEST_CASE("narrow by a tensor reads that tensor, also one that shares its storag
                         {at::tensor(std::vector<std::int64_t>{2, 5, 6, 7})}});
 }
 
-TEST_CASE("a text of a tensor is made of its elements in each call", "[replay]") {
+TEST_CASE("a text of a tensor is formatted in each call", "[replay]") {
   const torch::jit::Module model = script(
       "def forward(self, x):\n"
       "    return '%s' % x, '{}'.format(x), str(x), x + 1.0\n");

@@ -182,7 +182,7 @@ TEST_CASE("results of a call in inference mode are inference tensors, others are
 
 // What freezing folds when a module is loaded stays of the default dtype of that time: none of these is
 // folded.
-TEST_CASE("the default dtype decides where it is asked for, whichever it was when a plan was made",
+TEST_CASE("results follow the default dtype of the call, not of the recording",
           "[process_state]") {
   struct Double : DefaultDtype {
     Double() : DefaultDtype(at::kDouble) {}
@@ -224,7 +224,7 @@ TEST_CASE("deterministic algorithms fill new memory, in replays as well", "[proc
   }
 }
 
-TEST_CASE("what a plan computed of weights alone is of the mode that flushes denormals", "[process_state]") {
+TEST_CASE("values computed from weights alone follow the denormal mode", "[process_state]") {
   const torch::jit::Module model = script(
       "def forward(self, x):\n"
       "    tiny = torch.full([3], 1e-30, dtype=x.dtype) * torch.full([3], 1e-10, dtype=x.dtype)\n"
@@ -232,7 +232,7 @@ TEST_CASE("what a plan computed of weights alone is of the mode that flushes den
   check_under<FlushDenormal>(model, {at::zeros({3})});
 }
 
-TEST_CASE("a plan that was cut for some threads is not used with another number of them", "[process_state]") {
+TEST_CASE("a plan that was cut for some number of threads is not used with another", "[process_state]") {
   const torch::jit::Module model =
       script("def forward(self, x):\n    return torch.matmul(x, self.w)\n", {{"w", at::randn({512, 512})}});
   const StaticModule module(model);

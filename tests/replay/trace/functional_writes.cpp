@@ -40,7 +40,7 @@ std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module) {
 
 }  // namespace
 
-TEST_CASE("pointwise writes in place join the step that makes what they overwrite", "[replay][ops]") {
+TEST_CASE("in-place pointwise ops are fused with the step that makes their operand", "[replay][ops]") {
   for (const char* const body :
        {"z = x * 2\n    z += y\n    z.relu_()\n    return z * y",
         "z = x + y\n    z.mul_(y).sub_(y, alpha=0.5).div_(2)\n    return z",
@@ -57,7 +57,7 @@ TEST_CASE("pointwise writes in place join the step that makes what they overwrit
   CHECK(steps_of(model("z = torch.linear(x, self.w)\n    z += y\n    return z.relu_()")).second == 0);
 }
 
-TEST_CASE("views and other names see a write in place, whenever they were made", "[replay][traps]") {
+TEST_CASE("views and aliases see an in-place write, whenever they were made", "[replay][traps]") {
   for (const char* const body :
        {"z = x * 2\n    v = z[1:]\n    z += y\n    return v * 2, z",
         "z = x * 2\n    v = z[1:]\n    u = v * 3\n    z += y\n    return u, z",
@@ -80,7 +80,7 @@ TEST_CASE("views and other names see a write in place, whenever they were made",
   }
 }
 
-TEST_CASE("blocks that data choose see what was written before them", "[replay][traps]") {
+TEST_CASE("blocks that data choose see earlier writes", "[replay][traps]") {
   for (const char* const body :
        {"z = x * 2\n    z += y\n    if bool(y.sum() > 0):\n        z = z * 3\n    return z.relu_()",
         "z = x * 2\n    if bool(y.sum() > 0):\n        w = z * 3\n    else:\n        w = z\n    z += y\n"
@@ -90,7 +90,7 @@ TEST_CASE("blocks that data choose see what was written before them", "[replay][
   }
 }
 
-TEST_CASE("a write that no kernel computes is made on a copy", "[replay][ops]") {
+TEST_CASE("an in-place op without a kernel writes a copy", "[replay][ops]") {
   for (const char* const body : {"z = x * 2\n    z.div_(y, rounding_mode='floor')\n    return z",
                                  "z = x * 2\n    z.hardsigmoid_()\n    return z",
                                  "z = x * 2\n    z.add_(1.5 + 2)\n    z.reciprocal_()\n    return z * 2"}) {
