@@ -20,7 +20,7 @@ EXTRA_FLAGS = {
     'src/memory.cpp': ['-DSR_HEADER_ONLY'],
     'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
 }
-SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/*.cpp', 'python/extension/*.cpp')
+SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/*.cpp', 'src/tool/tune/*.cpp', 'python/extension/*.cpp')
 
 
 def main():

@@ -14,7 +14,7 @@
 
 #include "bench_entry.hpp"
 #include "input_sets.hpp"
-#include "open_loop.hpp"
+#include "tune/open_loop.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"
 

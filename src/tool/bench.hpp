@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "arrivals.hpp"
+#include "tune/arrivals.hpp"
 #include "run.hpp"
 
 namespace sr::tool {

@@ -8,7 +8,7 @@
 #include "inspect.hpp"
 #include "ops.hpp"
 #include "run.hpp"
-#include "tune.hpp"
+#include "tune/tune.hpp"
 
 namespace sr::tool {
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "run_context.hpp"
-#include "text_table.hpp"
+#include "../run_context.hpp"
+#include "../text_table.hpp"
 #include "tune.hpp"
 
 namespace sr::tool {

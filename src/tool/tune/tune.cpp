@@ -13,12 +13,12 @@
 
 #include <sr/base/processors.hpp>
 
-#include "batches.hpp"
-#include "bench_entry.hpp"
-#include "input_sets.hpp"
-#include "statistics.hpp"
-#include "text_file.hpp"
-#include "timing.hpp"
+#include "../batches.hpp"
+#include "../bench_entry.hpp"
+#include "../input_sets.hpp"
+#include "../statistics.hpp"
+#include "../text_file.hpp"
+#include "../timing.hpp"
 #include "tune_plot.hpp"
 
 namespace sr::tool {

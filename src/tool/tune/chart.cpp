@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "svg.hpp"
-#include "text_table.hpp"
+#include "../svg.hpp"
+#include "../text_table.hpp"
 
 namespace sr::tool {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "clock.hpp"
+#include "../clock.hpp"
 
 namespace sr::tool {
 namespace {

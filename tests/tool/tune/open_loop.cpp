@@ -1,5 +1,5 @@
 // An open loop with runners of which it is known how long they take at least.
-#include "../src/tool/open_loop.hpp"
+#include "../src/tool/tune/open_loop.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run.hpp"
+#include "../run.hpp"
 #include "tune_point.hpp"
 
 namespace sr::tool {

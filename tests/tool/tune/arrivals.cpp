@@ -1,5 +1,5 @@
 // Loads of an open loop: when calls arrive, and what is said of those who could not cope.
-#include "../src/tool/arrivals.hpp"
+#include "../src/tool/tune/arrivals.hpp"
 
 #include <chrono>
 #include <cstddef>

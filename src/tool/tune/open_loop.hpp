@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "arrivals.hpp"
-#include "runner.hpp"
+#include "../runner.hpp"
 
 namespace sr::tool {
 

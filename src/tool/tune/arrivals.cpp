@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "text_table.hpp"
+#include "../text_table.hpp"
 
 namespace sr::tool {
 
