@@ -141,8 +141,8 @@ class Panel {
                << (tensor.onto_input ? "\nwritten onto an input that dies here" : "") << "</title><rect x=\""
                << grid_.x(tensor.offset) << "\" y=\"" << grid_.y(tensor.first) << "\" width=\""
                << grid_.x(tensor.offset + tensor.bytes) - grid_.x(tensor.offset) << "\" height=\""
-               << grid_.y(tensor.end) - grid_.y(tensor.first) << "\" fill=\"hsl(" << hue
-               << ",60%,72%)\" stroke=\"hsl(" << hue << ",60%,35%)\""
+               << grid_.y(tensor.end) - grid_.y(tensor.first) << "\" fill=\"" << color_of(hue, 0.6, 0.72)
+               << "\" stroke=\"" << color_of(hue, 0.6, 0.35) << '"'
                << (tensor.onto_input ? " stroke-width=\"2\" stroke-dasharray=\"3 2\"" : "") << "/></g>\n";
   }
 

@@ -1,6 +1,8 @@
 // What pictures written as SVG have in common.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iomanip>
 #include <sstream>
@@ -31,6 +33,19 @@ inline std::string escaped(const std::string& text) {
 // At most so many characters, of which the last are dots where some are missing.
 inline std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+// A colour as "#rrggbb", which every viewer knows. `hue` is in degrees; saturation and lightness are from 0 to 1.
+inline std::string color_of(int hue, double saturation, double lightness) {
+  const double chroma = saturation * std::min(lightness, 1 - lightness);
+  std::ostringstream text;
+  text << '#' << std::hex << std::setfill('0');
+  for (const int offset : {0, 8, 4}) {
+    const double k = std::fmod(offset + hue / 30.0, 12);
+    const double part = lightness - chroma * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
+    text << std::setw(2) << static_cast<int>(std::lround(255 * part));
+  }
+  return text.str();
 }
 
 // A white page of a given width, on which shapes are drawn in turn. Units are pixels, from the upper left
