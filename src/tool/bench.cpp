@@ -14,9 +14,9 @@
 
 #include "bench_entry.hpp"
 #include "input_sets.hpp"
-#include "tune/open_loop.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"
+#include "tune/open_loop.hpp"
 
 namespace sr::tool {
 namespace {

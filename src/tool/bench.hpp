@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tune/arrivals.hpp"
 #include "run.hpp"
+#include "tune/arrivals.hpp"
 
 namespace sr::tool {
 

@@ -35,7 +35,8 @@ inline std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 3) + "...";
 }
 
-// A colour as "#rrggbb", which every viewer knows. `hue` is in degrees; saturation and lightness are from 0 to 1.
+// A colour as "#rrggbb", which every viewer knows. `hue` is in degrees; saturation and lightness are from 0
+// to 1.
 inline std::string color_of(int hue, double saturation, double lightness) {
   const double chroma = saturation * std::min(lightness, 1 - lightness);
   std::ostringstream text;

@@ -175,7 +175,8 @@ TEST_CASE("trap: a dtype that is an argument of the call changes from run to run
   }
 }
 
-TEST_CASE("in-place reuse planned for one dtype, then run with other sizes of as many bytes", "[oracle][traps]") {
+TEST_CASE("in-place reuse planned for one dtype, then run with other sizes of as many bytes",
+          "[oracle][traps]") {
   check("y = torch.amax(x, [-1], True)\n    return (y + x) * 3",
         {{sample({9, 9, 1, 1}, at::kDouble)}, {f32({9, 9, 1, 2})}, {f32({9, 9, 1, 2})}});
 }

@@ -194,8 +194,7 @@ graph(%x : Tensor):
   }
 }
 
-TEST_CASE("a forked body that writes its inputs changes state, also after a nested fork",
-          "[analysis]") {
+TEST_CASE("a forked body that writes its inputs changes state, also after a nested fork", "[analysis]") {
   const auto reads = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu(%y)\n  return (%z)");
   const auto writes = parsed("graph(%y : Tensor):\n  %z : Tensor = aten::relu_(%y)\n  return (%z)");
   const auto outer = parsed("graph(%x : Tensor):\n  return (%x)");

@@ -170,8 +170,10 @@ TEST_CASE("replays multiply constant bfloat16 weights by our kernels", "[ops][re
   }
 }
 
-TEST_CASE("bfloat16 results of a replay differ from the interpreter's by one unit at most, on any number of threads",
-          "[ops][replay]") {
+TEST_CASE(
+    "bfloat16 results of a replay differ from the interpreter's by one unit at most, on any number of "
+    "threads",
+    "[ops][replay]") {
   at::manual_seed(33);
   struct Case {
     std::int64_t m, n, k;

@@ -133,8 +133,7 @@ TEST_CASE("a slice of everything stays where it could be told from its input, or
   }
 }
 
-TEST_CASE("common subexpressions are merged unless the caller gets both or one is written",
-          "[passes]") {
+TEST_CASE("common subexpressions are merged unless the caller gets both or one is written", "[passes]") {
   const auto ir = [](const std::string& last) {
     return R"IR(
 graph(%x : Tensor, %w : Tensor):

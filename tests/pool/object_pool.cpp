@@ -134,7 +134,8 @@ TEST_CASE("waiting callers are served in order", "[pool]") {
   CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("an exception while making reaches its caller, and the next caller makes the object", "[pool][errors]") {
+TEST_CASE("an exception while making reaches its caller, and the next caller makes the object",
+          "[pool][errors]") {
   std::atomic<int> alive = 0;
   std::atomic<int> attempts = 0;
   const Pool pool(1, [&]() -> std::unique_ptr<Object> {

@@ -183,7 +183,8 @@ TEST_CASE("an out variant of two outputs", "[registry]") {
   CHECK(node.outputs[0].offset != node.outputs[1].offset);
 }
 
-TEST_CASE("a node that a functor declines goes to the native functor, then to the interpreter", "[registry]") {
+TEST_CASE("a node that a functor declines goes to the native functor, then to the interpreter",
+          "[registry]") {
   const StaticModule module(scripted("def forward(self, x):\n    a = sr_test.choosy(x, 0)\n    b = "
                                      "sr_test.choosy(a, 1)\n"
                                      "    return sr_test.choosy(b, 2) + 1\n"),

@@ -113,8 +113,7 @@ TEST_CASE("fusion: relu of a product is done by the product", "[replay][ops]") {
   CHECK(kernels_of("return torch.relu(torch.matmul(x.unsqueeze(0).expand(3, -1, -1), y))") >= 1);
 }
 
-TEST_CASE("fusion: sums, softmax and norms of rows join the step that makes the rows",
-          "[replay][ops]") {
+TEST_CASE("fusion: sums, softmax and norms of rows join the step that makes the rows", "[replay][ops]") {
   std::vector<InputSet> runs;
   for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {1, 8}, {5, 8}, {300, 8}, {7, 33}, {3, 1024}, {2, 1500}, {40, 100}}) {

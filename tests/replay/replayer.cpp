@@ -61,7 +61,8 @@ TEST_CASE("no more plans than asked for; the one used least lately goes", "[repl
   CHECK(std::count(arguments.begin(), arguments.end(), "Float[3, 3], Float[3]") == 1);
 }
 
-TEST_CASE("alternating between more signatures than there is room for does not record each time", "[replay]") {
+TEST_CASE("alternating between more signatures than there is room for does not record each time",
+          "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2})};
   const at::Tensor y = sample({3});
   for (int round = 0; round < 60; ++round) {

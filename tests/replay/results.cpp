@@ -163,8 +163,7 @@ TEST_CASE("run_into takes buffers of any origin, and writes to no other tensor",
   CHECK(writes(kept));
 }
 
-TEST_CASE("a call takes no reference to variables of the caller",
-          "[replay]") {
+TEST_CASE("a call takes no reference to variables of the caller", "[replay]") {
   StaticRuntime<> runtime{StaticModule(
       script("def forward(self, x, y, z: List[Tensor], n: int):\n    return x, torch.mm(y, z[0]) + n\n"))};
   const at::Tensor x = sample({2, 2});

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "arrivals.hpp"
 #include "../runner.hpp"
+#include "arrivals.hpp"
 
 namespace sr::tool {
 

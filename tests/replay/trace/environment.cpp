@@ -182,8 +182,7 @@ TEST_CASE("results of a call in inference mode are inference tensors, others are
 
 // What freezing folds when a module is loaded stays of the default dtype of that time: none of these is
 // folded.
-TEST_CASE("results follow the default dtype of the call, not of the recording",
-          "[process_state]") {
+TEST_CASE("results follow the default dtype of the call, not of the recording", "[process_state]") {
   struct Double : DefaultDtype {
     Double() : DefaultDtype(at::kDouble) {}
   };
