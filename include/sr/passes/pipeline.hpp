@@ -42,23 +42,23 @@ inline void use_variadic_ops(std::shared_ptr<torch::jit::Graph>& graph) {
 inline std::span<const Pass> pipeline() {
   using GraphPtr = std::shared_ptr<torch::jit::Graph>;
   static constexpr std::array kPasses = {
-      Pass{"inline", "calls become what they call", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
-      Pass{"constant_propagation", "what constants decide is computed", &detail::fold_constants},
-      Pass{"remove_mutation", "in-place ops on temporaries become functional", &remove_mutation},
-      Pass{"variadic_ops", "cat and stack take their inputs without a list", &detail::use_variadic_ops},
-      Pass{"no_op_slices", "slices of everything go where what reads them refuses the same tensors",
+      Pass{"inline", "inlines calls", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
+      Pass{"constant_propagation", "computes what depends on constants only", &detail::fold_constants},
+      Pass{"remove_mutation", "makes in-place ops on temporaries functional", &remove_mutation},
+      Pass{"variadic_ops", "passes the operands of cat and stack without a list", &detail::use_variadic_ops},
+      Pass{"no_op_slices", "removes slices of everything in front of a slice that throws for the same tensors",
            &remove_no_op_slices},
-      Pass{"constant_propagation_again", "what the passes so far made constant is computed",
+      Pass{"constant_propagation_again", "computes what the passes so far have made constant",
            &detail::fold_constants},
-      Pass{"constant_pooling", "equal constants become one",
+      Pass{"constant_pooling", "merges equal constants",
            [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
-      Pass{"common_subexpressions", "what is computed twice is computed once",
+      Pass{"common_subexpressions", "eliminates common subexpressions",
            &eliminate_common_subexpressions},
-      Pass{"dead_code", "what nobody reads goes",
+      Pass{"dead_code", "removes unused nodes",
            [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
-      Pass{"canonicalize", "values get their numbers in order",
+      Pass{"canonicalize", "numbers values in order",
            [](GraphPtr& graph) { graph = torch::jit::Canonicalize(graph, true); }},
-      Pass{"if_then_else", "branches that only choose become one node", &use_if_then_else, Stage::last},
+      Pass{"if_then_else", "turns branches that only choose into one node", &use_if_then_else, Stage::last},
   };
   return kPasses;
 }

@@ -16,12 +16,11 @@
 #include <sr/base/identity.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
-#include <sr/replay/bailout_reasons.hpp>
-#include <sr/replay/call_counts.hpp>
 #include <sr/replay/check.hpp>
 #include <sr/replay/program_builder.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
+#include <sr/replay/recording_policy.hpp>
 #include <sr/replay/step_runner.hpp>
 #include <sr/replay/trace/recorder.hpp>
 
@@ -36,7 +35,8 @@ class Replayer {
         weights_(std::move(weights)),
         planner_(&planner),
         plans_(planner),
-        services_{&planner, {}} {
+        services_{&planner, {}},
+        policy_(content.options.max_plans) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     looks_closer_ = check_every_ != 0;
@@ -65,23 +65,13 @@ class Replayer {
   // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
     if (ThreadModes::now().autocast()) {
-      bailouts_.add("The call was made under autocast, which the interpreter's operators follow.");
+      policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
       return false;
     }
     if (at_once) return true;
-    if (plans_.size() == 0 && bailouts_.signatures() >= kHopelessAfter) return false;
     SignatureWords words;
-    if (!describe_call(args, words)) return false;
-    const std::uint64_t hash = hash_of(words);
-    if (bailouts_.contains(hash)) return false;
-    // A full table replaces a program only for a signature that has come back often, and more often each
-    // time: otherwise calls that alternate between more signatures than there is room for would be recorded
-    // each time.
-    const bool is_full = plans_.size() >= content_->options.max_plans;
-    const std::uint32_t wanted = 2U << (is_full ? std::min(plans_.evictions(), 16U) : dropped_early_);
-    const std::uint32_t seen = call_counts_.count(hash);
-    if (is_full && seen >= 2 && seen < wanted) ++without_room_;
-    return seen >= wanted;
+    if (policy_.is_hopeless(plans_.size()) || !describe_call(args, words)) return false;
+    return policy_.should_record(hash_of(words), plans_.size(), plans_.evictions());
   }
 
   // Runs the call as the interpreter would and makes a program of it. Throws what operators throw.
@@ -104,10 +94,8 @@ class Replayer {
       note_asked(plan->signature, plan->asked);
       plan->ran = &services_.ran;
       plans_.add(std::move(plan), content_->options.max_plans);
-    } else if (trace.bailout_is_of_call && ++bailouts_of_calls_ < kMostBailoutsOfCalls) {
-      bailouts_.add(plan->bailout);
     } else {
-      bailouts_.add(hash_of(words), plan->bailout);
+      policy_.note_bailout(hash_of(words), plan->bailout, trace.bailout_is_of_call);
     }
     return fresh_copies(result);
   }
@@ -163,14 +151,11 @@ class Replayer {
     return true;
   }
 
-  // Drops all programs, which hold values and addresses of the old weights. While weights change every few
-  // calls, a signature has to come back more often before it is recorded again.
+  // Drops all programs, which hold values and addresses of the old weights.
   void take(std::shared_ptr<const WeightSet> weights) {
-    if (plans_.size() != 0) {
-      std::uint64_t replays = 0;
-      plans_.each_plan([&](const Program& plan) { replays += plan.replays; });
-      dropped_early_ = replays < kWorthRecording * plans_.size() ? std::min(dropped_early_ + 1, 10U) : 0;
-    }
+    std::uint64_t replays = 0;
+    plans_.each_plan([&](const Program& plan) { replays += plan.replays; });
+    policy_.note_changed_weights(plans_.size(), replays);
     ++weight_changes_;
     trim();
     weights_ = std::move(weights);
@@ -178,10 +163,7 @@ class Replayer {
 
   void trim() {
     plans_ = ProgramTable(*planner_);
-    call_counts_ = CallCounts();
-    bailouts_ = BailoutReasons();
-    bailouts_of_calls_ = 0;
-    without_room_ = 0;
+    policy_.reset();
   }
 
   // For tests of planners that bring their own buffers.
@@ -192,14 +174,8 @@ class Replayer {
 
   void report(Report& report) const {
     plans_.each_plan([&](const Program& plan) { report.plans.push_back(report_plan(plan)); });
-    report.bailouts = bailouts_.reasons();
+    report.bailouts = policy_.reasons();
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
-    if (without_room_ != 0) {
-      report.bailouts.push_back(
-          "There is room for " + std::to_string(content_->options.max_plans) +
-          " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
-          " calls found none, although their sizes, dtypes and numbers had come before.");
-    }
     if (unchecked_ != 0) {
       report.bailouts.push_back(
           std::to_string(unchecked_) +
@@ -214,14 +190,6 @@ class Replayer {
   }
 
  private:
-  // A recording costs about as much as this number of calls on the general path.
-  static constexpr std::uint64_t kWorthRecording = 32;
-
-  static constexpr std::size_t kHopelessAfter = 4;  // signatures, when every one so far was refused
-
-  // After so many it is no coincidence that the arguments share memory, and recording stops.
-  static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
-
   // Releases the values of a call, also if an operator throws.
   struct ReleaseValues {
     Program& plan;
@@ -241,7 +209,7 @@ class Replayer {
   void give_up(const Program& plan, const std::string& why) {
     const std::uint64_t hash = hash_of(plan.signature);
     plans_.remove(plan);
-    bailouts_.add(hash, why);
+    policy_.note_bailout(hash, why, /*is_of_call=*/false);
   }
 
   void execute(Program& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
@@ -301,13 +269,9 @@ class Replayer {
   ProgramTable plans_;
   bool has_failed_ = false;
   Services services_;
-  CallCounts call_counts_;
-  BailoutReasons bailouts_;
-  std::uint32_t bailouts_of_calls_ = 0;
+  RecordingPolicy policy_;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
-  std::uint32_t dropped_early_ = 0;  // changes of weights in a row before plans were replayed often enough
-  std::uint64_t without_room_ = 0;   // calls that came back and would have been recorded
 };
 
 }  // namespace sr::replay

@@ -1,0 +1,94 @@
+// Which calls are recorded.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sr/replay/bailout_reasons.hpp>
+#include <sr/replay/call_counts.hpp>
+
+namespace sr::replay {
+
+// A recording costs as much as some 30 calls on the general path, so a signature is recorded when it comes back.
+// Belongs to one runtime.
+class RecordingPolicy {
+ public:
+  explicit RecordingPolicy(std::size_t max_programs) : max_programs_(max_programs) {}
+
+  // Whether no program exists and so many signatures have bailed out that further ones are not tried.
+  bool is_hopeless(std::size_t programs) const {
+    return programs == 0 && bailouts_.signatures() >= kHopelessAfter;
+  }
+
+  // Counts a call without a program, and returns whether to record it. `programs` is the number that exist, and
+  // `evictions` how often one was replaced. A full table replaces a program only for a signature that has come back
+  // often, and more often each time: otherwise calls that alternate between more signatures than there is room for
+  // would be recorded each time.
+  bool should_record(std::uint64_t signature, std::size_t programs, std::uint32_t evictions) {
+    if (bailouts_.contains(signature)) return false;
+    const bool is_full = programs >= max_programs_;
+    const std::uint32_t wanted = 2U << (is_full ? std::min(evictions, 16U) : dropped_early_);
+    const std::uint32_t seen = counts_.count(signature);
+    if (is_full && seen >= 2 && seen < wanted) ++without_room_;
+    return seen >= wanted;
+  }
+
+  // Notes why a recording gave no program. `is_of_call`: the reason lies in this call's arguments only, so that another
+  // call with the same signature may be recorded.
+  void note_bailout(std::uint64_t signature, const std::string& why, bool is_of_call) {
+    if (is_of_call && ++bailouts_of_calls_ < kMostBailoutsOfCalls) {
+      bailouts_.add(why);
+    } else {
+      bailouts_.add(signature, why);
+    }
+  }
+  // Notes a reason that says nothing about a signature.
+  void note_bailout(const std::string& why) { bailouts_.add(why); }
+
+  // Notes that weights have changed and that `programs` programs, replayed `replays` times together, were dropped. While
+  // weights change every few calls, a signature has to come back more often before it is recorded again.
+  void note_changed_weights(std::size_t programs, std::uint64_t replays) {
+    if (programs == 0) return;
+    dropped_early_ = replays < kWorthRecording * programs ? std::min(dropped_early_ + 1, 10U) : 0;
+  }
+
+  // Forgets all but how weights change.
+  void reset() {
+    counts_ = CallCounts();
+    bailouts_ = BailoutReasons();
+    bailouts_of_calls_ = 0;
+    without_room_ = 0;
+  }
+
+  // Sentences that say why calls were not recorded.
+  std::vector<std::string> reasons() const {
+    std::vector<std::string> reasons = bailouts_.reasons();
+    if (without_room_ != 0) {
+      reasons.push_back("There is room for " + std::to_string(max_programs_) +
+                        " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
+                        " calls found none, although their sizes, dtypes and numbers had come before.");
+    }
+    return reasons;
+  }
+
+ private:
+  // A recording costs about as much as this number of calls on the general path.
+  static constexpr std::uint64_t kWorthRecording = 32;
+
+  static constexpr std::size_t kHopelessAfter = 4;  // signatures, if every one so far has bailed out
+
+  // After so many it is no coincidence that arguments share memory, and the signature bails out.
+  static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
+
+  std::size_t max_programs_;
+  CallCounts counts_;
+  BailoutReasons bailouts_;
+  std::uint32_t bailouts_of_calls_ = 0;
+  std::uint32_t dropped_early_ = 0;  // changes of weights in a row before programs were replayed often enough
+  std::uint64_t without_room_ = 0;   // calls whose signature came back, but for which there was no room
+};
+
+}  // namespace sr::replay
