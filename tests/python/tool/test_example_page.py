@@ -11,7 +11,8 @@ PAGE = (pathlib.Path(__file__).parents[3] / 'docs/example.md').read_text()
 
 
 def blocks(language=''):
-    return re.findall(rf'^```{language}\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+    found = re.findall(r'^```(\w*)\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+    return [text for named, text in found if named == language]
 
 
 def test_the_page_shows_what_inspect_prints(tmp_path, monkeypatch):
