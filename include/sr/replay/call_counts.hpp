@@ -7,9 +7,9 @@
 
 namespace sr::replay {
 
-// Counts of recent signatures, by hash: a signature is recorded when it comes back, and not before. A set keeps the
-// counts of the kWays signatures that came last among those whose hashes share it, so that two signatures called in
-// turn never displace each other.
+// Counts of recent signatures, by hash: a signature is recorded when it comes back, and not before. A set
+// keeps the counts of the kWays signatures that came last among those whose hashes share it, so that two
+// signatures called in turn never displace each other.
 class CallCounts {
  public:
   static constexpr std::size_t kSets = 64, kWays = 4;
@@ -17,8 +17,8 @@ class CallCounts {
   // Counts this call, and returns how often its signature has come, this call included.
   std::uint32_t count(std::uint64_t hash) {
     std::array<Entry, kWays>& set = sets_[hash % kSets];
-    auto entry = std::ranges::find_if(
-        set, [&](const Entry& each) { return each.times != 0 && each.hash == hash; });
+    auto entry =
+        std::ranges::find_if(set, [&](const Entry& each) { return each.times != 0 && each.hash == hash; });
     if (entry == set.end()) {
       --entry;  // the signature that came least recently
       *entry = {hash, 0};
@@ -33,7 +33,8 @@ class CallCounts {
     std::uint64_t hash = 0;
     std::uint32_t times = 0;
   };
-  std::array<std::array<Entry, kWays>, kSets> sets_{};  // of each set the signature that came last is the first
+  std::array<std::array<Entry, kWays>, kSets>
+      sets_{};  // of each set the signature that came last is the first
 };
 
 }  // namespace sr::replay

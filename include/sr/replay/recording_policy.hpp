@@ -12,8 +12,8 @@
 
 namespace sr::replay {
 
-// A recording costs as much as some 30 calls on the general path, so a signature is recorded when it comes back.
-// Belongs to one runtime.
+// A recording costs as much as some 30 calls on the general path, so a signature is recorded when it comes
+// back. Belongs to one runtime.
 class RecordingPolicy {
  public:
   explicit RecordingPolicy(std::size_t max_programs) : max_programs_(max_programs) {}
@@ -23,10 +23,10 @@ class RecordingPolicy {
     return programs == 0 && bailouts_.signatures() >= kHopelessAfter;
   }
 
-  // Counts a call without a program, and returns whether to record it. `programs` is the number that exist, and
-  // `evictions` how often one was replaced. A full table replaces a program only for a signature that has come back
-  // often, and more often each time: otherwise calls that alternate between more signatures than there is room for
-  // would be recorded each time.
+  // Counts a call without a program, and returns whether to record it. `programs` is the number that exist,
+  // and `evictions` how often one was replaced. A full table replaces a program only for a signature that has
+  // come back often, and more often each time: otherwise calls that alternate between more signatures than
+  // there is room for would be recorded each time.
   bool should_record(std::uint64_t signature, std::size_t programs, std::uint32_t evictions) {
     if (bailouts_.contains(signature)) return false;
     const bool is_full = programs >= max_programs_;
@@ -36,8 +36,8 @@ class RecordingPolicy {
     return seen >= wanted;
   }
 
-  // Notes why a recording gave no program. `is_of_call`: the reason lies in this call's arguments only, so that another
-  // call with the same signature may be recorded.
+  // Notes why a recording gave no program. `is_of_call`: the reason lies in this call's arguments only, so
+  // that another call with the same signature may be recorded.
   void note_bailout(std::uint64_t signature, const std::string& why, bool is_of_call) {
     if (is_of_call && ++bailouts_of_calls_ < kMostBailoutsOfCalls) {
       bailouts_.add(why);
@@ -48,8 +48,9 @@ class RecordingPolicy {
   // Notes a reason that says nothing about a signature.
   void note_bailout(const std::string& why) { bailouts_.add(why); }
 
-  // Notes that weights have changed and that `programs` programs, replayed `replays` times together, were dropped. While
-  // weights change every few calls, a signature has to come back more often before it is recorded again.
+  // Notes that weights have changed and that `programs` programs, replayed `replays` times together, were
+  // dropped. While weights change every few calls, a signature has to come back more often before it is
+  // recorded again.
   void note_changed_weights(std::size_t programs, std::uint64_t replays) {
     if (programs == 0) return;
     dropped_early_ = replays < kWorthRecording * programs ? std::min(dropped_early_ + 1, 10U) : 0;
