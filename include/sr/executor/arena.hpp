@@ -13,46 +13,17 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/config.hpp>
 #include <sr/base/error.hpp>
+#include <sr/executor/heap_buffer.hpp>
 #include <sr/graph/block_info.hpp>
 #include <sr/memory/no_reuse.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/memory/validate.hpp>
 
 namespace sr::memory {
-
-// The memory of a layout, from LibTorch's CPU allocator. A planner may bring another (the tests put each
-// tensor on pages of its own): its nested type `Buffer` replaces this one.
-class HeapBuffer final : public AnyBuffer {
- public:
-  // Throws what the allocator throws, and then keeps the old bytes.
-  void commit(std::span<const Request>, const Layout& layout) override {
-    if (layout.total > capacity_) {
-      at::DataPtr bigger = c10::GetCPUAllocator()->allocate(layout.total);
-      data_ = std::move(bigger);
-      capacity_ = layout.total;
-    }
-    offsets_ = layout.offsets;
-  }
-  std::byte* address(std::size_t index) const override {
-    return static_cast<std::byte*>(data_.get()) + offsets_[index];
-  }
-  const void* object() const override { return this; }
-
- private:
-  at::DataPtr data_;
-  Bytes capacity_ = 0;
-  std::vector<Bytes> offsets_;
-};
-
-inline std::unique_ptr<AnyBuffer> make_buffer(const PlannerOps& planner) {
-  if (planner.make_buffer != nullptr) return planner.make_buffer();
-  return std::make_unique<HeapBuffer>();
-}
 
 class Arena {
  public:

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
-#include <c10/core/CPUAllocator.h>
 
+#include <sr/executor/heap_buffer.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/replay/program.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -76,7 +76,7 @@ class ProgramTable {
 
   std::size_t size() const { return entries_.size(); }
   std::uint32_t evictions() const { return evictions_; }
-  std::size_t shared_bytes() const { return capacity_; }
+  std::size_t shared_bytes() const { return shared_.capacity(); }
 
   // The buffer of the program that was found last.
   memory::AnyBuffer& buffer() { return *last_->buffer; }
@@ -90,7 +90,7 @@ class ProgramTable {
 
   // Fills the shared memory with NaN, to find steps that read what no step of the call has written.
   void poison() {
-    if (capacity_ != 0) std::memset(bytes_.get(), 0xFF, capacity_);
+    if (shared_.capacity() != 0) std::memset(shared_.data(), 0xFF, shared_.capacity());
   }
 
   template <class Visit>
@@ -134,12 +134,8 @@ class ProgramTable {
   }
 
   void bind_shared(Program& plan) {
-    if (plan.layout.total > capacity_) {
-      bytes_ = c10::GetCPUAllocator()->allocate(plan.layout.total);
-      capacity_ = plan.layout.total;
-      ++generation_;
-    }
-    auto* const start = static_cast<std::byte*>(bytes_.get());
+    if (shared_.reserve(plan.layout.total)) ++generation_;
+    std::byte* const start = shared_.data();
     for (std::size_t i = 0; i < plan.placed.size(); ++i)
       plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
     plan.bound_to = generation_;
@@ -151,8 +147,7 @@ class ProgramTable {
   Entry* last_ = nullptr;  // of the last call that had a plan
   std::uint64_t clock_ = 0;
   std::uint32_t evictions_ = 0;
-  at::DataPtr bytes_;  // of the arena all plans share
-  std::size_t capacity_ = 0;
+  memory::HeapBuffer shared_;  // of all programs, unless the planner brings buffers of its own
   std::uint64_t generation_ = 1;
 };
 
