@@ -16,8 +16,8 @@
 
 namespace sr::memory {
 
-// A block of LibTorch's CPU allocator, which grows and never shrinks. A planner may bring another type (the tests put
-// each tensor on pages of its own): its nested type `Buffer` replaces this one.
+// A block of LibTorch's CPU allocator, which grows and never shrinks. A planner may bring another type (the
+// tests put each tensor on pages of its own): its nested type `Buffer` replaces this one.
 class HeapBuffer final : public AnyBuffer {
  public:
   void commit(std::span<const Request>, const Layout& layout) override {
@@ -27,8 +27,8 @@ class HeapBuffer final : public AnyBuffer {
   std::byte* address(std::size_t index) const override { return data() + offsets_[index]; }
   const void* object() const override { return this; }
 
-  // Makes room for `bytes`, and returns whether the memory was replaced, with other contents. Throws what the allocator
-  // throws, and then keeps the old memory.
+  // Makes room for `bytes`, and returns whether the memory was replaced, with other contents. Throws what the
+  // allocator throws, and then keeps the old memory.
   bool reserve(Bytes bytes) {
     if (bytes <= capacity_) return false;
     at::DataPtr larger = c10::GetCPUAllocator()->allocate(bytes);
