@@ -20,7 +20,7 @@ namespace {
 enum class Owner : std::uint8_t { own, library };
 
 // Holds what one call allocated and what of it is still there. Must not allocate.
-class Recorder {
+class AllocationRecorder {
  public:
   void add(const void* memory, const void* caller) {
     const Owner owner = owner_of(caller);
@@ -95,7 +95,7 @@ class Recorder {
     if (!in_program(caller)) return Owner::library;
     if (!is_shared(caller)) return Owner::own;
     Walk walk{caller, false, Owner::own};
-    _Unwind_Backtrace(&Recorder::look_at_frame, &walk);
+    _Unwind_Backtrace(&AllocationRecorder::look_at_frame, &walk);
     return walk.owner;
   }
 
@@ -121,11 +121,11 @@ class Recorder {
   std::size_t used = 0;
 };
 
-constinit thread_local Recorder* recorder = nullptr;
+constinit thread_local AllocationRecorder* recorder = nullptr;
 
 void note(const void* memory, const void* caller) noexcept {
   if (recorder == nullptr || !recorder->counting || memory == nullptr) return;
-  Recorder* active = std::exchange(recorder, nullptr);  // looking up a caller may allocate
+  AllocationRecorder* active = std::exchange(recorder, nullptr);  // looking up a caller may allocate
   active->add(memory, caller);
   recorder = active;
 }
@@ -151,7 +151,7 @@ void release(void* memory) noexcept {
   std::free(memory);
 }
 
-void take_tensor_data(const c10::IValue& value, Recorder& into) {
+void take_tensor_data(const c10::IValue& value, AllocationRecorder& into) {
   c10::IValue::HashAliasedIValues parts;
   value.getSubValues(parts);
   for (const c10::IValue& part : parts) {
@@ -172,7 +172,7 @@ AllocationCounts count_allocations(std::size_t calls, const std::function<void(s
                                    const std::function<c10::IValue(std::size_t)>& call) {
   AllocationCounts counts;
   for (std::size_t i = 0; i < calls; ++i) {
-    const auto active = std::make_unique<Recorder>();
+    const auto active = std::make_unique<AllocationRecorder>();
     prepare(i);
     const struct Stop {
       ~Stop() { recorder = nullptr; }

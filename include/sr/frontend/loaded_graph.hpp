@@ -126,11 +126,11 @@ inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& modu
   return graph;
 }
 
-inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers& guards,
+inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers& barriers,
                        const passes::PassSettings& settings) {
   passes::require_known(settings.off);
-  passes::run_pipeline(graph, settings, passes::Stage::guarded);
-  guards.remove(*graph);
+  passes::run_pipeline(graph, settings, passes::Stage::behind_barriers);
+  barriers.remove(*graph);
   passes::run_pipeline(graph, settings, passes::Stage::last);
 }
 
@@ -148,8 +148,8 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   copy.eval();
   const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
   const std::size_t arguments = graph->inputs().size();
-  const detail::Barriers guards(*graph, module._ivalue());
-  const detail::PeepholeBarrier neutral(*graph, guards.value_of(), guards.returned());
+  const detail::Barriers barriers(*graph, module._ivalue());
+  const detail::PeepholeBarrier neutral(*graph, barriers.value_of(), barriers.returned());
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
   const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
@@ -157,9 +157,9 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const torch::jit::Module frozen = can_freeze ? detail::freeze(copy, graph->block()) : copy;
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
-                     guards.known()};
+                     barriers.known()};
   neutral.show(*loaded.graph);
-  detail::run_passes(loaded.graph, guards, settings);
+  detail::run_passes(loaded.graph, barriers, settings);
   if (hidden) loaded.weights = hidden->show(*loaded.graph);
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
@@ -186,11 +186,11 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
     loaded.schema = detail::without_self(loaded.schema);
   }
   const std::size_t arguments = loaded.graph->inputs().size();
-  const detail::Barriers guards(*loaded.graph, c10::IValue());
-  loaded.known = guards.known();
+  const detail::Barriers barriers(*loaded.graph, c10::IValue());
+  loaded.known = barriers.known();
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
-  detail::run_passes(loaded.graph, guards, settings);
+  detail::run_passes(loaded.graph, barriers, settings);
   if (hidden) loaded.weights = hidden->show(*loaded.graph);
   return loaded;
 }

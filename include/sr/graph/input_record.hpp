@@ -81,7 +81,7 @@ bool describe(const c10::IValue& value, bool value_decides, Sink& sink) {
   return false;
 }
 
-struct Recorder {
+struct InputRecorder {
   NodeState& state;
   bool standard = true;
   bool operator()(std::int64_t word, bool decides_category) {
@@ -125,7 +125,7 @@ bool describe_inputs(const NodeView& view, Sink& sink) {
 inline bool record_inputs(const NodeView& view, NodeState& state) {
   state.exact.clear();
   state.category.clear();
-  detail::Recorder recorder{state};
+  detail::InputRecorder recorder{state};
   if (!detail::describe_inputs(view, recorder)) return false;
   state.all_standard = recorder.standard;
   return true;

@@ -11,10 +11,10 @@ namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
 template <class V, bool kScalar>
-struct Operand {
+struct LoopOperand {
   const typename V::Element* from;
 
-  SR_KERNEL_INLINE explicit Operand(const typename V::Element* begin) : from(begin) {}
+  SR_KERNEL_INLINE explicit LoopOperand(const typename V::Element* begin) : from(begin) {}
   SR_KERNEL_INLINE V at(std::size_t i) const { return V::load(from + i); }
   // A single element, which the previous step has often written, is not loaded as part of a register: such a
   // load would wait until the store has reached the cache.
@@ -22,10 +22,10 @@ struct Operand {
 };
 
 template <class V>
-struct Operand<V, true> {
+struct LoopOperand<V, true> {
   V value;
 
-  SR_KERNEL_INLINE explicit Operand(const typename V::Element* from) : value(*from) {}
+  SR_KERNEL_INLINE explicit LoopOperand(const typename V::Element* from) : value(*from) {}
   SR_KERNEL_INLINE V at(std::size_t) const { return value; }
   SR_KERNEL_INLINE V first(std::size_t) const { return value; }
 };
@@ -56,14 +56,14 @@ SR_KERNEL_INLINE void run_vector_op(std::size_t n, typename V::Element* out, con
 // more than the op.
 template <class VectorOp, unsigned kScalars, std::size_t... kIndex>
 [[gnu::flatten]] void vector_loop(std::size_t n, float* out, const float* const* in) {
-  run_vector_op<VectorOp, Vec>(n, out, Operand<Vec, ((kScalars >> kIndex) & 1) != 0>(in[kIndex])...);
+  run_vector_op<VectorOp, Vec>(n, out, LoopOperand<Vec, ((kScalars >> kIndex) & 1) != 0>(in[kIndex])...);
 }
 template <class VectorOp, class V, unsigned kScalars, std::size_t... kIndex>
 [[gnu::flatten]] void loop64(std::size_t n, void* out, const void* const* in) {
   using T = typename V::Element;
   run_vector_op<VectorOp, V>(
       n, static_cast<T*>(out),
-      Operand<V, ((kScalars >> kIndex) & 1) != 0>(static_cast<const T*>(in[kIndex]))...);
+      LoopOperand<V, ((kScalars >> kIndex) & 1) != 0>(static_cast<const T*>(in[kIndex]))...);
 }
 
 // Calls fill with the indices of the operands and all choices of operands that are one element.

@@ -13,13 +13,13 @@ namespace sr::passes {
 
 // Barriers hide values behind branches on an unknown condition (barriers.hpp). Passes that remove branches
 // run after the barriers are removed.
-enum class Stage { guarded, last };
+enum class Stage { behind_barriers, last };
 
 struct Pass {
   std::string_view name;
   std::string_view what;  // it does, in a few words
   void (*run)(std::shared_ptr<torch::jit::Graph>& graph);
-  Stage stage = Stage::guarded;
+  Stage stage = Stage::behind_barriers;
 };
 
 struct PassSettings {

@@ -83,7 +83,7 @@ class Replayer {
     // A state of its own, not the program's: arenas of blocks that run on it know its values.
     ExecutionState recording(*content_, *weights_, *planner_);
     recording.frame.call = call;
-    Trace trace = Recorder(*content_, recording.frame).run(args);
+    Trace trace = TraceRecorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
     std::unique_ptr<Program> plan = build_program(*content_, *weights_, *planner_, trace);
@@ -236,7 +236,7 @@ class Replayer {
     ExecutionState machine(*content_, *weights_, *planner_);
     std::vector<c10::IValue> others;
     for (const c10::IValue& arg : args) others.push_back(moved(arg));
-    const Trace trace = Recorder(*content_, machine.frame).run(others);
+    const Trace trace = TraceRecorder(*content_, machine.frame).run(others);
     const PlanCheck check(plan, trace, content_->options.numerics);
     if (plans_.is_shared()) check.poison_arena();
     StepRunner(plans_).run(plan, context, /*call=*/nullptr, [&](std::size_t step) {

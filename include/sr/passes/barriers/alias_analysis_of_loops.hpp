@@ -17,14 +17,14 @@ class LoopAliasBarrier {
  public:
   LoopAliasBarrier(torch::jit::Graph& graph, const AttributeValues& value_of, OpaqueBranches& branches)
       : value_of_(&value_of), branches_(&branches) {
-    guard(graph.block());
+    visit(graph.block());
   }
 
  private:
-  void guard(torch::jit::Block* block) {
+  void visit(torch::jit::Block* block) {
     for (torch::jit::Node* node : block->nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) guard(inner);
-      if (node->kind() == c10::prim::Loop && !surely_iterates(*node)) guard_loop(*node);
+      for (torch::jit::Block* inner : node->blocks()) visit(inner);
+      if (node->kind() == c10::prim::Loop && !surely_iterates(*node)) hide_results(*node);
     }
   }
 
@@ -34,7 +34,7 @@ class LoopAliasBarrier {
     return most && most->isInt() && most->toInt() > 0 && begins && begins->isBool() && begins->toBool();
   }
 
-  void guard_loop(torch::jit::Node& loop) {
+  void hide_results(torch::jit::Node& loop) {
     torch::jit::Block* body = loop.blocks().at(0);
     for (std::size_t i = 1; i < body->outputs().size(); ++i) {
       torch::jit::Value* made = body->outputs()[i];

@@ -29,7 +29,7 @@ class Barriers {
   Barriers(torch::jit::Graph& graph, c10::IValue self)
       : value_of_(graph, std::move(self)),
         returned_(graph, value_of_),
-        known_(returned_.identities()),  // now, as guards destroy nodes
+        known_(returned_.identities()),  // now, as barriers destroy nodes
         constants_(graph, value_of_),
         distinct_(graph, returned_),
         branches_(graph) {

@@ -23,9 +23,9 @@
 namespace sr::replay {
 
 // Runs on a frame of its own, whose slots hold the constants. The module must outlive it.
-class Recorder {
+class TraceRecorder {
  public:
-  Recorder(const PreparedModule& content, Frame& frame)
+  TraceRecorder(const PreparedModule& content, Frame& frame)
       : content_(&content), frame_(&frame), record_(content.slot_count) {}
 
   // Throws what the operators throw.
