@@ -19,7 +19,7 @@ namespace {
 
 enum class Owner : std::uint8_t { own, library };
 
-// Holds what one call allocated and what of it is still there. Must not allocate.
+// Records the allocations of one call and which of them still exist. Must not allocate.
 class AllocationRecorder {
  public:
   void add(const void* memory, const void* caller) {

@@ -1,4 +1,4 @@
-// Counts the allocations of a call and says whose they are.
+// Counts the allocations of a call by origin.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ void attempt(Entry& entry, Step step) {
   if (!entry.error.empty()) entry.callers.clear();
 }
 
-// Two at least, or there is no rate.
+// At least two, since a rate needs a gap.
 std::size_t count_of_arrivals(const BenchOptions& options) {
   constexpr double most = 1 << 26;
   const double wanted =
@@ -88,7 +88,7 @@ class ModelBench {
     try {
       ask_interpreter(source);
     } catch (const std::exception&) {
-      // Arguments that do not fit are the user's mistake, and sr names them best.
+      // For arguments that do not fit, sr's message is the clearest.
       try {
         make_sr_runner(options_.planners[0], *fresh_)->run(copy_of(0), 0);
       } catch (const ArgumentError&) {
@@ -117,7 +117,7 @@ class ModelBench {
     for (const std::string& rival : options_.against) {
       Entry& entry = measured_.entries.emplace_back();
       entry.runner = rival;
-      // A module of its own: LibTorch's preparations may change what they are given.
+      // A module of its own, since LibTorch's preparations may change it.
       entry.make = [this, rival] {
         const torch::jit::Module own = load_model(path_);
         return rival == "upstream" ? make_upstream_runner(own) : make_interpreter_runner(own);
@@ -125,7 +125,7 @@ class ModelBench {
     }
   }
 
-  // What every runner has to return. A model with a memory returns something else each time.
+  // The expected results of all runs: a model with a state returns something else each time.
   void ask_interpreter(const torch::jit::Module& source) {
     const std::unique_ptr<Runner> oracle = make_interpreter_runner(source);
     for (int repetition = 0; repetition < kRepetitions; ++repetition) {
@@ -138,22 +138,21 @@ class ModelBench {
     }
   }
 
-  // Shared, unless the model writes attributes: then each runner has to start from those of the file.
+  // Runners share the module unless the model writes attributes: then each has to start from those in the file.
   StaticModule module_for(Outputs outputs) const {
     const StaticModule& shared = outputs == Outputs::managed ? *managed_ : *fresh_;
     if (shared.content()->self.isNone()) return shared;
     return StaticModule(load_model(path_), shared.options());
   }
 
-  // Deep, for models that write into their arguments.
+  // A deep copy, since the model may write its arguments.
   ArgumentList copy_of(std::size_t set) const {
     ArgumentList copies;
     for (const c10::IValue& value : sets_[set]) copies.push_back(value.deepcopy());
     return copies;
   }
 
-  // All three runs of each set are compared: the first makes its tensors, by the last memory is planned for
-  // all sets.
+  // Compares three runs of each set: the first allocates tensors, and in the last memory is planned for all sets.
   void check() {
     for (Entry& entry : measured_.entries) {
       attempt(entry, [&](Entry& e) {
@@ -190,7 +189,7 @@ class ModelBench {
     }
   }
 
-  // Every round times every runner once, so that a change of the machine meets them all.
+  // Every round times every runner once, so that changes of the machine's load affect all alike.
   void measure() {
     double slowest = 0;
     for (const Entry& entry : measured_.entries) slowest = std::max(slowest, entry.seconds_per_call);

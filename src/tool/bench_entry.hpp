@@ -1,4 +1,4 @@
-// What `sr bench` measures of one model, and the two ways to show it.
+// The measurements of `sr bench` for one model, as a table and as JSON.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,7 @@ struct Entry {
   std::optional<Answered> answered;  // of an open loop, in place of samples and throughput
 };
 
-// What the arena is compared with: of the plan that needs most where calls are replayed, else of the general
-// path.
+// The bounds with which the arena is compared: those of the largest replay plan if calls are replayed, else those of the general path.
 inline memory::Bytes lower_bound_of(const Report& report) {
   memory::Bytes most = report.plans.empty() ? report.lower_bound_bytes : 0;
   for (const PlanReport& plan : report.plans) most = std::max(most, plan.memory.lower_bound);

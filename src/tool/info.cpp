@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Those that change how many threads run, where, how they wait, or which code they run.
+// Environment variables that change how many threads run, where they run, how they wait, or which code they run.
 constexpr std::array kVariables{
     "OMP_NUM_THREADS", "MKL_NUM_THREADS",    "OMP_WAIT_POLICY",  "OMP_PROC_BIND",       "OMP_PLACES",
     "OMP_DYNAMIC",     "GOMP_CPU_AFFINITY",  "KMP_AFFINITY",     "KMP_BLOCKTIME",       "MKL_DYNAMIC",
@@ -37,7 +37,7 @@ struct KernelSet {
   const kernels::Kernels* kernels;
 };
 
-// Those that were compiled and that this CPU can run, the simplest first.
+// The compiled kernel sets that this CPU can run, the simplest first.
 std::vector<KernelSet> kernel_sets() {
   std::vector<KernelSet> sets{{"baseline", &kernels::baseline_kernels()}};
 #if defined(__x86_64__)

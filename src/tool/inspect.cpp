@@ -80,7 +80,7 @@ std::vector<std::string> lines_of(const torch::jit::Graph& graph) {
   return lines;
 }
 
-// The lines of `from` that `other` does not have; of equal ones, those too many.
+// The lines of `from` that `other` lacks, where equal lines count as often as they occur.
 std::vector<std::string> lines_only_in(const std::vector<std::string>& from,
                                        const std::vector<std::string>& other) {
   std::multiset<std::string> left(other.begin(), other.end());

@@ -1,6 +1,4 @@
-// The program `sr`. LibTorch takes up to half a second to start, which whoever asks for help or mistypes
-// should not wait for: this program reads the command line without it, and becomes sr-verbs when there is a
-// verb to do.
+// The program `sr`. LibTorch takes up to half a second to start, so this program reads the command line without it, answers --help and wrong usage at once, and starts sr-verbs for a verb.
 #include <cerrno>
 #include <cstring>
 #include <exception>

@@ -146,7 +146,7 @@ class Panel {
                << (tensor.onto_input ? " stroke-width=\"2\" stroke-dasharray=\"3 2\"" : "") << "/></g>\n";
   }
 
-  // In the first rows of the bar, unless something is drawn upon them or the label does not fit.
+  // Labels the rows of the bar over which nothing else is drawn, if the label fits.
   void draw_label(std::size_t i) {
     const PlannedTensor& tensor = tensors_[i];
     memory::StepIndex end = tensor.end;

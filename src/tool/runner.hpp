@@ -1,4 +1,4 @@
-// What is timed.
+// The interface of what `sr bench` times.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,25 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
   virtual ~Runner() = default;
 
-  // One call with input set `set`; the number is for runners that keep something for each set. What is
-  // returned is the caller's: runners that write into buffers return nothing.
+  // One call with input set `set`, whose number is for runners that keep something for each set. Runners that write into buffers return nothing.
   virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
 
-  // Makes ready for calls with these arguments, which are left as they are.
+  // Prepares for calls with these arguments, which it does not change.
   virtual void reserve(const ArgumentList& /*args*/) {}
 
-  // See StaticRuntime::time_steps. Of sr alone.
+  // See StaticRuntime::time_steps. Only sr's runners do it.
   virtual void time_steps(bool /*on*/) {}
 
-  // What the caller has after a run of input set `set`, by default what it returned.
+  // The results of a run of input set `set`, by default what it returned.
   virtual c10::IValue outcome(c10::IValue returned, std::size_t /*set*/) const { return returned; }
 
-  // For another thread: same model, nothing shared that running changes.
+  // A runner of the same model for another thread, which shares nothing that calls change.
   virtual std::unique_ptr<Runner> clone() const = 0;
 
   // Bytes held for planned tensors.
   virtual std::optional<memory::Bytes> arena_bytes() const { return std::nullopt; }
 
-  // Of sr alone.
+  // Only sr's runners have one.
   virtual std::optional<Report> report() const { return std::nullopt; }
 };
 

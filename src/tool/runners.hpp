@@ -1,4 +1,4 @@
-// The things that can run a model and be timed, and the comparison of what they return.
+// The runners that `sr bench` can time, and the comparison of their results.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,7 @@
 
 namespace sr::tool {
 
-// Who owns the tensors a call returns: the caller, new ones; the runtime, which uses them again; the caller,
-// the same ones every time (run_into).
+// Where results are written. fresh: into new tensors; managed: into tensors that the runtime reuses; bound: into the same buffers of the caller each time (run_into).
 enum class Outputs { fresh, managed, bound };
 std::string_view name_of(Outputs outputs);
 
@@ -33,17 +32,14 @@ std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticMod
                                        Outputs outputs = Outputs::fresh,
                                        const std::vector<c10::IValue>& results = {});
 
-// A caller of a RuntimePool of `threads` intra-op threads a call, whose clones call the same pool. It has
-// `runtimes` of them, ready for `sets`; the calling thread must have that many intra-op threads, too. Throws
-// what the model throws on `sets`.
+// A caller of a RuntimePool with `threads` intra-op threads in a call; its clones call the same pool. The pool has `runtimes` runtimes, prepared for `sets`. The calling thread must have as many intra-op threads. Throws what the model throws for `sets`.
 std::unique_ptr<Runner> make_pool_runner(std::string_view planner, const StaticModule& module, int threads,
                                          std::size_t runtimes, const std::vector<ArgumentList>& sets);
 
 // LibTorch's graph interpreter on a frozen copy.
 std::unique_ptr<Runner> make_interpreter_runner(const torch::jit::Module& module);
 
-// The Static Runtime of the LibTorch linked, with its default options. The module may be changed by its
-// preparation.
+// The Static Runtime of the linked LibTorch, with its default options. Its preparation may change the module.
 std::unique_ptr<Runner> make_upstream_runner(const torch::jit::Module& module);
 
 // Time by node on that planner's memory.

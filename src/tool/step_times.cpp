@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a step seems to take that does nothing.
+// The time that an empty step seems to take.
 double seconds_of_clock() {
   std::vector<double> samples;
   for (int round = 0; round < 15; ++round) {

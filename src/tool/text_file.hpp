@@ -1,4 +1,4 @@
-// Writes what the tool was asked to leave behind.
+// Writes text files.
 #pragma once
 
 #include <cerrno>

@@ -19,8 +19,7 @@ struct CallerResult {
   std::exception_ptr failure;
 };
 
-// First calls as a whole, for the throughput, then calls one by one. A call begins with its vector of
-// arguments made and ends with its result dropped; the throughput also holds the making of the vectors.
+// Times calls as a whole for the throughput, and then calls one by one. The time of a call begins when its vector of arguments exists and ends when its result is dropped; the throughput includes making the vectors.
 void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slice& slice,
                double seconds_per_call, CallerResult& result) {
   std::size_t next = 0;

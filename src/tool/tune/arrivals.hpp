@@ -1,4 +1,4 @@
-// A load of calls whose arrivals are decided before the first of them, and what became of it.
+// An open-loop load, whose arrivals are fixed before the first call, and its outcome.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ struct Load {
   std::uint64_t seed = 0;
 };
 
-// After the start, ascending, the first at 0. The same for the same load anywhere.
+// Times after the start, ascending, the first at 0. The same load has the same times on every machine.
 std::vector<std::chrono::nanoseconds> arrival_times(const Load& load, std::size_t count);
 
 // The time that those arrivals are spread over, a mean gap behind the last of them included. There are two or
 // more.
 std::chrono::nanoseconds horizon_of(const std::vector<std::chrono::nanoseconds>& arrivals);
 
-// How the callers coped with a load.
+// The outcome of a load.
 struct Answered {
   // Nanoseconds from the intended arrival to the end of the call, by arrival. A call that was never begun has
   // those it had waited when the run was given up: its latency is longer than that.
@@ -31,7 +31,7 @@ struct Answered {
   double offered_per_s = 0;
   double achieved_per_s = 0;  // calls begun, up to the last of them
 
-  // Within a hundredth: queues then do not grow.
+  // Whether the achieved rate is within 1 % of the offered one, so that queues do not grow.
   bool sustained() const { return not_begun == 0 && achieved_per_s >= 0.99 * offered_per_s; }
 };
 

@@ -63,7 +63,7 @@ class OpenLoop {
   }
 
  private:
-  // Whatever becomes of the first call, the others do not wait for it for ever.
+  // If the first call throws, the other callers must not wait for it.
   class Arrived {
    public:
     explicit Arrived(std::latch& ready) : ready_(ready) {}

@@ -1,4 +1,4 @@
-// Calls that arrive whether or not the ones before them are done.
+// Runs an open-loop load: calls arrive whether or not earlier ones have ended.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,7 @@
 
 namespace sr::tool {
 
-// Each caller is a caller on a thread of its own that takes the next arrival, waits until it is due and
-// answers it. Latency counts from when it was due, so that time spent in the queue is part of it. Gives up on
-// what has not begun a second after twice the time the arrivals are spread over. `threads`: intra-op, of each
-// caller. Throws what a runner throws.
+// Each caller runs on a thread of its own: it takes the next arrival, waits until it is due, and answers it. Latency counts from the due time, so that it includes the time in the queue. Arrivals that have not started one second after twice the time over which they are spread are given up. `threads` is the number of intra-op threads of each caller. Throws what a runner throws.
 Answered answer(const std::vector<std::unique_ptr<Runner>>& callers, const std::vector<ArgumentList>& sets,
                 const std::vector<std::chrono::nanoseconds>& arrivals, int threads);
 

@@ -1,4 +1,4 @@
-// A sweep to look at.
+// The picture of a sweep.
 #pragma once
 
 #include <string>
