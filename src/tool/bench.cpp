@@ -138,7 +138,8 @@ class ModelBench {
     }
   }
 
-  // Runners share the module unless the model writes attributes: then each has to start from those in the file.
+  // Runners share the module unless the model writes attributes: then each has to start from those in the
+  // file.
   StaticModule module_for(Outputs outputs) const {
     const StaticModule& shared = outputs == Outputs::managed ? *managed_ : *fresh_;
     if (shared.content()->self.isNone()) return shared;
@@ -152,7 +153,8 @@ class ModelBench {
     return copies;
   }
 
-  // Compares three runs of each set: the first allocates tensors, and in the last memory is planned for all sets.
+  // Compares three runs of each set: the first allocates tensors, and in the last memory is planned for all
+  // sets.
   void check() {
     for (Entry& entry : measured_.entries) {
       attempt(entry, [&](Entry& e) {

@@ -40,7 +40,8 @@ struct Entry {
   std::optional<Answered> answered;  // of an open loop, in place of samples and throughput
 };
 
-// The bounds with which the arena is compared: those of the largest replay plan if calls are replayed, else those of the general path.
+// The bounds with which the arena is compared: those of the largest replay plan if calls are replayed, else
+// those of the general path.
 inline memory::Bytes lower_bound_of(const Report& report) {
   memory::Bytes most = report.plans.empty() ? report.lower_bound_bytes : 0;
   for (const PlanReport& plan : report.plans) most = std::max(most, plan.memory.lower_bound);

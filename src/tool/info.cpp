@@ -26,7 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Environment variables that change how many threads run, where they run, how they wait, or which code they run.
+// Environment variables that change how many threads run, where they run, how they wait, or which code they
+// run.
 constexpr std::array kVariables{
     "OMP_NUM_THREADS", "MKL_NUM_THREADS",    "OMP_WAIT_POLICY",  "OMP_PROC_BIND",       "OMP_PLACES",
     "OMP_DYNAMIC",     "GOMP_CPU_AFFINITY",  "KMP_AFFINITY",     "KMP_BLOCKTIME",       "MKL_DYNAMIC",

@@ -1,4 +1,5 @@
-// The program `sr`. LibTorch takes up to half a second to start, so this program reads the command line without it, answers --help and wrong usage at once, and starts sr-verbs for a verb.
+// The program `sr`. LibTorch takes up to half a second to start, so this program reads the command line
+// without it, answers --help and wrong usage at once, and starts sr-verbs for a verb.
 #include <cerrno>
 #include <cstring>
 #include <exception>

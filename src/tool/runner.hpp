@@ -21,7 +21,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
   virtual ~Runner() = default;
 
-  // One call with input set `set`, whose number is for runners that keep something for each set. Runners that write into buffers return nothing.
+  // One call with input set `set`, whose number is for runners that keep something for each set. Runners that
+  // write into buffers return nothing.
   virtual c10::IValue run(ArgumentList&& args, std::size_t set) = 0;
 
   // Prepares for calls with these arguments, which it does not change.

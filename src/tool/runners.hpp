@@ -21,7 +21,8 @@
 
 namespace sr::tool {
 
-// Where results are written. fresh: into new tensors; managed: into tensors that the runtime reuses; bound: into the same buffers of the caller each time (run_into).
+// Where results are written. fresh: into new tensors; managed: into tensors that the runtime reuses; bound:
+// into the same buffers of the caller each time (run_into).
 enum class Outputs { fresh, managed, bound };
 std::string_view name_of(Outputs outputs);
 
@@ -32,7 +33,9 @@ std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticMod
                                        Outputs outputs = Outputs::fresh,
                                        const std::vector<c10::IValue>& results = {});
 
-// A caller of a RuntimePool with `threads` intra-op threads in a call; its clones call the same pool. The pool has `runtimes` runtimes, prepared for `sets`. The calling thread must have as many intra-op threads. Throws what the model throws for `sets`.
+// A caller of a RuntimePool with `threads` intra-op threads in a call; its clones call the same pool. The
+// pool has `runtimes` runtimes, prepared for `sets`. The calling thread must have as many intra-op threads.
+// Throws what the model throws for `sets`.
 std::unique_ptr<Runner> make_pool_runner(std::string_view planner, const StaticModule& module, int threads,
                                          std::size_t runtimes, const std::vector<ArgumentList>& sets);
 

@@ -19,7 +19,8 @@ struct CallerResult {
   std::exception_ptr failure;
 };
 
-// Times calls as a whole for the throughput, and then calls one by one. The time of a call begins when its vector of arguments exists and ends when its result is dropped; the throughput includes making the vectors.
+// Times calls as a whole for the throughput, and then calls one by one. The time of a call begins when its
+// vector of arguments exists and ends when its result is dropped; the throughput includes making the vectors.
 void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slice& slice,
                double seconds_per_call, CallerResult& result) {
   std::size_t next = 0;

@@ -36,7 +36,9 @@ struct Tuning {
 // last is `processors`.
 std::vector<int> counts_to_try(int processors);
 
-// Index of the setting with the highest throughput whose p99 is within `p99_us` (0: any). Settings within 2 % of the best count as equal, since a second measurement might order them differently: among them it is the one with the fewest threads in all, then with the shortest p99. Nothing if no setting is within `p99_us`.
+// Index of the setting with the highest throughput whose p99 is within `p99_us` (0: any). Settings within 2 %
+// of the best count as equal, since a second measurement might order them differently: among them it is the
+// one with the fewest threads in all, then with the shortest p99. Nothing if no setting is within `p99_us`.
 std::optional<std::size_t> recommend(std::span<const TunePoint> points, double p99_us);
 
 // Index of the setting with the shortest p99. `points` is not empty.
