@@ -14,12 +14,12 @@ namespace sr::detail {
 // entry.
 class CallEntry {
  public:
-  CallEntry(std::atomic<bool>& busy, Frame& frame, const CallOptions* options)
+  [[gnu::always_inline]] CallEntry(std::atomic<bool>& busy, Frame& frame, const CallOptions* options)
       : busy_(&busy), frame_(&frame) {
     if (busy.exchange(true, std::memory_order_acquire)) throw_busy();
     frame.call = options;
   }
-  ~CallEntry() {
+  [[gnu::always_inline]] ~CallEntry() {
     frame_->call = nullptr;
     busy_->store(false, std::memory_order_release);
   }
@@ -27,7 +27,7 @@ class CallEntry {
   CallEntry& operator=(const CallEntry&) = delete;
 
  private:
-  [[noreturn]] static void throw_busy() {
+  [[noreturn, gnu::cold, gnu::noinline]] static void throw_busy() {
     throw BusyError(
         "This StaticRuntime is running already. It belongs to one thread at a time: give each thread its own "
         "(clone()), or call the StaticModule, which keeps a runtime for each caller.");

@@ -21,13 +21,18 @@ class StepRunner {
  public:
   explicit StepRunner(ProgramTable& programs) : programs_(&programs) {}
 
-  void run(Program& program, Context& context, const CallOptions* call) const {
+  // Inlined, but for programs with other steps than kernels and for calls that may be cancelled.
+  [[gnu::always_inline]] void run(Program& program, Context& context, const CallOptions* call) const {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
     // Our kernels read no thread-local modes, and shared memory has no hooks.
     if (program.calls + program.interpreted == 0 && !may_stop && programs_->is_shared()) {
       for (const Step& step : program.steps) step.run(*step.payload, context);
       return;
     }
+    run_in_modes(program, context, call);
+  }
+
+  [[gnu::noinline]] void run_in_modes(Program& program, Context& context, const CallOptions* call) const {
     run(program, context, call, [](std::size_t) {});
   }
 
