@@ -185,7 +185,9 @@ TEST_CASE("garbage in an archive never passes the check and changes a result", "
 
 TEST_CASE("the error for another file names its kind", "[load]") {
   CHECK(mentions("", "is empty"));
-  CHECK(mentions("\x89PNG\r\n\x1a\n", "a PNG image"));
+  CHECK(mentions("\x89HDF\r\n\x1a\n", "an HDF5 file"));
+  CHECK(mentions("GGUF\3", "a GGUF model"));
+  CHECK(mentions(std::string("\x10\0\0\0\0\0\0\0{\"__metadata__\":{}}", 27), "a safetensors file"));
   CHECK(mentions("\x80\x04K\x01.", "a plain pickle"));
   CHECK(mentions("import torch\n", "text that begins with 'import torch'"));
   CHECK(mentions("version https://git-lfs.github.com/spec/v1\n", "git lfs pull"));
