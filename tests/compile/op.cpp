@@ -10,7 +10,7 @@
 // reject 7: a parameter of the functor does not take the type the schema gives that argument
 // reject 8: the last parameters of an out variant are 'at::Tensor&', one for each returned tensor
 // reject 9: an out variant returns void
-// reject 10: a parameter of the functor is of a type that no argument is unpacked to: see sr/argument.hpp
+// reject 10: a parameter of the functor is of a type that no argument is unpacked to: see sr/registry/argument.hpp
 // reject 11: a parameter of the functor may change its argument: take it by value or by const reference
 // reject 12: the functor needs one 'operator()(...) const', not several, no template and not without const
 // reject 13: the functor needs one 'operator()(...) const', not several, no template and not without const
