@@ -11,10 +11,10 @@
 
 #include <sr/kernels/table.hpp>
 #include <sr/replay/steps/chains.hpp>
-#include <sr/replay/steps/vector_op_pairs.hpp>
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/tile_op.hpp>
+#include <sr/replay/steps/vector_op_pairs.hpp>
 
 namespace sr::replay {
 
