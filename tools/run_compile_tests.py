@@ -26,6 +26,10 @@ def problems(path, compiler):
 
     if not rejects:
         yield f'{path.name}: no line "// reject N: <message>" was found in it'
+    listed = {number for number, _ in rejects}
+    for number in re.findall(r'\bSR_REJECT\s*==\s*(\d+)\b', source):
+        if number not in listed:
+            yield f'{path.name}: asks for SR_REJECT == {number}, but no line "// reject {number}: <message>" says why'
     results = toolchain.parallel(compile_as, [None, *(n for n, _ in rejects)])
     if results[0].returncode:
         yield f'{path.name}: does not compile\n{results[0].stderr}'

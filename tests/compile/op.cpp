@@ -11,17 +11,19 @@
 // reject 8: the last parameters of an out variant are 'at::Tensor&', one for each returned tensor
 // reject 9: an out variant returns void
 // reject 10: a parameter of the functor is of a type that no argument is unpacked to: see
-// sr/registry/argument.hpp reject 11: a parameter of the functor may change its argument: take it by value or
-// by const reference reject 12: the functor needs one 'operator()(...) const', not several, no template and
-// not without const reject 13: the functor needs one 'operator()(...) const', not several, no template and
-// not without const reject 14: the functor needs one 'operator()(...) const', not several, no template and
-// not without const reject 15: the functor needs one 'operator()(...) const', not several, no template and
-// not without const reject 16: a functor is shared by all threads and may hold no state reject 17: the
-// functor's accepts is not 'static bool accepts(const torch::jit::Node&)' reject 18: the functor's traits are
-// no OutTraits reject 19: makes_new_tensor is for native ops: an out variant always does reject 20:
-// writes_in_place is the position of a Tensor argument of the schema reject 21: the functor does not return
-// as many values as the schema: one, or a std::tuple of them reject 22: the functor does not have one
-// parameter for each argument of the schema reject 23: no IValue can be made of what the functor returns
+// reject 11: a parameter of the functor may change its argument: take it by value or by const reference
+// reject 12: the functor needs one 'operator()(...) const', not several, no template and not without const
+// reject 13: the functor needs one 'operator()(...) const', not several, no template and not without const
+// reject 14: the functor needs one 'operator()(...) const', not several, no template and not without const
+// reject 15: the functor needs one 'operator()(...) const', not several, no template and not without const
+// reject 16: a functor is shared by all threads and may hold no state
+// reject 17: the functor's accepts is not 'static bool accepts(const torch::jit::Node&)'
+// reject 18: the functor's traits are no OutTraits
+// reject 19: makes_new_tensor is for native ops: an out variant always does
+// reject 20: writes_in_place is the position of a Tensor argument of the schema
+// reject 21: the functor does not return as many values as the schema: one, or a std::tuple of them
+// reject 22: the functor does not have one parameter for each argument of the schema
+// reject 23: no IValue can be made of what the functor returns
 // reject 24: the schema returns a tensor but the functor does not
 // reject 25: the key of a NodeOp is 'namespace::name' or 'namespace::name.overload', without arguments
 // reject 26: the functor of a NodeOp is called as 'void operator()(NodeView& node) const'
