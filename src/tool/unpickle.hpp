@@ -3,7 +3,6 @@
 // global name is one of the few below or an error.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -23,6 +22,7 @@
 #include <sr/error.hpp>
 
 #include "inputs.hpp"
+#include "pickle_bytes.hpp"
 #include "scalar_types.hpp"
 #include "stored_tensors.hpp"
 
@@ -31,10 +31,8 @@ namespace sr::tool {
 class Unpickler {
  public:
   // `archive` must outlive the reader.
-  explicit Unpickler(const InputArchive& archive) : archive_(archive), tensors_(archive) {
-    const std::span<const std::byte> pickle = archive.record("data.pkl");
-    rest_ = {reinterpret_cast<const char*>(pickle.data()), pickle.size()};
-  }
+  explicit Unpickler(const InputArchive& archive)
+      : archive_(archive), tensors_(archive), bytes_(archive, archive.record("data.pkl")) {}
 
   c10::IValue read() {
     try {
@@ -57,45 +55,6 @@ class Unpickler {
     explicit Global(std::string n) : name(std::move(n)) {}
     std::string name;
   };
-  std::string_view take(std::uint64_t count) {
-    if (count > rest_.size()) archive_.reject("its pickle ends in the middle of a value");
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
-  }
-
-  std::uint64_t number(unsigned width) {
-    const std::string_view bytes = take(width);
-    std::uint64_t value = 0;
-    for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-    return value;
-  }
-
-  std::int64_t long_integer(std::uint64_t width) {
-    const std::string_view bytes = take(width);
-    const char sign = !bytes.empty() && (bytes.back() & 0x80) != 0 ? '\xff' : '\0';
-    std::uint64_t value = sign != 0 ? ~std::uint64_t{0} : 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
-      if (i >= 8 && bytes[i] != sign) archive_.reject("an integer in it takes more than 64 bits");
-      if (i < 8) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-    }
-    const auto result = static_cast<std::int64_t>(value);
-    if ((result < 0) != (sign != 0)) archive_.reject("an integer in it takes more than 64 bits");
-    return result;
-  }
-
-  double real() {
-    std::uint64_t bits = 0;
-    for (const char byte : take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
-    return std::bit_cast<double>(bits);
-  }
-
-  std::string line() {
-    const auto end = rest_.find('\n');
-    const std::string text(take(end == std::string_view::npos ? rest_.size() + 1 : end));
-    rest_.remove_prefix(1);
-    return text;
-  }
 
   void push(c10::IValue value) { stack_.push_back(std::move(value)); }
 
@@ -155,24 +114,24 @@ class Unpickler {
 
   // One instruction; false after the last.
   bool step() {
-    const auto code = static_cast<unsigned char>(take(1).front());
+    const auto code = static_cast<unsigned char>(bytes_.take(1).front());
     // clang-format off
     switch (code) {
       case '.': return false;
-      case 0x80: number(1); break;  // version
-      case 0x95: number(8); break;  // frame
+      case 0x80: bytes_.number(1); break;  // version
+      case 0x95: bytes_.number(8); break;  // frame
       case 'N': push({}); break;
       case 0x88: push(true); break;
       case 0x89: push(false); break;
-      case 'J': push(std::int64_t{static_cast<std::int32_t>(number(4))}); break;
-      case 'K': push(static_cast<std::int64_t>(number(1))); break;
-      case 'M': push(static_cast<std::int64_t>(number(2))); break;
-      case 0x8a: push(long_integer(number(1))); break;
-      case 0x8b: push(long_integer(number(4))); break;
-      case 'G': push(real()); break;
-      case 'X': push(std::string(take(number(4)))); break;
-      case 0x8c: push(std::string(take(number(1)))); break;
-      case 0x8d: push(std::string(take(number(8)))); break;
+      case 'J': push(std::int64_t{static_cast<std::int32_t>(bytes_.number(4))}); break;
+      case 'K': push(static_cast<std::int64_t>(bytes_.number(1))); break;
+      case 'M': push(static_cast<std::int64_t>(bytes_.number(2))); break;
+      case 0x8a: push(bytes_.long_integer(bytes_.number(1))); break;
+      case 0x8b: push(bytes_.long_integer(bytes_.number(4))); break;
+      case 'G': push(bytes_.real()); break;
+      case 'X': push(std::string(bytes_.take(bytes_.number(4)))); break;
+      case 0x8c: push(std::string(bytes_.take(bytes_.number(1)))); break;
+      case 0x8d: push(std::string(bytes_.take(bytes_.number(8)))); break;
       case '(': marks_.push_back(stack_.size()); break;
       case '0': pop(); break;
       case '1': pop_to_mark(); break;
@@ -187,14 +146,14 @@ class Unpickler {
       case 'e': append(pop_to_mark()); break;
       case 's': insert(pop(2)); break;
       case 'u': insert(pop_to_mark()); break;
-      case 'q': remember(number(1)); break;
-      case 'r': remember(number(4)); break;
+      case 'q': remember(bytes_.number(1)); break;
+      case 'r': remember(bytes_.number(4)); break;
       case 0x94: remember(memo_.size()); break;
-      case 'h': recall(number(1)); break;
-      case 'j': recall(number(4)); break;
+      case 'h': recall(bytes_.number(1)); break;
+      case 'j': recall(bytes_.number(4)); break;
       case 'c': {
-        const std::string module = line();
-        push_global(module + "." + line());
+        const std::string module = bytes_.line();
+        push_global(module + "." + bytes_.line());
         break;
       }
       case 0x93: {
@@ -298,7 +257,7 @@ class Unpickler {
 
   const InputArchive& archive_;
   StoredTensors tensors_;
-  std::string_view rest_;  // of the pickle
+  PickleBytes bytes_;
   std::vector<c10::IValue> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, c10::IValue> memo_;

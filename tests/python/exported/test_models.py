@@ -5,14 +5,16 @@ import io
 import pickle
 import warnings
 
-import models
+import cases
+import models  # noqa: F401  registers its cases
+import models_of_language
 import pytest
 import sr
 import torch
 from torch.utils import _pytree as pytree
 
 ROUNDS = 4  # the general path, the recording, two replays
-CASES = {case.name: case for case in models.CASES}
+CASES = {case.name: case for case in cases.CASES}
 
 
 @functools.cache
@@ -66,7 +68,7 @@ def test_options(options):
 
 
 def test_results_of_types_that_no_archive_can_name():
-    case, = models.ONLY_IN_MEMORY
+    case, = models_of_language.ONLY_IN_MEMORY
     program = torch.export.export(case.module, *case.calls[0])
     check(sr.from_exported(program), case, program)
 
@@ -74,7 +76,7 @@ def test_results_of_types_that_no_archive_can_name():
 def test_results_have_the_types_of_eager():
     args, kwargs = CASES['DataclassesAndNamedTuples'].calls[0]
     encoded, point = sr.from_exported(exported('DataclassesAndNamedTuples'))(*args, **kwargs)
-    assert isinstance(encoded, models.Encoded) and isinstance(point, models.Point)
+    assert isinstance(encoded, models_of_language.Encoded) and isinstance(point, models_of_language.Point)
 
 
 def test_weights_are_shared():

@@ -1,4 +1,4 @@
-// Convolution and pooling in a replay: windows of every kind over images of every size, against LibTorch.
+// Convolution in a replay: windows of every kind over images of every size, against LibTorch.
 #include <limits>
 #include <string>
 #include <vector>
@@ -7,6 +7,7 @@
 
 #include <sr/sr.hpp>
 
+#include "image_plans.hpp"
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -15,23 +16,6 @@
 namespace sr::test::images_tests {
 
 namespace {
-
-std::vector<InputSet> thrice(const std::vector<at::Tensor>& inputs) {
-  std::vector<InputSet> runs;
-  for (const at::Tensor& input : inputs) {
-    for (int i = 0; i < 3; ++i) runs.push_back({input});
-  }
-  return runs;
-}
-
-// Steps of the plan for `input`: kernels, then all others.
-std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module, const at::Tensor& input) {
-  sr::StaticRuntime<> runtime{sr::StaticModule(module)};
-  for (int run = 0; run < 3; ++run) runtime(input);
-  const sr::Report report = runtime.report();
-  REQUIRE(report.plans.size() == 1);
-  return {report.plans[0].kernels, report.plans[0].calls + report.plans[0].interpreted};
-}
 
 struct Windows {
   std::vector<std::int64_t> weight;
@@ -282,33 +266,6 @@ TEST_CASE("images: the rank of a convolution's result is not folded", "[traps]")
                        {{"w", sample({2, 3, 1, 1})}}),
                 runs, close());
   }
-}
-
-TEST_CASE("images: pooling is a kernel, whatever its window", "[replay][ops]") {
-  at::Tensor special = sample({2, 3, 9, 40});
-  special[0][1][4][7] = std::numeric_limits<float>::quiet_NaN();
-  special[1].fill_(-std::numeric_limits<float>::infinity());
-  const std::vector<at::Tensor> images{sample({1, 16, 28, 28}), sample({2, 3, 9, 40}), special,
-                                       sample({3, 7, 8}), sample({2, 3, 8, 6}).transpose(0, 1)};
-  for (const char* const call :
-       {"torch.max_pool2d(x, [2, 2])", "torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])",
-        "torch.max_pool2d(x, [3, 3], [1, 1], [1, 1])",
-        "torch.max_pool2d(x, [3, 2], [3, 3], [1, 1], [1, 1], True)",
-        "torch.max_pool2d(x, [2, 3], [2, 1], [0, 1], [3, 2])", "torch.max_pool2d(x, [1, 1], [4, 4])",
-        "torch.avg_pool2d(x, [2, 2])", "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1])",
-        "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False)",
-        "torch.avg_pool2d(x, [3, 2], [1, 3], [1, 0], True)",
-        "torch.avg_pool2d(x, [2, 2], [2, 2], [1, 1], False, True, 3)", "torch.adaptive_avg_pool2d(x, [1, 1])",
-        "torch.max_pool2d(x, [3, 3], [2, 2], [1, 1]) * 2"}) {
-    CAPTURE(call);
-    const torch::jit::Module module = script("def forward(self, x):\n    return " + std::string(call) + "\n");
-    check_model(module, thrice(images), close());
-    CHECK(steps_of(module, images[0]).second == 0);
-  }
-  check_script(
-      "def forward(self, x):\n    return torch.adaptive_avg_pool2d(x, [2, 4]), torch.max_pool1d(x[0], "
-      "[3], [2], [1]), torch.avg_pool1d(x[0], [3], [2], [1], True, False)\n",
-      thrice({sample({2, 3, 8, 12}), sample({1, 5, 4, 4}), sample({1, 2, 7, 9})}), close());
 }
 
 }  // namespace sr::test::images_tests

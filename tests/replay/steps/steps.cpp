@@ -286,16 +286,4 @@ TEST_CASE("every replay of a right model passes its check", "[replay]") {
   CHECK(runtime.replayed_calls() == 3);
 }
 
-TEST_CASE("operands of a concatenation are written into its result", "[replay][ops]") {
-  check_script(
-      "def forward(self, x):\n    a = x * 2\n    b = (x + 1).sum(1, keepdim=True)\n    c = torch.cat([a, b, "
-      "x], 1)\n"
-      "    return torch.stack([c, c * 2, c.relu()], 1), torch.cat([c.exp(), c.neg()])\n",
-      {{sample({3, 4})}, {sample({1, 4})}, {sample({3, 4})}, {sample({0, 4})}, {sample({4, 3}).t()}});
-  check_script(
-      "def forward(self, x):\n    a = torch.cat([x * 2, x * 2])\n    return torch.cat([a.t(), a.t() + 1]), "
-      "a\n",
-      {{sample({3, 4})}, {sample({2, 2})}});
-}
-
 }  // namespace sr::test::replay_steps_tests

@@ -1,0 +1,117 @@
+// Conversions of dtypes against plain loops.
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+#include "support/floats.hpp"
+#include "support/kernel_sets.hpp"
+
+using namespace sr::kernels;
+using sr::test::kernel_sets;
+using sr::test::kInf;
+using sr::test::kNaN;
+
+namespace {
+
+float any() {
+  static sr::test::RandomFloats random(7, -5, 5);
+  return random.one();
+}
+
+template <class T>
+void check_to_float(const Kernels& set, Element element, const std::vector<T>& values,
+                    const std::function<float(T)>& expected) {
+  for (std::size_t n = 0; n <= values.size(); ++n) {
+    std::vector<float> out(n + 1, -77);
+    set.table.convert[static_cast<std::size_t>(element)][0](n, values.data(), out.data());
+    std::size_t wrong = out[n] != -77;
+    for (std::size_t i = 0; i < n; ++i) wrong += out[i] != expected(values[i]);
+    CAPTURE(set.table.name, static_cast<int>(element), n);
+    CHECK(wrong == 0);
+  }
+}
+
+template <class T>
+void check_from_float(const Kernels& set, Element element, const std::vector<float>& values,
+                      const std::function<T(float)>& expected) {
+  for (std::size_t n = 0; n <= values.size(); ++n) {
+    std::vector<T> out(n + 1, T{77});
+    set.table.convert[0][static_cast<std::size_t>(element)](n, values.data(), out.data());
+    std::size_t wrong = out[n] != T{77};
+    for (std::size_t i = 0; i < n; ++i) wrong += out[i] != expected(values[i]);
+    CAPTURE(set.table.name, static_cast<int>(element), n);
+    CHECK(wrong == 0);
+  }
+}
+
+template <class T>
+std::vector<T> some(std::vector<T> first) {
+  std::mt19937_64 engine(3);
+  while (first.size() < 70) first.push_back(static_cast<T>(engine()));
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: conversions of types", "[kernels]") {
+  const std::vector<std::int64_t> longs =
+      some<std::int64_t>({0, 1, -1, 16777217, INT64_MAX, INT64_MIN, 9007199254740993});
+  std::vector<float> floats{0.0f,   -0.0f,  0.5f,        -0.5f,      1,          2.75f,
+                            -2.75f, 1e-45f, 16777216.0f, 8388607.5f, -1234567.0f};
+  while (floats.size() < 70) floats.push_back(any() * 1000);
+  std::vector<float> all = floats;
+  all[12] = kInf;
+  all[13] = -kInf;
+  all[14] = 3.4e38f;
+  all[15] = std::bit_cast<float>(0x3f808000u);  // half way, to even
+  all[16] = std::bit_cast<float>(0x3f818000u);
+  for (const Kernels* set : kernel_sets()) {
+    check_to_float<std::int64_t>(*set, Element::int64, longs,
+                                 [](std::int64_t x) { return static_cast<float>(x); });
+    check_to_float<std::int32_t>(*set, Element::int32,
+                                 some<std::int32_t>({0, -1, 16777217, INT32_MAX, INT32_MIN}),
+                                 [](std::int32_t x) { return static_cast<float>(x); });
+    check_to_float<std::int16_t>(*set, Element::int16, some<std::int16_t>({}),
+                                 [](std::int16_t x) { return static_cast<float>(x); });
+    check_to_float<std::int8_t>(*set, Element::int8, some<std::int8_t>({}),
+                                [](std::int8_t x) { return static_cast<float>(x); });
+    check_to_float<std::uint8_t>(*set, Element::uint8, some<std::uint8_t>({}),
+                                 [](std::uint8_t x) { return static_cast<float>(x); });
+    check_to_float<std::uint8_t>(*set, Element::boolean, some<std::uint8_t>({0, 1, 255}),
+                                 [](std::uint8_t x) { return x != 0 ? 1.0f : 0.0f; });
+    std::vector<double> doubles(all.begin(), all.end());
+    doubles[3] = 0.1;
+    check_to_float<double>(*set, Element::float64, doubles, [](double x) { return static_cast<float>(x); });
+    const auto widened = [](std::uint16_t x) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
+    };
+    check_to_float<std::uint16_t>(*set, Element::bfloat16, {0, 0x8000, 0x3f80, 0x7f80, 0xff80, 1, 0x4049},
+                                  widened);
+    check_from_float<std::int64_t>(*set, Element::int64, floats,
+                                   [](float x) { return static_cast<std::int64_t>(x); });
+    check_from_float<std::int32_t>(*set, Element::int32, floats,
+                                   [](float x) { return static_cast<std::int32_t>(x); });
+    check_from_float<double>(*set, Element::float64, all, [](float x) { return double{x}; });
+    check_from_float<std::uint8_t>(*set, Element::boolean, all,
+                                   [](float x) { return static_cast<std::uint8_t>(x != 0); });
+    check_from_float<std::uint16_t>(*set, Element::bfloat16, all, [](float x) {
+      const auto bits = std::bit_cast<std::uint32_t>(x);
+      const std::uint32_t below = bits & 0xffff, even = bits >> 16 & 1;
+      return static_cast<std::uint16_t>((bits >> 16) +
+                                        (below > 0x8000 || (below == 0x8000 && even != 0) ? 1 : 0));
+    });
+    const float nan = kNaN;
+    std::uint16_t half = 0;
+    set->table.convert[0][static_cast<std::size_t>(Element::bfloat16)](1, &nan, &half);
+    CHECK((half & 0x7f80) == 0x7f80);
+    CHECK((half & 0x7f) != 0);
+    std::uint8_t truth = 0;
+    set->table.convert[0][static_cast<std::size_t>(Element::boolean)](1, &nan, &truth);
+    CHECK(truth == 1);
+  }
+}
