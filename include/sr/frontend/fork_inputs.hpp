@@ -6,6 +6,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <sr/graph/each_node.hpp>
+
 namespace sr::detail {
 
 // Inlines the calls in the bodies of forks.
@@ -20,42 +22,27 @@ inline void inline_forks(torch::jit::Block* block) {
 
 // Whether freezing would crash: it removes unused inputs and modules from a fork, and then reads the first
 // remaining input even if there is none (LibTorch 2.13). The bodies must be inlined.
-inline bool has_fork_without_inputs(torch::jit::Block* block) {
+inline bool has_fork_without_inputs(const torch::jit::Block* block) {
   const auto is_left = [](const torch::jit::Value* input) {
     return input->hasUses() && !input->type()->is_module();
   };
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks()) {
-      if (has_fork_without_inputs(inner)) return true;
-    }
-    if (node->kind() != c10::prim::fork) continue;
-    torch::jit::Graph& body = *node->g(c10::attr::Subgraph);
-    if (std::ranges::none_of(body.inputs(), is_left) || has_fork_without_inputs(body.block())) return true;
-  }
-  return false;
+  return any_node<Forks::enter>(block, [&](const torch::jit::Node* node) {
+    return node->kind() == c10::prim::fork &&
+           std::ranges::none_of(node->g(c10::attr::Subgraph)->inputs(), is_left);
+  });
 }
 
 // Whether the block calls a method that was not inlined, also in nested blocks and in forks.
 inline bool calls_methods(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::CallMethod) return true;
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (calls_methods(inner)) return true;
-    }
-    if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block())) return true;
-  }
-  return false;
+  return any_node<Forks::enter>(
+      block, [](const torch::jit::Node* node) { return node->kind() == c10::prim::CallMethod; });
 }
 
 // Freezing removes methods that only bodies of forks call (LibTorch 2.13).
 inline bool has_fork_that_calls_methods(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (has_fork_that_calls_methods(inner)) return true;
-    }
-    if (node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block())) return true;
-  }
-  return false;
+  return any_node(block, [](const torch::jit::Node* node) {
+    return node->kind() == c10::prim::fork && calls_methods(node->g(c10::attr::Subgraph)->block());
+  });
 }
 
 }  // namespace sr::detail

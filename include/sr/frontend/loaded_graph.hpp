@@ -21,6 +21,7 @@
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/passes/barriers/barriers.hpp>
 #include <sr/passes/barriers/peephole.hpp>
 #include <sr/passes/grad_modes.hpp>
@@ -84,18 +85,12 @@ inline std::string attribute_path(const torch::jit::Value* value) {
 // Attributes that operators write although no schema says so, and that freezing would turn into constants.
 inline std::vector<std::string> trained_statistics(const torch::jit::Block* block) {
   std::vector<std::string> paths;
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (may_train_statistics(*node)) {
-      for (const std::size_t i : {3, 4}) {
-        if (std::string path = attribute_path(node->input(i)); !path.empty())
-          paths.push_back(std::move(path));
-      }
+  each_node(block, [&](const torch::jit::Node* node) {
+    if (!may_train_statistics(*node)) return;
+    for (const std::size_t i : {3, 4}) {
+      if (std::string path = attribute_path(node->input(i)); !path.empty()) paths.push_back(std::move(path));
     }
-    for (const torch::jit::Block* inner : node->blocks()) {
-      const std::vector<std::string> within = trained_statistics(inner);
-      paths.insert(paths.end(), within.begin(), within.end());
-    }
-  }
+  });
   return paths;
 }
 

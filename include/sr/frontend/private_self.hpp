@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 
 namespace sr {
 
@@ -12,7 +13,7 @@ namespace detail {
 
 // Whether a tensor may be written, or a callee may write one.
 inline bool may_write_tensors(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
+  return any_node(block, [](const torch::jit::Node* node) {
     const torch::jit::Operator* op = node->maybeOperator();
     if (op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE) return true;
     if (node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
@@ -22,12 +23,8 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
     // Operators outside of the dispatcher work on containers.
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
-    if (may_train_statistics(*node)) return true;
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (may_write_tensors(inner)) return true;
-    }
-  }
-  return false;
+    return may_train_statistics(*node);
+  });
 }
 
 // A copy of the object, which the graph may change. Tensors that it never writes are shared with the caller:

@@ -4,10 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <ATen/core/Dict.h>
-#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
@@ -66,28 +63,11 @@ inline bool can_be_weight(const c10::IValue& value) {
 
 // The value as a constant of a graph, which may not require gradients: replaces such tensors by aliases.
 inline c10::IValue without_gradients(const c10::IValue& value) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    return tensor.requires_grad() ? c10::IValue(tensor.detach()) : value;
-  }
   bool required = false;
   each_tensor(value, [&](const at::Tensor& tensor) { required |= tensor.requires_grad(); });
   if (!required) return value;
-  if (value.isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : value.toTupleRef().elements())
-      elements.push_back(without_gradients(element));
-    return tuple_of(type_of_tuple(value), std::move(elements));
-  }
-  if (value.isList()) {
-    c10::impl::GenericList list(value.toList().elementType());
-    for (const c10::IValue& element : value.toListRef()) list.push_back(without_gradients(element));
-    return list;
-  }
-  const auto from = value.toGenericDict();
-  c10::impl::GenericDict dict(from.keyType(), from.valueType());
-  for (const auto& entry : from) dict.insert(entry.key(), without_gradients(entry.value()));
-  return dict;
+  return with_tensors(
+      value, [](const at::Tensor& tensor) { return tensor.requires_grad() ? tensor.detach() : tensor; });
 }
 
 }  // namespace detail

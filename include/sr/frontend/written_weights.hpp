@@ -11,6 +11,7 @@
 #include <sr/frontend/attribute_scope.hpp>
 #include <sr/frontend/memory_origins.hpp>
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 
 namespace sr::detail {
 
@@ -47,24 +48,16 @@ class WrittenWeights {
 
  private:
   static bool writes_tensors(const torch::jit::Block* block) {
-    for (const torch::jit::Node* node : block->nodes()) {
+    return any_node<Forks::enter>(block, [](const torch::jit::Node* node) {
       const c10::FunctionSchema* schema = node->maybeSchema();
-      if (schema != nullptr && schema->is_mutable() && dispatched(*node)) return true;
-      for (const torch::jit::Block* inner : node->blocks()) {
-        if (writes_tensors(inner)) return true;
-      }
-      if (node->kind() == c10::prim::fork && writes_tensors(node->g(c10::attr::Subgraph)->block()))
-        return true;
-    }
-    return false;
+      return schema != nullptr && schema->is_mutable() && dispatched(*node);
+    });
   }
 
   static void find_assigned(const torch::jit::Block* block, std::unordered_set<std::string>& names) {
-    for (const torch::jit::Node* node : block->nodes()) {
+    each_node<Forks::enter>(block, [&](const torch::jit::Node* node) {
       if (node->kind() == c10::prim::SetAttr) names.insert(node->s(c10::attr::name));
-      for (const torch::jit::Block* inner : node->blocks()) find_assigned(inner, names);
-      if (node->kind() == c10::prim::fork) find_assigned(node->g(c10::attr::Subgraph)->block(), names);
-    }
+    });
   }
 
   void find(AttributeScope& scope, torch::jit::Block* block) {

@@ -12,6 +12,7 @@
 
 #include <sr/base/error.hpp>
 #include <sr/frontend/loaded_graph.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/impl/core_pool.hpp>
 #include <sr/module/fork_body.hpp>
 #include <sr/module/prepared_module.hpp>
@@ -24,13 +25,10 @@ namespace detail {
 // names when a body throws: they get one that exists.
 inline void forget_call_stacks(torch::jit::Block* block) {
   static torch::jit::GraphFunction forked("forked", std::make_shared<torch::jit::Graph>(), nullptr);
-  for (torch::jit::Node* node : block->nodes()) {
-    if (node->callstack()) {
-      node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
-    }
-    for (torch::jit::Block* inner : node->blocks()) forget_call_stacks(inner);
-    if (node->hasAttribute(c10::attr::Subgraph)) forget_call_stacks(node->g(c10::attr::Subgraph)->block());
-  }
+  each_node<Forks::enter>(block, [](torch::jit::Node* node) {
+    if (!node->callstack()) return;
+    node->setCallStack(c10::make_intrusive<torch::jit::InlinedCallStack>(&forked, node->sourceRange()));
+  });
 }
 
 }  // namespace detail

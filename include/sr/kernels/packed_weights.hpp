@@ -49,7 +49,7 @@ struct WeightMatrixOf {
   std::size_t n = 0, k = 0;
   std::ptrdiff_t b_k = 0, b_n = 0;
   ChannelScale scale = {};  // of floats only
-  bool of_module = false;   // all that is pointed to; else it is packed for one plan
+  bool of_module = false;   // all that is pointed to; else it is packed for one program
 
   auto key() const { return std::tie(data, n, k, b_k, b_n, scale.variance, scale.gamma, scale.epsilon); }
 };

@@ -8,6 +8,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
 
+#include <sr/graph/each_node.hpp>
+
 namespace sr::passes {
 
 namespace detail {
@@ -24,15 +26,10 @@ inline bool same_when_functional(torch::jit::Node* node) {
 }
 
 inline bool writes(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    if (const c10::FunctionSchema* schema = node->maybeSchema(); schema != nullptr && schema->is_mutable()) {
-      return true;
-    }
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (writes(inner)) return true;
-    }
-  }
-  return false;
+  return sr::detail::any_node(block, [](const torch::jit::Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    return schema != nullptr && schema->is_mutable();
+  });
 }
 
 }  // namespace detail

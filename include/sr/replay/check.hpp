@@ -48,11 +48,14 @@ inline c10::IValue moved(const c10::IValue& value) {
   return value;
 }
 
-class PlanCheck {
+class ProgramCheck {
  public:
   // `trace` was recorded just now, with equal arguments.
-  PlanCheck(const Program& plan, const Trace& trace, Numerics numerics)
-      : plan_(plan), trace_(trace), exact_(numerics == Numerics::exact), made_by_(trace.storages.size()) {
+  ProgramCheck(const Program& program, const Trace& trace, Numerics numerics)
+      : program_(program),
+        trace_(trace),
+        exact_(numerics == Numerics::exact),
+        made_by_(trace.storages.size()) {
     for (TensorId id = 0; id < trace.tensors.size(); ++id)
       has_bfloat16_ |= trace.tensor(id).scalar_type() == at::kBFloat16;
     for (TensorId id = 0; id < trace.tensors.size(); ++id) {
@@ -62,41 +65,41 @@ class PlanCheck {
   }
 
   void poison_arena() const {
-    for (std::size_t i = 0; i < plan_.placed.size(); ++i) poison(i);
+    for (std::size_t i = 0; i < program_.placed.size(); ++i) poison(i);
   }
 
   // Must be called after each step. Throws a PlanError that names the node if the step wrote a wrong value.
   // Poisons memory whose lifetime ends here.
   void after(std::size_t step) const {
-    for (const StorageId storage : plan_.writes[step]) {
-      if (storage >= made_by_.size() || plan_.bases[storage] == nullptr ||
+    for (const StorageId storage : program_.writes[step]) {
+      if (storage >= made_by_.size() || program_.bases[storage] == nullptr ||
           trace_.storages[storage].overwritten) {
         continue;
       }
       for (const TensorId id : made_by_[storage]) compare(step, id);
     }
-    for (std::size_t i = 0; i < plan_.placed.size(); ++i) {
-      if (plan_.requests[i].end == step + 1) poison(i);
+    for (std::size_t i = 0; i < program_.placed.size(); ++i) {
+      if (program_.requests[i].end == step + 1) poison(i);
     }
   }
 
  private:
   void poison(std::size_t i) const {
-    if (plan_.requests[i].bytes != 0)
-      std::memset(plan_.bases[plan_.placed[i]], 0xFF, plan_.requests[i].bytes);
+    if (program_.requests[i].bytes != 0)
+      std::memset(program_.bases[program_.placed[i]], 0xFF, program_.requests[i].bytes);
   }
 
   void compare(std::size_t step, TensorId id) const {
     const at::Tensor& expected = trace_.tensor(id);
     if (expected.numel() == 0) return;
     const at::Tensor actual =
-        at::from_blob(plan_.bases[trace_.tensors[id].storage] +
+        at::from_blob(program_.bases[trace_.tensors[id].storage] +
                           expected.storage_offset() * static_cast<std::int64_t>(expected.element_size()),
                       expected.sizes(), expected.strides(), expected.options());
     const std::string found = difference(expected, actual, exact_, has_bfloat16_);
     if (found.empty()) return;
     const std::uint32_t producer = trace_.storage_of(id).producer;
-    const torch::jit::Node& node = *plan_.nodes[producer != kNone ? producer : plan_.steps[step].node];
+    const torch::jit::Node& node = *program_.nodes[producer != kNone ? producer : program_.steps[step].node];
     throw PlanError("A replay differs from the interpreter in the result of " + sr::detail::place_of(node) +
                     ": " + found + " The plan is given up.");
   }
@@ -126,7 +129,7 @@ class PlanCheck {
   }
 
  private:
-  const Program& plan_;
+  const Program& program_;
   const Trace& trace_;
   bool exact_;
   bool has_bfloat16_ = false;

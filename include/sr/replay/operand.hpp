@@ -44,7 +44,7 @@ using Dims = c10::SmallVector<std::int64_t, 4>;
 
 struct Operand {
   StorageId storage = kNone;
-  std::int64_t offset = 0;  // elements from the base of the storage in the plan
+  std::int64_t offset = 0;  // elements from the base of the storage in the program
   Dims sizes, strides;
   c10::ScalarType dtype = c10::kFloat;
 

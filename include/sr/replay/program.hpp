@@ -56,8 +56,8 @@ struct Program {
   std::vector<std::unique_ptr<Payload>> payloads;
   std::vector<at::Tensor> constants;  // whose bytes steps read
   std::unique_ptr<AlignedFloats> scratch;
-  RanNodes* ran = nullptr;        // of the runtime, which outlives the plan
-  std::shared_ptr<void> machine;  // runs blocks that data decide about
+  RanNodes* ran = nullptr;      // of the runtime, which outlives the program
+  std::shared_ptr<void> state;  // runs blocks that data decide about
   std::vector<c10::IValue> values;
   std::vector<at::Tensor> tensors;
 };

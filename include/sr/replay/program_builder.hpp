@@ -244,21 +244,21 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
   refused->bailout = trace.bailout;
   if (!refused->bailout.empty()) return refused;
   try {
-    std::shared_ptr<ExecutionState> machine;
-    if (trace.has_blocks()) machine = std::make_shared<ExecutionState>(content, weights, planner);
-    std::unique_ptr<Program> plan =
-        ProgramBuilder(content, weights, trace, machine != nullptr ? &machine->frame : nullptr).make();
-    plan->machine = std::move(machine);
-    plan->results.recycles = content.options.manage_output_tensors;
-    if (!plan->bailout.empty()) return plan;
-    plan->layout = content.options.optimize_memory ? planner.plan_for_long(plan->requests)
-                                                   : memory::NoReuse::plan(plan->requests);
+    std::shared_ptr<ExecutionState> state;
+    if (trace.has_blocks()) state = std::make_shared<ExecutionState>(content, weights, planner);
+    std::unique_ptr<Program> program =
+        ProgramBuilder(content, weights, trace, state != nullptr ? &state->frame : nullptr).make();
+    program->state = std::move(state);
+    program->results.recycles = content.options.manage_output_tensors;
+    if (!program->bailout.empty()) return program;
+    program->layout = content.options.optimize_memory ? planner.plan_for_long(program->requests)
+                                                      : memory::NoReuse::plan(program->requests);
     if constexpr (kCheckPlans) {
-      if (const auto fault = memory::validate(plan->requests, plan->layout)) {
+      if (const auto fault = memory::validate(program->requests, program->layout)) {
         throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
       }
     }
-    return plan;
+    return program;
   } catch (const std::exception& error) {
     refused->bailout = std::string("The plan could not be made: ") + error.what();
     return refused;

@@ -15,15 +15,15 @@ namespace sr::replay {
 
 namespace detail {
 
-inline OperandReport report_operand(const Program& plan, StorageId storage) {
-  const auto fresh = std::ranges::find(plan.results.fresh, storage, &FreshStorage::storage);
-  const TracedStorage& traced = plan.storages[storage];
-  if (fresh != plan.results.fresh.end()) {
-    return {"result " + std::to_string(fresh - plan.results.fresh.begin()), fresh->bytes, 0};
+inline OperandReport report_operand(const Program& program, StorageId storage) {
+  const auto fresh = std::ranges::find(program.results.fresh, storage, &FreshStorage::storage);
+  const TracedStorage& traced = program.storages[storage];
+  if (fresh != program.results.fresh.end()) {
+    return {"result " + std::to_string(fresh - program.results.fresh.begin()), fresh->bytes, 0};
   }
   switch (traced.home) {
     case Home::input:
-      return {"argument " + std::to_string(traced.leaf), plan.leaf_bytes[traced.leaf], 0};
+      return {"argument " + std::to_string(traced.leaf), program.leaf_bytes[traced.leaf], 0};
     case Home::weight:
       return {"weight", traced.bytes, 0};
     case Home::literal:
@@ -33,43 +33,43 @@ inline OperandReport report_operand(const Program& plan, StorageId storage) {
     case Home::produced:
       break;
   }
-  const auto placed = std::ranges::find(plan.placed, storage);
-  if (placed == plan.placed.end()) return {"unread", 0, 0};
-  const auto request = static_cast<std::size_t>(placed - plan.placed.begin());
-  return {"arena", plan.requests[request].bytes, plan.layout.offsets[request]};
+  const auto placed = std::ranges::find(program.placed, storage);
+  if (placed == program.placed.end()) return {"unread", 0, 0};
+  const auto request = static_cast<std::size_t>(placed - program.placed.begin());
+  return {"arena", program.requests[request].bytes, program.layout.offsets[request]};
 }
 
 // The operands of these storages, each once, in order of first use.
-inline std::vector<OperandReport> report_operands(const Program& plan,
+inline std::vector<OperandReport> report_operands(const Program& program,
                                                   const std::vector<StorageId>& storages) {
   std::vector<OperandReport> operands;
   for (auto storage = storages.begin(); storage != storages.end(); ++storage) {
     if (std::find(storages.begin(), storage, *storage) == storage)
-      operands.push_back(report_operand(plan, *storage));
+      operands.push_back(report_operand(program, *storage));
   }
   return operands;
 }
 
 }  // namespace detail
 
-inline PlanReport report_plan(const Program& plan) {
+inline PlanReport report_plan(const Program& program) {
   PlanReport report;
-  report.arguments = text_of(plan.signature);
-  report.kernels = plan.kernels;
-  report.calls = plan.calls;
-  report.interpreted = plan.interpreted;
-  report.replays = plan.replays;
-  report.timed_replays = plan.timed_replays;
-  report.memory = block_memory(plan.layout.total, plan.requests, plan.layout);
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const StepNote& note = plan.notes[i];
+  report.arguments = text_of(program.signature);
+  report.kernels = program.kernels;
+  report.calls = program.calls;
+  report.interpreted = program.interpreted;
+  report.replays = program.replays;
+  report.timed_replays = program.timed_replays;
+  report.memory = block_memory(program.layout.total, program.requests, program.layout);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const StepNote& note = program.notes[i];
     StepReport& step = report.steps.emplace_back();
-    step.kind = plan.steps[i].payload->name();
-    if (plan.timed_replays != 0)
-      step.seconds = plan.step_seconds[i] / static_cast<double>(plan.timed_replays);
-    for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*plan.nodes[node]));
-    step.reads = detail::report_operands(plan, note.reads);
-    step.writes = detail::report_operands(plan, note.writes);
+    step.kind = program.steps[i].payload->name();
+    if (program.timed_replays != 0)
+      step.seconds = program.step_seconds[i] / static_cast<double>(program.timed_replays);
+    for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*program.nodes[node]));
+    step.reads = detail::report_operands(program, note.reads);
+    step.writes = detail::report_operands(program, note.writes);
   }
   return report;
 }

@@ -34,29 +34,30 @@ class ProgramTable {
   [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
     if (last_ != nullptr) {
       Entry& expected = *last_->next;
-      if (match(*expected.plan, args)) return use(expected);
+      if (match(*expected.program, args)) return use(expected);
     }
     return search(args);
   }
 
   // Replaces a program if there are `most` already. Throws what the allocator throws.
-  void add(std::unique_ptr<Program> plan, std::size_t most) {
+  void add(std::unique_ptr<Program> program, std::size_t most) {
     auto entry = std::make_unique<Entry>();
     entry->next = entry.get();
-    plan->last_used = ++clock_;
+    program->last_used = ++clock_;
     if (is_shared_) {
-      bind_shared(*plan);
+      bind_shared(*program);
     } else {
       entry->buffer = make_buffer_();
-      entry->buffer->commit(plan->requests, plan->layout);
-      for (std::size_t i = 0; i < plan->placed.size(); ++i) {
-        plan->bases[plan->placed[i]] = plan->requests[i].bytes == 0 ? nullptr : entry->buffer->address(i);
+      entry->buffer->commit(program->requests, program->layout);
+      for (std::size_t i = 0; i < program->placed.size(); ++i) {
+        program->bases[program->placed[i]] =
+            program->requests[i].bytes == 0 ? nullptr : entry->buffer->address(i);
       }
     }
-    entry->plan = std::move(plan);
+    entry->program = std::move(program);
     if (entries_.size() >= most) {
       const auto oldest = std::ranges::min_element(
-          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->plan->last_used; });
+          entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->program->last_used; });
       ++evictions_;
       for (const std::unique_ptr<Entry>& each : entries_) {
         if (each->next == oldest->get()) each->next = entry.get();
@@ -68,8 +69,9 @@ class ProgramTable {
     }
   }
 
-  void remove(const Program& plan) {
-    std::erase_if(entries_, [&](const std::unique_ptr<Entry>& entry) { return entry->plan.get() == &plan; });
+  void remove(const Program& program) {
+    std::erase_if(entries_,
+                  [&](const std::unique_ptr<Entry>& entry) { return entry->program.get() == &program; });
     last_ = nullptr;
     for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
   }
@@ -83,8 +85,8 @@ class ProgramTable {
 
   void forget_times() {
     for (const auto& entry : entries_) {
-      entry->plan->step_seconds.clear();
-      entry->plan->timed_replays = 0;
+      entry->program->step_seconds.clear();
+      entry->program->timed_replays = 0;
     }
   }
 
@@ -94,8 +96,8 @@ class ProgramTable {
   }
 
   template <class Visit>
-  void each_plan(const Visit& visit) const {
-    for (const auto& entry : entries_) visit(*entry->plan);
+  void each_program(const Visit& visit) const {
+    for (const auto& entry : entries_) visit(*entry->program);
   }
   template <class Visit>
   void each_buffer(const Visit& visit) const {
@@ -106,19 +108,19 @@ class ProgramTable {
 
  private:
   struct Entry {
-    std::unique_ptr<Program> plan;
+    std::unique_ptr<Program> program;
     std::unique_ptr<memory::AnyBuffer> buffer;  // null: the shared one
-    Entry* next = nullptr;  // the plan of the call that followed last time; before that, this one
+    Entry* next = nullptr;  // the program of the call that followed last time; before that, this one
   };
 
-  static bool match(Program& plan, std::span<const c10::IValue> args) {
-    return matches(args, plan.signature, plan.environment, plan.bases.data());
+  static bool match(Program& program, std::span<const c10::IValue> args) {
+    return matches(args, program.signature, program.environment, program.bases.data());
   }
 
   // The search for a call that does not come in the order of earlier ones.
   [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
     for (const std::unique_ptr<Entry>& entry : entries_) {
-      if (!match(*entry->plan, args)) continue;
+      if (!match(*entry->program, args)) continue;
       if (last_ != nullptr) last_->next = entry.get();
       return use(*entry);
     }
@@ -127,24 +129,24 @@ class ProgramTable {
 
   Program* use(Entry& entry) {
     last_ = &entry;
-    Program& plan = *entry.plan;
-    plan.last_used = ++clock_;
-    if (is_shared_ && plan.bound_to != generation_) bind_shared(plan);
-    return &plan;
+    Program& program = *entry.program;
+    program.last_used = ++clock_;
+    if (is_shared_ && program.bound_to != generation_) bind_shared(program);
+    return &program;
   }
 
-  void bind_shared(Program& plan) {
-    if (shared_.reserve(plan.layout.total)) ++generation_;
+  void bind_shared(Program& program) {
+    if (shared_.reserve(program.layout.total)) ++generation_;
     std::byte* const start = shared_.data();
-    for (std::size_t i = 0; i < plan.placed.size(); ++i)
-      plan.bases[plan.placed[i]] = start + plan.layout.offsets[i];
-    plan.bound_to = generation_;
+    for (std::size_t i = 0; i < program.placed.size(); ++i)
+      program.bases[program.placed[i]] = start + program.layout.offsets[i];
+    program.bound_to = generation_;
   }
 
   std::unique_ptr<memory::AnyBuffer> (*make_buffer_)();
   bool is_shared_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  Entry* last_ = nullptr;  // of the last call that had a plan
+  Entry* last_ = nullptr;  // of the last call that had a program
   std::uint64_t clock_ = 0;
   std::uint32_t evictions_ = 0;
   memory::HeapBuffer shared_;  // of all programs, unless the planner brings buffers of its own

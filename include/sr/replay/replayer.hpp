@@ -34,7 +34,7 @@ class Replayer {
       : content_(&content),
         weights_(std::move(weights)),
         planner_(&planner),
-        plans_(planner),
+        programs_(planner),
         services_{&planner, {}},
         policy_(content.options.max_plans) {
     const StaticModuleOptions& options = content.options;
@@ -54,13 +54,13 @@ class Replayer {
   void time_steps(bool on) {
     times_steps_ = on;
     looks_closer_ = on || check_every_ != 0;
-    if (on) plans_.forget_times();
+    if (on) programs_.forget_times();
   }
 
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The program for these arguments, with their addresses in its table of bases; null if there is none.
-  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return plans_.find(args); }
+  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return programs_.find(args); }
 
   // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
@@ -70,8 +70,8 @@ class Replayer {
     }
     if (at_once) return true;
     SignatureWords words;
-    if (policy_.is_hopeless(plans_.size()) || !describe_call(args, words)) return false;
-    return policy_.should_record(hash_of(words), plans_.size(), plans_.evictions());
+    if (policy_.is_hopeless(programs_.size()) || !describe_call(args, words)) return false;
+    return policy_.should_record(hash_of(words), programs_.size(), programs_.evictions());
   }
 
   // Runs the call as the interpreter would and makes a program of it. Throws what operators throw.
@@ -86,16 +86,16 @@ class Replayer {
     Trace trace = TraceRecorder(*content_, recording.frame).run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
-    std::unique_ptr<Program> plan = build_program(*content_, *weights_, *planner_, trace);
+    std::unique_ptr<Program> program = build_program(*content_, *weights_, *planner_, trace);
     if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
-    if (plan->bailout.empty()) {
-      result = sr::detail::FreshCopies(literals_of(trace))(result);  // the plan goes on reading them
-      plan->signature = std::move(words);
-      note_asked(plan->signature, plan->asked);
-      plan->ran = &services_.ran;
-      plans_.add(std::move(plan), content_->options.max_plans);
+    if (program->bailout.empty()) {
+      result = sr::detail::FreshCopies(literals_of(trace))(result);  // the program goes on reading them
+      program->signature = std::move(words);
+      note_asked(program->signature, program->asked);
+      program->ran = &services_.ran;
+      programs_.add(std::move(program), content_->options.max_plans);
     } else {
-      policy_.note_bailout(hash_of(words), plan->bailout, trace.bailout_is_of_call);
+      policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
     }
     return fresh_copies(result);
   }
@@ -110,18 +110,18 @@ class Replayer {
   // Calls `replay` for the program. Returns false if the general path has to answer the call after all.
   // Throws what operators throw, and PlanError if a checked replay was wrong.
   template <class Replay>
-  bool attempt(Program& plan, const Replay& replay) {
+  bool attempt(Program& program, const Replay& replay) {
     try {
       if (!replay()) return false;
-      ++plan.replays;
+      ++program.replays;
       ++replayed_;
       return true;
     } catch (const Deoptimized& failure) {
       has_failed_ = true;
-      if (!failure.keep_plan) give_up(plan, failure.why);
+      if (!failure.keep_program) give_up(program, failure.why);
       return false;
     } catch (const PlanError& wrong) {
-      give_up(plan, wrong.msg());
+      give_up(program, wrong.msg());
       services_.ran.clear();
       throw;
     } catch (...) {
@@ -131,49 +131,49 @@ class Replayer {
   }
 
   // Throws Deoptimized, CancelledError and what operators throw. `call` may be null.
-  c10::IValue run(Program& plan, std::span<const c10::IValue> args, const CallOptions* call) {
-    plan.results.prepare(plan.bases.data());
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
-    const Finish finish{{plan}};
-    execute(plan, context, args, call);
-    c10::IValue result = plan.results.build(context, args);
-    return plan.results.returns_constants ? fresh_copies(result) : result;
+  c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call) {
+    program.results.prepare(program.bases.data());
+    Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
+    const Finish finish{{program}};
+    execute(program, context, args, call);
+    c10::IValue result = program.results.build(context, args);
+    return program.results.returns_constants ? fresh_copies(result) : result;
   }
 
   // Writes the results into the caller's buffers. Returns false if the buffers or the results do not allow
   // that.
-  bool run_into(Program& plan, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+  bool run_into(Program& program, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
-    if (!plan.results.write_into(outputs, plan.bases.data(), plan.leaf_bytes)) return false;
-    Context context{plan.bases.data(), &plan.values, &plan.tensors, call, &services_};
-    const ReleaseValues release{plan};
-    execute(plan, context, args, call);
+    if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
+    Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
+    const ReleaseValues release{program};
+    execute(program, context, args, call);
     return true;
   }
 
   // Drops all programs, which hold values and addresses of the old weights.
   void take(std::shared_ptr<const WeightSet> weights) {
     std::uint64_t replays = 0;
-    plans_.each_plan([&](const Program& plan) { replays += plan.replays; });
-    policy_.note_changed_weights(plans_.size(), replays);
+    programs_.each_program([&](const Program& program) { replays += program.replays; });
+    policy_.note_changed_weights(programs_.size(), replays);
     ++weight_changes_;
     trim();
     weights_ = std::move(weights);
   }
 
   void trim() {
-    plans_ = ProgramTable(*planner_);
+    programs_ = ProgramTable(*planner_);
     policy_.reset();
   }
 
   // For tests of planners that bring their own buffers.
   template <class Visit>
   void each_buffer(const Visit& visit) const {
-    plans_.each_buffer(visit);
+    programs_.each_buffer(visit);
   }
 
   void report(Report& report) const {
-    plans_.each_plan([&](const Program& plan) { report.plans.push_back(report_plan(plan)); });
+    programs_.each_program([&](const Program& program) { report.plans.push_back(report_plan(program)); });
     report.bailouts = policy_.reasons();
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
     if (unchecked_ != 0) {
@@ -186,61 +186,62 @@ class Replayer {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
-    report.replay_arena_bytes = plans_.shared_bytes();
+    report.replay_arena_bytes = programs_.shared_bytes();
   }
 
  private:
   // Releases the values of a call, also if an operator throws.
   struct ReleaseValues {
-    Program& plan;
+    Program& program;
     [[gnu::always_inline]] ~ReleaseValues() {
-      if (plan.interpreted != 0) release();
+      if (program.interpreted != 0) release();
     }
     [[gnu::noinline]] void release() {
-      for (c10::IValue& value : plan.values) value = c10::IValue();
-      for (at::Tensor& tensor : plan.tensors) tensor.reset();
-      if (std::uncaught_exceptions() == 0) plan.ran->clear();  // else the general path may need it
+      for (c10::IValue& value : program.values) value = c10::IValue();
+      for (at::Tensor& tensor : program.tensors) tensor.reset();
+      if (std::uncaught_exceptions() == 0) program.ran->clear();  // else the general path may need it
     }
   };
   struct Finish : ReleaseValues {
-    ~Finish() { this->plan.results.release(); }
+    ~Finish() { this->program.results.release(); }
   };
 
-  void give_up(const Program& plan, const std::string& why) {
-    const std::uint64_t hash = hash_of(plan.signature);
-    plans_.remove(plan);
+  void give_up(const Program& program, const std::string& why) {
+    const std::uint64_t hash = hash_of(program.signature);
+    programs_.remove(program);
     policy_.note_bailout(hash, why, /*is_of_call=*/false);
   }
 
-  void execute(Program& plan, Context& context, std::span<const c10::IValue> args, const CallOptions* call) {
-    if (kCheckPlans && plans_.is_shared()) plans_.poison();
+  void execute(Program& program, Context& context, std::span<const c10::IValue> args,
+               const CallOptions* call) {
+    if (kCheckPlans && programs_.is_shared()) programs_.poison();
     if (looks_closer_) [[unlikely]]
-      return execute_closely(plan, context, args, call);
-    StepRunner(plans_).run(plan, context, call);
+      return execute_closely(program, context, args, call);
+    StepRunner(programs_).run(program, context, call);
   }
 
   // Runs a replay that is compared with the interpreter, or whose steps are timed.
-  [[gnu::noinline]] void execute_closely(Program& plan, Context& context, std::span<const c10::IValue> args,
-                                         const CallOptions* call) {
-    if (check_every_ != 0 && (plan.replays + 1) % check_every_ == 0) {
-      if (!plan.draws_random_numbers) return run_checked(plan, context, args);
+  [[gnu::noinline]] void execute_closely(Program& program, Context& context,
+                                         std::span<const c10::IValue> args, const CallOptions* call) {
+    if (check_every_ != 0 && (program.replays + 1) % check_every_ == 0) {
+      if (!program.draws_random_numbers) return run_checked(program, context, args);
       ++unchecked_;
     }
-    if (times_steps_) return StepRunner(plans_).run_timed(plan, context, call);
-    StepRunner(plans_).run(plan, context, call);
+    if (times_steps_) return StepRunner(programs_).run_timed(program, context, call);
+    StepRunner(programs_).run(program, context, call);
   }
 
-  void run_checked(Program& plan, Context& context, std::span<const c10::IValue> args) {
+  void run_checked(Program& program, Context& context, std::span<const c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
-    ExecutionState machine(*content_, *weights_, *planner_);
+    ExecutionState state(*content_, *weights_, *planner_);
     std::vector<c10::IValue> others;
     for (const c10::IValue& arg : args) others.push_back(moved(arg));
-    const Trace trace = TraceRecorder(*content_, machine.frame).run(others);
-    const PlanCheck check(plan, trace, content_->options.numerics);
-    if (plans_.is_shared()) check.poison_arena();
-    StepRunner(plans_).run(plan, context, /*call=*/nullptr, [&](std::size_t step) {
-      if (plans_.is_shared()) check.after(step);
+    const Trace trace = TraceRecorder(*content_, state.frame).run(others);
+    const ProgramCheck check(program, trace, content_->options.numerics);
+    if (programs_.is_shared()) check.poison_arena();
+    StepRunner(programs_).run(program, context, /*call=*/nullptr, [&](std::size_t step) {
+      if (programs_.is_shared()) check.after(step);
     });
   }
 
@@ -266,7 +267,7 @@ class Replayer {
   bool times_steps_ = false;
   bool looks_closer_ = false;  // a replay may be compared, or its steps timed
   std::uint64_t replayed_ = 0;
-  ProgramTable plans_;
+  ProgramTable programs_;
   bool has_failed_ = false;
   Services services_;
   RecordingPolicy policy_;

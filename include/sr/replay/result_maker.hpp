@@ -15,24 +15,24 @@ namespace sr::replay {
 // Used when every node is lowered.
 class ResultMaker {
  public:
-  ResultMaker(const Trace& trace, Lowering& lowering, Program& plan)
-      : trace_(trace), lowering_(lowering), plan_(plan) {}
+  ResultMaker(const Trace& trace, Lowering& lowering, Program& program)
+      : trace_(trace), lowering_(lowering), program_(program) {}
 
   // Fills in the program's results, or the reason why a replay can not build them.
   void make() {
-    plan_.results.roots = static_cast<std::uint32_t>(trace_.results.size());
+    program_.results.roots = static_cast<std::uint32_t>(trace_.results.size());
     for (std::size_t i = 0; i < trace_.results.size(); ++i)
       note(trace_.results[i], trace_.dynamic_results[i]);
-    if (plan_.bailout.empty()) plan_.results.finish();
+    if (program_.bailout.empty()) program_.results.finish();
   }
 
  private:
   void bail_out(const std::string& why) {
-    if (plan_.bailout.empty()) plan_.bailout = why;
+    if (program_.bailout.empty()) program_.bailout = why;
   }
 
   void note(const c10::IValue& value, ValueId dynamic = kNone) {
-    Results& results = plan_.results;
+    Results& results = program_.results;
     const auto self = static_cast<std::uint32_t>(results.nodes.size());
     ResultNode node;
     const bool container = value.isList() || value.isTuple() || value.isGenericDict();
@@ -97,11 +97,11 @@ class ResultMaker {
   void note_literal(const c10::IValue& value) {
     ResultNode node;
     node.literal = c10::IValue(value);
-    plan_.results.nodes.push_back(std::move(node));
+    program_.results.nodes.push_back(std::move(node));
   }
 
   std::uint32_t note_tensor(const at::Tensor& tensor) {
-    Results& results = plan_.results;
+    Results& results = program_.results;
     const TensorId id = trace_.id_of(tensor);
     const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
     if (!first) return known->second;
@@ -141,7 +141,7 @@ class ResultMaker {
   }
 
   std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
-    Results& results = plan_.results;
+    Results& results = program_.results;
     const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
     if (first) {
       FreshStorage fresh{id, storage.bytes, nullptr};
@@ -149,7 +149,7 @@ class ResultMaker {
         // A copy: steps read the literal itself.
         fresh.storage = static_cast<StorageId>(lowering_.storages().size());
         fresh.copy_of = lowering_.constant_base(id);
-        plan_.constants.push_back(lowering_.tensor_of(id));
+        program_.constants.push_back(lowering_.tensor_of(id));
         lowering_.temporary({0});
       }
       results.fresh.push_back(fresh);
@@ -159,7 +159,7 @@ class ResultMaker {
 
   const Trace& trace_;
   Lowering& lowering_;
-  Program& plan_;
+  Program& program_;
   std::unordered_map<const void*, std::uint32_t> containers_;  // positions in the results, by identity
   std::unordered_map<TensorId, std::uint32_t> tensors_;
   std::unordered_map<StorageId, std::uint32_t> fresh_;

@@ -10,6 +10,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/graph/each_node.hpp>
+
 namespace sr {
 
 namespace detail {
@@ -38,10 +40,9 @@ class AttributeValues {
 
  private:
   void find_written(const torch::jit::Block* block) {
-    for (const torch::jit::Node* node : block->nodes()) {
+    sr::detail::each_node(block, [&](const torch::jit::Node* node) {
       if (node->kind() == c10::prim::SetAttr) written_.insert(node->s(c10::attr::name));
-      for (const torch::jit::Block* inner : node->blocks()) find_written(inner);
-    }
+    });
   }
 
   const torch::jit::Graph* graph_;

@@ -4,6 +4,7 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/graph/each_node.hpp>
 #include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
@@ -14,18 +15,13 @@ namespace detail {
 class ConvolutionDimsBarrier {
  public:
   ConvolutionDimsBarrier(torch::jit::Graph& graph, OpaqueBranches& branches) : branches_(&branches) {
-    visit(graph.block());
+    each_node(graph.block(), [&](torch::jit::Node* node) {
+      if (node->kind() == c10::aten::dim && is_convolution(node->input()->node()->kind()))
+        node->replaceInput(0, branches_->hidden(node->input(), node));
+    });
   }
 
  private:
-  void visit(torch::jit::Block* block) {
-    for (torch::jit::Node* node : block->nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) visit(inner);
-      if (node->kind() == c10::aten::dim && is_convolution(node->input()->node()->kind()))
-        node->replaceInput(0, branches_->hidden(node->input(), node));
-    }
-  }
-
   static bool is_convolution(c10::Symbol kind) {
     return kind == c10::aten::conv1d || kind == c10::aten::conv2d || kind == c10::aten::conv3d;
   }

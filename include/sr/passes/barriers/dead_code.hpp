@@ -4,6 +4,7 @@
 // are removed here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_set>
@@ -13,6 +14,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/passes/barriers/opaque_branches.hpp>
 
 namespace sr {
@@ -40,19 +42,12 @@ class DeadCodeBarrier {
     return name;
   }
 
-  static bool makes_container(torch::jit::Block* block) {
-    for (torch::jit::Node* node : block->nodes()) {
-      if (node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::DictConstruct ||
-          node->kind() == c10::prim::TupleConstruct) {
-        for (const torch::jit::Value* input : node->inputs()) {
-          if (is_tensor(input)) return true;
-        }
-      }
-      for (torch::jit::Block* inner : node->blocks()) {
-        if (makes_container(inner)) return true;
-      }
-    }
-    return false;
+  static bool makes_container(const torch::jit::Block* block) {
+    return any_node(block, [](const torch::jit::Node* node) {
+      return (node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::DictConstruct ||
+              node->kind() == c10::prim::TupleConstruct) &&
+             std::ranges::any_of(node->inputs(), is_tensor);
+    });
   }
 
   static bool is_tensor(const torch::jit::Value* value) {
@@ -60,18 +55,16 @@ class DeadCodeBarrier {
   }
 
   void number(torch::jit::Block* block) {
-    for (torch::jit::Node* node : block->nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) number(inner);
+    each_node(block, [&](torch::jit::Node* node) {
       const c10::FunctionSchema* schema = node->maybeSchema();
       if (schema != nullptr && schema->is_mutable()) node->i_(number_name(), ++count_);
-    }
+    });
   }
 
-  void find_executed(torch::jit::Block* block) {
-    for (torch::jit::Node* node : block->nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) find_executed(inner);
+  void find_executed(const torch::jit::Block* block) {
+    each_node(block, [&](const torch::jit::Node* node) {
       if (node->hasAttribute(number_name())) executed_.insert(node->i(number_name()));
-    }
+    });
   }
 
   void keep(torch::jit::Block* block) {

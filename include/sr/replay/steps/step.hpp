@@ -65,10 +65,10 @@ struct Step {
 
 // Thrown inside a replay when something differs from the trace. The general path then answers the call.
 struct Deoptimized : std::exception {
-  explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_plan(keep) {}
+  explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_program(keep) {}
   const char* what() const noexcept override { return why.c_str(); }
   std::string why;
-  bool keep_plan;  // the arguments' data are to blame (an index out of range), not the plan
+  bool keep_program;  // the arguments' data are to blame (an index out of range), not the program
 };
 
 }  // namespace sr::replay

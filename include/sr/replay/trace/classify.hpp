@@ -12,6 +12,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/graph/processed_node.hpp>
 
 namespace sr::replay {
@@ -223,19 +224,13 @@ inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node&
 // Whether a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
 // run it.
 inline bool body_is_pure(const torch::jit::Block* block) {
-  for (const torch::jit::Node* node : block->nodes()) {
+  return !sr::detail::any_node(block, [](const torch::jit::Node* node) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     const bool is_known = node->kind().is_prim() || node->kind().is_aten();
-    if (!is_known || (schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
-        node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
-        node->kind() == c10::prim::CallFunction || detail::has_effect(node->kind())) {
-      return false;
-    }
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (!body_is_pure(inner)) return false;
-    }
-  }
-  return true;
+    return !is_known || (schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
+           node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
+           node->kind() == c10::prim::CallFunction || detail::has_effect(node->kind());
+  });
 }
 
 }  // namespace sr::replay

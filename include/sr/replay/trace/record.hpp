@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/core/Dict.h>
-#include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -21,22 +19,7 @@ namespace detail {
 
 // A copy of the value's containers, since later nodes may change them.
 inline c10::IValue snapshot(const c10::IValue& value) {
-  if (value.isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(snapshot(element));
-    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
-  }
-  if (value.isList()) {
-    c10::impl::GenericList list = value.toList().copy();
-    for (std::size_t i = 0; i < list.size(); ++i) list.set(i, snapshot(list.get(i)));
-    return list;
-  }
-  if (value.isGenericDict()) {
-    const c10::impl::GenericDict dict = value.toGenericDict().copy();
-    for (const auto& entry : dict) entry.setValue(snapshot(entry.value()));
-    return dict;
-  }
-  return value;
+  return sr::detail::with_tensors(value, [](const at::Tensor& tensor) { return tensor; });
 }
 
 }  // namespace detail

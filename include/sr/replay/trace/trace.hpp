@@ -94,7 +94,7 @@ struct Trace {
   Environment environment;                       // of the call
   unsigned asked = 0;                            // parts of it that a replay depends on
   std::unordered_set<const void*> callers, own;  // containers of the arguments; made in the call
-  std::string bailout;              // why no plan can be made of it, in a sentence; empty: it can
+  std::string bailout;              // why no program can be made of it, in a sentence; empty: it can
   bool bailout_is_of_call = false;  // because of these very arguments: others of the signature may do
   std::vector<c10::IValue> kept;    // so that no address is used twice while recording
 
