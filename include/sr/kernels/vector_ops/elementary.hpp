@@ -4,6 +4,7 @@
 #include <sr/kernels/math.hpp>
 #include <sr/kernels/math_of_doubles.hpp>
 #include <sr/kernels/power.hpp>
+#include <sr/kernels/vector_ops/arithmetic.hpp>
 #include <sr/kernels/vector_ops/kind.hpp>
 
 namespace sr::kernels::vector_ops {
