@@ -8,7 +8,7 @@
 #include <c10/util/Exception.h>
 #include <torch/version.h>
 
-// No header declares it. The BLAS is by columns: what is there by rows is the transposed matrix to it.
+// No header declares it. BLAS is column-major, so it sees a row-major matrix as its transpose.
 extern "C" void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k,
                        const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
                        const float* beta, float* c, const int* ldc);

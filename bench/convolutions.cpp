@@ -1,5 +1,5 @@
-// Convolutions with constant weights: LibTorch's (oneDNN), the kernel of ours, and which of the two a plan
-// takes (replay/lowering/convolution.hpp).
+// Convolutions with constant weights: LibTorch's (oneDNN), our kernel, and the one that a program uses
+// (replay/lowering/convolution.hpp).
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -74,8 +74,8 @@ struct Convolution {
     return at::conv2d(in, weight, bias, {shape.step, shape.step}, {pad, pad}, {1, 1}, shape.groups);
   }
 
-  // Where the plan leaves images with their channels last to LibTorch, the kernel of ours between two copies
-  // is what it would have been.
+  // Where the program leaves channels-last images to LibTorch, our kernel between two copies is the
+  // alternative.
   std::shared_ptr<Runtime> replay(bool copies) const {
     torch::jit::Module module("Convolution");
     module.register_buffer("w", weight);

@@ -1,5 +1,5 @@
-// Whether a copy in place of a view ever pays: the source of a view stays planned as long as the view lives,
-// the source of a copy can give its bytes away at once. Decision 10.
+// Whether it ever pays to copy instead of making a view: the source of a view keeps its memory while the view
+// lives, the source of a copy can release it at once. Decision 10.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct Pair {
   const char* copy;
 };
 
-// Of `a`, 8 x 6 x n or 64 x 6 x n.
+// Views of `a`, 8 x 6 x n or 64 x 6 x n.
 constexpr Pair kPairs[] = {
     {"reshape", "torch.reshape(a, [a.size(0), -1])", "torch._reshape_copy(a, [a.size(0), -1])"},
     {"flatten", "torch.flatten(a, 1)", "torch._reshape_copy(a, [a.size(0), -1])"},
@@ -30,7 +30,7 @@ constexpr Pair kPairs[] = {
     {"to of its own dtype", "a.to(6)", "torch._to_copy(a, dtype=6)"},
 };
 
-// The view is read twice, with something made and dropped in between, so that the bytes of its source matter.
+// The view is read twice, with a temporary in between, so that the memory of its source matters.
 std::string text_of(const std::string& expression) {
   return "def forward(self, x):\n    a = torch.sigmoid(x)\n    b = " + expression +
          "\n    c = torch.tanh(b)\n    d = torch.exp(c) + 1\n    return torch.relu(d) * b\n";

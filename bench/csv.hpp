@@ -1,5 +1,5 @@
-// Lifetimes as text, in the format public collections of allocation problems use: `id,lower,upper,size`, one
-// tensor a line, alive in steps [lower, upper), size in bytes. Not in it: alignments and hints for reuse.
+// Lifetimes as text, in the format of public collections of allocation problems: `id,lower,upper,size`, one
+// tensor a line, alive in steps [lower, upper), size in bytes. It has no alignments and no hints for reuse.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace sr::bench {
 
-// Says where: "plans/a.csv:3: ...".
+// The message begins with the place: "plans/a.csv:3: ...".
 struct CsvError : std::runtime_error {
   CsvError(const std::string& name, std::size_t line, const std::string& what)
       : std::runtime_error(name + ":" + std::to_string(line) + ": " + what) {}
@@ -48,8 +48,9 @@ inline std::vector<std::string_view> fields_of(std::string_view line) {
 
 }  // namespace csv_detail
 
-// Requests in the order of the lines, all with that alignment. `name` is what messages call the stream. Blank
-// lines and blanks around fields do not matter; everything else that is not as above throws CsvError.
+// Returns requests in the order of the lines, all with that alignment. `name` is the stream's name in
+// messages. Blank lines and blanks around fields are ignored; other deviations from the format throw
+// CsvError.
 inline std::vector<memory::Request> read_requests(std::istream& in, const std::string& name,
                                                   memory::Bytes alignment = memory::kAlignment) {
   using csv_detail::kColumns;
@@ -89,7 +90,7 @@ inline std::vector<memory::Request> read_requests(std::istream& in, const std::s
     request.alignment = alignment;
     request.first = static_cast<memory::StepIndex>(parse(fields[1], 1, last_step));
     request.end = static_cast<memory::StepIndex>(parse(fields[2], 2, last_step));
-    // A sum of sizes must not overflow either.
+    // The sum of the sizes must not overflow.
     request.bytes = parse(fields[3], 3, std::uint64_t{1} << 40);
     if (request.first >= request.end) {
       fail("lower " + std::to_string(request.first) + " is not below upper " + std::to_string(request.end) +

@@ -1,4 +1,4 @@
-// A matrix product against its sums in double, for what has its numbers in any type.
+// Checks a matrix product of any element type against its sums in double.
 #pragma once
 
 #include <cmath>
@@ -13,9 +13,9 @@ struct GemmSizes {
   std::size_t m, n, k;
 };
 
-// `left(i, l)`, `right(l, j)` and `got(i, j)` are numbers as doubles. However a sum of k products is ordered,
-// it is off by no more than k * epsilon of the sum of their magnitudes; `allowed` makes of that and the sum
-// what the result may be off. Throws where it is further off: `name` is whose product it is.
+// `left(i, l)`, `right(l, j)` and `got(i, j)` return doubles. In any order of summation, the error of a sum
+// of k products is at most k * epsilon times the sum of their magnitudes; `allowed` computes the bound from
+// that and the sum. Throws if an error is larger; `name` names the product in the message.
 template <class Left, class Right, class Got, class Allowed>
 void check_product(const GemmSizes& sizes, const std::string& name, const Left& left, const Right& right,
                    const Got& got, const Allowed& allowed) {

@@ -1,5 +1,5 @@
-// What a program pays that includes sr and links none of it: its kernels are of the flags it is compiled
-// with, here none, where src/kernels chooses by the CPU. Both sets in one process, on the same plans of
+// The cost of using sr without its library: the kernels are compiled with the program's flags (here none),
+// while src/kernels chooses by the CPU. Compares both sets in one process, on the same programs of
 // transcendental chains.
 #include <iostream>
 #include <memory>
@@ -52,7 +52,7 @@ const kernels::Kernels* best_kernels() {
   throw std::runtime_error("This CPU has no other kernels than those of every program.");
 }
 
-// Plans are made with the kernels that are chosen at that time, and steps may ask for them again.
+// Programs are recorded with the current kernels, and steps may look them up again.
 Many calls_with(const kernels::Kernels* set, const std::string& forward, const at::Tensor& x,
                 const at::Tensor& expected) {
   kernels::chosen = set;

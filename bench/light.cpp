@@ -1,5 +1,5 @@
-// Compiled with -O3 -march=native -ffast-math: nothing from here may leak into other files, so no templates
-// of the standard library.
+// Compiled with -O3 -march=native -ffast-math. Nothing from here may leak into other files, so it uses no
+// templates of the standard library.
 #include "light.hpp"
 
 #include <math.h>
@@ -18,7 +18,7 @@ float smallest(float a, float b) {
 float leaky(float x, float slope) {
   return x > 0 ? x : x * slope;
 }
-// The exponential of both signs keeps the loop without branches.
+// Computing the exponential of both signs keeps the loop without branches.
 float elu(float x) {
   const float below = expf(smallest(x, 0.0f)) - 1;
   return x > 0 ? x : below;

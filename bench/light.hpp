@@ -1,5 +1,5 @@
-// The models by hand: loops on raw floats, compiled for this machine with fast arithmetic. No tensors, no
-// checks, shapes known: what is left of a call when everything around the arithmetic is taken away.
+// The models as handwritten loops on raw floats, compiled for this machine with fast arithmetic. Without
+// tensors and checks, and with known shapes, they show the cost of the arithmetic alone.
 #pragma once
 
 namespace sr::bench::light {
@@ -31,14 +31,14 @@ struct Dense {
   const float* bias;
   int in, out;
 };
-// The activation is between the layers; none after the last. No layer is wider than 128, batch at most 32.
+// The activation follows every layer but the last. Layers are at most 128 wide, batches at most 32.
 void perceptron(const Dense* layers, int count, Activation between, int batch, const float* x, float* out);
 
 struct Block {
   const float *gain_1, *shift_1, *gain_2, *shift_2;
   Dense qkv, mix, up, down;
 };
-inline constexpr int kBlockRows = 16, kBlockWidth = 64, kBlockHidden = 128;  // at most
+inline constexpr int kBlockRows = 16, kBlockWidth = 64, kBlockHidden = 128;  // largest sizes
 void transformer(const Block* layers, int count, int heads, bool gelu, int rows, const float* x, float* out);
 
 }  // namespace sr::bench::light

@@ -1,4 +1,4 @@
-// The models that are timed: built here from text and fixed seeds, so neither files nor Python are needed.
+// The timed models, built from text and fixed seeds, so that neither files nor Python are needed.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,27 @@
 
 namespace sr::bench {
 
-// One model with one set of arguments. The closures refer to the tensors of `module` and `inputs` and live no
-// longer than they do.
+// One model with one set of arguments. The closures refer to the tensors of `module` and `inputs`, which must
+// outlive them.
 struct Model {
   std::string name;
   torch::jit::Module module;
   std::vector<c10::IValue> inputs;
-  std::function<at::Tensor()> eager;  // the same by calls of at::, as one would write it by hand
-  std::function<void(float*)> light;  // the same by loops on raw floats; writes the result. May be empty
-  bool optimize_memory = true;        // false: without reuse of memory, upstream as well
+  std::function<at::Tensor()> eager;  // handwritten calls of at:: that compute the same
+  std::function<void(float*)>
+      light;  // handwritten loops on raw floats that compute the same and write the result; may be empty
+  bool optimize_memory = true;  // false: without reuse of memory, also in upstream
 };
 
-// By kind: what a benchmark is known for, then one of other sizes and operators that nobody tuned for.
+// By kind: the model that a benchmark is known for, then one of other sizes with operators that nobody tuned
+// for.
 void add_ranking_models(std::vector<Model>& models);
 void add_pointwise_models(std::vector<Model>& models);
 void add_perceptrons(std::vector<Model>& models);
 void add_transformers(std::vector<Model>& models);
 void add_large_models(std::vector<Model>& models);
 
-// Those whose name the regular expression finds.
+// The models whose names match the regular expression.
 std::vector<Model> models(const std::string& filter);
 
 // Deep & Wide of any batch size, for the benchmarks of shapes.
@@ -45,7 +47,7 @@ def forward(self, a, b, c):
     return torch.relu(square * c)
 )";
 
-// Makes a module: weights in the order of the calls, normally distributed, the same in every run.
+// Makes a module with normally distributed weights in the order of the calls, the same in every run.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::string name);

@@ -9,7 +9,7 @@
 namespace sr::bench {
 namespace {
 
-// Weights of a linear layer as TorchScript has them, and turned round for the loops.
+// Weights of a linear layer in TorchScript's order, and transposed for the loops.
 struct Dense {
   at::Tensor weight, bias, packed;
 
@@ -145,7 +145,7 @@ void add_perceptrons(std::vector<Model>& models) {
 void add_transformers(std::vector<Model>& models) {
   models.push_back(transformer(2, 16, 64, 4, 128, true));
   models.push_back(transformer(2, 5, 48, 3, 80, false));
-  models.push_back(transformer(12, 8, 32, 4, 64, true));  // what many steps cost
+  models.push_back(transformer(12, 8, 32, 4, 64, true));  // the cost of many steps
   for (const std::int64_t rows : {1, 32}) models.push_back(transformer(1, rows, 128, 4, 512, true));
   models.push_back(transformer(6, 32, 384, 6, 1536, true));
 }

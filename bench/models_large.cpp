@@ -1,5 +1,5 @@
-// Models in which arithmetic is most of the time: recommendation, a convolutional network, larger
-// transformers. Nothing by hand beside them: what libraries make of the same products is the measure.
+// Models in which arithmetic takes most of the time: recommendation, a convolutional network, larger
+// transformers. They have no handwritten loops, since libraries set the standard for such products.
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@ double scale_of(std::int64_t inputs) {
   return 1 / std::sqrt(static_cast<double>(inputs));
 }
 
-// x = relu(x w0' + b0), ... of the layers' widths. The last layer without relu unless `to_the_end`.
+// x = relu(x w0' + b0), ... for the widths of the layers. The last layer has a relu only if `to_the_end`.
 class Tower {
  public:
   Tower(ModelBuilder& build, const std::string& name, const std::vector<std::int64_t>& widths,
@@ -47,7 +47,7 @@ class Tower {
   std::string text_;
 };
 
-// One row of each table, all their dot products with one another and with the dense features.
+// One row of each table; the dot products of all rows with one another and with the dense features.
 Model dlrm(std::int64_t batch, std::int64_t tables, std::int64_t width) {
   constexpr std::int64_t rows = 1000, dense_features = 13;
   ModelBuilder build("dlrm_" + std::to_string(tables) + "x" + std::to_string(width) + "_b" +
@@ -86,7 +86,7 @@ Model dlrm(std::int64_t batch, std::int64_t tables, std::int64_t width) {
   });
 }
 
-// Two convolutions with pooling behind each, and a linear layer.
+// Two convolutions, each followed by pooling, and a linear layer.
 Model convnet(std::int64_t batch, std::int64_t side, std::int64_t first, std::int64_t second) {
   ModelBuilder build("convnet_" + std::to_string(side) + "_" + std::to_string(first) + "_" +
                      std::to_string(second) + "_b" + std::to_string(batch));

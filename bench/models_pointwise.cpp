@@ -1,4 +1,4 @@
-// Chains of pointwise operators, from a vector register to more than the L2 cache holds.
+// Chains of pointwise operators, on sizes from one register to more than the L2 cache holds.
 #include <ATen/ATen.h>
 
 #include "light.hpp"

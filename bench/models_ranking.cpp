@@ -7,7 +7,7 @@
 namespace sr::bench {
 namespace {
 
-// No embeddings, other operators and sizes.
+// Without embeddings, and with other operators and sizes.
 Model wide_tanh(std::int64_t batch) {
   constexpr std::int64_t features = 40;
   ModelBuilder build("wide_tanh_b" + std::to_string(batch));

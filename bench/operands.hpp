@@ -1,4 +1,4 @@
-// Floats for kernels to work on.
+// Floats as operands of kernels.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace sr::bench {
 
-// Some arrays in one piece of memory, filled with numbers between `low` and `high`. The gaps keep the loads
-// of one array and the stores to the next from the same place of a page, where the CPU takes one for the
-// other.
+// Several arrays in one allocation, filled with numbers between `low` and `high`. Gaps keep loads from one
+// array and stores to the next off the same offset of a page, because the CPU would take one for the other
+// (4K aliasing).
 class Operands {
  public:
   Operands(const std::vector<std::size_t>& sizes, float low, float high) {

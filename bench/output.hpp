@@ -1,4 +1,4 @@
-// A table on a terminal, and the same numbers for programs.
+// A table on a terminal, and the same numbers as JSON.
 #pragma once
 
 #include <fstream>
@@ -15,7 +15,7 @@ namespace sr::bench {
 using tool::number;
 using Row = std::vector<std::string>;
 
-// The first column to the left, numbers to the right.
+// The first column is left-aligned, numbers are right-aligned.
 inline void print_table(std::ostream& out, const std::vector<Row>& rows) {
   tool::print_rows(out, rows, 1);
   out << std::flush;

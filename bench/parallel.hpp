@@ -1,4 +1,4 @@
-// How often several threads get something done at the same time.
+// Measures how often several threads complete a task at the same time.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@ namespace sr::bench {
 
 struct Rate {
   double calls_per_second = 0;  // of all callers together
-  // By the clock of each thread, which stands while others have the processor: it rises only if the callers
-  // are in each other's way.
+  // By the clock of each thread, which stops while it does not run: it rises only if callers disturb each
+  // other.
   double cpu_ns_per_call = 0;
 };
 
@@ -29,8 +29,8 @@ inline double cpu_nanoseconds() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Puts the calling thread on a processor of its own as far as there are enough: threads that live for
-// milliseconds were seen to stay together on one of two.
+// Pins the calling thread to a processor of its own if there are enough: threads that live for milliseconds
+// were seen to share one of two.
 inline void settle(std::size_t caller) {
   static const cpu_set_t allowed = [] {
     cpu_set_t set;
@@ -49,7 +49,7 @@ inline void settle(std::size_t caller) {
   sched_setaffinity(0, sizeof(own), &own);
 }
 
-// Each caller on a thread of its own for `seconds`.
+// Each caller runs on a thread of its own for `seconds`.
 inline Rate rate_of(std::span<const Many> callers, std::int64_t batch, double seconds) {
   std::latch ready(static_cast<std::ptrdiff_t>(callers.size()));
   std::vector<Rate> rates(callers.size());
@@ -58,7 +58,7 @@ inline Rate rate_of(std::span<const Many> callers, std::int64_t batch, double se
     for (std::size_t i = 0; i < callers.size(); ++i) {
       threads.emplace_back([&, i] {
         settle(i);
-        at::set_num_threads(1);  // a property of the calling thread
+        at::set_num_threads(1);  // applies to the calling thread
         callers[i](batch);
         ready.arrive_and_wait();
         const auto start = Clock::now();

@@ -1,5 +1,5 @@
-// Compiled with -O3 -march=native: nothing from here may leak into other files, so no templates of the
-// standard library.
+// Compiled with -O3 -march=native. Nothing from here may leak into other files, so it uses no templates of
+// the standard library.
 #include "peaks.hpp"
 
 namespace sr::bench::peaks {
@@ -16,7 +16,8 @@ using Floats [[gnu::vector_size(kBytes), gnu::may_alias]] = float;
 using Bits [[gnu::vector_size(kBytes), gnu::may_alias]] = int;
 constexpr std::size_t kWidth = kBytes / sizeof(float);
 
-// Enough for two units with a latency of 4 to 6 cycles, and with the operands no more than 16 registers.
+// Enough accumulators for two units with a latency of 4 to 6 cycles; with the operands they need at most 16
+// registers.
 constexpr std::size_t kSums = 12;
 constexpr std::size_t kUnrolled = 8;
 static_assert(kMultiple % (kUnrolled * kWidth) == 0);
@@ -57,7 +58,7 @@ void take_root(const float* in, float* __restrict out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = __builtin_sqrtf(in[i]);
 }
 
-// By a bitwise "or", which has more units than there are ports to load.
+// Uses a bitwise "or", which more units can do than there are load ports.
 void load(const float* in, std::size_t n, float* out) {
   const Bits* from = reinterpret_cast<const Bits*>(in);
   Bits seen[kUnrolled] = {};

@@ -30,7 +30,7 @@ std::vector<fs::path> csv_files(const std::string& directory) {
   return files;
 }
 
-// "1.000  0.4": peak over lower bound, microseconds a plan. A wrong layout ends the program.
+// "1.000  0.4": peak over lower bound, microseconds a plan. An invalid layout ends the program.
 template <memory::Planner P>
 void add_columns(Row& row, const std::vector<memory::Request>& requests, memory::Bytes bound) {
   const memory::Layout layout = P::plan(requests);

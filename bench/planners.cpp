@@ -1,5 +1,5 @@
-// How long a plan takes and how good it is. Counters: requests, peak/bound (1 is perfect), saved (share of
-// the plain sum).
+// Duration and quality of plans. Counters: requests, peak/bound (1 is perfect), saved (share of the plain
+// sum).
 #include <benchmark/benchmark.h>
 #include <random>
 #include <string>

@@ -1,4 +1,4 @@
-// Shapes that change from call to call, on tensors so small that little but the look-up is left.
+// Shapes that change from call to call, on tensors so small that the look-up takes most of the time.
 #include <iostream>
 #include <memory>
 #include <span>
@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kSizes = 10000;
 
-// A model and the arguments of its calls, all of different sizes.
+// A model and the arguments of its calls, each of another size.
 struct Program {
   std::string name;
   torch::jit::Module module;
   std::vector<Inputs> sets;
 };
 
-// Sizes differ, bytes are shared: 10,000 of them should not measure the cache.
+// Tensors of different sizes share bytes, so that 10,000 of them do not measure the cache.
 at::Tensor view_of(const at::Tensor& buffer, at::IntArrayRef sizes) {
   return buffer.narrow(0, 0, c10::multiply_integers(sizes)).view(sizes);
 }
@@ -44,7 +44,7 @@ def forward(self, x, w, v):
     return torch.linear(torch.tanh(torch.linear(x, w)), v)
 )"),
                   {}};
-  // Rows, hidden and results: many sizes of few numbers.
+  // Rows, hidden size and results: many sizes of few elements.
   const at::Tensor x = at::rand(400), w = at::rand(80), v = at::rand(100);
   for (std::int64_t i = 0; i < kSizes; ++i) {
     const std::int64_t rows = i % 100 + 1, hidden = i / 100 % 20 + 1, results = i / 2000 + 1;
@@ -57,7 +57,7 @@ std::shared_ptr<Runtime> runtime_of(const Program& program, bool replay) {
   return std::make_shared<Runtime>(sr_module(program.module, replay));
 }
 
-// Eight sizes: each of them several times in a row, and in turn. Same calls, other order.
+// Eight sizes, each several times in a row, or in turn: the same calls in another order.
 Row in_turn(const Program& program, bool replay, const StepsOptions& options) {
   const auto runtime = runtime_of(program, replay);
   const std::span<const Inputs> sets(program.sets.data(), 8);
@@ -80,7 +80,7 @@ Row in_turn(const Program& program, bool replay, const StepsOptions& options) {
           number(turn - row, 1), number(median_ratio(times[1], times[0]), 3)};
 }
 
-// Goes on through the sizes with each call, so that no size comes back before 9,999 others.
+// Each call continues with the next size, so no size returns before 9,999 others.
 Many next_sizes(const Program& program, const std::shared_ptr<Runtime>& runtime) {
   return [&program, runtime, next = std::size_t{0}](std::int64_t times) mutable {
     for (std::int64_t i = 0; i < times; ++i) {
@@ -91,7 +91,7 @@ Many next_sizes(const Program& program, const std::shared_ptr<Runtime>& runtime)
 }
 
 Row never_seen(const Program& program, const StepsOptions& options) {
-  // Both walk in step, or one would have the larger tensors of a round.
+  // Both proceed at the same rate; otherwise one would have the larger tensors of a round.
   Many general = next_sizes(program, runtime_of(program, false)),
        replay = next_sizes(program, runtime_of(program, true));
   general(kSizes / 5);
@@ -107,7 +107,7 @@ Row never_seen(const Program& program, const StepsOptions& options) {
           ratio <= 1.05 ? "yes" : "NO"};
 }
 
-// Medians of single calls: result[c] is call number c of a size. What reading the clock takes is taken off.
+// Medians of single calls: result[c] is call number c of a size. The cost of reading the clock is subtracted.
 std::vector<double> first_calls(const Program& program, Runtime& runtime, bool reserve) {
   constexpr int sizes = 500, calls = 6;
   const double clock = [] {

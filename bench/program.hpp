@@ -8,7 +8,7 @@
 
 namespace sr::bench {
 
-// How long and how often; `what` is what a slice holds.
+// Durations and repetitions; `what` says what a slice contains.
 template <class Options>
 void add_timing(CLI::App& app, Options& options, const std::string& what) {
   app.add_option("--rounds", options.rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
@@ -16,7 +16,7 @@ void add_timing(CLI::App& app, Options& options, const std::string& what) {
       ->check(CLI::Range(0.01, 1e4));
 }
 
-// Calls `run` once the options are read. The result is main's.
+// Calls `run` after the options are read, and returns the result of main.
 template <class Run>
 int run_program(CLI::App& app, int argc, char** argv, const Run& run) {
   CLI11_PARSE(app, argc, argv);

@@ -26,7 +26,7 @@ warnings.filterwarnings('ignore', category=DeprecationWarning)
 
 
 def onnx_runtime(module, inputs, output):
-    """None where it is not installed. Inputs and the output are bound once."""
+    """None if it is not installed. Inputs and the output are bound once."""
     try:
         import onnxruntime
         from files import write_onnx
@@ -49,7 +49,7 @@ def onnx_runtime(module, inputs, output):
 
 
 def python_calls(name):
-    """What is timed, each as a call without arguments."""
+    """The timed peers, each as a call without arguments."""
     module, inputs = MODELS[name].make()
     scripted = torch.jit.script(module)
     fast, frozen = sr.StaticModule(scripted), torch.jit.freeze(scripted)

@@ -19,7 +19,7 @@ namespace {
 
 using Runtime = StaticRuntime<memory::LinearScan>;
 
-// Autograd is switched off for a call as all the others do.
+// Switches autograd off for a call, as all the others do.
 Rival eager_rival(const Model& model) {
   return make_rival("eager", [&model] {
     const c10::InferenceMode inference;
@@ -66,7 +66,7 @@ Rival sr_rival(const Model& model, std::string name, const StaticModule& module)
   const auto runtime = std::make_shared<Runtime>(module);
   const std::vector<c10::IValue>& in = model.inputs;
   Runtime& run = *runtime;
-  // The number of arguments is known where a call is written.
+  // The number of arguments is known at compile time, as where a call is written.
   if (in.size() == 1) return make_rival(std::move(name), [runtime, &run, &in] { return run(in[0]); });
   if (in.size() == 2) return make_rival(std::move(name), [runtime, &run, &in] { return run(in[0], in[1]); });
   if (in.size() == 3)

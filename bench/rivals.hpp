@@ -1,4 +1,4 @@
-// Everything that can run a model, each behind the shortest call its interface allows.
+// Everything that can run a model, each behind the shortest call of its interface.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace sr::bench {
 
-// Belongs to one thread at a time. A call begins with arguments that exist and ends when its result is gone.
+// Used by one thread at a time. A call begins with existing arguments and ends when its result is destroyed.
 struct Rival {
   std::string name;
-  std::function<c10::IValue()> once;       // one call and what the caller has then
-  std::function<void(std::int64_t)> many;  // so many calls; the loop is inside, nothing is between them
+  std::function<c10::IValue()> once;       // one call, and its result
+  std::function<void(std::int64_t)> many;  // that many calls, in a loop of its own
 };
 
 template <class Call>
@@ -28,7 +28,7 @@ Rival make_rival(std::string name, Call call) {
           }};
 }
 
-// A way to run one model. `make` gives one more caller on the same prepared model, for another thread.
+// A way to run one model. `make` returns another caller on the same prepared model, for another thread.
 struct Kind {
   std::string name;
   std::function<Rival()> make;
@@ -38,8 +38,8 @@ struct Kind {
 // `model`.
 std::vector<Kind> kinds_of(const Model& model);
 
-// Throws std::runtime_error if one of the first calls of a rival differs from the interpreter: the first
-// call, the one that is recorded and those that are replayed.
+// Throws std::runtime_error if one of a rival's first calls (the first, the recorded one, the replayed ones)
+// differs from the interpreter.
 void check(const Model& model, const std::vector<Rival>& rivals);
 
 }  // namespace sr::bench

@@ -1,5 +1,4 @@
-// The roofline: sr's kernels one by one against what this machine can do at most, in one process and one
-// thread.
+// The roofline: each kernel of sr against the limits of this machine, in one process and one thread.
 #include "roofline.hpp"
 
 #include <iostream>
@@ -13,7 +12,7 @@
 namespace sr::bench {
 namespace {
 
-// The cases with their references, all in turns.
+// The cases with their references, measured in turns.
 std::vector<Measured> measure(const std::vector<Case>& cases, const Peaks& peaks,
                               const RooflineOptions& options) {
   std::vector<Many> many;
@@ -37,7 +36,7 @@ std::vector<Measured> measure(const std::vector<Case>& cases, const Peaks& peaks
   return measured;
 }
 
-// Groups that are timed in turns; made one by one, since together they would not fit into memory.
+// Groups that are timed in turns. They are made one by one, since together they would not fit into memory.
 std::vector<std::function<std::vector<Case>()>> groups() {
   const std::vector<std::string> few{"add", "add_scaled", "relu", "exp", "tanh", "log1p"};
   std::vector<std::function<std::vector<Case>()>> all{[] { return vector_op_cases(512); },

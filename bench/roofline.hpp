@@ -1,4 +1,4 @@
-// The table of bench_roofline: what a kernel has to do, how fast the machine could, how long it takes.
+// The table of bench_roofline: the work of a kernel, the machine's limit, and the measured time.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@ struct RooflineOptions {
   double slice_ms = 0.5;
 };
 
-// What a call does, as its formula is written. A fused multiply-add is two operations; any other arithmetic,
-// comparison or selection is one. Divisions and roots have units of their own, so they count apart. Bytes are
-// those of the operands, each once. CPUs that add on other units than they multiply can be faster than a
-// count in multiply-adds allows.
+// The work of a call, according to its formula. A fused multiply-add is two operations; other arithmetic,
+// comparisons and selections are one. Divisions and roots have units of their own and are counted separately.
+// Bytes are those of the operands, each once. CPUs that add and multiply on different units can be faster
+// than a count in multiply-adds allows.
 struct Work {
   double operations = 0, divisions = 0, roots = 0;
   double read = 0, written = 0;
@@ -30,33 +30,33 @@ struct Work {
   double bytes() const { return read + written; }
 };
 
-// Bytes a nanosecond, that is GB/s, of memory of which so many bytes fit.
+// Bytes a nanosecond (GB/s) of a memory level with that capacity.
 struct Bandwidth {
   std::string level;
   double capacity = 0;
   double load = 0, store = 0;
-  double copy = 0;  // what is read and what is written together
+  double copy = 0;  // reads and writes together
 };
 
-inline constexpr double kExpOperations = 24;  // of an exponential, as math.hpp writes it
+inline constexpr double kExpOperations = 24;  // of an exponential in math.hpp
 
 // Per nanosecond.
 struct Peaks {
   double operations = 0, divisions = 0, roots = 0;
   std::array<Bandwidth, 4> levels;  // L1, L2, L3, memory
 };
-// So that peaks and kernels are of the same one.
+// The processor, so that peaks and kernels are measured on the same one.
 void stay_on_fastest_processor();
 Peaks measure_peaks(const RooflineOptions& options);
 
-// The least time that the peaks allow, and which one says so.
+// The least time that the peaks allow, and the name of the peak that limits it.
 struct Bound {
   double ns = 0;
   std::string by;
 };
 Bound bound_of(const Work& work, const Peaks& peaks);
 
-// The same by a function of LibTorch.
+// A function of LibTorch that computes the same.
 struct Reference {
   std::string name;
   Many many;
@@ -64,14 +64,14 @@ struct Reference {
 
 struct Case {
   std::string kernel, size;
-  double elements = 0;  // of the result; for what reduces, of the operand
+  double elements = 0;  // of the result; for reductions, of the operand
   Work work;
   Many many;
   std::vector<Reference> references;
   std::function<void()> check;  // throws std::runtime_error if a result is wrong
 };
 
-// `names`: of some vector ops only.
+// `names` restricts the cases to some vector ops.
 std::vector<Case> vector_op_cases(std::size_t n, const std::vector<std::string>& names = {});
 std::vector<Case> row_cases();
 std::vector<Case> copy_cases();
@@ -86,12 +86,12 @@ struct Measured {
   Bound bound;
   struct Rival {
     std::string name;
-    double ns = 0, ratio = 0;  // its time over the kernel's: median of the rounds
+    double ns = 0, ratio = 0;  // time relative to the kernel's: median of the rounds
   };
   std::vector<Rival> references;
 
   double share() const { return bound.ns / ns; }
-  // The fastest of the references; null where there is none.
+  // The fastest reference, or null.
   const Rival* best() const;
 };
 

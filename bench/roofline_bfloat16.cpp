@@ -1,4 +1,4 @@
-// Products of bfloat16, with making fp32 of the left side, against LibTorch's.
+// bfloat16 products, including the conversion of the left side to fp32, against LibTorch's.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 constexpr auto kFloat32 = static_cast<std::size_t>(kernels::Element::float32);
 constexpr auto kBfloat16 = static_cast<std::size_t>(kernels::Element::bfloat16);
 
-// Arrays of floats and of bfloat16, which take half of one.
+// Arrays of floats, and of bfloat16 numbers, which take half the space.
 struct Matrices {
   enum { a, transposed, packed, out, widened };
 
@@ -59,7 +59,7 @@ struct Matrices {
   }
 };
 
-// Sums of fp32 in any order, rounded once to 8 bits.
+// fp32 sums in any order, rounded once to 8 bits.
 void check(Matrices& x, const std::string& name, const Many& many) {
   for (std::size_t i = 0; i < x.m * x.n; ++i) x.halves(Matrices::out)[i].bits = 0x7fc0;
   many(1);

@@ -12,7 +12,7 @@
 namespace sr::bench {
 namespace {
 
-// What all of the rivals share; each has its right-hand side as it likes it best.
+// The operands that all rivals share; each has the right-hand side in its preferred layout.
 struct Matrices {
   enum { a, by_rows, transposed, packed, out };
 

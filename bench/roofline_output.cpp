@@ -1,4 +1,4 @@
-// The table on a terminal, as a page and for programs.
+// The table on a terminal, as a page, and as JSON.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -57,7 +57,7 @@ Row cells(const Measured& row) {
 
 const Row kColumns{"kernel", "size", "ns", "ns an element", "GF/s", "GB/s", "bound", "share of it"};
 
-// Kernels with references have a table of their own, with columns for them.
+// Kernels with references have a table of their own, with columns for the references.
 std::vector<Section> sections(const std::vector<Measured>& all) {
   std::vector<Section> sections{{"Kernels", {kColumns}}};
   for (const Measured& row : all) {
@@ -81,7 +81,7 @@ std::vector<Section> sections(const std::vector<Measured>& all) {
   return sections;
 }
 
-// Empty without such kernels; a line for each.
+// One line for each such kernel; empty without any.
 std::string summary(const std::vector<Measured>& all) {
   struct Ratios {
     std::string kernel;

@@ -1,4 +1,4 @@
-// The roofs: peaks of this machine, and what they allow a kernel.
+// The roofs: peaks of this machine, and the limits that they set for a kernel.
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -20,7 +20,7 @@ Value read_file(const std::string& path, Value otherwise) {
   return otherwise;
 }
 
-// What one of the processors that share a cache may count on; `otherwise` where the system does not tell.
+// The share of one processor in a shared cache; `otherwise` if the system does not report it.
 double cache_bytes(int level, double otherwise) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
@@ -37,10 +37,10 @@ double cache_bytes(int level, double otherwise) {
   return otherwise;
 }
 
-// A loop and where its rate belongs.
+// A loop, and the peak that its rate measures.
 struct Roof {
   Many many;
-  double amount = 0;  // of operations or bytes in a call
+  double amount = 0;  // operations or bytes of a call
   double* rate = nullptr;
 };
 
@@ -60,7 +60,7 @@ void add_compute(std::vector<Roof>& roofs, Peaks& peaks) {
   roofs.push_back({repeat([x] { peaks::take_root((*x)[0], (*x)[1], n); }), n, &peaks.roots});
 }
 
-// `bytes` are what one loop touches.
+// `bytes` is the memory that one loop touches.
 void add_bandwidth(std::vector<Roof>& roofs, Bandwidth& level, double bytes) {
   const std::size_t half =
       static_cast<std::size_t>(bytes) / 2 / sizeof(float) / peaks::kMultiple * peaks::kMultiple;
@@ -71,7 +71,7 @@ void add_bandwidth(std::vector<Roof>& roofs, Bandwidth& level, double bytes) {
   roofs.push_back({repeat([one, whole] { peaks::load((*one)[0], whole, (*one)[1]); }), touched, &level.load});
   roofs.push_back({repeat([one, whole] { peaks::store(1.5f, (*one)[0], whole); }), touched, &level.store});
   roofs.push_back({repeat([two, half] { peaks::copy((*two)[0], (*two)[1], half); }), touched, &level.copy});
-  // The C library has stores that leave the caches out, for copies that do not fit.
+  // The C library has stores that bypass the caches, for copies that do not fit.
   roofs.push_back({repeat([two, half] { std::memcpy((*two)[1], (*two)[0], half * sizeof(float)); }), touched,
                    &level.copy});
 }
@@ -88,11 +88,11 @@ Peaks measure_peaks(const RooflineOptions& options) {
                   {"memory", std::numeric_limits<double>::infinity()}};
   std::vector<Roof> roofs;
   add_compute(roofs, peaks);
-  // Half of a cache, so that nothing else drives the loop's data out of it.
+  // Half of a cache, so that other data do not evict the loop's.
   add_bandwidth(roofs, peaks.levels[0], first / 2);
   add_bandwidth(roofs, peaks.levels[1], second / 2);
   add_bandwidth(roofs, peaks.levels[2], third / 2);
-  // Far more than any cache has, that of others included.
+  // Far more than any cache, including other processors'.
   add_bandwidth(roofs, peaks.levels[3], third * 16);
   std::vector<Many> many;
   for (const Roof& roof : roofs) many.push_back(roof.many);
@@ -104,8 +104,8 @@ Peaks measure_peaks(const RooflineOptions& options) {
   return peaks;
 }
 
-// Operands that do not fit into a cache can still have as much of them there as does fit: so much is taken
-// from each level, the rest from the next one.
+// A part of operands that do not fit into a cache can still be in it: each level serves as much as fits, and
+// the next one the rest.
 Bound bound_of(const Work& work, const Peaks& peaks) {
   double load = 0, store = 0, copy = 0, left = work.bytes(), below = 0;
   std::string outermost;
@@ -119,8 +119,8 @@ Bound bound_of(const Work& work, const Peaks& peaks) {
     below = level.capacity;
     if (left <= 0) break;
   }
-  // Divisions and roots have one unit. What is read and written takes at least as long as a copy of the
-  // smaller of the two.
+  // Divisions and roots share one unit. Reading and writing take at least as long as a copy of the smaller of
+  // the two.
   const Bound bounds[] = {
       {work.operations / peaks.operations, "arithmetic"},
       {work.divisions / peaks.divisions + work.roots / peaks.roots, work.roots == 0 ? "divisions" : "roots"},

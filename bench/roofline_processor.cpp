@@ -16,8 +16,8 @@ void stay_on(int processor) {
 
 }  // namespace
 
-// What others do on the same core, which a virtual machine does not tell, was seen to make copies in L1 half
-// as slow again on one of two processors.
+// Other work on the same core, which a virtual machine does not report, was seen to slow copies in L1 down by
+// half on one of two processors.
 void stay_on_fastest_processor() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -17,7 +17,7 @@ double bytes_of(std::size_t floats) {
   return static_cast<double>(floats * sizeof(float));
 }
 
-// Costs as inner_reductions.hpp writes them.
+// Costs of the formulas in inner_reductions.hpp.
 struct RowCost {
   const char* name;
   void (*run)(const kernels::RowMatrix& rows, const float* affine);
@@ -96,7 +96,7 @@ Case copy_case(bool transposed, std::int64_t size) {
           {}};
 }
 
-// `shared`: all with the same right-hand side.
+// `shared`: all have the same right-hand side.
 Case dot_case(bool shared, std::size_t count, std::size_t k) {
   const std::size_t left = count * k, right = shared ? k : left;
   const auto memory = std::make_shared<Operands>(std::vector{left, right, count}, -1.0f, 1.0f);

@@ -1,4 +1,4 @@
-// Pointwise kernels, by what each costs.
+// Pointwise kernels, by their cost.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace sr::bench {
 namespace {
 
-// Of an element. What depends on numbers alone is done once for all elements and counts nothing.
+// The cost of an element. Work that depends only on scalars is done once for all elements and is not counted.
 struct VectorOpCost {
   const char* name;
   const kernels::VectorLoops* loops;
@@ -27,17 +27,16 @@ VectorOpCost cost(const char* name, double operations, double divisions = 0, dou
   return {name, &kernels::loops<VectorOp>(), operations, divisions, roots, scalars};
 }
 
-// Function by function as math.hpp writes them, for AVX-512, where `scale` is an instruction: each operator
-// on registers of floats or integers counts one, so does each comparison, selection, conversion, minimum,
-// maximum, abs and change of sign; fma counts two, copysign three (two masks, one or), bits read as another
-// type none.
+// The functions of math.hpp, for AVX-512, where `scale` is an instruction. Each operator on registers of
+// floats or integers counts one, as do comparisons, selections, conversions, minima, maxima, abs and
+// negation; fma counts two, copysign three (two masks, one or), reinterpreted bits none.
 constexpr double kFma = 2, kCopysign = 3;
 constexpr double polynomial(int coefficients) {
   return (coefficients - 1) * kFma;
 }
 constexpr double kReduceByLog2 = 3 * kFma + 1;
 constexpr double kExpm1NearZero = polynomial(6) + 1 + kFma;
-constexpr double kPowerOf2 = 3;  // the bits of one: converted, added to, shifted
+constexpr double kPowerOf2 = 3;  // an exponent: converted, added, shifted
 constexpr double kExp = 2 + kReduceByLog2 + kExpm1NearZero + 2;
 constexpr double kExpm1Inside = kReduceByLog2 + kExpm1NearZero + kPowerOf2 + 1 + kFma + 1;
 constexpr double kExpm1 = 2 + 3 + kExpm1Inside;
@@ -45,12 +44,12 @@ constexpr double kLogOfParts = polynomial(8) + 3 + kFma + kFma + 1 + kFma;
 constexpr double kPartsOf = 5, kLogDomain = 3 * 2;
 constexpr double kLog = 3 + kPartsOf + 3 + kLogOfParts + kLogDomain;
 constexpr double kLog1p = 1 + kPartsOf + 2 + (1 + kFma + 2) + kLogOfParts + 1 + kLogDomain + 3;
-// These two divide as well.
+// These two also divide.
 constexpr double kTanh = 3 + kReduceByLog2 + kExpm1NearZero + kPowerOf2 + kFma + 1 +
                          (1 + (1 + kFma) + 1 + (1 + kFma)) + 2 + 2 + kCopysign;
 constexpr double kLogistic = 3 + kReduceByLog2 + 2 + 2 + 3 + kExpm1NearZero + kFma + 1 + 1;
 constexpr double kErf = 2 + polynomial(9) + kFma + 1 + kExpm1Inside + 4 + kCopysign;
-// Of half a register, by doubles: log2, a product, exp2.
+// Half a register at a time, in doubles: log2, a product, exp2.
 constexpr double kPowOfDouble = (9 + polynomial(8) + 2 + kFma + 4) + 1 + (2 + 4 + polynomial(10) + 5);
 static_assert(kExp == kExpOperations);
 constexpr unsigned kSecond = 0b10, kThird = 0b100, kBoth = kSecond | kThird;

@@ -1,8 +1,6 @@
-// Times rivals in turn, so that whatever else the machine does meets them all, and compares them round by
-// round.
-//
-// src/tool/timing times call by call, which tells the 99th percentile and costs two readings of the clock a
-// call. Here calls of 20 ns are told apart, so the clock is read once for thousands of calls.
+// Times rivals in turn, so that other load on the machine affects them all, and compares them round by round.
+// src/tool/timing times single calls, which gives the 99th percentile but costs two clock readings a call.
+// Here calls of 20 ns must be distinguished, so the clock is read once for thousands of calls.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +15,7 @@
 namespace sr::bench {
 
 using Clock = std::chrono::steady_clock;
-using Many = std::function<void(std::int64_t)>;  // runs so many times
+using Many = std::function<void(std::int64_t)>;  // runs that many calls
 
 inline double nanoseconds_of(const Many& many, std::int64_t times) {
   const auto start = Clock::now();
@@ -25,7 +23,7 @@ inline double nanoseconds_of(const Many& many, std::int64_t times) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-// How many calls take about `seconds`. Warms up on the way.
+// The number of calls that take about `seconds`. Also warms up.
 inline std::int64_t calls_in(const Many& many, double seconds) {
   std::int64_t calls = 1;
   many(8);
@@ -40,7 +38,7 @@ inline std::int64_t calls_in(const Many& many, double seconds) {
 }
 
 // Nanoseconds a call: result[rival][round]. Each round begins with another rival, since each finds the caches
-// as the one before it left them.
+// as its predecessor left them.
 inline std::vector<std::vector<double>> time_in_rounds(std::span<const Many> rivals, int rounds,
                                                        double slice_seconds) {
   std::vector<std::int64_t> calls;
@@ -60,7 +58,7 @@ inline double median_of(const std::vector<double>& times) {
   return tool::median(times);
 }
 
-// The median of the ratios of each round: what is slow in one round is slow for both.
+// The median of the ratios of each round: a slow round is slow for both.
 inline double median_ratio(const std::vector<double>& above, const std::vector<double>& below) {
   std::vector<double> ratios(above.size());
   std::ranges::transform(above, below, ratios.begin(), std::divides<>());

@@ -1,4 +1,4 @@
-// What it costs that threads share a pool and a module, and what forks cost and bring.
+// The cost of sharing a pool and a module between threads, and the cost and gain of forks.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -56,7 +56,7 @@ void run_rounds(std::initializer_list<Together*> all, const SharingOptions& opti
   }
 }
 
-// Leases are taken through the loop of the many, not through a std::function each.
+// Leases are taken in a loop of their own, not through a std::function each.
 Many leases(const pool::ObjectPool<int>& objects) {
   return [&objects](std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) ++*objects.lease();
@@ -72,7 +72,8 @@ void time_leases(const SharingOptions& options) {
                {"", number(median_of(alone.nanoseconds()), 1), number(median_of(two.nanoseconds()), 1)}});
 }
 
-// Arguments of its own: references to shared ones would be counted in lines that the threads pass to and fro.
+// Each caller has arguments of its own: reference counts of shared ones would move between the threads'
+// caches.
 Many calls(const StaticModule& module, const std::vector<c10::IValue>& inputs) {
   std::vector<c10::IValue> own;
   for (const c10::IValue& input : inputs) own.push_back(input.deepcopy());
@@ -98,7 +99,7 @@ void time_modules(const SharingOptions& options) {
             << number(median_ratio(one.nanoseconds(), separate.nanoseconds()), 3) << '\n';
 }
 
-// Half a dozen products of this size and what follows them take about a millisecond.
+// Six products of this size and the operators after them take about a millisecond.
 std::string branches(const std::string& first) {
   return "def body(self, x, w):\n    for i in range(8):\n        x = torch.tanh(torch.mm(x, w))\n    return "
          "x\n"

@@ -1,5 +1,5 @@
-// What one step costs: programs of k dependent operators on tiny tensors, timed for k up to 64. The slope of
-// the time over k is the step, what is left at k = 0 is the call.
+// The cost of one step: programs of k dependent operators on tiny tensors, timed for k up to 64. The slope of
+// the time over k is the cost of a step, the intercept is the cost of the call.
 #include "steps.hpp"
 
 #include <iostream>
@@ -30,7 +30,8 @@ std::vector<Chain> chains() {
   const at::Tensor x = at::full({4, 4}, 0.5), identity = at::eye(4);
   const at::Tensor d = at::full({4}, 0.5, at::kDouble), one = at::ones({4}, at::kLong);
   return {
-      // Pointwise operators with a product in between are a step each; without it they may become one.
+      // With a product in between, each pointwise operator is a step of its own; without it, they may be
+      // fused.
       {"relu, mm", {"x = torch.relu(x)", "x = torch.mm(x, y)"}, {x, identity}},
       {"sigmoid, softmax", {"x = torch.sigmoid(x)", "x = torch.softmax(x, -1)"}, {x, identity}},
       {"relu, mul (may fuse)", {"x = torch.relu(x)", "x = x * y"}, {x, at::ones({4, 4})}},

@@ -1,4 +1,4 @@
-// What bench_steps measures besides arithmetic: steps, plan look-ups, plans that are made.
+// What bench_steps measures besides arithmetic: steps, look-ups of programs, recordings.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ inline StaticModule sr_module(const torch::jit::Module& module, bool replay) {
   return StaticModule(module, options);
 }
 
-// With as many arguments as there are, but no vector made for the call.
+// Calls with that many arguments without making a vector for them.
 inline void call(Runtime& runtime, const Inputs& inputs) {
   switch (inputs.size()) {
     case 1:
@@ -47,10 +47,10 @@ inline void call(Runtime& runtime, const Inputs& inputs) {
   }
 }
 
-// Time of a step, as the slope over the number of steps (steps.cpp).
+// The time of a step: the slope over the number of steps (steps.cpp).
 void time_steps(const StepsOptions& options);
 
-// Shapes that change: a few in turn, a new one in each call, what making a plan costs (plans.cpp).
+// Changing shapes: a few in turn, a new one in each call, and the cost of recording (plans.cpp).
 void time_plans(const StepsOptions& options);
 
 }  // namespace sr::bench

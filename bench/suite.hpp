@@ -1,4 +1,4 @@
-// What bench_suite is asked for and what it finds.
+// Settings and results of bench_suite.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ struct SuiteOptions {
 struct Measured {
   std::string model;
   std::vector<std::string> rivals;
-  std::vector<std::vector<double>> times;  // by rival, then by round; nanoseconds a call
+  std::vector<std::vector<double>> times;  // by rival and round, in nanoseconds a call
 };
 
-// Calls a second of several threads, each with a runtime of its own on one module, against one thread
-// (threads.cpp).
+// Calls a second of several threads, each with a runtime of its own on a shared module, relative to one
+// thread (threads.cpp).
 void run_threads(const std::vector<Model>& models, const SuiteOptions& options);
 
 // Writes the lifetimes of each model's planned tensors to DIRECTORY/NAME.csv (record.cpp).

@@ -1,4 +1,4 @@
-// The seeds' threaded benchmark: requests in parallel, one runtime a thread, the module shared.
+// A benchmark with threads: parallel requests, one runtime a thread, a shared module.
 #include <iostream>
 #include <set>
 #include <span>
@@ -14,7 +14,7 @@
 namespace sr::bench {
 namespace {
 
-// `light_bound` shares nothing that is written: what it reaches is what the machine has to give at that time.
+// `light_bound` shares nothing that is written, so it shows what the machine can give at that time.
 const std::set<std::string> kShown{"interpreter", "upstream", "sr_general", "sr_replay",
                                    "sr_managed",  "sr_into",  "light_bound"};
 

@@ -1,4 +1,4 @@
-// What it costs that weights may change: a look at each of them in every call, and a new set when one has.
+// The cost of following weights: a check of each weight in every call, and a new set after a change.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -44,7 +44,7 @@ Subject deep_and_wide() {
           4};
 }
 
-// Layers of a weight and a bias each, no larger than that all of them stay in the cache.
+// Layers of a weight and a bias each, small enough to stay in the cache together.
 Subject layers(int count) {
   std::string source = "def forward(self, x):\n";
   test::Attributes attributes;
@@ -66,7 +66,7 @@ Many calls(StaticRuntime<>& runtime, const std::vector<c10::IValue>& inputs) {
   };
 }
 
-// Each call meets weights that were written since the last one.
+// Weights are written before each call.
 Many calls_after_writes(StaticRuntime<>& runtime, const Subject& subject) {
   const at::Tensor written = (*subject.module.buffers().begin());
   return [&runtime, &subject, written](std::int64_t times) {

@@ -1,4 +1,4 @@
-// An operator of one's own: known to LibTorch by its schema, run by sr through a functor that writes into
+// A custom operator: LibTorch knows it by its schema, and sr runs it through a functor that writes into
 // planned memory.
 #include <exception>
 #include <iostream>
@@ -12,7 +12,7 @@
 
 #include <sr/sr.hpp>
 
-// For the interpreter, and for the first run of sr, which learns dtype and strides from it.
+// For the interpreter, and for the first run in sr, which learns dtype and strides from it.
 at::Tensor square_plus(const at::Tensor& self, const at::Scalar& number) {
   return self * self + number;
 }
@@ -21,7 +21,7 @@ TORCH_LIBRARY(my, library) {
   library.def("square_plus(Tensor self, Scalar number) -> Tensor", &square_plus);
 }
 
-// For every later run: `out` has the right dtype and either the right sizes or no elements.
+// For later runs: `out` has the right dtype, and either the right sizes or no elements.
 struct SquarePlus {
   static constexpr sr::OutTraits traits{.keeps_strides = true};
   void operator()(const at::Tensor& self, const at::Scalar& number, at::Tensor& out) const {

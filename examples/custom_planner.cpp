@@ -1,5 +1,5 @@
-// A planner of one's own: a type with a name and a pure function. Given the path of a TorchScript file, the
-// file is run with it; without one, a small list is laid out.
+// A custom planner: a type with a name and a pure function. With the path of a TorchScript file as argument
+// it runs the file, otherwise it lays out a small list.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -12,7 +12,7 @@
 #include <sr/memory/validate.hpp>
 #include <sr/sr.hpp>
 
-// Every value lies on top of whatever is alive at the same time and already has its place.
+// Places every value above all placed values that are alive at the same time.
 struct OnTop {
   static constexpr std::string_view name = "on_top";
 
@@ -34,7 +34,7 @@ struct OnTop {
 static_assert(sr::memory::Planner<OnTop>);
 
 int main(int argc, char** argv) try {
-  // Three layers, each read by the next.
+  // Three layers; each reads the previous one.
   const std::vector<sr::memory::Request> requests{{.bytes = 4000, .first = 0, .end = 2},
                                                   {.bytes = 2000, .first = 1, .end = 3},
                                                   {.bytes = 1000, .first = 2, .end = 4}};

@@ -1,4 +1,4 @@
-// One StaticModule, shared; one StaticRuntime for each thread.
+// One StaticModule is shared; each thread has a StaticRuntime.
 #include <exception>
 #include <iostream>
 #include <thread>
@@ -21,10 +21,10 @@ int main() try {
   std::vector<std::thread> threads;
   for (int& count : wrong) {
     threads.emplace_back([&module, &input, &expected, &count] {
-      at::set_num_threads(1);  // of this thread: four runtimes share the cores already
+      at::set_num_threads(1);  // for this thread: four runtimes share the cores already
       sr::StaticRuntime<> runtime{module};
       for (int run = 0; run < 1000; ++run) {
-        // Kernels of sr round in another order; Numerics::exact would make the bits equal, too.
+        // sr's kernels round in another order; Numerics::exact would make the results bit-identical.
         count += torch::allclose(runtime(input).toTensor(), expected, 1e-5, 1e-6) ? 0 : 1;
       }
     });

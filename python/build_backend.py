@@ -1,4 +1,4 @@
-"""Builds the Python package: meson-python, told which torch to build against.
+"""Builds the Python package with meson-python, against the torch of the environment or of SR_TORCH.
 
 That is the torch of the environment that installs sr. pip hides this environment from a build and would fetch another
 torch for it, the newest, with gigabytes of CUDA libraries; an extension built against that one does not load here.

@@ -1,2 +1,2 @@
-// Registers what reads archives of torch.export, for programs that link the compiled operators.
+// Registers the reader of torch.export archives, for programs that link the compiled operators.
 #include <sr/exported.hpp>

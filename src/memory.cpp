@@ -1,2 +1,2 @@
-// The built-in planners, compiled once; for programs without LibTorch, too.
+// The built-in planners, compiled once; also for programs without LibTorch.
 #include <sr/memory/impl/all.hpp>

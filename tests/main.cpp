@@ -1,5 +1,5 @@
-// The main of every test program; it sees no precompiled header, since version 2 of Catch2 asks for this
-// macro first.
+// The main of every test program. It uses no precompiled header, because Catch2 version 2 needs this macro
+// before its header.
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
 

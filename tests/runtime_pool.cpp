@@ -91,7 +91,7 @@ TEST_CASE("reserved runtimes have their plans, trimmed ones are gone", "[pool]")
     CHECK(pool.report().pool.made == 4);
   }
   pool.trim();
-  CHECK(pool.report().pool.made == 1);  // which answers here
+  CHECK(pool.report().pool.made == 1);  // the one that answers here
 }
 
 TEST_CASE("reports warn of more threads than cores", "[pool]") {
@@ -137,7 +137,7 @@ TEST_CASE("what a launcher throws is in the future of the call", "[pool][errors]
   for (int call = 0; call < 2; ++call) {
     CHECK_THROWS_WITH(runtime.run_async({at::ones({2})}, {}, options)->waitAndThrow(), "no thread");
     CHECK_THROWS_WITH(pool.run_async({at::ones({2})}, {}, options)->waitAndThrow(), "no thread");
-    CHECK(at::equal(pool({at::ones({2})}, {}).toTensor(), at::full({2}, 2.0)));  // the runtime came back
+    CHECK(at::equal(pool({at::ones({2})}, {}).toTensor(), at::full({2}, 2.0)));  // the runtime was returned
   }
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("cancelled before it begins, in the middle, and not at all", "[pool][e
       call.stop = source.get_token();
       CHECK(runtime({x}, {}, call).toTensor()[0][0].item<float>() == 8);
       const OnCall hook([&](const at::Tensor&) { source.request_stop(); });
-      CHECK_THROWS_AS(runtime({x}, {}, call), CancelledError);  // by the operator in the middle
+      CHECK_THROWS_AS(runtime({x}, {}, call), CancelledError);  // thrown by the operator in the middle
       CHECK_THROWS_WITH(runtime({x}, {}, call), Contains("stop token"));
       CHECK_THROWS_AS(runtime({x}, {}, until(CallOptions::Clock::now())), CancelledError);
       CHECK_THROWS_AS(runtime.run_into({x}, {at::empty({2, 2})}, call), CancelledError);

@@ -17,14 +17,14 @@ WITHOUT_TORCH = ('memory', 'kernels', 'pool')
 UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
-# Headers that <sr/sr.hpp> does not reach under SR_HEADER_ONLY either: for compiled kernels, for tools that ask about
-# operators, or in need of a JSON parser.
+# Headers that <sr/sr.hpp> does not include even under SR_HEADER_ONLY: for compiled kernels, for tools that ask about
+# operators, or with a JSON parser.
 OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/replay/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
                     'sr/frontend/export/')
-# What a program that links libsr never reads.
+# Headers that a program which links libsr never includes.
 COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/memory/impl/', 'sr/replay/', 'sr/frontend/')
 FLAGS = ('-Wall', '-Wextra', '-Werror')
-# Implementations of one other header, which includes itself through them.
+# Implementations of one other header, which may include them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
 
 
@@ -96,7 +96,7 @@ def alone_problems(compiler, known, thorough):
     print(f'headers: {len(known)}, to compile alone: {len(todo)}', flush=True)
 
     def compile_alone(name):
-        # Twice, so that a missing guard shows.
+        # Twice, to detect a missing guard.
         source = f'#include <{name}>\n#include <{name}>\n'
         result = compiler.check(source, *FLAGS, torch_ready=name in behind_torch)
         if result.returncode == 0:

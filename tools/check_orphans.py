@@ -1,4 +1,4 @@
-"""Every C++ source is named in a meson.build: lists are written by hand, so a forgotten file would never be compiled."""
+"""Checks that a meson.build names every C++ source: a forgotten file would never be compiled."""
 
 import re
 import sys

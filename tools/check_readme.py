@@ -1,4 +1,4 @@
-"""README and docs show programs that compile and commands that exist.
+"""Checks that README and docs show programs that compile and commands that exist.
 
 A ```cpp block that holds a main follows a line `<!-- examples/NAME.cpp -->` and equals that file, which the build
 compiles; `./dev VERB` must be a verb.

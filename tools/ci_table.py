@@ -1,4 +1,4 @@
-"""Prints where a run of .ci/run went: seconds of each part and of the ten slowest tests, hits of the compiler's cache."""
+"""Prints where .ci/run spent its time: seconds of each part and of the ten slowest tests, and compiler cache hits."""
 
 import json
 import pathlib

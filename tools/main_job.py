@@ -96,7 +96,7 @@ def print_table(rows):
 
 
 def model_rows(tool, entry, seconds):
-    """Table rows of one model and whether all of them agree with the interpreter."""
+    """The table rows of one model, and whether all agree with the interpreter."""
     model, rows, good = eager_model(entry), [], True
     for batch, inputs in entry['inputs'].items():
         say(f'{entry["name"]}, batch {batch}')

@@ -79,7 +79,7 @@ def write(name, images, labels):
 
 
 def make():
-    """Returns the manifest, after writing everything that it names if it is not there."""
+    """Returns the manifest, after writing the files that it names if they are missing."""
     warnings.filterwarnings('ignore', category=DeprecationWarning)
     manifest = OUT / 'manifest.json'
     want = {'scripts': stamp(), 'torch': torch.__version__}

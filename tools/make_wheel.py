@@ -1,4 +1,4 @@
-"""Makes the wheel of the Python package and uses it where there is nothing but Python and torch.
+"""Makes the wheel of the Python package and tests it in an environment that has only torch.
 
 The environment that uses it has no other package than torch's, and no compiler in its path.
 """
@@ -14,7 +14,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# What is run with the wheel: a model made here agrees with eager, and one written by torch.export with its like.
+# Run with the wheel: a model made here and one written by torch.export agree with eager.
 PROGRAM = """
 import sys, torch, sr
 assert sr.__file__.startswith(sys.prefix), sr.__file__
@@ -44,7 +44,7 @@ def run(*command, **options):
 
 
 def make_wheel(directory, isolated, json):
-    """The wheel. Meson's directory is kept, so that a second wheel compiles what has changed."""
+    """Makes the wheel. Keeps Meson's directory, so that a second wheel compiles only what has changed."""
     for old in directory.glob('*.whl'):
         old.unlink()
     build = ROOT / 'build' / f'wheel{"-isolated" * isolated}{"-without-json" * (not json)}'
@@ -57,7 +57,7 @@ def make_wheel(directory, isolated, json):
 
 
 def environment_with_torch(place):
-    """An environment with the torch of this one. pip is not in it: `pip --python` installs from outside."""
+    """An environment with the torch of this one and without pip: `pip --python` installs from outside."""
     shutil.rmtree(place, ignore_errors=True)
     venv.EnvBuilder(with_pip=False, symlinks=True).create(place)
     site = pathlib.Path(sysconfig.get_path('purelib', vars={'base': str(place), 'platbase': str(place)}))

@@ -131,7 +131,7 @@ class Dlrm(nn.Module):
 
     @classmethod
     def inputs(cls, batch):
-        # Bags of uneven length: the first starts at 0, the others anywhere after the one before.
+        # Bags of different lengths: the first starts at 0, each other one at or after its predecessor.
         starts = torch.randint(0, batch * cls.BAG, (cls.TABLES, batch)).sort(1).values
         starts[:, 0] = 0
         return [torch.randn(batch, 13), torch.randint(0, cls.ROWS, (cls.TABLES, batch * cls.BAG)), starts]

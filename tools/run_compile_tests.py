@@ -1,4 +1,4 @@
-"""Runs tests/compile/*.cpp: each must compile as it is and must not compile, for the stated reason, with -DSR_REJECT=N.
+"""Runs tests/compile/*.cpp: each must compile, and must fail for the stated reason with -DSR_REJECT=N.
 
   // needs: torch                  LibTorch's headers are used (they come precompiled)
   // reject N: <part of a message>  with -DSR_REJECT=N the compiler fails and prints this
@@ -21,7 +21,7 @@ def problems(path, compiler):
 
     def compile_as(number):
         define = [f'-DSR_REJECT={number}'] if number else []
-        # The place of the file, so that it can include its neighbours and messages name it.
+        # The path of the file, so that it can include its neighbours, and messages name it.
         return compiler.check(f'#line 1 "{path}"\n{source}', f'-iquote{path.parent}', *define, torch_ready=torch)
 
     if not rejects:
@@ -52,7 +52,7 @@ def main():
     passed = toolchain.Passed('compile')
     failed = False
     for path in [p.resolve() for p in args.files]:
-        # The compiler's cache stores no compilation that fails, so a file that passed is remembered whole.
+        # The compiler cache does not store failed compilations, so a file that passed is remembered as a whole.
         read = [text for q in sorted(toolchain.files_read(path)) for text in (q, q.read_text())]
         key = toolchain.digest(compiler.identity, pathlib.Path(__file__).read_text(), *read)
         if key in passed:

@@ -16,20 +16,20 @@ import time
 
 from toolchain import ROOT, Compiler
 
-# What a copy of the source tree needs, to be a subproject.
+# The parts of the source tree that a subproject needs.
 TREE = ('meson.build', 'meson_options.txt', 'meson', 'include', 'src', 'LICENSE')
-# Those of src/meson.build, for whoever compiles the kernels alone.
+# The flags of src/meson.build, for projects that compile the kernels themselves.
 KERNEL_FLAGS = {
     'avx2': ['-O3', '-ffp-contract=off', '-mavx2', '-mfma', '-mf16c'],
     'avx512': ['-O3', '-ffp-contract=off', '-mavx512f', '-mavx512bw', '-mavx512vl', '-mavx512dq', '-mfma'],
 }
-# What a user's compiler is asked to say; it must say nothing.
+# Warnings that a user may enable; there must be none.
 WARNINGS = ('-Wall', '-Wextra')
-SKIPPED = 77  # what Meson takes for a test that could not run
+SKIPPED = 77  # Meson's exit code for a skipped test
 
 
 def run(*command, expect=0, silent=False, **options):
-    """Runs and returns the output; `expect=None`: any failure is right, and success is not. `silent`: no output is."""
+    """Runs and returns the output. With `expect=None` the command must fail; with `silent` it must print nothing."""
     command = [str(c) for c in command]
     print('+', ' '.join(command), flush=True)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)

@@ -1,4 +1,4 @@
-"""Runs clang-tidy (checks: .clang-tidy) on the files that include the whole library; unchanged ones are not read again.
+"""Runs clang-tidy (checks: .clang-tidy) on the files that include the whole library, skipping unchanged ones.
 
 LibTorch alone costs about 20 s a file, so tests and examples are left to the compiler's warnings.
 """
@@ -14,7 +14,7 @@ import toolchain
 from toolchain import ROOT
 
 FINDING = re.compile(r'^(?=/[^\n]*: (?:error|warning): )', re.MULTILINE)
-# What Meson gives one file, and the definitions of the library as a header-only program has them: inline.
+# Meson's flags for one file, and the inline definitions of a header-only program.
 EXTRA_FLAGS = {
     'src/runtime.cpp': ['-DSR_HEADER_ONLY'],
     'src/memory.cpp': ['-DSR_HEADER_ONLY'],
@@ -50,7 +50,7 @@ def main():
     start = time.monotonic()
     results = toolchain.parallel(read, todo, 'file')
     failed = [p for p, result in zip(todo, results) if result.returncode]
-    # One finding in a header comes once for every file that includes it.
+    # A finding in a header is reported by every file that includes it.
     findings = (finding for r in results if r.returncode for finding in FINDING.split(r.stdout or r.stderr))
     sys.stderr.write(''.join(dict.fromkeys(findings)))
     print(f'tidy: read in {time.monotonic() - start:.0f} s')

@@ -19,7 +19,7 @@ def count(entry):
         numbers = {what: int(n) for n, what in re.findall(r'(\d+) (passed|failed)(?! as expected)', found[1])}
         passed, failed = numbers.get('passed', 0), numbers.get('failed', 0)
     elif 'No tests ran' in output:
-        # A tag that nothing bears is a mistake; the entry for cases without a listed tag may be empty.
+        # A tag without test cases is an error; the entry for cases without a listed tag may be empty.
         return (0, 0) if entry['name'].endswith(' others') else (0, 1)
     elif found := re.search(r'^=* ?(\d+ (?:passed|failed|skipped)\b.*) in [\d.]+s', output, re.MULTILINE):  # pytest
         numbers = {what: int(n) for n, what in re.findall(r'(\d+) (\w+)', found[1])}

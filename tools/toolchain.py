@@ -1,4 +1,4 @@
-"""What the checks share: the compiler's flags, our headers, one precompiled LibTorch, and work done in parallel."""
+"""Shared by the checks: compiler flags, our headers, a precompiled LibTorch, and parallel work."""
 
 import concurrent.futures
 import fcntl
@@ -17,12 +17,12 @@ INCLUDE = ROOT / 'include'
 WORK = ROOT / 'build' / 'syntax'
 _INCLUDE_LINE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
-# What public headers add where nothing is linked: their definitions, and the operators.
+# What a header-only program includes in addition: definitions and operators.
 _HEADER_ONLY = re.compile(r'^#ifdef SR_HEADER_ONLY\n.*?^#endif\n', re.MULTILINE | re.DOTALL)
 
 
 def digest(*parts):
-    """A key of these texts, the same in every clone: what lies in the clone is named relative to it."""
+    """A key of these texts that is the same in every clone: paths in the clone are relative to it."""
     return hashlib.sha256('\0'.join(map(str, parts)).replace(str(ROOT), '.').encode()).hexdigest()[:32]
 
 
@@ -33,12 +33,12 @@ def includes(path, header_only=True):
 
 
 def headers():
-    """Our headers by the name a program includes them by."""
+    """Our headers, by the name in an #include."""
     return {str(p.relative_to(INCLUDE)): p for p in sorted(INCLUDE.rglob('*.hpp'))}
 
 
 def closure(names, known, header_only=True):
-    """Everything `names` include, directly or not; headers that are not ours are listed but not read."""
+    """All headers that `names` include, directly or indirectly; other projects' headers are listed but not read."""
     seen, todo = set(), list(names)
     while todo:
         name = todo.pop()
@@ -49,7 +49,7 @@ def closure(names, known, header_only=True):
 
 
 def files_read(source):
-    """That file and every file of ours that it includes, directly or not."""
+    """That file and every file of ours that it includes, directly or indirectly."""
     seen, todo = set(), [source]
     while todo:
         path = todo.pop()
@@ -66,7 +66,7 @@ def wants_torch(names):
 
 
 def parallel(function, items, what='check'):
-    """Calls the function for each item, as many at a time as there are cores; says every ten seconds how far it is."""
+    """Calls the function for each item, one a core at a time; prints its progress every ten seconds."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         futures = [pool.submit(function, item) for item in items]
         said = time.monotonic()
@@ -78,7 +78,7 @@ def parallel(function, items, what='check'):
 
 
 class Passed:
-    """Checks that passed, by a key of everything they read: clones share them, as they share the compiler's cache."""
+    """Checks that passed, by a key of everything they read. Clones share them, like the compiler cache."""
 
     KEPT_FOR = 30 * 24 * 3600  # seconds since the last use
 
@@ -105,7 +105,7 @@ class Compiler:
     def __init__(self, torch):
         self.command = shlex.split(os.environ.get('CXX', 'g++'))
         if 'ccache' in self.command[0]:
-            self.command = self.command[1:]  # it can not store what -fsyntax-only prints
+            self.command = self.command[1:]  # it cannot store the output of -fsyntax-only
         self.launcher = ['ccache'] if shutil.which('ccache') else []
         self.torch = pathlib.Path(torch)
         self.flags = ['-std=c++20', '-D_GLIBCXX_USE_CXX11_ABI=1', f'-I{INCLUDE}',
@@ -113,7 +113,7 @@ class Compiler:
 
     @functools.cached_property
     def identity(self):
-        """What decides a compiler's answer beside the sources: its version, LibTorch's, and the flags."""
+        """All that determines the result except the sources: versions of compiler and LibTorch, and the flags."""
         version = subprocess.run([*self.command, '-v'], capture_output=True, text=True).stderr
         torch = (self.torch / 'version.py', self.torch / 'include' / 'torch' / 'headeronly' / 'version.h')
         return digest(version, *self.flags, *(p.read_text() for p in torch if p.exists()))

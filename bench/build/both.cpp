@@ -1,4 +1,4 @@
-// A program that has LibTorch's front end for other reasons.
+// A program that also uses LibTorch's front end.
 #include <iostream>
 
 #include <torch/script.h>

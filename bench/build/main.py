@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parents[1] / 'tools'))
 
 import toolchain  # noqa: E402
 
-# Program, its bound as a multiple of torch_program's CPU time (and memory), or seconds and GB as they stand.
+# Program, and its bound: a multiple of torch_program's CPU time (and memory), or absolute seconds and GB.
 PROGRAMS = (
     ('torch_program', 'on torch/script.h', ''),
     ('sr_program', 'on sr/sr.hpp', '<= 0.8x, 0.8x memory'),

@@ -1,4 +1,4 @@
-// A runtime watched by an observer of the user's.
+// A runtime with a user's observer.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// An operator of the user's.
+// A user's operator.
 #include <ATen/ops/mul.h>
 
 #include <sr/op.hpp>

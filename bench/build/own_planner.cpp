@@ -1,4 +1,4 @@
-// A runtime on a planner of the user's.
+// A runtime with a user's planner.
 #include <span>
 #include <string_view>
 

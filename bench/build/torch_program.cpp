@@ -1,4 +1,4 @@
-// The same program on LibTorch's own runtime: what the others are compared with.
+// The same program on LibTorch's own runtime, with which the others are compared.
 #include <iostream>
 
 #include <torch/script.h>

@@ -1,4 +1,4 @@
-"""What changed between two files of results beyond what the counts scatter, worst first, and in which functions."""
+"""Changes between two files of results that exceed the spread of the counts: the worst first, with their functions."""
 
 import re
 from typing import Any, NamedTuple
@@ -8,9 +8,9 @@ from results import ResultError, Results
 
 FUNCTIONS = 5  # named for each definition that grew
 
-# How long glibc searches for a piece of memory depends on what the heap went through since the process began: where the
-# program lies, how long its environment is; 11,407 instructions became 11,719 with nothing else changed. A call more is
-# still seen, in malloc and free themselves and in who calls them.
+# The time glibc needs to find memory depends on the history of the heap, and so on the path of the program and on its
+# environment: 11,407 instructions became 11,719 with nothing else changed. More calls are still detected, in malloc
+# and free themselves and in their callers.
 OF_THE_HEAP = re.compile(r'(_int_(malloc|free|realloc|memalign)|unlink_chunk|malloc_consolidate|sysmalloc|systrim)\b')
 
 
@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 def without_heap(measured: dict[str, Any]) -> float:
-    """Instructions a call, but for those glibc searches its heap with."""
+    """Instructions a call, without those of glibc's searches in its heap."""
     return measured['instructions'] - sum(count for name, count in measured['functions'].items()
                                           if OF_THE_HEAP.match(name))
 
@@ -42,13 +42,13 @@ def grown_functions(old: dict[str, float], new: dict[str, float]) -> list[tuple[
 
 
 def change(name: Path, old: dict[str, Any], new: dict[str, Any], margin: float) -> Change:
-    """Medians within the sum of both spreads may be of the same program; `margin` is for what no run has seen."""
+    """Medians that differ by less than both spreads may be of the same program; `margin` is added to the spreads."""
     return Change(name, without_heap(old), without_heap(new), max(margin, old['spread'] + new['spread']),
                   grown_functions(old['functions'], new['functions']))
 
 
 def changes(old: Results, new: Results, margin: float) -> list[Change]:
-    """Of what both have, the worst first."""
+    """The definitions that both files have, the worst first."""
     both = [change(name, old.measured[name], new.measured[name], margin)
             for name in old.measured if name in new.measured]
     return sorted(both, key=lambda one: -one.relative)
@@ -71,7 +71,7 @@ def describe(found: list[Change]) -> list[str]:
 
 
 def compare(old: Results, new: Results, margin: float) -> tuple[str, bool]:
-    """The report, and whether something grew that can be held against the change."""
+    """The report, and whether a count grew because of the change."""
     found = changes(old, new, margin)
     if not found:
         raise ResultError('the two files have nothing in common')

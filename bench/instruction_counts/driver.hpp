@@ -1,5 +1,5 @@
-// What a program needs to be measured by worker/main.py: under callgrind it counts the statement alone, else
-// it prints nanoseconds a call.
+// What a program needs to be measured by worker/main.py: under callgrind it counts only the statement,
+// otherwise it prints nanoseconds a call.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace sr::counts {
 
-// Options are pairs: --name value. --number, --number-warmup, --repeats, --number-threads as for the programs
-// that torch.utils.benchmark compiles; --seconds is how long to time outside of callgrind.
+// Options are pairs, --name value: --number, --number-warmup, --repeats and --number-threads, as in programs
+// that torch.utils.benchmark compiles, and --seconds, the duration of timing outside of callgrind.
 class Driver {
  public:
   Driver(int argc, char** argv) {
@@ -30,10 +30,10 @@ class Driver {
 
   int threads() const { return static_cast<int>(number("--number-threads")); }
 
-  // `many(n)` runs the statement n times; the loop is inside, nothing is between the calls.
+  // `many(n)` runs the statement n times in a loop of its own, with nothing else between the calls.
   template <class Many>
   void run(const Many& many) const {
-    // Counting begins here: start-up runs uncounted, and so several times faster.
+    // Counting begins here: start-up runs uncounted, which is several times faster.
     CALLGRIND_START_INSTRUMENTATION;
     many(number("--number-warmup"));
     if (RUNNING_ON_VALGRIND == 0) return time(many);
@@ -42,7 +42,7 @@ class Driver {
       CALLGRIND_TOGGLE_COLLECT;
       many(calls);
       CALLGRIND_TOGGLE_COLLECT;
-      CALLGRIND_DUMP_STATS;  // and starts again from zero
+      CALLGRIND_DUMP_STATS;  // and restarts at zero
     }
   }
 
@@ -69,7 +69,7 @@ class Driver {
   std::map<std::string, std::string> options_;
 };
 
-// A main function: errors are a line, not a crash under valgrind.
+// A main function that prints exceptions in one line, since a crash under valgrind is hard to read.
 template <class Body>
 int drive(int argc, char** argv, const Body& body) {
   try {

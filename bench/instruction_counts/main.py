@@ -1,4 +1,4 @@
-"""Instructions a call of many small computations in every runtime: the one absolute figure that repeats."""
+"""Instructions a call of many small computations in every runtime: the only absolute figure that is reproducible."""
 
 import argparse
 import importlib.util

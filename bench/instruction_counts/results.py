@@ -35,7 +35,7 @@ def first_line(*command: str) -> str:
 
 
 def this_machine() -> dict[str, str]:
-    """What counts depend on. Callgrind knows no AVX-512, so that AVX2 is as far as they differ."""
+    """What counts depend on. Callgrind does not support AVX-512, so CPUs differ at most in AVX2."""
     capability = torch.backends.cpu.get_cpu_capability()
     here = pathlib.Path(__file__).resolve().parent
     return {'torch': torch.__version__, 'cpu': 'AVX2' if capability == 'AVX512' else capability,

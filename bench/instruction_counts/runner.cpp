@@ -1,5 +1,5 @@
-// One TorchScript model and its inputs in each runtime that has no statement to compile: the interpreter on
-// the frozen model, upstream's Static Runtime and sr.
+// Runs one TorchScript model and its inputs in each runtime that has no statement to compile: the interpreter
+// on the frozen model, upstream's Static Runtime, and sr.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,7 +45,7 @@ void upstream(const Driver& driver, const Module& module, const Inputs& inputs) 
   });
 }
 
-// The number of arguments is known where a call is written.
+// The number of arguments is known at compile time, as where a call is written.
 void call_sr(const Driver& driver, const StaticModule& module, const Inputs& inputs) {
   Runtime runtime(module);
   const auto many = [&](const auto& call) {
@@ -69,7 +69,7 @@ StaticModule prepared(const Module& module, bool replay, bool managed) {
   StaticModuleOptions options;
   options.enable_replay = replay;
   options.manage_output_tensors = managed;
-  options.freeze_weights = true;  // as sr::load does: the module was read from a file, and nobody else has it
+  options.freeze_weights = true;  // like sr::load: the module was read from a file, and nobody else holds it
   return StaticModule(module, options);
 }
 
@@ -89,7 +89,7 @@ Start sr_call(bool replay, bool managed) {
   };
 }
 
-// By the names of core/types.py.
+// The names of core/types.py.
 const std::map<std::string, Start> kRuntimes{
     {"frozen", frozen},
     {"upstream", upstream},

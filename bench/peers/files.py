@@ -1,4 +1,4 @@
-"""Writes what each runtime reads of a model, once: TorchScript, an ONNX file, and a package of AOTInductor."""
+"""Writes the file of a model for each runtime, once: TorchScript, ONNX, and an AOTInductor package."""
 
 import hashlib
 import logging
@@ -16,16 +16,16 @@ PACKAGES = {'frozen': {'freezing': True}, 'plain': {'freezing': False}}
 
 
 class Identity(torch.nn.Module):
-    """What a call costs beside a model: as many inputs, one of them returned."""
+    """The cost of a call without a model: takes the same inputs and returns one of them."""
 
     def forward(self, *inputs):
         return inputs[0].clone()
 
 
 def digest(module: torch.nn.Module, script: torch.jit.ScriptModule, inputs) -> str:
-    """Of everything that a file made from the model depends on, except what the versions of the peers change."""
+    """A digest of everything that a model's file depends on, except the versions of the peers."""
     content = hashlib.sha256()
-    # Without places in the source, and without the numbers that types get from what was compiled before them.
+    # Without source locations, and without the numbers of types, which depend on earlier compilations.
     graph = re.sub(r' *#.*|___torch_mangle_\d+\.?', '', str(script.inlined_graph))
     for text in (graph, module, PACKAGES, torch.__version__, torch.backends.cpu.get_cpu_capability()):
         content.update(str(text).encode())
@@ -35,7 +35,7 @@ def digest(module: torch.nn.Module, script: torch.jit.ScriptModule, inputs) -> s
 
 
 def make(path: pathlib.Path, write: Callable[[pathlib.Path], object]) -> pathlib.Path:
-    """Writes under another name first: what was interrupted is not found later."""
+    """Writes under a temporary name first, so that an interrupted write leaves no file."""
     if not path.exists():
         part = path.with_name(f'part-{path.name}')
         write(part)
@@ -54,7 +54,7 @@ def write_package(module: torch.nn.Module, inputs, configuration: dict, path: pa
 
 
 class Files:
-    """One model's files, below `root`; those of peers are made when asked for, since making one may fail."""
+    """The files of a model below `root`. Those of peers are made on demand, since making one may fail."""
 
     def __init__(self, root: pathlib.Path, name: str):
         warnings.filterwarnings('ignore')

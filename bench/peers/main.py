@@ -62,7 +62,7 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
 
 
 def measure_apart(name: str, args: argparse.Namespace) -> report.Measured:
-    """In a process of its own: a peer that crashes takes one row of the table with it, not the table."""
+    """Runs in a process of its own, so that a crashing peer loses one row of the table, not all."""
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool:
         try:
             return pool.submit(measure, name, args).result()
@@ -75,7 +75,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument('--filter', default='', help='only models whose name this regular expression finds')
     parser.add_argument('--passes', type=int, default=3, help='how often all peers take their turn (default 3)')
     parser.add_argument('--rounds', type=int, default=101, help='interleaved rounds in a pass (default 101)')
-    # Shorter than a turn of the scheduler: most slices are whole even on a busy machine, so the median is of such.
+    # Shorter than a time slice of the scheduler, so that most are not interrupted even on a busy machine.
     parser.add_argument('--slice-ms', type=float, default=1, help='how long a peer is timed in a round (default 1)')
     parser.add_argument('--csv', type=pathlib.Path, help='write all figures to this file')
     parser.add_argument('--plot', type=pathlib.Path, help='draw the ratios into this file (.svg, .png, .pdf)')

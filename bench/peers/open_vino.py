@@ -10,7 +10,7 @@ OPTIONS = {
     'PERFORMANCE_HINT': 'LATENCY',
     'INFERENCE_NUM_THREADS': '1',
     'NUM_STREAMS': '1',
-    'INFERENCE_PRECISION_HINT': 'f32',  # it would take bfloat16 where the processor has it
+    'INFERENCE_PRECISION_HINT': 'f32',  # otherwise it would use bfloat16 if the processor supports it
     'ENABLE_CPU_PINNING': 'NO',  # the others are not pinned either
 }
 ELEMENT_TYPES = {torch.float32: 4, torch.int64: 10}

@@ -37,7 +37,7 @@ def check_sr(tool: pathlib.Path, files: Files):
 
 
 def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str, float], dict[str, str]]:
-    """Microseconds of sr with new results, sr with the caller's, and upstream, and why there are none."""
+    """Microseconds of sr with new results, sr with the caller's buffers, and upstream; and reasons for missing ones."""
     with tempfile.NamedTemporaryFile(suffix='.json') as file:
         run(tool, 'bench', files.script, '--inputs', files.saved_inputs, '--against', 'upstream', '--outputs',
             'fresh,bound', '--threads', 1, '--seconds', seconds, '--json', file.name)
@@ -55,12 +55,12 @@ def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str,
 
 def time_runner(runner: pathlib.Path, files: Files, rounds: int,
                 seconds: float) -> tuple[dict[str, float], dict[str, str]]:
-    """Microseconds of AOTInductor, the faster of its packages, and of the interpreter, and why there are none."""
+    """Microseconds of AOTInductor (its faster package) and of the interpreter, and reasons for missing ones."""
     packages, times, reasons = [], {}, {}
     for kind in PACKAGES:
         try:
             packages.append(files.package(kind))
-        except Exception as error:  # the others are timed all the same
+        except Exception as error:  # the others are still timed
             reasons['AOTInductor'] = f'{type(error).__name__}: {error}'
     for line in run(runner, rounds, seconds * 1e3, files.saved_call, files.script, *packages).splitlines():
         file, _, said = line.partition('\t')

@@ -1,4 +1,4 @@
-"""What was measured, as a table, as CSV and as a plot."""
+"""Writes the measurements as a table, as CSV and as a plot."""
 
 import csv
 import dataclasses
@@ -24,7 +24,7 @@ write into bound buffers, as "sr into" does.
 
 @dataclasses.dataclass
 class Measured:
-    """Microseconds by peer, the floors of those called from Python, and why others have no figure."""
+    """Microseconds by peer, the floors of those called from Python, and reasons for missing figures."""
 
     model: str
     times: dict[str, float]
@@ -37,7 +37,7 @@ class Measured:
         return max(self.times[peer] - self.floors.get(peer, 0), 0)
 
     def ratios(self, peer: str) -> tuple[float | None, float | None]:
-        """To sr's time with new results: of the time measured, and of that less the floor."""
+        """Ratios to sr's time with new results: of the measured time, and of that minus the floor."""
         ours = self.times.get('sr')
         times = (self.times.get(peer), self.net(peer))
         return tuple(None if time is None or not ours else time / ours for time in times)
@@ -59,7 +59,7 @@ def cells(row: Measured) -> tuple[str, ...]:
 
 
 def shortened(reason: str) -> str:
-    """The first lines say what went wrong; compilers and exporters go on for pages."""
+    """Only the first lines, which say what went wrong; compilers and exporters print pages."""
     text = re.sub(r'\s+', ' ', reason).strip()
     return text if len(text) <= 200 else text[:200] + ' ...'
 
@@ -99,7 +99,7 @@ def plot(measured: list[Measured], path: pathlib.Path):
     for i, rival in enumerate(RIVALS):
         at = [j + (i + 0.5) * width - 0.4 for j in range(len(measured))]
         raw, net = zip(*(row.ratios(rival) for row in measured))
-        # From 1 up or down: below it sr is the slower one. Nothing stands for 0, which has no place on the axis.
+        # Bars start at 1; below it sr is slower. The logarithmic axis has no 0.
         axes.bar(at, [(ratio or 1) - 1 for ratio in net], width, bottom=1, label=rival)
         axes.plot(at, [ratio or math.nan for ratio in raw], '_', color='black', markersize=5)
     axes.set_yscale('log')

@@ -39,7 +39,7 @@ def onnx_runtime(path, inputs, output: torch.Tensor) -> Call:
         binding.bind_input(wanted.name, 'cpu', 0, kind, tuple(tensor.shape), tensor.data_ptr())
     binding.bind_output(session.get_outputs()[0].name, 'cpu', 0, numpy.float32, tuple(output.shape), output.data_ptr())
 
-    def call(bound=(inputs, output)):  # bound by address, so it is the call that keeps them
+    def call(bound=(inputs, output)):  # bound by address, so the call must keep them alive
         session.run_with_iobinding(binding)
 
     return call
@@ -60,12 +60,12 @@ def with_floor(start: Callable, path, floor_path, files: Files) -> tuple[Call, C
 
 
 def make_calls(files: Files) -> tuple[dict[str, tuple[Call, Call]], dict[str, str]]:
-    """The peers that can run the model, each with its floor, and why the others can not."""
+    """The peers that can run the model, each with its floor, and the reasons why others cannot."""
     calls, reasons = {'eager': (eager(files.module, files.inputs), eager(Identity(), files.floor_inputs()))}, {}
     for name, start in {'ONNX Runtime': onnx_runtime, 'OpenVINO': open_vino}.items():
         try:
             calls[name] = with_floor(start, files.onnx, files.floor_onnx, files)
-        except Exception as error:  # whatever a peer throws is its answer
+        except Exception as error:  # any exception of a peer is reported
             reasons[name] = f'{type(error).__name__}: {error}'
     return calls, reasons
 
@@ -86,7 +86,7 @@ def calls_in(call: Call, seconds: float) -> int:
 
 
 def time_in_rounds(calls: list[Call], rounds: int, seconds: float) -> list[float]:
-    """Median microseconds of each. Every round begins with another, for each finds the caches as others left them."""
+    """Median microseconds of each. Rounds begin with different peers: each finds the caches of its predecessor."""
     times = [[] for _ in calls]
     gc.collect()
     gc.disable()

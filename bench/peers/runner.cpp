@@ -1,5 +1,5 @@
-// Times packages of AOTInductor and LibTorch's interpreter on one model, as a program in C++ would call them.
-// Prints one line for each file: its name, and nanoseconds a call or why there are none.
+// Times AOTInductor packages and LibTorch's interpreter on one model, as a C++ program would call them.
+// Prints one line for each file: its name, and nanoseconds a call or the reason why there are none.
 #include <algorithm>
 #include <exception>
 #include <functional>
@@ -27,7 +27,7 @@ using Call = std::function<at::Tensor()>;
 
 struct Rival {
   std::string name;
-  std::string failure;  // empty: `many` can be called
+  std::string failure;  // if empty, `many` can be called
   Many many;
 };
 
@@ -35,7 +35,7 @@ Rival prepare(std::string name, const at::Tensor& expected, const std::function<
   Rival rival{std::move(name), {}, {}};
   try {
     const Call call = make();
-    // The interpreter compiles anew in its second call.
+    // The interpreter compiles again in its second call.
     for (int i = 0; i < 4; ++i) {
       if (!at::allclose(call(), expected, /*rtol=*/1e-3, /*atol=*/1e-4))
         throw std::runtime_error("its output differs from eager's");
@@ -61,13 +61,13 @@ Call interpreter(const std::string& model, const std::vector<c10::IValue>& input
 Call package(const std::string& path, const std::vector<c10::IValue>& inputs) {
   std::vector<at::Tensor> tensors;
   for (const c10::IValue& input : inputs) tensors.push_back(input.toTensor());
-  // Without the locks that several callers would need: every rival has one caller.
+  // Without the locks for several callers: every rival has one caller.
   const auto loader =
       std::make_shared<torch::inductor::AOTIModelPackageLoader>(path, "model", /*run_single_threaded=*/true);
   return [loader, tensors] { return std::move(loader->run(tensors)[0]); };
 }
 
-// `call` holds the arguments and, last, eager's result.
+// `call` holds the arguments, followed by eager's result.
 void run(int rounds, double slice_ms, const std::string& call, const std::vector<std::string>& files) {
   const tool::ArgumentList all = tool::read_input_sets(call).at(0);
   const at::Tensor expected = all.back().toTensor();

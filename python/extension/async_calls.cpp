@@ -23,7 +23,7 @@ namespace sr::python {
 
 namespace {
 
-// How many calls have yet to tell Python.
+// The number of calls that have not reported to Python yet.
 struct Open {
   std::mutex mutex;
   std::condition_variable none;
@@ -43,12 +43,12 @@ struct Open {
   }
 };
 
-// Never destroyed: threads may be in it when the process ends. A child of fork() has none of the calls.
+// Never destroyed, since threads may use it when the process ends. A forked child has none of the calls.
 Open* open_calls = new Open;
 
 torch::jit::TaskLauncher launcher() {
   if (forks_so_far() == 0) return at::launch;
-  // The threads of ATen's pool have stayed in the parent.
+  // ATen's pool threads exist only in the parent.
   return [](std::function<void()> task) { std::thread(std::move(task)).detach(); };
 }
 
@@ -59,7 +59,7 @@ CallOptions options_of_async_call() {
   return options;
 }
 
-// The exception that is being handled, as an object.
+// The current exception as a Python object.
 py::object python_error_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -74,8 +74,8 @@ py::object python_error_of(const std::exception_ptr& thrown) {
   return py::reinterpret_steal<py::object>(value);
 }
 
-// A call that goes on. When Python knows its result, nothing of it is left: the thread that ran it may only
-// come back to what needs the GIL while the interpreter is there.
+// A running call. Everything of it is destroyed before Python knows the result: its thread may only return to
+// code that needs the GIL while the interpreter exists.
 struct Call {
   std::shared_ptr<Engine> engine;
   std::vector<c10::IValue> args;
@@ -93,7 +93,7 @@ struct Call {
     end(std::move(result), std::move(thrown));
   }
 
-  // Tells Python, whatever becomes of that, and is over.
+  // Reports to Python, ignoring errors of the report, and ends.
   void end(c10::IValue result, std::exception_ptr thrown) {
     {
       const py::gil_scoped_acquire locked;
@@ -101,14 +101,14 @@ struct Call {
       engine.reset();
       const auto told = py::reinterpret_steal<py::object>(std::exchange(done, nullptr));
       if (thrown || !tell(told, std::move(result), thrown)) tell_error(told, thrown);
-      thrown = nullptr;  // while there is the GIL
+      thrown = nullptr;  // while the GIL is held
     }
     open_calls->remove();
   }
 
  private:
-  // False: the result cannot be made into objects of Python, or not into those the model was exported with;
-  // `thrown` says why.
+  // Returns false if the result cannot be converted to Python objects, or not to those with which the model
+  // was exported; `thrown` then holds the reason.
   static bool tell(const py::object& told, c10::IValue result, std::exception_ptr& thrown) {
     try {
       told(to_python(std::move(result)), py::none());
@@ -144,7 +144,7 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   open_calls->add();
   try {
     without_gil([&] { options.launcher([call] { call->run(); }); });
-  } catch (...) {  // no thread to be had
+  } catch (...) {  // no thread could be started
     if (call->done != nullptr) call->end({}, std::current_exception());
   }
   return py::cpp_function([stop]() mutable { stop.request_stop(); });

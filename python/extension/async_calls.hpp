@@ -1,11 +1,11 @@
-// Calls that go on while Python does something else.
+// Calls that run while Python does something else.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 namespace sr::python {
 
-// Once, when the module is loaded.
+// Must be called once, when the module is loaded.
 void watch_async_calls();
 
 // Binds the arguments at once and runs the call on a thread of ATen's inter-op pool, which then calls
@@ -14,10 +14,11 @@ void watch_async_calls();
 pybind11::object start(pybind11::handle self, const pybind11::tuple& args, const pybind11::dict& kwargs,
                        pybind11::function done);
 
-// The same as torch.Future, as upstream's StaticModule.runAsync gives it.
+// The same as a torch.Future, like upstream's StaticModule.runAsync.
 pybind11::object run_async(pybind11::handle self, const pybind11::tuple& args, const pybind11::dict& kwargs);
 
-// Returns when every `done` has returned. For the end of the interpreter, which threads must not outlive.
+// Returns when every `done` has returned. The interpreter waits for it at exit, because no thread may outlive
+// it.
 void wait_for_async_calls();
 
 }  // namespace sr::python

@@ -41,7 +41,7 @@ PyObject* new_reference(py::handle object) {
   return object.inc_ref().ptr();
 }
 
-// The vectorcall of every Caller.
+// The vectorcall function of every Caller.
 PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyObject* names) {
   try {
     Callee& callee = callee_of(self);

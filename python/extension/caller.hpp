@@ -1,5 +1,5 @@
-// sr._C.Caller: the callable that sr.StaticModule is made of. Written against Python's own interface, since a
-// call of a small model takes less time than a call through pybind11.
+// sr._C.Caller: the callable inside an sr.StaticModule. It uses Python's C API, since a call of a small model
+// takes less time than a call through pybind11.
 #pragma once
 
 #include <Python.h>
@@ -22,26 +22,26 @@ struct Callee {
 
   std::shared_ptr<Prepared> prepared;
   Signature signature;
-  std::shared_ptr<Engine> engine;  // with the calls that go on
+  std::shared_ptr<Engine> engine;  // shared with running calls
 };
 
-// The object of Python.
+// The Python object.
 struct Caller {
-  PyObject ob_base;  // as PyObject_HEAD has it
+  PyObject ob_base;  // like PyObject_HEAD
   vectorcallfunc call;
   Callee* callee;  // null before _begin
 };
 
-// The callee of a Caller, ready for this process. Throws TypeError of Python. Needs the GIL.
+// The callee of a Caller, ready for this process. Throws Python's TypeError. Needs the GIL.
 Callee& callee_of(pybind11::handle self);
 
-// A new type, without methods but the call.
+// Makes the type, which has no methods except the call.
 pybind11::object make_caller_type();
 
 // Copies the results of a call into `out`: a tensor, or containers of tensors in the order of the results.
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out);
 
-// The object for a result of a call.
+// The Python object for the result of a call.
 pybind11::object to_python(c10::IValue result);
 
 }  // namespace sr::python

@@ -55,8 +55,8 @@ class PoolEngine : public Engine {
     return std::make_unique<RuntimePool<Planner>>(module_, options_);
   }
 
-  // The old pool is left as it is: its locks and runtimes may belong to threads that are no more. OpenMP's
-  // threads are no more either, and libgomp would wait for them.
+  // The old pool is abandoned: its locks and runtimes may belong to threads that no longer exist. OpenMP's
+  // threads do not exist either, and libgomp would wait for them.
   void replace_pool() override {
     options_.intra_op_threads = 1;
     [[maybe_unused]] const auto* const left = pool_.release();

@@ -16,14 +16,14 @@
 
 namespace sr::python {
 
-// How often each list of arguments is called before and while it is timed.
+// How often each list of arguments is called before and during timing.
 struct Runs {
   int warmup = 0;
   int timed = 1;
 };
 
-// Everything but after_fork may be called by any number of threads, none of which needs the GIL. Arguments
-// are bound: one value for each of the schema.
+// Any number of threads may call everything except after_fork, without the GIL. Arguments are bound: one
+// value for each argument of the schema.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -40,8 +40,8 @@ class Engine {
   virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
                                                      Runs runs) const = 0;
 
-  // To be called, by one thread at a time, before anything else in a process that may be a child of fork():
-  // the runtimes that other threads of the parent used at that time would never come back.
+  // One thread at a time must call this first in a process that may be a child of fork(): runtimes that other
+  // threads of the parent were using would never be returned.
   void after_fork(unsigned forks) {
     if (forks != forks_) renew(forks);
   }
@@ -56,7 +56,7 @@ class Engine {
   unsigned forks_;
 };
 
-// Throws std::invalid_argument for a planner there is not, and ArgumentError as RuntimePool does.
+// Throws std::invalid_argument if there is no such planner, and ArgumentError as RuntimePool does.
 std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,
                                     const RuntimePoolOptions& options);
 

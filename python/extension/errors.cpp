@@ -19,7 +19,7 @@ void raise(const char* name, const sr::Error& error) {
   PyErr_SetString(type.ptr(), error.what());
 }
 
-// What it does not catch goes on to torch's own translators.
+// Exceptions that it does not catch go to torch's own translators.
 void translate(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));

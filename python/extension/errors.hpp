@@ -1,5 +1,4 @@
-// Exceptions of C++ as exceptions of Python: those of sr as the classes of sr.errors, others as torch gives
-// them.
+// Translates C++ exceptions to Python: sr's to the classes of sr.errors, others as torch does.
 #pragma once
 
 #include <Python.h>
@@ -9,7 +8,7 @@ namespace sr::python {
 // For functions bound by pybind11.
 void register_errors();
 
-// For functions written against Python's own interface: call it in a catch block, then return nullptr.
+// For functions that use Python's C API: call it in a catch block, then return nullptr.
 void set_python_error() noexcept;
 
 }  // namespace sr::python

@@ -22,7 +22,7 @@ namespace sr::python {
 
 namespace {
 
-// A program as it is pickled: its JSON and its tensors.
+// A pickled program: its JSON and its tensors.
 struct Source {
   std::string json;
   exported::Tensors tensors;
@@ -55,7 +55,7 @@ Source restored(const std::string& bytes) {
   return source;
 }
 
-// Makes the StaticModule: of tensors that Python holds as well, or of those that nobody else has.
+// Makes the StaticModule, from tensors that Python also holds or from tensors of its own.
 using MakeModule = StaticModule (*)(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 StaticModule share_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
@@ -76,7 +76,7 @@ PreparedProgram prepare_archive(const std::string& bytes, const std::string& nam
   return prepare({std::string(archive.json()), archive.tensors()}, options, &sr::detail::take_module);
 }
 
-// What export took for each leaf of a call's arguments: a tuple of one, or None where a call gives it.
+// The exported value of each leaf of a call's arguments: a tuple of one constant, or None if calls pass it.
 py::list constants_of(const exported::ExportedProgram& program) {
   py::list all;
   for (const auto& constant : program.constants) {

@@ -1,4 +1,4 @@
-// How often this process was made by fork() since the extension was loaded.
+// Counts how often this process was forked since the extension was loaded.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The Python module sr._C; sr/_C.pyi says what it holds.
+// The Python module sr._C; sr/_C.pyi describes its contents.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -46,7 +46,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .without_passes = std::move(without_passes)};
 }
 
-// None: as long as it takes.
+// None means no limit.
 std::chrono::nanoseconds waiting_time(std::optional<double> seconds) {
   using std::chrono::nanoseconds;
   if (!seconds) return nanoseconds::max();
@@ -67,7 +67,7 @@ void initialise(py::handle self, std::shared_ptr<Prepared> prepared, const std::
   caller->callee = new Callee(std::move(prepared), planner, options);
 }
 
-// Preparing takes milliseconds to seconds, in which other threads of Python run.
+// Preparing takes milliseconds to seconds; other Python threads run meanwhile.
 template <class Source>
 void define_preparation(py::module_& module, const char* name,
                         std::shared_ptr<Prepared> (*prepare)(Source, const StaticModuleOptions&)) {
@@ -132,8 +132,8 @@ void copy_constants(torch::jit::Block* block) {
   }
 }
 
-// A copy. Weights that nobody else holds stay so: what they decide is folded, and who wrote them would not
-// see it.
+// A copy. Weights without other holders are folded, so nobody may get access to them: a write would not be
+// seen.
 std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
   const PreparedModule& content = *self.module.content();
   std::shared_ptr<torch::jit::Graph> graph = content.graph->copy();
@@ -195,7 +195,7 @@ void define_caller(py::module_& module) {
       .def("runAsync", &run_async, args, kwargs)
       .def("benchmark", &benchmark, args, kwargs, warmup, timed)
       .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
-  // A subclass made by a class statement gets it from Python only from 3.12 on.
+  // Before Python 3.12, a subclass made by a class statement does not inherit it.
   module.def("share_vectorcall", [](py::handle subclass) {
     auto* const inheriting = reinterpret_cast<PyTypeObject*>(subclass.ptr());
     inheriting->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
@@ -236,7 +236,7 @@ void define_metrics(py::module_& module) {
 PYBIND11_MODULE(_C, module) {
   using namespace sr::python;
   py::options options;
-  options.disable_function_signatures();  // the stubs have them, with types
+  options.disable_function_signatures();  // the stubs contain them, with types
   register_errors();
   watch_forks();
   watch_async_calls();

@@ -19,7 +19,7 @@ std::string saved(const torch::jit::Module& module) {
   return stream.str();
 }
 
-// The graph as the method `forward` of a module without attributes.
+// Wraps the graph as the method `forward` of a module without attributes.
 std::string saved(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
   torch::jit::Module module("__torch__.Graph");
   const std::shared_ptr<torch::jit::Graph> method = graph.copy();

@@ -1,5 +1,5 @@
-// A StaticModule as Python holds it, whatever it was made from: an importer of another format makes one of
-// these and gives it to Python, which makes an sr.StaticModule over it.
+// A StaticModule as Python holds it. Every importer of a format makes one, and Python makes an
+// sr.StaticModule from it.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ namespace sr::python {
 
 struct Prepared {
   StaticModule module;
-  std::function<std::string()> archive;  // bytes that the same can be prepared from, for pickle
-  std::string format = "torchscript";    // of the archive; sr._formats says which function reads it
+  std::function<std::string()> archive;  // bytes from which it can be prepared again, for pickle
+  std::string format = "torchscript";    // of the archive; sr._formats has the function that reads it
 };
 
 // None of them needs the GIL. They throw LoadError, UnsupportedOp and ArgumentError.
@@ -25,7 +25,7 @@ std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
                                          const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,
                                         const StaticModuleOptions& options);
-// A scripted or traced function. Defaults of its arguments are kept, which a graph does not have.
+// A scripted or traced function. Keeps the defaults of its arguments, which a graph does not have.
 std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
                                            const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options);

@@ -1,4 +1,4 @@
-// What sr says about itself, as dictionaries of Python.
+// sr's reports as Python dictionaries.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,10 +9,10 @@
 
 namespace sr::python {
 
-// With the printed form under "text".
+// The printed form is under "text".
 pybind11::dict described(const PoolReport& report);
 
-// One for each argument, or result, of the schema: (name, type, dtype, shape, default), None where unknown.
+// For each argument or result of the schema: (name, type, dtype, shape, default), None where unknown.
 pybind11::list described(const std::vector<c10::Argument>& arguments);
 
 }  // namespace sr::python

@@ -1,4 +1,4 @@
-// Running C++ for Python: without the GIL, and with warnings that end in Python's module `warnings`.
+// Runs C++ code for Python: without the GIL, and with warnings passed to Python's module `warnings`.
 #pragma once
 
 #include <Python.h>
@@ -19,7 +19,7 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-// Returns what `run` returns. Throws what it throws, and python_error when a warning was made an error.
+// Returns the result of `run`. Throws what it throws, and python_error if a warning was turned into an error.
 template <class Run>
 auto without_gil(Run&& run) {
   torch::PyWarningHandler warnings;

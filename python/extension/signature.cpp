@@ -33,21 +33,21 @@ bool may_hold_tensor(const c10::TypePtr& type) {
   return false;
 }
 
-// NumPy arrays and others that share their memory as tensors, also inside of containers.
+// Converts NumPy arrays and other objects that can share memory with a tensor, also inside containers.
 py::object with_tensors(py::handle object) {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> function;
   function.call_once_and_store_result([] { return py::module_::import("sr._arrays").attr("with_tensors"); });
   return function.get_stored()(object);
 }
 
-// Empty: the object is not of that type, for the reason `why`.
+// Empty if the object is not of that type; `why` then holds the reason.
 std::optional<c10::IValue> try_convert(py::handle object, const c10::TypePtr& type, std::string& why) {
   try {
     return torch::jit::toIValue(object, type);
   } catch (const c10::Error& error) {
     why = error.what_without_backtrace();
   } catch (py::error_already_set& error) {
-    if (!error.matches(PyExc_Exception)) throw;  // an interrupt is none of ours
+    if (!error.matches(PyExc_Exception)) throw;  // interrupts are passed on
     why = py::str(error.value());
   } catch (const std::exception& error) {
     why = error.what();
@@ -88,7 +88,7 @@ std::size_t Signature::position_of(PyObject* name) const {
 }
 
 c10::IValue Signature::convert(std::size_t position, PyObject* object) const {
-  // Not of a subclass, which may give itself a meaning of its own.
+  // A subclass may define its own meaning.
   if (parameters_[position].is_tensor && THPVariable_CheckExact(object)) return THPVariable_Unpack(object);
   return convert_others(position, object);
 }
@@ -147,7 +147,7 @@ std::vector<c10::IValue> Signature::bind(const py::tuple& args, const py::dict& 
   return bind(Given{values.data(), args.size(), names.ptr()});
 }
 
-// In the words of a call from C++, which checks the same.
+// The same message as for a call from C++.
 void Signature::refuse(const Given& given, std::size_t without) const {
   std::vector<c10::IValue> args(given.count);
   for (std::size_t i = 0; i < std::min(given.count, parameters_.size()); ++i) {

@@ -1,4 +1,4 @@
-// The arguments of a call, from objects of Python to one value for each argument of the schema.
+// Converts Python objects to one value for each argument of the schema.
 #pragma once
 
 #include <Python.h>
@@ -11,8 +11,8 @@
 
 namespace sr::python {
 
-// Objects as Python's vectorcall gives them: `count` by position, then the values of `names`, a tuple or
-// null.
+// Arguments in the form of Python's vectorcall: `count` positional ones, then the values of `names`, a tuple
+// or null.
 struct Given {
   PyObject* const* values = nullptr;
   std::size_t count = 0;
@@ -22,7 +22,7 @@ struct Given {
     return names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names));
   }
   PyObject* name(std::size_t i) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)); }
-  // Where the keyword stands among the names; named(): it is not given.
+  // The position of the keyword among the names, or named() if it was not passed.
   std::size_t find(PyObject* wanted) const;
 };
 
@@ -33,11 +33,11 @@ class Signature {
   // Keeps a pointer to the schema.
   explicit Signature(const c10::FunctionSchema& schema);
 
-  // Leaves out the keyword number `without`. Throws ArgumentError. Needs the GIL.
+  // Omits the keyword number `without`. Throws ArgumentError. Needs the GIL.
   std::vector<c10::IValue> bind(const Given& given, std::size_t without = kNone) const;
   std::vector<c10::IValue> bind(const pybind11::tuple& args, const pybind11::dict& kwargs) const;
 
-  // Does the model have an argument of this name?
+  // Whether the model has an argument of this name.
   bool has(PyObject* name) const { return position_of(name) != parameters_.size(); }
 
  private:
@@ -56,7 +56,7 @@ class Signature {
   std::vector<Parameter> parameters_;
 };
 
-// The same string? Names in a program's text are interned: one object for equal ones.
+// Compares two strings. Names in a program's text are interned: equal ones are usually one object.
 bool same_name(PyObject* a, PyObject* b);
 
 }  // namespace sr::python

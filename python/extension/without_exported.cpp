@@ -1,4 +1,4 @@
-// Instead of exported.cpp where nlohmann_json, which reads the programs, was not there when sr was built.
+// Compiled instead of exported.cpp if sr is built without nlohmann_json, which reads the programs.
 #include <pybind11/pybind11.h>
 
 #include <sr/error.hpp>

@@ -1,4 +1,4 @@
-"""Arrays of others as tensors on the same memory."""
+"""Arrays of other libraries as tensors on the same memory."""
 
 import sys
 from typing import Any
@@ -10,12 +10,12 @@ from .errors import ArgumentError
 
 
 def _is_numpy(value: Any) -> bool:
-    numpy = sys.modules.get('numpy')  # who has an array has imported it
+    numpy = sys.modules.get('numpy')  # an array exists only if it was imported
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
 def _tensor_of_numpy(array: Any) -> torch.Tensor:
-    # torch takes neither read-only memory nor steps backwards: those are copied.
+    # torch supports neither read-only memory nor negative strides: such arrays are copied.
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch.from_numpy(array) if array.ndim else torch.as_tensor(array)
@@ -29,7 +29,7 @@ def _tensor_of(value: Any) -> torch.Tensor:
 
 
 def with_tensors(value: Any) -> Any:
-    """`value` with each array in it as a tensor; what is no array and holds none is returned as it is."""
+    """`value` with each array in it converted to a tensor; values without arrays are returned unchanged."""
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, list):
@@ -43,7 +43,7 @@ def with_tensors(value: Any) -> Any:
 
 
 def buffer(value: Any) -> torch.Tensor:
-    """An array to write into. Raises ArgumentError where writing would not reach it."""
+    """An array to write into. Raises ArgumentError if a write would go to a copy."""
     if _is_numpy(value) and value.flags.writeable and value.ndim and all(stride >= 0 for stride in value.strides):
         return _tensor_of(value)
     if not _is_numpy(value) and hasattr(value, '__dlpack__'):

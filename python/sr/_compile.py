@@ -1,4 +1,4 @@
-"""From an nn.Module to a module of sr, by whatever front end takes it."""
+"""Makes a module of sr from an nn.Module, by the first front end that accepts it."""
 
 import inspect
 import warnings
@@ -24,7 +24,7 @@ def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) ->
     if examples is None:
         raise ArgumentError('tracing needs example_args or example_kwargs')
     args, kwargs = examples
-    if kwargs:  # torch.jit.trace takes only one of both
+    if kwargs:  # torch.jit.trace accepts only one of them
         named = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
         traced = torch.jit.trace(module, example_kwarg_inputs=named, strict=False)  # type: ignore[no-untyped-call]
     else:
@@ -48,13 +48,13 @@ _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticM
 def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None, options: Any,
              *, chosen: bool) -> StaticModule:
     with warnings.catch_warnings(record=not chosen) as heard:
-        # Users did not ask for torch.jit; what replaces it is among the front ends.
+        # Hides the deprecation of torch.jit, which users did not ask for: its replacement is one of the front ends.
         warnings.filterwarnings('ignore', r'`torch\.jit', DeprecationWarning)
         if not chosen:
             warnings.filterwarnings('always', category=TracerWarning)
         made = _FRONTENDS[frontend](module, examples, options)
     for warning in heard or ():
-        if issubclass(warning.category, TracerWarning):  # such a trace is taken only when asked for
+        if issubclass(warning.category, TracerWarning):  # such a trace is used only on request
             raise UnsupportedOpError(f'The trace may be wrong for other inputs. {warning.message}')
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return made
@@ -82,7 +82,7 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f'sr.compile was given a {type(module).__name__}; expected a torch.nn.Module.')
     if isinstance(example_args, torch.Tensor):
-        example_args = example_args,  # as torch.jit.trace takes it, and not row by row
+        example_args = example_args,  # one argument, like torch.jit.trace, not one a row
     given = example_args is not None or example_kwargs is not None
     examples = (tuple(example_args or ()), dict(example_kwargs or {})) if given else None
     if frontend is not None:

@@ -1,4 +1,4 @@
-"""Archives by format: who reads the bytes that a pickled module holds."""
+"""Archives by format: the functions that read the bytes of a pickled module."""
 
 import importlib
 from typing import Any

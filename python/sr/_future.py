@@ -1,4 +1,4 @@
-"""The result of a call that goes on."""
+"""The result of a running call."""
 
 import asyncio
 import concurrent.futures

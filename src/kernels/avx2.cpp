@@ -1,4 +1,4 @@
-// The kernels for CPUs with AVX2; compiled with its flags, so nothing but them may be in here.
+// The kernels for CPUs with AVX2. Only kernels may be here, since the file is compiled with that flag.
 
 #include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernel_set.hpp>

@@ -1,5 +1,4 @@
-// Chooses the kernels for the CPU at hand, before main. ATEN_CPU_CAPABILITY lowers the choice, as it does in
-// ATen.
+// Chooses the kernels for this CPU before main. ATEN_CPU_CAPABILITY lowers the choice, as in ATen.
 #include <cstdlib>
 #include <string_view>
 
@@ -11,7 +10,7 @@ namespace {
 
 const Kernels& best() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // this may run before the constructor that does it
+  __builtin_cpu_init();  // this may run before the constructor that calls it
   const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view limit = variable == nullptr ? "" : variable;
   if (limit != "default") {

@@ -1,4 +1,4 @@
-// Operators on elements and numbers. Linked whole into a program, they register themselves.
+// Operators on elements and numbers. They register themselves when all of the archive is linked.
 #include <sr/ops/arithmetic.hpp>
 #include <sr/ops/conversions.hpp>
 #include <sr/ops/in_place.hpp>

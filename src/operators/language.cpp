@@ -1,4 +1,4 @@
-// Operators of the language: containers, strings, control flow.
+// Operators of TorchScript itself: containers, strings, control flow.
 #include <sr/ops/containers.hpp>
 #include <sr/ops/control_flow.hpp>
 #include <sr/ops/dictionaries.hpp>

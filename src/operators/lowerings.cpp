@@ -1,2 +1,2 @@
-// What replay makes of the operators.
+// The lowerings of operators to steps of a replay.
 #include <sr/replay/lowering/builtin.hpp>

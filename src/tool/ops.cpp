@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sr/replay/inventory.hpp>
@@ -30,8 +31,9 @@ std::string summary(const std::vector<InventoryEntry>& entries) {
     ++replays[name_of(entry.replay)];
   }
   std::string text = std::to_string(entries.size()) + " operators: " + std::to_string(out) +
-                     " out variants, " + std::to_string(generic) + " of them generic, and " +
-                     std::to_string(entries.size() - out) + " native.\nOn a replay:";
+                     " write into planned memory (out; " + std::to_string(generic) +
+                     " of them through the generic out variant), " + std::to_string(entries.size() - out) +
+                     " return their results (native).\nIn a replay:";
   for (const auto& [name, count] : replays)
     text += (text.back() == ':' ? " " : ", ") + std::to_string(count) + " " + name;
   return text + ".";
@@ -40,10 +42,14 @@ std::string summary(const std::vector<InventoryEntry>& entries) {
 void print_text(std::ostream& out, const std::vector<InventoryEntry>& entries) {
   std::size_t width = 0;
   for (const InventoryEntry& entry : entries) width = std::max(width, entry.key.size());
-  for (const InventoryEntry& entry : entries) {
-    out << std::left << std::setw(static_cast<int>(width) + 2) << entry.key << std::setw(8)
-        << name_of(entry.kind) << std::setw(13) << name_of(entry.replay) << short_name(entry.functor) << '\n';
-  }
+  const auto line = [&](std::string_view key, std::string_view kind, std::string_view replay,
+                        std::string_view functor) {
+    out << std::left << std::setw(static_cast<int>(width) + 2) << key << std::setw(8) << kind << std::setw(13)
+        << replay << functor << '\n';
+  };
+  line("operator", "kind", "replay", "functor");
+  for (const InventoryEntry& entry : entries)
+    line(entry.key, name_of(entry.kind), name_of(entry.replay), short_name(entry.functor));
   out << '\n' << summary(entries) << '\n';
 }
 
@@ -60,17 +66,20 @@ void print_json(std::ostream& out, const std::vector<InventoryEntry>& entries) {
 
 void print_markdown(std::ostream& out, const std::vector<InventoryEntry>& entries) {
   out << "# Operators\n\n"
-         "Made by `sr ops --markdown`; a test compares it. What is not in the table runs in LibTorch's "
-         "interpreter,\n"
-         "and `sr inspect` says so for each node of a model.\n\n"
+         "`sr ops --markdown` prints this page, and a test keeps it up to date. Operators that are not "
+         "listed "
+         "run in\n"
+         "LibTorch's interpreter; `sr inspect` shows them for a model.\n\n"
       << summary(entries)
       << "\n\n"
          "- *kind*: `out` writes into planned memory, `native` returns its results.\n"
-         "- *replay*: the best a plan does with it. `kernel` is of ours, `iterator` is LibTorch's loop "
-         "prepared once,\n"
-         "  `call` is the functor on planned memory, `none` is settled when the call is recorded, "
-         "`interpreted` is\n"
-         "  the functor, which makes its results anew.\n\n"
+         "- *replay*: the fastest way in which a replay runs it. `kernel`: a kernel of sr. `iterator`: a "
+         "loop of "
+         "LibTorch,\n"
+         "  prepared once. `call`: the functor, on planned memory. `interpreted`: the functor, which makes "
+         "new "
+         "results.\n"
+         "  `none`: nothing, because the result is known when the program is built.\n\n"
          "| operator | kind | replay | functor |\n|---|---|---|---|\n";
   for (const InventoryEntry& entry : entries) {
     out << "| `" << entry.key << "` | " << name_of(entry.kind) << " | " << name_of(entry.replay) << " | "

@@ -1,5 +1,5 @@
-// This program and the plugin register different functors for one schema: it must not start, and must say
-// why.
+// The program and the plugin register different functors for one schema: the program must not start, and must
+// say why.
 #include <cstdio>
 
 #include <torch/script.h>

@@ -25,7 +25,7 @@ graph(%x : Tensor):
   bool right = true;
   for (int run = 0; run < 4; ++run) right = right && at::allclose(runtime(x).toTensor(), -at::relu(x) / 2);
   const Calls after = plugin_calls();
-  // LibTorch makes the tensor in the first run and in the one that is recorded; replays call the functor.
+  // LibTorch makes the tensor in the first and in the recorded run; replays call the functor.
   const bool ours = after.functor == before.functor + 2 && after.dispatcher == before.dispatcher + 2;
   std::puts(!right ? "differs" : !ours ? "the plugin's functor was not used" : "ok");
   return right && ours ? 0 : 1;

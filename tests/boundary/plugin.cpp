@@ -1,4 +1,4 @@
-// A user's shared library: an operator of theirs for LibTorch, and its out variant for sr.
+// A user's shared library: an operator for LibTorch, and its out variant for sr.
 #include "plugin.hpp"
 
 #include <torch/library.h>

@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 namespace {
 
-// Calls and reports of a StaticRuntime, whatever its planner.
+// Calls and reports of a StaticRuntime with any planner.
 struct Runtime {
   std::function<c10::IValue(std::vector<c10::IValue>)> call;
   std::function<sr::Report()> report;
@@ -47,7 +47,7 @@ sr::StaticModule module_of(const std::shared_ptr<torch::jit::Graph>& graph, bool
   return sr::StaticModule(graph, options);
 }
 
-// Warnings of operators: the interpreter gives the same ones.
+// Drops warnings of operators; the interpreter gives the same ones.
 class Unheard : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
@@ -66,7 +66,7 @@ py::object call(const Runtime& runtime, const py::args& args) {
   return torch::jit::toPyObject(std::move(result));
 }
 
-// Messages without the stack of C++, in which no two runs are alike.
+// Removes the C++ stack from a message, because it differs from run to run.
 void translate(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));

@@ -1,4 +1,4 @@
-// A program of another project, as every test of tests/downstream builds it: it saves a model, loads it, and
+// A program of another project, which every test of tests/downstream builds: it saves a model, loads it, and
 // chooses planners by template argument.
 #include <cstdio>
 #include <exception>

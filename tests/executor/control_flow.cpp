@@ -1,4 +1,4 @@
-// If, Loop and fork: what their bodies read, keep and hand out.
+// If, Loop and fork: what their bodies read, keep and return.
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -12,7 +12,7 @@ const at::Tensor kA = at::linspace(-1, 1, 6).view({2, 3});
 const at::Tensor kB = at::linspace(-3, 2, 20).view({4, 5});
 const at::Tensor kC = at::linspace(0, 1, 2).view({1, 2});
 
-// The interpreter's own thread may hold a forked body's arguments a little longer.
+// The interpreter's own thread may hold the arguments of a forked body a little longer.
 const OracleOptions kForked{.use_counts = false};
 
 std::vector<InputSet> with_flags() {

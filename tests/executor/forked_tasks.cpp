@@ -1,4 +1,4 @@
-// prim::fork and aten::wait: bodies as tasks.
+// prim::fork and aten::wait: bodies of forks are tasks.
 #include <ATen/core/ivalue.h>
 
 #include <sr/memory/standard_resizing.hpp>
@@ -14,7 +14,7 @@ namespace sr::test::forks_tests {
 
 namespace {
 
-// The interpreter's own thread may hold a forked body's arguments a little longer.
+// The interpreter's own thread may hold the arguments of a forked body a little longer.
 const OracleOptions kForked{.use_counts = false};
 
 const std::string kBranches =
@@ -104,7 +104,7 @@ TEST_CASE("bodies run on the launcher of the call", "[forks]") {
   const at::Tensor expected = torch::jit::Module(module).forward({x}).toTensor();
   Held held;
   for (std::size_t i = 1; i <= 4; ++i) {
-    // The launcher runs nothing: whoever waits does.
+    // The launcher runs nothing: the waiting thread runs the body.
     CHECK(at::equal(runtime({x}, {}, on(held.launcher())).toTensor(), expected));
     CHECK(held.size() == i);
   }
@@ -123,7 +123,7 @@ TEST_CASE("a hundred nested forks end on one thread", "[forks]") {
     CHECK(runtime({x}, {}, on(thread.launcher())).toTensor()[0].item<float>() == 101);
     CHECK(runtime({x}).toTensor()[1].item<float>() == 101);
   }
-  // The whole of it as a task of the thread that its forks need, too.
+  // The call itself is also a task of the thread that its forks need.
   CallOptions inside = on(thread.launcher());
   inside.on_launcher = true;
   const auto future = runtime.run_async({x}, {}, inside);

@@ -1,4 +1,4 @@
-// The planners that make memory errors visible do see them.
+// The planners that make memory errors visible detect planted errors.
 #include "support/guard_pages.hpp"
 
 #include <csignal>
@@ -17,7 +17,7 @@ namespace sr::test::guard_pages_tests {
 
 namespace {
 
-// Values die one step too early, as with a lifetime analysis that overlooks a reader.
+// Ends every lifetime one step too early, like a lifetime analysis that overlooks a reader.
 struct DiesTooEarly : GuardPages {
   struct Buffer : GuardPages::Buffer {
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
@@ -26,7 +26,7 @@ struct DiesTooEarly : GuardPages {
   };
 };
 
-// Says it needs four bytes less than it will write.
+// Reports four bytes less than it will write.
 struct TooSmall : GuardPages {
   struct Buffer : GuardPages::Buffer {
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout) {
@@ -37,7 +37,7 @@ struct TooSmall : GuardPages {
   };
 };
 
-// The signal that ended the child, 0 when none did.
+// The signal that ended the child; 0 if none did.
 int signal_of(const std::function<void()>& body) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// Every vector op's function in double precision, the largest error of the results, and the exceptions.
+// The function of every vector op in double precision, the largest allowed error, and the exceptions.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace sr::exhaustive {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Of two zeros the second, as in ATen.
+// Returns the second of two zeros, as ATen does.
 inline double larger(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? double{kNaN} : a > b ? a : b;
 }
@@ -27,7 +27,7 @@ inline double smaller(double a, double b) {
 inline double sign(double x) {
   return std::isnan(x) ? x : static_cast<double>(x > 0) - static_cast<double>(x < 0);
 }
-// In ATen the difference of the ends and the weight that is left are floats.
+// ATen computes the difference of the ends, and one minus the weight, as floats.
 inline double lerp(double begin, double end, double weight) {
   const float difference = static_cast<float>(end) - static_cast<float>(begin);
   if (std::fabs(weight) < 0.5) return begin + weight * difference;
@@ -38,15 +38,15 @@ inline float rounded_lerp(float begin, float end, float weight) {
   if (std::fabs(weight) < 0.5f) return begin + static_cast<float>(double{weight} * difference);
   return end + static_cast<float>(double{weight - 1} * difference);
 }
-// The halves of a float are its neighbours in bfloat16.
+// The two neighbours of a float in bfloat16 are equally near.
 inline double to_bfloat16(double x) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
   const std::uint32_t below = bits & 0xffff, even = bits >> 16 & 1;
   const std::uint32_t upper = (bits >> 16) + (below + even > 0x8000 ? 1 : 0);
   return std::isnan(x) ? x : double{std::bit_cast<float>(upper << 16)};
 }
-// In ATen x * beta is a float, and so is its exponential, which may overflow: from there on the truth is
-// exact.
+// ATen computes x * beta as a float. Its exponential is a float too and may overflow; from there on the truth
+// is exact.
 inline double softplus(double x, double beta, double threshold) {
   const auto scaled = static_cast<float>(x * beta);
   if (scaled > threshold) return x;
@@ -54,9 +54,9 @@ inline double softplus(double x, double beta, double threshold) {
   return (std::isinf(static_cast<float>(power)) ? double{kInfinity} : std::log1p(power)) / beta;
 }
 
-// 0.5 is a result that is correctly rounded. hardswish, cube and rsqrt are above 1 as they have ATen's
-// roundings, of which there are two or three; gelu_tanh and softplus are above 2 as an argument is
-// rounded on the way, of the quotient and of the logarithm.
+// A correctly rounded result has an error of 0.5. hardswish, cube and rsqrt exceed 1 because they have ATen's
+// two or three roundings. gelu_tanh and softplus exceed 2 because an intermediate argument (of the quotient,
+// of the logarithm) is rounded.
 inline constexpr std::array kRows = [] {
   using namespace kernels::vector_ops;
   using std::numbers::inv_sqrtpi;
@@ -67,7 +67,8 @@ inline constexpr std::array kRows = [] {
       row<ReverseSub>("reverse_sub", 0.5, [](double x, double y) { return y - x; }),
       row<Mul>("mul", 0.5, [](double x, double y) { return x * y; }),
       row<Div>("div", 0.5, [](double x, double y) { return x / y; }),
-      // Fused, or the product rounded first: what ATen does depends on the instruction set and the position.
+      // Fused, or with the product rounded first: ATen's choice depends on the instruction set and the
+      // position.
       row_with_two<AddScaled>(
           "add_scaled", 0.5, [](double x, double y, double alpha) { return x + y * alpha; },
           [](float x, float y, float alpha) { return x + static_cast<float>(double{y} * alpha); }),
@@ -75,7 +76,7 @@ inline constexpr std::array kRows = [] {
           "sub_scaled", 0.5, [](double x, double y, double alpha) { return x - y * alpha; },
           [](float x, float y, float alpha) { return x - static_cast<float>(double{y} * alpha); }),
       row<AddRelu>("add_relu", 0.5, [](double x, double y) { return larger(0, x + y); }),
-      // Of the rounded product, which may be a zero of either sign.
+      // The maximum with zero of the rounded product, which may be a zero of either sign.
       row<MulRelu>("mul_relu", 0, [](double x, double y) { return larger(0, static_cast<float>(x * y)); }),
       row<Maximum>("maximum", 0, [](double x, double y) { return larger(x, y); }),
       row<Minimum>("minimum", 0, [](double x, double y) { return smaller(x, y); }),
@@ -100,7 +101,7 @@ inline constexpr std::array kRows = [] {
       row<IsNan>("is_nan", 0, [](double x) { return std::isnan(x) ? 1.0 : 0.0; }),
       row<Where>("where", 0, [](double x, double y, double z) { return x != 0 ? y : z; }),
       row<MaskedFill>("masked_fill", 0, [](double x, double y, double z) { return y != 0 ? z : x; }),
-      // As add_scaled.
+      // Fused or not, as for add_scaled.
       row_with_two<AddProduct>(
           "add_product", 0.5, [](double x, double y, double z) { return x + y * z; },
           [](float x, float y, float z) { return x + static_cast<float>(double{y} * z); }),
@@ -137,7 +138,7 @@ inline constexpr std::array kRows = [] {
       row<Sigmoid>("sigmoid", 2, [](double x) { return 1 / (1 + std::exp(-x)); }),
       row<Erf>("erf", 2, [](double x) { return std::erf(x); }),
       row<Silu>("silu", 2, [](double x) { return x / (1 + std::exp(-x)); }),
-      // By erfc and by exp, which in double precision do not cancel.
+      // Computed by erfc and by exp, which do not cancel in double precision.
       row<GeluErf>(
           "gelu", 2, [](double x) { return x * 0.5 * std::erfc(x * -sqrt2 / 2); }, Unit::negative_input),
       row<GeluTanh>(

@@ -17,7 +17,7 @@ constexpr bool same(float a, float b) {
   return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b);
 }
 
-// What a thread has, apart from its share of the inputs.
+// The state of one thread, apart from its share of the inputs.
 class Worker {
  public:
   Worker(const Row& row, const std::vector<const kernels::Kernels*>& sets, const Inputs& inputs)

@@ -1,4 +1,4 @@
-// Runs one vector op with every instruction set and finds where it is furthest from its function.
+// Runs one vector op with every instruction set and finds the inputs with the largest error.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace sr::exhaustive {
 
-// Of one instruction set.
+// The worst input with one instruction set.
 struct Worst {
   double ulps = -1;
-  std::uint64_t index = 0;  // among the inputs; of equal errors the first counts
+  std::uint64_t index = 0;  // among the inputs; the first of equal errors
   std::array<float, kernels::kMaxOperands> in{};
   float got = 0;
   double truth = 0;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t kPatterns = std::uint64_t{1} << 32;
 
-// Zeros, borders of what is denormal, whole, finite or a number; where exponentials and activations change.
+// Zeros, the borders of denormal, integral and finite numbers, NaN, and the points where exponentials and
+// activations change.
 constexpr std::array kMagnitudes{0x0p0f,
                                  0x1p-149f,
                                  0x1p-140f,
@@ -48,7 +49,7 @@ float with_bits(std::uint64_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
 }
 
-// Spreads a number over 64 bits: an odd multiple, and high bits brought down, thrice.
+// Spreads a number over 64 bits: multiplies by an odd constant and folds high bits down, three times.
 std::uint64_t mixed(std::uint64_t number) {
   for (int round = 0; round < 3; ++round) {
     number *= 0x9e3779b97f4a7c15;
@@ -57,8 +58,8 @@ std::uint64_t mixed(std::uint64_t number) {
   return number;
 }
 
-// One in four is special, one in four has any bits, one in four is of the size of activations, and one in
-// four is close to the operand before, so that differences cancel.
+// A quarter of the operands are special values, a quarter have random bits, a quarter have the size of
+// activations, and a quarter are close to the previous operand, so that differences cancel.
 float random_operand(std::uint64_t bits, float before) {
   const std::uint64_t low = bits & 0xffffffff;
   const std::uint64_t kind = bits >> 62;
@@ -92,7 +93,7 @@ std::array<float, kernels::kMaxOperands> Inputs::at(std::uint64_t index) const {
   }
   index -= specials_;
   if (operands_ == 1) {
-    // Anywhere among the patterns it stands for: multiples of the stride would have regular last bits.
+    // A random pattern of each stride: multiples of the stride would have regular low bits.
     const std::uint64_t offset = choice_.stride == 1 ? 0 : mixed(index + choice_.seed) % choice_.stride;
     result[0] = with_bits(std::min(index * choice_.stride + offset, kPatterns - 1));
     return result;

@@ -1,5 +1,4 @@
-// The operands that a vector op is run on: every pattern of bits where there is one operand, a sample of them
-// otherwise.
+// The operands on which a vector op runs: every bit pattern if it has one operand, else a sample.
 #pragma once
 
 #include <array>
@@ -10,13 +9,13 @@
 
 namespace sr::exhaustive {
 
-inline constexpr std::size_t kBlock = 4096;  // what a thread works on at a time
+inline constexpr std::size_t kBlock = 4096;  // operands that a thread processes at a time
 
 using Columns = std::array<std::array<float, kBlock>, kernels::kMaxOperands>;
 
 struct Choice {
-  std::uint64_t stride = 1;   // of one operand: one pattern of every so many, and the special ones
-  std::uint64_t samples = 0;  // of several operands: so many at random, and all combinations of special ones
+  std::uint64_t stride = 1;   // of one operand: one pattern in each stride, and the special ones
+  std::uint64_t samples = 0;  // of several operands: random ones, and all combinations of special ones
   std::uint64_t seed = 0;
 };
 
@@ -26,7 +25,7 @@ class Inputs {
 
   std::uint64_t count() const { return specials_ + others_; }
   std::uint64_t blocks() const { return (count() + kBlock - 1) / kBlock; }
-  // Those of a block; how many they are. The same numbers give the same operands, whichever thread asks.
+  // Fills the operands of a block and returns their number. A block's operands do not depend on the thread.
   std::size_t fill(std::uint64_t block, Columns& columns) const;
 
  private:

@@ -11,7 +11,7 @@ namespace sr::exhaustive {
 
 namespace {
 
-// The truth is rounded, too, to a double: half an ulp may come out as a little more.
+// The truth is itself rounded to a double, so half an ulp may appear slightly larger.
 constexpr double kTolerance = 0x1p-20;
 
 template <class... Values>

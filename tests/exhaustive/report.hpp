@@ -1,4 +1,4 @@
-// The table of errors, and what is wrong in sentences.
+// The table of errors, and a sentence for each violated bound.
 #pragma once
 
 #include <iosfwd>
@@ -14,10 +14,10 @@ namespace sr::exhaustive {
 using Sets = std::vector<const kernels::Kernels*>;
 
 void print_head(std::ostream& out, const Sets& sets);
-// With the exceptions that are stated.
+// Includes the stated exceptions.
 void print_row(std::ostream& out, const Row& row, const Verdict& verdict, bool ok);
 
-// Whether the vector op is within what is stated; what is not goes to `errors`.
+// Whether the vector op is within its stated bounds; appends a sentence to `errors` for each violation.
 bool judge(std::ostream& errors, const Row& row, const Sets& sets, const Verdict& verdict);
 
 }  // namespace sr::exhaustive

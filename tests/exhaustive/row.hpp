@@ -1,4 +1,4 @@
-// What is stated of a vector op: the function it stands for and how far from it the results may be.
+// What is stated about a vector op: its function, and the largest allowed error of its results.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ using In = std::array<const float*, kernels::kMaxOperands>;
 
 // The magnitude below which the unit of the error does not shrink with the result.
 enum class Unit {
-  result,          // none
-  negative_input,  // of x < 0 itself, an absolute error: the formula takes 1 away from what is close to 1
-  step_over_beta,  // the smallest normal number over the second operand, by which denormal results are
+  result,          // no such magnitude
+  negative_input,  // that of x if x < 0, an absolute error: the formula subtracts 1 from a number close to 1
+  step_over_beta,  // the smallest normal number divided by the second operand, for denormal results that are
                    // divided
 };
 
@@ -43,13 +43,13 @@ inline float scale_of(Unit unit, const In& in, std::size_t i) {
   }
 }
 
-// A function of one vector op's operands, for `count` places.
+// A function of a vector op's operands, for `count` elements.
 template <class T>
 using Block = void (*)(std::size_t count, const In& in, T* out);
 
 struct Row {
   std::size_t vector_op = 0, operands = 0;
-  bool exact = false;  // ATen's bits, so the same with every instruction set
+  bool exact = false;  // bit-identical to ATen's result, with every instruction set
   const char* name = "";
   double ulps = 0;
   Unit unit = Unit::result;
@@ -87,8 +87,8 @@ constexpr Row row_with_two(const char* name, double ulps, Truth truth, AlsoRight
   return result;
 }
 
-// Inputs from `first` to `last`, or NaN, where the result is another than the function's: a special value
-// that ATen's kernel gives, too.
+// The inputs from `first` to `last`, or NaN, for which the result is a special value that differs from the
+// function's, as in ATen's kernel.
 struct Exception {
   std::size_t vector_op = 0;
   float first = 0, last = 0;

@@ -1,4 +1,4 @@
-// How far a result is from the truth, in units in the last place.
+// The distance of a result from the truth, in units in the last place.
 #pragma once
 
 #include <bit>
@@ -8,19 +8,20 @@
 
 namespace sr::exhaustive {
 
-// What a special value that differs counts as: more than any bound.
+// The error of a special value that differs: larger than any bound.
 inline constexpr double kWrong = std::numeric_limits<double>::infinity();
 
-// 1 / (the distance of neighbours in the binade of a finite float). Denormal numbers and zero: 2^149.
+// The inverse of the distance between neighbours in the binade of a finite float; 2^149 for denormal numbers
+// and zero.
 inline double inverse_ulp(float of) {
   const std::uint64_t field = (std::bit_cast<std::uint32_t>(of) >> 23) & 0xff;
   const std::uint64_t exponent = field == 0 ? 1 : field;
   return std::bit_cast<double>((std::uint64_t{1023 + 150} - exponent) << 52);
 }
 
-// |got - truth| in ulps of the float nearest to the truth, so 0.5 is what rounding itself may cost; results
-// that are denormal or zero count in steps of 2^-149. NaN and infinity have to come out where that float is
-// one, and only there; a zero needs the sign of the truth. `scale`: a magnitude below which the unit does not
+// The distance from `got` to `truth` in ulps of the float nearest to the truth; rounding itself may cost 0.5.
+// Denormal results and zeros count in steps of 2^-149. NaN and infinity must appear exactly where that float
+// is one; a zero must have the sign of the truth. `scale` is a magnitude below which the unit does not
 // shrink.
 inline double ulps_between(float got, double truth, float scale) {
   const auto rounded = static_cast<float>(truth);

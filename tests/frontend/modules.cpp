@@ -1,4 +1,4 @@
-// The library as its user sees it: attributes, the caller's module, memory given back, results held, threads.
+// The library as its user sees it: attributes, the caller's module, freed memory, held results, threads.
 #include <chrono>
 #include <sys/mman.h>
 #include <thread>
@@ -25,7 +25,7 @@ std::string dump(const torch::jit::Module& module) {
   return text + (module.hasattr("training") && module.is_training() ? "training" : "evaluating");
 }
 
-// A tensor on pages that can only be read.
+// A tensor on read-only pages.
 struct ReadOnly {
   explicit ReadOnly(const at::Tensor& values) {
     memory = mmap(nullptr, values.nbytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

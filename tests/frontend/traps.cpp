@@ -1,4 +1,4 @@
-// The trap list of the mission (research/mission.md 3d) and the instructive planner bugs (3a).
+// Traps that other runtimes fell into, and instructive bugs of planners.
 #include <sr/executor/arena.hpp>
 #include <sr/static_runtime.hpp>
 

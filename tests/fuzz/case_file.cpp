@@ -1,4 +1,4 @@
-// A failure as a text that runs again, and from the text back.
+// Writes a failure as a text file, and reads it back.
 #include <sstream>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// Programs the fuzzer found sr wrong on, in every configuration.
+// Programs on which the fuzzer found sr wrong, in every configuration.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -37,7 +37,7 @@ class Check {
     weights_ = buffers_of(*module_);
     reference_ = module_->deepcopy();
     interpret_all();
-    if (returns_weight_) {  // results of earlier runs would change with it: without such runs
+    if (returns_weight_) {  // results of earlier runs would change with it, so they are not kept
       for (Run& run : program_.runs) {
         if (changes_weight(run)) run.setting = Setting::none;
       }
@@ -136,7 +136,7 @@ class Check {
     return run(inputs_[i], runner.call);
   }
 
-  // What the caller's tensors must hold: the results, in an order of their own and contiguous.
+  // What the caller's tensors must hold: the results, flattened and contiguous.
   Outcome as_copied(const Outcome& expected, const Outcome& actual) const {
     Outcome outcome = expected;
     outcome.weights.clear();
@@ -156,7 +156,7 @@ class Check {
     const auto check_kept = [&](const std::string& when) {
       for (const auto& [i, outcome] : kept) {
         test::OracleOptions options = tolerance(expected_[i].result, rtol);
-        if (rtol > 0) options.atol += 1;  // was compared already: only what was written over is looked for
+        if (rtol > 0) options.atol += 1;  // compared before; only overwritten memory is looked for
         if (std::string found = test::compare_values(expected_[i].result, outcome.result, options, "result");
             !found.empty() && verdict_.kind.empty()) {
           fail("kept result", "the result of run " + std::to_string(i) + " changed " + when + ": " + found);
@@ -181,7 +181,7 @@ class Check {
         options.use_counts = !copied;
         Difference found = compare(wanted, actual, options);
         const bool forgiven = found && forgives(found.kind, i, actual, prepared, rtol > 0);
-        // What was found out by another run may have written the attributes of all runtimes.
+        // The extra runs may have written the attributes of all runtimes.
         if (forgiven && program_.writes_attributes) {
           is_over_ = true;
           return;
@@ -192,8 +192,8 @@ class Check {
                                "): " + found.text);
           return;
         }
-        // Some results live on, others go: a runtime that recycles them does both. None that may be a weight
-        // which later runs write.
+        // Some results are kept and others released, since a runtime that recycles results must handle both.
+        // Results that may be weights which later runs write are not kept.
         if (!forgiven && !copied && !actual.threw && (i * 7 + program_.index) % 3 == 0 &&
             !program_.writes_attributes)
           kept.emplace_back(i, std::move(actual));
@@ -210,8 +210,8 @@ class Check {
     }
   }
 
-  // Whether a difference is none of sr's: the last place, amplified, or an exception of an op whose result
-  // nobody reads.
+  // Whether the difference is not a defect of sr: an amplified difference in the last place, or an exception
+  // of an operator whose result is unused.
   bool forgives(const std::string& kind, std::size_t i, const Outcome& actual, const Prepared& prepared,
                 bool tolerant) {
     const auto count = [](std::uint64_t& number) { return ++number > 0; };
@@ -231,7 +231,7 @@ class Check {
                                           near_truth(inputs_[i], expected_[i], actual, in_double)))
         return count(verdict_.counts.within_noise);
     }
-    // The reference alone fails so, on a few programs with loops. The cause is not known.
+    // The reference itself fails this way on a few programs with loops. The cause is not known.
     if (expected_[i].message.find("Expected Tensor but got None") != std::string::npos)
       return count(verdict_.counts.dead_code);
     if (expected_[i].threw) {

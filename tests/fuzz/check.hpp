@@ -1,4 +1,5 @@
-// One program against the interpreter: everything a caller can see, run after run.
+// Runs one program in sr and in the interpreter, and compares everything that a caller can observe, run by
+// run.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace sr::fuzz {
 
-// What the self-test breaks on purpose.
+// A fault that the self-test plants.
 enum class Fault {
   none,
   wrong_element,
@@ -31,7 +32,7 @@ enum class Fault {
 
 struct Counts {
   std::uint64_t runs = 0, threw = 0, calls = 0, replayed = 0;
-  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;  // differences that are no failures
+  std::uint64_t within_noise = 0, dead_code = 0, ignored = 0;  // differences that are not failures
 
   Counts& operator+=(const Counts& other) {
     runs += other.runs;
@@ -46,21 +47,21 @@ struct Counts {
 };
 
 struct Verdict {
-  std::string kind;           // empty: nothing was found
-  std::string configuration;  // where
+  std::string kind;           // empty if nothing was found
+  std::string configuration;  // in which it was found
   std::string text;
   Counts counts = {};
 };
 
 struct CheckOptions {
   Fault fault = Fault::none;
-  std::vector<std::string> ignored = {};  // kinds of failure that are known and would hide others
+  std::vector<std::string> ignored = {};  // kinds of known failures, which would hide others
 };
 
-// In these configurations, or in the one the program names.
+// In these configurations, or in the one that the program names.
 Verdict check(const Case& program, const std::vector<std::string>& configurations,
               const CheckOptions& options = {});
-// The default and some others, as seed and index choose.
+// In the default configuration and some others, chosen by seed and index.
 std::vector<std::string> choose_configurations(const Case& program, std::size_t count);
 
 }  // namespace sr::fuzz

@@ -13,7 +13,7 @@ namespace {
 
 using torch::jit::SugaredValue;
 
-// `torch` with the names of dtypes, which `define` of C++ does not know.
+// `torch` with the names of dtypes, which CompilationUnit::define does not know.
 struct TorchModule : torch::jit::BuiltinModule {
   TorchModule() : BuiltinModule("aten") {}
 

@@ -1,4 +1,4 @@
-// From a program to a module.
+// Compiles a program to a module.
 #pragma once
 
 #include <torch/script.h>
@@ -7,7 +7,7 @@
 
 namespace sr::fuzz {
 
-// In evaluation mode, its attributes filled. Throws when the program is none.
+// Returns a module in evaluation mode with its attributes filled. Throws if the program does not compile.
 torch::jit::Module compile(const Case& program);
 
 }  // namespace sr::fuzz

@@ -1,4 +1,4 @@
-// What else than its arguments a call depends on: weights that were changed before it, modes of the thread
+// What a call depends on apart from its arguments: weights that changed before it, and modes of the thread
 // and of the process.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sr::fuzz {
 
-// While it lives, floating point numbers become doubles.
+// Makes double the default dtype while it lives.
 struct DoubleByDefault {
   caffe2::TypeMeta before = c10::get_default_dtype();
   DoubleByDefault() { c10::set_default_dtype(caffe2::TypeMeta::Make<double>()); }
@@ -22,10 +22,10 @@ struct DoubleByDefault {
 
 bool changes_weight(const Run& run);
 
-// Changes the weight that run `index` says, if it says one: writes it in place, or gives it other data.
+// Changes the weight that run `index` names, if any: writes it in place, or gives it other data.
 void change_weight(const Case& program, const torch::jit::Module& module, std::size_t index);
 
-// Makes the weights what they are in run `index`, in place.
+// Restores the weights to their values in run `index`, in place.
 void restore_weights(const Case& program, const torch::jit::Module& module, std::size_t index);
 
 // Calls `run` under the modes of the run.

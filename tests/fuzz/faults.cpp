@@ -25,7 +25,7 @@ struct Memory {
   std::vector<c10::IValue> held;
 };
 
-// The first tensor of a result replaced by what `change` makes of it.
+// Replaces the first tensor of a result by the result of `change`.
 c10::IValue with_first(const c10::IValue& result,
                        const std::function<at::Tensor(const at::Tensor&)>& change) {
   if (result.isTensor()) return change(result.toTensor());

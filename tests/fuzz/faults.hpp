@@ -1,4 +1,4 @@
-// Runners that are wrong in one way, to see that the fuzzer says so.
+// Runners with one planted fault each, to test that the fuzzer detects it.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace sr::fuzz {
 
 std::string_view name_of(Fault fault);
-// Right for two calls, then wrong.
+// Correct for two calls, then wrong.
 Runner plant(Runner runner, Fault fault, std::vector<at::Tensor> weights);
 
 }  // namespace sr::fuzz

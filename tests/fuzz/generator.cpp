@@ -1,4 +1,4 @@
-// The frame of a program: inputs, statements by weights that differ from program to program, results.
+// The frame of a program: inputs, statements with probabilities that vary from program to program, results.
 #include "fuzz/generator.hpp"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void Generator::add_parameters() {
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = "x" + std::to_string(i);
     Parameter parameter = tensor_parameter(name);
-    if (i > 0 && random_.chance(30)) {  // two alike, so that one may be given twice
+    if (i > 0 && random_.chance(30)) {  // two equal ones, so that one tensor may be passed twice
       if (case_.parameters[0].type == "Tensor") parameter.tensors = case_.parameters[0].tensors;
     }
     if (i > 0 && random_.chance(8)) {
@@ -146,7 +146,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::arithmetic, 4, false},
                                     {&Generator::dynamic, 2, false},
                                     {&Generator::foreign, 3, false}};
-  // Each program does without some families: what is left meets more often.
+  // Each program omits some families, so that the others meet more often.
   if (weights_.empty()) {
     for (const Family& family : families) {
       weights_.push_back(random_.chance(60) ? family.weight * static_cast<int>(1 + random_.below(3)) : 0);
@@ -169,7 +169,7 @@ Case Generator::make() {
   const Dim batch{random_.of(batches), random_.of(batches)};
   dims_ = {batch, batch, feature_dim(), feature_dim()};
   if (random_.chance(30)) dims_.push_back({random_.of(batches), random_.of(batches)});
-  // Beyond what a few registers hold.
+  // Uses more values than a few registers hold.
   if (random_.chance(6)) dims_[3] = {static_cast<std::int64_t>(60 + random_.below(90)), dims_[3].b};
   if (random_.chance(4)) dims_[0].a = 0;
   if (random_.chance(4)) dims_[0].b = 0;

@@ -1,4 +1,4 @@
-// Writes one program, statement by statement, knowing of each variable what it holds.
+// Writes one program, statement by statement, and tracks what each variable holds.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct Variable {
   Kind kind = Kind::tensor;
   Dtype dtype = Dtype::f32;
   Shape shape = {};
-  // Kernels of ours give the interpreter's value to the last bit: what integers and branches may depend on.
+  // Our kernels give the interpreter's value to the last bit, so integers and branches may depend on it.
   bool stable = true;
-  double magnitude = 1;    // values are, most likely, not above 10 to this power
+  double magnitude = 1;    // absolute values are probably at most 10 to this power
   std::int64_t bound = 0;  // of indices
-  int memory = 0;          // what shares it is written together
-  bool writable = false;   // made by the program, so that writing it does not write an input
+  int memory = 0;          // variables with the same number share memory, so a write to one writes all
+  bool writable = false;   // made by the program, so a write to it does not write an input
   bool of_input = false;
   bool used = false;
   std::size_t line = 0;              // where it is defined, for early returns
@@ -79,11 +79,11 @@ class Generator {
   void line(const std::string& text) { case_.body.push_back(std::string(4 * depth_, ' ') + text); }
   std::string fresh() { return "v" + std::to_string(next_name_++); }
   Variable add(Variable variable);
-  // A new tensor `name = expression`.
+  // Adds a new tensor `name = expression`.
   Variable define(const std::string& expression, Dtype dtype, Shape shape, bool stable, double magnitude);
-  // The same, sharing the memory of `base`.
+  // The same; it shares the memory of `base`.
   Variable define_view(const Variable& base, const std::string& expression, Shape shape);
-  // Copies of variables: the scope grows while they are used.
+  // These return copies of variables, since the scope grows while they are used.
   template <class Accept>
   std::optional<Variable> pick(const Accept& accept);
   std::optional<Variable> any_tensor(std::size_t least_dims = 0);
@@ -94,7 +94,7 @@ class Generator {
   void wrote(const Variable& target, bool stable, double magnitude);
   std::string condition();  // for `if`
 
-  // What a tensor must be for integers and branches to depend on it.
+  // What a tensor must be so that integers and branches may depend on it.
   bool decides(const Variable& variable) const { return variable.stable || case_.exact_only; }
   bool room(double magnitude) const { return magnitude < 6 || case_.exact_only; }
   std::string size_text(const Variable& variable, std::size_t dim);
@@ -119,7 +119,7 @@ class Generator {
   Case case_;
   Random random_;
   std::vector<Variable> scope_;
-  std::vector<Dim> dims_;  // the sizes this program likes
+  std::vector<Dim> dims_;  // the sizes that this program uses most
   std::vector<int> weights_;
   std::size_t next_name_ = 0, depth_ = 0;
   int next_memory_ = 1;
@@ -131,7 +131,7 @@ std::optional<Variable> Generator::pick(const Accept& accept) {
   std::vector<Variable*> candidates;
   for (Variable& variable : scope_) {
     if (!accept(variable)) continue;
-    // Later ones and those nobody has read yet are likelier, so that programs get deep.
+    // Prefers later variables and those that were not read yet, so that programs get deep.
     const int tickets = (variable.used ? 1 : 4) + (&variable + 6 > scope_.data() + scope_.size() ? 2 : 0);
     candidates.insert(candidates.end(), static_cast<std::size_t>(tickets), &variable);
   }
@@ -141,7 +141,7 @@ std::optional<Variable> Generator::pick(const Accept& accept) {
   return *chosen;
 }
 
-// Shapes and dtypes, as the ops compute them.
+// Shapes and dtypes as the operators compute them.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 Dtype promote(const Variable& a, const Variable& b);
 Dtype promote_number(Dtype tensor, Kind number);

@@ -25,7 +25,7 @@ at::Tensor filled(const std::vector<std::int64_t>& sizes, const TensorSpec& spec
                                   std::numeric_limits<double>::quiet_NaN(), 1.0};
     double* out = values.mutable_data_ptr<double>();
     for (std::int64_t i = 0; i < count; ++i) {
-      // Three uniform numbers: near enough to normal ones, and the same on every machine.
+      // The sum of three uniform numbers: close to a normal distribution, and the same on every machine.
       out[i] = 2 * (random.unit() + random.unit() + random.unit() - 1.5);
       if (special && random.chance(10)) out[i] = random.of(rare);
     }
@@ -40,7 +40,7 @@ at::Tensor filled(const std::vector<std::int64_t>& sizes, const TensorSpec& spec
   return values.to(scalar_type(spec.dtype));
 }
 
-// The same values laid out in another way.
+// The same values in another memory layout.
 at::Tensor laid_out(const at::Tensor& tensor, std::size_t kind) {
   if (tensor.dim() == 0) return tensor;
   switch (kind) {
@@ -86,7 +86,8 @@ test::InputSet make_inputs(const Case& program, std::size_t index) {
   const bool converts = std::any_of(program.body.begin(), program.body.end(), [](const std::string& line) {
     return line.find("torch.int") != line.npos || line.find("long()") != line.npos;
   });
-  const bool special = random.chance(5) && !converts;  // no integer is made from NaN: machines differ there
+  const bool special =
+      random.chance(5) && !converts;  // no integer is converted from NaN: machines differ there
   std::vector<at::Tensor> tensors;
   for (const Parameter& parameter : program.parameters) {
     for (TensorSpec spec : parameter.tensors) {
@@ -112,7 +113,7 @@ test::InputSet make_inputs(const Case& program, std::size_t index) {
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const Parameter& parameter = program.parameters[i];
     if (parameter.tensors.empty()) {
-      // The same in most runs, so that a plan that holds for one value is used again.
+      // The same value in most runs, so that a plan for one value is used again.
       Random usual(program.data + i), other(program.data + i, index + 1);
       inputs.push_back(number(parameter.type, other.chance(25) ? other : usual));
     } else if (parameter.type == "Tensor") {

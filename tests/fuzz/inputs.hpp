@@ -1,4 +1,4 @@
-// The values of a run: other ones for every run, the same for the same program.
+// The argument values of a run: they differ between runs, and are the same for the same program.
 #pragma once
 
 #include "fuzz/program.hpp"

@@ -1,4 +1,4 @@
-// The differential fuzzer: programs by the thousand, the interpreter against sr.
+// The differential fuzzer: thousands of programs, run by the interpreter and by sr.
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -22,7 +22,7 @@ constexpr const char* kUsage =
     "sr_fuzz --replay FILE | --print K [--seed S] | --self-test\n"
     "Programs K to K + N - 1 of a seed are always the same. --jobs 0: no other process. Configurations:\n ";
 
-// Prints how many programs it took to see each planted fault. Fails when one is not seen.
+// Prints how many programs were needed to detect each planted fault. Fails if one is not detected.
 int self_test() {
   bool all = true;
   for (int f = 1; f < static_cast<int>(Fault::count); ++f) {
@@ -31,7 +31,7 @@ int self_test() {
     std::uint64_t index = 0;
     for (; index < 400 && kind.empty(); ++index) {
       const Case program = generate(99, index);
-      // The last place is only looked at where a program or configuration is exact.
+      // The last place is compared only where a program or configuration is exact.
       const std::string name = fault == Fault::last_place ? "linear_scan_exact" : "linear_scan";
       const std::string without = check(program, {name}).kind;
       if (!without.empty()) continue;
@@ -136,7 +136,7 @@ int run_command(const std::vector<std::string>& arguments) {
 }  // namespace sr::fuzz
 
 int main(int argc, char** argv) try {
-  at::set_num_threads(1);  // and so no threads that a fork would lose
+  at::set_num_threads(1);  // starts no threads, which a fork would lose
   return sr::fuzz::run_command({argv + 1, argv + argc});
 } catch (const std::exception& error) {
   std::cerr << "sr_fuzz: " << error.what() << '\n';

@@ -13,7 +13,7 @@ namespace sr::fuzz {
 
 namespace {
 
-// Warnings are kept for comparison: what runs millions of calls must not fill a terminal.
+// Keeps warnings for comparison instead of printing them in each of millions of calls.
 struct Warnings : c10::WarningHandler {
   std::string last;
   void process(const c10::Warning& warning) override { last = warning.msg(); }
@@ -47,7 +47,7 @@ std::vector<std::size_t> identities(const test::InputSet& inputs, const c10::IVa
 
 test::OracleOptions tolerance(const c10::IValue& expected, double rtol) {
   test::OracleOptions options;
-  options.unread_strides = false;  // an op that no longer works in place may give others
+  options.unread_strides = false;  // an operator that no longer works in place may return others
   if (rtol == 0) return options;
   double largest = 1;
   each_tensor(expected, [&](const at::Tensor& tensor) {
@@ -74,7 +74,7 @@ std::vector<at::Tensor> numbers(const Outcome& outcome) {
 bool near_truth(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                 const std::function<c10::IValue(std::vector<c10::IValue>)>& in_double) {
   const Outcome exact = run(inputs, [&](std::vector<c10::IValue> args) {
-    const DoubleByDefault wide;  // also what integers become
+    const DoubleByDefault wide;  // integers become doubles, too
     for (const c10::IValue& argument : args) {
       each_tensor(argument, [](const at::Tensor& tensor) {
         if (tensor.defined() && tensor.is_floating_point()) tensor.set_data(tensor.to(at::kDouble));
@@ -103,8 +103,8 @@ bool within_noise(const test::InputSet& inputs, const Outcome& expected, const O
       for (const c10::IValue& argument : args) {
         each_tensor(argument, [&](const at::Tensor& tensor) {
           if (!tensor.defined() || !tensor.is_floating_point()) return;
-          // Each element on its own: a common factor is what normalisation takes out again. Elements that
-          // share their bytes are parted first: rows that are all the same have a variance of noise alone.
+          // Perturbs each element by itself, because normalisation cancels a common factor. Elements that
+          // share bytes are separated first: equal rows would have a variance of noise alone.
           if (!tensor.is_non_overlapping_and_dense()) tensor.set_data(tensor.clone());
           const at::Tensor bytes = at::empty({0}, tensor.options()).set_(tensor.storage());
           at::Tensor factors = at::empty(bytes.sizes(), at::kDouble);
@@ -117,7 +117,7 @@ bool within_noise(const test::InputSet& inputs, const Outcome& expected, const O
     });
     if (other.threw) return false;
     const std::vector<at::Tensor> moved = numbers(other);
-    if (moved.size() != right.size()) return true;  // a decision that hangs on the last place
+    if (moved.size() != right.size()) return true;  // a decision depends on the last place
     for (std::size_t i = 0; i < right.size(); ++i) {
       if (!moved[i].sizes().equals(right[i].sizes())) return true;
       if (right[i].numel() == 0) continue;

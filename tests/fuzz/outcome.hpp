@@ -1,4 +1,4 @@
-// What one call did, and how two calls are compared.
+// The outcome of one call, and the comparison of two outcomes.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace sr::fuzz {
 
 struct Outcome : test::Outcome {
-  test::InputSet weights = {};  // that a result may share memory with
+  test::InputSet weights = {};  // tensors with which a result may share memory
   std::string warning = {};     // the last one that was printed
 };
 
@@ -21,17 +21,17 @@ Outcome run(const test::InputSet& inputs, const std::function<c10::IValue(std::v
 using test::each_tensor;
 using test::first_line;
 
-// Which tensors of inputs and result are one object.
+// Which tensors among inputs and results are the same object.
 std::vector<std::size_t> identities(const test::InputSet& inputs, const c10::IValue& result);
-// Tolerances for a result: `rtol` of its largest number is nothing.
+// Tolerances for a result: a difference of `rtol` times its largest number is ignored.
 test::OracleOptions tolerance(const c10::IValue& expected, double rtol);
-// The values as the interpreter has them when inputs differ by less than a float can say: how far apart
-// results of two right kernels may be. `call` is given such inputs.
+// The results of the interpreter for inputs that differ by less than half an ulp: the distance by which two
+// correct kernels may differ. `call` is given such inputs.
 bool within_noise(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                   const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
 
-// Whether sr is no further from the truth than the interpreter is, but for a small factor. The truth is what
-// `in_double`, the program with weights in double, makes of arguments in double.
+// Whether sr is no further from the truth than the interpreter is, up to a small factor. The truth is the
+// result of `in_double`, the program with weights in double, for arguments in double.
 bool near_truth(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                 const std::function<c10::IValue(std::vector<c10::IValue>)>& in_double);
 

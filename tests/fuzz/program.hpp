@@ -1,5 +1,5 @@
-// What is run: a program with its attributes, the inputs it is given and the order of runs. Everything a
-// failure needs to be seen again, and nothing of LibTorch.
+// A program with its attributes, its inputs and the order of its runs: everything that reproduces a failure,
+// without LibTorch.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr bool is_floating(Dtype dtype) {
   return dtype != Dtype::i64 && dtype != Dtype::i32 && dtype != Dtype::boolean;
 }
 
-// One size for the input sets A and B; -1, -2, ... a size that only a run knows.
+// One size for the input sets A and B; -1, -2, ... stand for sizes that only a run knows.
 struct Dim {
   std::int64_t a = 1, b = 1;
   bool known() const { return a >= 0; }
@@ -30,11 +30,11 @@ using Shape = std::vector<Dim>;
 struct TensorSpec {
   Dtype dtype = Dtype::f32;
   Shape shape = {};
-  std::int64_t bound = 0;  // of integers: values from 0 to below it; 0: small ones of both signs
+  std::int64_t bound = 0;  // of integers: values in [0, bound); 0 for small values of both signs
 };
 
-// `type` is the annotation in TorchScript; a tensor, a list or tuple of tensors and an optional have one spec
-// for each tensor, numbers have none.
+// `type` is the annotation in TorchScript. A tensor, a list or tuple of tensors, and an optional have one
+// spec for each tensor; numbers have none.
 struct Parameter {
   std::string name, type;
   std::vector<TensorSpec> tensors;
@@ -45,22 +45,22 @@ struct Attribute {
   TensorSpec tensor;
 };
 
-// Run shapes A, and then the one thing that is different.
+// A run with shapes A, except for one change.
 enum class Change { none, other_sizes, dtype, same_tensor, overlap, layout, bad_size, absent };
 constexpr std::array<std::string_view, 8> kChangeNames = {"A",       "B",      "dtype",    "same",
                                                           "overlap", "layout", "bad_size", "absent"};
 
-// What is different beside the arguments. Weights stay changed.
+// A change of something other than the arguments. Changed weights stay changed.
 enum class Setting { none, writes_weight, moves_weight, inference_mode, autocast, default_dtype, offset };
 constexpr std::array<std::string_view, 7> kSettingNames = {
     "none", "writes_weight", "moves_weight", "inference_mode", "autocast", "default_dtype", "offset"};
 
 struct Run {
   Change change = Change::none;
-  std::size_t which = 0, other = 0;  // tensors among those of all parameters, in order
-  Dtype dtype = Dtype::f64;          // of Change::dtype
+  std::size_t which = 0, other = 0;  // positions among the tensors of all parameters
+  Dtype dtype = Dtype::f64;          // for Change::dtype
   Setting setting = Setting::none;
-  std::size_t weight = 0;  // the attribute that is changed
+  std::size_t weight = 0;  // the changed attribute
   friend bool operator==(const Run&, const Run&) = default;
 };
 
@@ -114,11 +114,11 @@ extern const std::array<std::string_view, kFeatureCount> kFeatureNames;
 struct Case {
   std::uint64_t seed = 0, index = 0;
   std::uint64_t data = 0;   // seed of the values
-  bool exact_only = false;  // decides by values that kernels of ours may change in the last place
+  bool exact_only = false;  // a decision depends on values that our kernels may change in the last place
   bool low_precision = false;
   bool writes_attributes = false;
-  std::string configuration;  // empty: chosen by seed and index
-  std::string failure;        // what was seen, for the reader of a file
+  std::string configuration;  // if empty, chosen by seed and index
+  std::string failure;        // what was found, for the reader of the file
   std::vector<Parameter> parameters;
   std::vector<Attribute> attributes;
   std::vector<std::string> body;     // one statement a line, without the indentation of the function
@@ -129,14 +129,14 @@ struct Case {
   void mark(Feature feature) { features[static_cast<std::size_t>(feature)] = true; }
 };
 
-// The text for torch::jit.
+// The source text for torch::jit.
 std::string source(const Case& program);
-// Program `index` of a seed, always the same.
+// Program `index` of a seed; always the same.
 Case generate(std::uint64_t seed, std::uint64_t index);
 // The order of runs for a program whose parameters are known.
 std::vector<Run> choose_runs(const Case& program, std::uint64_t seed);
 
-// The file of a failure.
+// The text file of a failure.
 std::string to_text(const Case& program);
 Case from_text(const std::string& text);
 

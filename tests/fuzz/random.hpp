@@ -1,4 +1,4 @@
-// Numbers that are the same on every machine: a program is its seed and its index.
+// Random numbers that are the same on every machine, so a seed and an index determine a program.
 #pragma once
 
 #include <cstddef>

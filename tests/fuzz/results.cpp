@@ -1,4 +1,4 @@
-// What a program returns, at its end and before.
+// What a program returns, at its end and before it.
 #include <algorithm>
 
 #include "fuzz/generator.hpp"
@@ -8,7 +8,7 @@ namespace sr::fuzz {
 void Generator::add_results() {
   const std::size_t wanted = 1 + random_.below(4);
   std::vector<std::string>& results = case_.results;
-  // What nobody has read would be removed as dead: it is returned first.
+  // Returns unread values first; they would be removed as dead code otherwise.
   for (std::size_t i = scope_.size(); i-- > 0 && results.size() < wanted + 1;) {
     if (scope_[i].used || scope_[i].of_input || scope_[i].kind == Kind::other) continue;
     if (results.size() >= wanted && scope_[i].kind != Kind::tensor) continue;
@@ -62,7 +62,7 @@ void Generator::add_results() {
   }
 }
 
-// Something of the same type from what is defined before a line.
+// A value of the same type, made of what is defined before a line.
 std::string Generator::result_like(const Variable& wanted, std::size_t before) {
   if (wanted.kind == Kind::integer) return "7";
   if (wanted.kind == Kind::real) return "0.5";
@@ -90,7 +90,7 @@ void Generator::add_early_return() {
     if (variable != scope_.end()) {
       value = result_like(*variable, place);
     } else if (result.find('v') != std::string::npos || result.find('x') != std::string::npos) {
-      return;  // a container or view of what may not exist there
+      return;  // a container or view of a value that may not exist there
     }
     if (value.empty()) return;
     values += (values.empty() ? "" : ", ") + value;

@@ -13,7 +13,7 @@ namespace sr::fuzz {
 
 namespace {
 
-// How many calls of a runtime were replayed; 0 as long as it does not say.
+// The number of replayed calls of a runtime; 0 if it is not known.
 template <class Runtime>
 std::uint64_t replayed_calls(const Runtime& runtime) {
   if constexpr (requires { runtime.replayed_calls(); }) {
@@ -115,7 +115,7 @@ Runner Prepared::make(const Configuration& configuration, bool exact) const {
     options.enable_out_variant = configuration.out_variants;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
     options.max_plans = row.max_plans;
-    // A module that is written belongs to one StaticModule: it is loaded anew.
+    // A module that is written belongs to one StaticModule, so it is loaded anew.
     if (!content_->loaded.self.isNone()) return row.make(StaticModule(content_->module, options));
     LoadedGraph copy = content_->loaded;
     copy.graph = copy.graph->copy();

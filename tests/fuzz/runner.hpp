@@ -1,4 +1,5 @@
-// sr with one planner and one set of options, behind functions: the only place that knows sr's types.
+// sr with one planner and one set of options behind functions, so that the fuzzer uses no types of sr
+// elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@ namespace sr::fuzz {
 struct Runner {
   std::function<c10::IValue(std::vector<c10::IValue>)> call;
   std::function<void(const std::vector<c10::IValue>&, const std::vector<at::Tensor>&)> call_into;
-  std::function<bool()> intact;             // no byte beside a managed tensor was written
-  std::function<std::uint64_t()> replayed;  // calls that ran a recorded plan
+  std::function<bool()> intact;             // no byte next to a managed tensor was written
+  std::function<std::uint64_t()> replayed;  // number of calls that ran a program
 };
 
 struct Configuration {
   std::string_view name;
   bool replay, managed_outputs, optimize, out_variants;
-  bool exact;  // even for programs that may be compared with a tolerance
-  bool into;   // results are copied into tensors of the caller
+  bool exact;  // also for programs that may be compared with a tolerance
+  bool into;   // results are copied into the caller's tensors
 };
 
 const std::vector<Configuration>& configurations();  // the first is the default

@@ -1,5 +1,5 @@
-// In what order a program sees which inputs: long enough for anything recorded to be used with all the
-// others.
+// The order in which a program gets its inputs: long enough that each recorded program is used with all other
+// inputs.
 #include "fuzz/environment.hpp"
 #include "fuzz/program.hpp"
 #include "fuzz/random.hpp"
@@ -8,14 +8,14 @@ namespace sr::fuzz {
 
 namespace {
 
-// Settings come several times in a row, so that they too are recorded and used. Of another stream of numbers,
-// so that the runs of a seed stay what they were.
+// Settings are repeated, so that calls under them are recorded and replayed. They use another stream of
+// random numbers, so that the runs of a seed stay the same.
 void add_settings(const Case& program, std::uint64_t seed, std::vector<Run>& runs) {
   Random random(seed ^ 0x5E771465);
   const auto has = [&](Feature feature) { return program.features[static_cast<std::size_t>(feature)]; };
   std::vector<Setting> pool = {Setting::inference_mode, Setting::offset};
-  // What was folded when the module was loaded (factories, and what stands in for an argument that is None)
-  // stays of the dtypes of that time.
+  // Values that were folded when the module was loaded (factories, and replacements of a None argument) keep
+  // the dtypes of that time.
   if (!has(Feature::factories) && !has(Feature::optional_input))
     pool.insert(pool.end(), {Setting::default_dtype, Setting::autocast});
   if (!program.attributes.empty() && !program.writes_attributes) {
@@ -55,7 +55,7 @@ std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
     return run;
   };
   const auto shared = [&](Change change) {
-    // Two of one dtype and shape, if there are; else layouts.
+    // Two arguments of one dtype and shape, if there are any; else other layouts.
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       for (std::size_t k = i + 1; k < tensors.size(); ++k) {
         if (tensors[i]->dtype == tensors[k]->dtype && tensors[i]->shape == tensors[k]->shape)
@@ -73,7 +73,7 @@ std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
                                  twice, overlap, layout, layout, bad, absent, absent};
   const std::size_t more = 4 + random.below(8);
   while (runs.size() < 13 + more) {
-    // Most changes come several times in a row, so that they too are recorded and used.
+    // Most changes are repeated, so that calls under them are recorded and replayed.
     const Run& next = random.of(pool);
     for (std::size_t times = random.chance(50) ? 3 : 1; times > 0; --times) runs.push_back(next);
   }

@@ -1,4 +1,4 @@
-// The variables of a program: what there is to choose from, and what an op makes of it.
+// The variables of a program, and the shape and dtype that an operator gives a result.
 #include <algorithm>
 
 #include "fuzz/generator.hpp"
@@ -28,7 +28,7 @@ Dtype promote_types(Dtype a, Dtype b) {
   if (a == b) return a;
   if (category(a) != category(b)) return category(a) > category(b) ? a : b;
   if (category(a) == 1) return Dtype::i64;
-  return a == Dtype::f64 || b == Dtype::f64 ? Dtype::f64 : Dtype::f32;  // half with bfloat16: float
+  return a == Dtype::f64 || b == Dtype::f64 ? Dtype::f64 : Dtype::f32;  // half with bfloat16 is float
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ std::string Generator::number(Kind kind) {
   return kind == Kind::integer ? int_text() : real_text();
 }
 
-// The name of a weight of that shape, a new one unless there is one.
+// The name of a weight of that shape, which is made if there is none.
 std::string Generator::attribute(const Shape& shape, Dtype dtype) {
   for (const Attribute& existing : case_.attributes) {
     if (existing.tensor.shape == shape && existing.tensor.dtype == dtype && random_.chance(60))
@@ -153,7 +153,7 @@ Dim Generator::any_dim() {
   return random_.chance(85) ? random_.of(dims_) : random_.chance(60) ? Dim{} : feature_dim();
 }
 
-// A tensor of the program knows its size already; else a literal, which only fits the shapes of set A.
+// The size of a tensor of the program if one has it, else a literal, which only fits the shapes of set A.
 std::string Generator::sizes_text(const Shape& shape) {
   std::string text = "[";
   for (const Dim& dim : shape) {

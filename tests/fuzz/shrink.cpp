@@ -11,7 +11,7 @@ std::size_t indentation(const std::string& line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// One after the last line of the statement that starts at `first`; an `else:` belongs to its `if`.
+// The line after the statement that starts at `first`; an `else:` belongs to its `if`.
 std::size_t end_of(const std::vector<std::string>& body, std::size_t first) {
   const std::size_t depth = indentation(body[first]);
   std::size_t end = first + 1;
@@ -31,7 +31,7 @@ bool mentions(const std::string& line, const std::string& name) {
   return false;
 }
 
-// The names a line defines: "v1, v2 = ...".
+// The names that a line defines: "v1, v2 = ...".
 std::vector<std::string> defined(const std::string& line) {
   std::vector<std::string> names;
   std::string name;
@@ -50,8 +50,8 @@ std::vector<std::string> defined(const std::string& line) {
   return {};
 }
 
-// Without a statement and everything that needs what it defines. A body that does not compile does not fail
-// either, so this may remove too little.
+// The program without a statement and everything that needs what it defines. Shrinking may stop early,
+// because a body that does not compile counts as one that does not fail.
 Case without(Case program, std::size_t first) {
   std::vector<std::string> gone;
   const auto erase = [&](std::size_t begin) {
@@ -77,7 +77,7 @@ Case without(Case program, std::size_t first) {
   return program;
 }
 
-// A branch or loop replaced by what stands in its first block.
+// Replaces a branch or loop by the contents of its first block.
 Case unwrapped(Case program, std::size_t first) {
   const std::size_t depth = indentation(program.body[first]), end = end_of(program.body, first);
   std::vector<std::string> inner;

@@ -1,4 +1,4 @@
-// Smaller programs with the same kind of failure.
+// Finds smaller programs that fail in the same way.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace sr::fuzz {
 
-// `fails` is asked at most `tries` times.
+// Calls `fails` at most `tries` times.
 Case shrink(Case program, const std::function<bool(const Case&)>& fails, int tries = 400);
 
 }  // namespace sr::fuzz

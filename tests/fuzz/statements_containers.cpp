@@ -1,4 +1,4 @@
-// Several tensors into one, one into several, and what holds them.
+// Operators that join or split tensors, and containers of tensors.
 #include <algorithm>
 
 #include "fuzz/generator.hpp"
@@ -126,7 +126,7 @@ void Generator::container() {
         variable.elements.push_back(more->shape);
         variable.stable = variable.stable && more->stable;
         variable.magnitude = std::max(variable.magnitude, more->magnitude);
-        variable.writable = false;  // elements that share memory with several variables
+        variable.writable = false;  // its elements share memory with several variables
       }
       return;
     }

@@ -1,4 +1,4 @@
-// Branches and loops, on shapes, on numbers given and on data.
+// Branches and loops that depend on shapes, on number arguments and on data.
 #include "fuzz/generator.hpp"
 
 namespace sr::fuzz {
@@ -66,7 +66,7 @@ void Generator::branch() {
   variable.shape = wanted->shape;
   variable.stable = stable;
   variable.magnitude = magnitude;
-  add(variable);  // may be any of several tensors: not written to
+  add(variable);  // may be any of several tensors, so it is not written
 }
 
 void Generator::loop() {
@@ -74,7 +74,7 @@ void Generator::loop() {
   const auto start = floating();
   if (!start || start->dtype == Dtype::f16 || start->magnitude > 3) return;
   const std::string carried = fresh(), counter = "i" + std::to_string(next_name_);
-  // Computed anew, given on as it is, or a copy that the loop may write to.
+  // A carried value is computed anew, passed on, or a copy that the loop may write.
   line(carried + " = " + start->name +
        (random_.chance(40)   ? " * 1.0"
         : random_.chance(40) ? ".clone()"

@@ -51,7 +51,7 @@ void Generator::image() {
   if (x->dtype == Dtype::f32 && channels.a == channels.b && channels.a > 0 && random_.chance(60)) {
     const Dim out = feature_dim();
     if (out.a == 0) return;
-    const bool grouped = random_.chance(20);  // each channel by itself
+    const bool grouped = random_.chance(20);  // one group a channel
     shape[rank - 3] = grouped ? channels : out;
     if (numel(shape) > 800) return;
     case_.mark(Feature::constant_weights);

@@ -1,4 +1,4 @@
-// Writing to what the program made, to views of it, and now and then to an input or a weight.
+// Writes to tensors that the program made, to views of them, and sometimes to an input or a weight.
 #include <algorithm>
 
 #include "fuzz/generator.hpp"
@@ -18,7 +18,7 @@ void Generator::in_place() {
   });
   if (!found) return;
   if (on_input) case_.mark(Feature::in_place_input);
-  if (!on_input && random_.chance(35) && depth_ == 0) {  // something new to write to, over the same values
+  if (!on_input && random_.chance(35) && depth_ == 0) {  // a new tensor with the same values, to be written
     define(found->name + (random_.chance(50) ? ".clone()" : " + 1"),
            promote_number(found->dtype, Kind::integer), found->shape,
            found->stable && !is_floating(found->dtype), found->magnitude + 0.2);
@@ -26,7 +26,7 @@ void Generator::in_place() {
     scope_.back().used = true;
   }
   const Variable target = *found;
-  // Part of it, written through a view.
+  // Writes part of it through a view.
   std::string name = target.name;
   Shape shape = target.shape;
   if (!shape.empty() && std::min(shape[0].a, shape[0].b) >= 1 && random_.chance(40)) {

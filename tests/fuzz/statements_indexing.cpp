@@ -1,4 +1,4 @@
-// Elements and rows that index tensors choose.
+// Elements and rows chosen by index tensors.
 #include <algorithm>
 
 #include "fuzz/generator.hpp"
@@ -17,7 +17,7 @@ void Generator::lookup() {
   }
 }
 
-// The indices are zeros and ones of a tensor's own shape, or where its largest elements are.
+// The indices are zeros and ones of the tensor's own shape, or the positions of its largest elements.
 void Generator::gather() {
   const auto x = any_tensor(1);
   if (!x || !known(x->shape)) return;
@@ -112,8 +112,7 @@ void Generator::bags() {
   Dim bags_made;
   if (index->shape.size() == 2) {
     bags_made = index->shape[0];
-    // Without columns there is no step, and without offsets but with indices LibTorch reads what is not
-    // there.
+    // Bags without columns have no step. With indices but without offsets, LibTorch reads out of bounds.
     if (std::min(index->shape[1].a, index->shape[1].b) < 1) return;
     indices += ".reshape(-1)";
     offsets = "torch.arange(0, " + index->name + ".numel(), " + index->name + ".size(1))";

@@ -1,4 +1,4 @@
-// Matrix products with tensors of the program and with weights, and the table look-up.
+// Matrix products with tensors of the program and with weights, and embeddings.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ void Generator::product() {
   const auto define_product = [&](const std::string& text, const Shape& shape, const Variable& b) {
     if (numel(shape) <= 800) define(text, a->dtype, shape, false, a->magnitude + b.magnitude + growth(inner));
   };
-  if (rank >= 2 && random_.chance(50)) {  // a with another of its own transposed: always there
+  if (rank >= 2 && random_.chance(50)) {  // a tensor and its transpose always fit
     const auto b = pick([&](const Variable& v) {
       if (!fits(v) || v.shape.size() != rank || v.shape.back() != inner) return false;
       for (std::size_t i = 0; i + 2 < rank; ++i) {
@@ -53,7 +53,7 @@ void Generator::product() {
     define_product(call + a->name + ", " + transposed + ")", shape, *b);
     return;
   }
-  // What broadcasts as matmul does.
+  // Shapes that broadcast as in matmul.
   const auto b = pick([&](const Variable& v) {
     if (!fits(v) || v.shape.empty()) return false;
     if (v.shape.size() == 1) return v.shape[0] == inner;

@@ -1,4 +1,4 @@
-// Dtypes, new tensors, numbers, sizes only a run knows, and ops sr leaves to the interpreter.
+// Dtypes, new tensors, numbers, sizes that depend on data, and operators that sr leaves to the interpreter.
 #include "fuzz/generator.hpp"
 
 namespace sr::fuzz {
@@ -26,8 +26,7 @@ void Generator::change_dtype() {
     define_view(*x, x->name + ".to(" + torch_name(to) + ")", x->shape);
     return;
   }
-  if (is_floating(x->dtype) && !is_floating(to) && x->magnitude > 8)
-    return;  // undefined for what is too large
+  if (is_floating(x->dtype) && !is_floating(to) && x->magnitude > 8) return;  // undefined for large values
   std::string call = std::string(".to(") + torch_name(to) + ")";
   if (to == Dtype::f32 && random_.chance(50)) call = ".float()";
   if (to == Dtype::i64 && random_.chance(50)) call = ".long()";

@@ -1,4 +1,4 @@
-// One element of the result from one of each operand.
+// Operators that compute each element of the result from one element of each operand.
 #include "fuzz/generator.hpp"
 
 namespace sr::fuzz {
@@ -6,9 +6,9 @@ namespace sr::fuzz {
 void Generator::unary() {
   struct Op {
     const char *before, *after;
-    bool floating;     // integers become float
-    bool keeps;        // the last place is the interpreter's whatever kernel computes it
-    double magnitude;  // of the result; below -50: that of the operand
+    bool floating;     // converts integers to float
+    bool keeps;        // bit-identical to the interpreter with every kernel
+    double magnitude;  // of the result; below -50 stands for that of the operand
   };
   static const Op ops[] = {{"torch.relu(", ")", false, true, -99},
                            {"torch.leaky_relu(", ", 0.1)", false, false, -99},
@@ -22,7 +22,7 @@ void Generator::unary() {
                            {"-", "", false, true, -99},
                            {"torch.sqrt(torch.abs(", "))", true, false, -99},
                            {"torch.silu(", ")", false, false, -99},
-                           // LibTorch's own answer for infinity is NaN or not by layout and size.
+                           // For infinity LibTorch returns NaN or not, depending on layout and size.
                            {"torch.gelu(torch.clamp(", ", -1e4, 1e4))", false, false, -99},
                            {"torch.clamp_min(", ", 0.0)", false, true, -99},
                            {"torch.sign(", ")", false, true, 0},

@@ -1,4 +1,4 @@
-// Sums and their like, and what normalises over dims.
+// Reductions, and normalisations over dimensions.
 #include "fuzz/generator.hpp"
 
 namespace sr::fuzz {
@@ -137,7 +137,7 @@ void Generator::normalisation() {
     case 3:
     case 4: {
       if (rank < 2 || !x->shape[1].known() || x->shape[1].a != x->shape[1].b || !known(x->shape)) return;
-      std::int64_t a = 1, b = 1;  // elements of a channel: LibTorch's variance of one is nothing to compare
+      std::int64_t a = 1, b = 1;  // elements of a channel: LibTorch's variance of a single element is noise
       for (std::size_t i = 2; i < rank; ++i) {
         a *= x->shape[i].a;
         b *= x->shape[i].b;

@@ -54,7 +54,7 @@ void Generator::view() {
       if (!size.known()) return;
       const std::int64_t least = std::min(size.a, size.b), step = random_.chance(25) ? 2 : 1;
       const std::int64_t first = least == 0 ? 0 : random_.between(0, least - 1);
-      if (random_.chance(50)) {  // to the end, or to one before it
+      if (random_.chance(50)) {  // to the end, or to the element before it
         const std::int64_t off = random_.chance(50) ? 0 : 1;
         const auto rest = [&](std::int64_t all) {
           return std::max<std::int64_t>(0, (all - off - first + step - 1) / step);
@@ -103,7 +103,7 @@ void Generator::view() {
       shape[dim] = any_dim();
       if (numel(shape) > 400) return;
       Variable wide = define_view(*x, name + ".expand(" + sizes_text(shape) + ")", shape);
-      scope_.back().writable = false;  // several elements at one place
+      scope_.back().writable = false;  // several elements share one address
       return;
     }
     case 13:
@@ -133,7 +133,7 @@ void Generator::reshape() {
     define_view(*x, x->name + call + "[" + sizes + "])", result);
     if (!view) scope_.back().writable = scope_.back().of_input = false;  // a copy for some strides
   };
-  if (shape.size() >= 2 && random_.chance(65)) {  // two neighbours become one
+  if (shape.size() >= 2 && random_.chance(65)) {  // merges two neighbours
     const std::size_t dim = random_.below(shape.size() - 1);
     const Dim a = shape[dim], b = shape[dim + 1];
     if (!a.known() || !b.known()) return;
@@ -160,7 +160,7 @@ void Generator::reshape() {
     finish(sizes, shape);
     return;
   }
-  for (std::size_t dim = 0; dim < shape.size(); ++dim) {  // one becomes two
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {  // splits one
     const Dim size = shape[dim];
     const std::int64_t part = random_.between(2, 4);
     if (shape.size() >= 5 || !size.known() || size.a % part != 0 || size.b % part != 0 || size.a == 0 ||

@@ -24,9 +24,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kChunk = 500;
 constexpr unsigned kSeconds = 60;  // a program takes milliseconds
 
-// In memory of parent and child. Failures beyond the last place are only counted.
+// Shared by parent and child. Failures beyond the last place are only counted.
 struct Shared {
-  std::uint64_t current = 0, next = 0;  // `next`: where another child goes on after a crash
+  std::uint64_t current = 0, next = 0;  // `next`: where another child continues after a crash
   std::size_t failures = 0;
   std::array<std::uint64_t, 64> failed = {};
   Tally tally;
@@ -71,8 +71,7 @@ void check_range(const Settings& settings, std::uint64_t end, Shared& shared) {
   alarm(0);
 }
 
-// The shrunk program in a file of its own. Of one kind of failure only the first few are shrunk: there may be
-// many.
+// Saves the shrunk program in a file of its own. Only the first few failures of one kind are shrunk.
 class Reporter {
  public:
   explicit Reporter(const Settings& settings)
@@ -199,7 +198,7 @@ Tally run_all(const Settings& settings) {
         const std::uint64_t crashed = worker.shared->current;
         ++worker.shared->tally.programs;
         ++worker.shared->tally.failed;
-        start(worker, settings);  // goes on with the next program
+        start(worker, settings);  // continues with the next program
         std::cout << "program " << crashed << " of seed " << settings.seed << " ended its process\n";
         reporter.report(crashed);
         continue;

@@ -1,4 +1,5 @@
-// Programs in processes of their own: a crash is known by its program, and memory goes back with the process.
+// Runs programs in processes of their own: a crash is attributed to its program, and memory is freed with the
+// process.
 #pragma once
 
 #include <array>
@@ -25,10 +26,10 @@ struct Tally {
   std::array<std::uint64_t, kFeatureCount> features = {};
 };
 
-// What `check` says in another process; a signal there is a failure of kind "crash".
+// The result of `check` in another process; a signal there is a failure of kind "crash".
 Verdict isolated_check(const Case& program, const std::vector<std::string>& configurations,
                        const CheckOptions& options);
-// Checks the programs, shrinks and saves what fails, prints failures as they come.
+// Checks the programs, shrinks and saves failing ones, and prints failures as they occur.
 Tally run_all(const Settings& settings);
 
 }  // namespace sr::fuzz

@@ -1,4 +1,4 @@
-// Who shares bytes with whom: views, conditional aliases, containers, writes into inputs and temporaries.
+// Values that share bytes: views, conditional aliases, containers, writes to inputs and temporaries.
 #include <sr/static_runtime.hpp>
 
 #include "support/bodies.hpp"
@@ -66,7 +66,7 @@ TEST_CASE("a returned constant that the caller writes to is intact in the next r
 TEST_CASE("a folded result that equals a weight is not the weight", "[oracle][traps]") {
   const Attributes weights = {{"w", f32({6, 1})}, {"b", f32({6})}, {"n", 1.0}};
   OracleOptions options;
-  options.use_counts = false;  // many hold the weights
+  options.use_counts = false;  // the weights have many holders
   const Runs data = {{f32({3, 1})}, {f32({2, 1})}};
   const std::string folded =
       "def forward(self, x):\n    y = torch.linear(torch.zeros([1]), self.w, self.b)\n";

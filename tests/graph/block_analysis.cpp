@@ -1,4 +1,4 @@
-// Aliases and lifetimes: IR text, and what is expected of each value of each block.
+// Aliases and lifetimes: IR text, and the expected result for each value of each block.
 #include <map>
 #include <optional>
 #include <string>
@@ -21,10 +21,10 @@ namespace {
 struct Expected {
   const char* name;
   std::optional<std::pair<unsigned, unsigned>> managed;  // half-open lifetime
-  const char* why_not = "";                              // part of the reason otherwise
+  const char* why_not = "";                              // else, a part of the reason
 };
 
-// The IR is prepared as it stands but for the passes, which number values anew: "%a.1" is looked up as "a".
+// Prepares the IR without passes, which number values anew: "%a.1" is looked up as "a".
 std::map<std::string, sr::ValueReport> values_of(const std::string& ir) {
   auto graph = std::make_shared<torch::jit::Graph>();
   std::unordered_map<std::string, torch::jit::Value*> parsed;
@@ -67,7 +67,7 @@ std::shared_ptr<torch::jit::Graph> parsed(const std::string& ir) {
   return graph;
 }
 
-// Begins with a fork of `body` on its own first argument.
+// A fork of `body` on the body's first argument is its first node.
 void fork_first(torch::jit::Graph& graph, const std::shared_ptr<torch::jit::Graph>& body) {
   torch::jit::Node* fork = graph.create(c10::prim::fork, {graph.inputs()[0]});
   fork->g_(c10::attr::Subgraph, body);
@@ -128,7 +128,7 @@ graph(%x : Tensor, %flag : bool):
   %g.1 : Tensor = aten::exp(%f.1)
   return (%g.1))IR",
         {{"a", {{0, 3}}},
-         {"b", {{1, 4}}},  // what the branch hands on may be it
+         {"b", {{1, 4}}},  // the branch may return it
          {"d", {{0, 2}}},
          {"e", {}, "handed out of a sub-block"},
          {"f", {{3, 5}}}});

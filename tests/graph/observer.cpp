@@ -1,4 +1,4 @@
-// What observers get to see of a run.
+// What observers see of a run.
 #include <map>
 #include <utility>
 #include <vector>

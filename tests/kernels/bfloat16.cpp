@@ -1,5 +1,5 @@
-// Products of weights in bfloat16, with the kernels of every instruction set that this CPU has, against sums
-// in double precision. What they read and write ends where a page ends that can not be touched.
+// Products of weights in bfloat16, with the kernels of every instruction set of this CPU, against sums in
+// double precision. All memory ends at an inaccessible page.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,16 +36,17 @@ float value_of(std::uint32_t upper) {
 float value_of(Bfloat16Bits half) {
   return value_of(std::uint32_t{half.bits});
 }
-// Of a number that is a bfloat16.
+// The bits of a number that is a bfloat16.
 Bfloat16Bits half_of(float value) {
   return {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)};
 }
 
-// The bfloat16 that is nearest to a float, of two the even one, by its distance from both neighbours.
-// Infinity is 2^128 away from zero in this.
+// The bfloat16 nearest to a float (ties to even), found by the distances to both neighbours. Infinity counts
+// as 2^128.
 float nearest(float value) {
   if (!std::isfinite(value)) return value;
-  const std::uint32_t below = std::bit_cast<std::uint32_t>(value) >> 16;  // in magnitude
+  const std::uint32_t below =
+      std::bit_cast<std::uint32_t>(value) >> 16;  // the neighbour of smaller magnitude
   const auto distance = [&](std::uint32_t upper) {
     const double to = std::isinf(value_of(upper)) ? std::copysign(0x1p128, value) : double{value_of(upper)};
     return std::fabs(to - value);
@@ -62,7 +63,7 @@ std::ptrdiff_t signed_size(std::size_t size) {
   return static_cast<std::ptrdiff_t>(size);
 }
 
-// One product with memory around it; the same numbers are multiplied by each instruction set.
+// One product in guarded memory; every instruction set multiplies the same numbers.
 class Sample {
  public:
   const std::size_t m, n, k;
@@ -88,7 +89,7 @@ class Sample {
     }
   }
 
-  // How many results are not what a sum in fp32, in whichever order, is rounded to.
+  // The number of results that no order of summation in fp32, rounded to bfloat16, could give.
   std::size_t wrong(const Kernels& set, Layout layout) {
     const Bfloat16Bits* const packed = pack(set.table, layout);
     const std::size_t size = (m - 1) * out_row_ + n;
@@ -116,8 +117,8 @@ class Sample {
   }
 
  private:
-  // A sum of fp32 is off by no more than (k + 1) * 2^-24 of the sum of the magnitudes. Rounding keeps the
-  // order, so the result is between what the two ends of that are rounded to.
+  // The error of a sum in fp32 is at most (k + 1) * 2^-24 of the sum of the magnitudes. Rounding is
+  // monotonic, so the result lies between the rounded ends of that interval.
   void find_bounds(std::size_t i, std::size_t j) {
     double total = with_bias_ ? bias_[j] : 0, magnitudes = std::fabs(total);
     for (std::size_t l = 0; l < k; ++l) {
@@ -130,7 +131,7 @@ class Sample {
     most_[i * n + j] = std::max(low_, nearest(static_cast<float>(total + error)));
   }
 
-  // The matrix among NaNs, and what becomes of it.
+  // Embeds the matrix in NaNs, and returns the result.
   const Bfloat16Bits* pack(const Table& table, Layout layout) {
     const auto at = [&](std::size_t l, std::size_t j) {
       return l * static_cast<std::size_t>(layout.b_k) + j * static_cast<std::size_t>(layout.b_n);
@@ -158,7 +159,7 @@ class Sample {
   std::vector<float> least_, most_;
 };
 
-// Contiguous operands; the results, widened. `bias` may be empty.
+// Multiplies contiguous operands and returns the results as floats. `bias` may be empty.
 std::vector<float> multiply(const Table& table, std::size_t m, std::size_t n, const std::vector<float>& a,
                             const std::vector<Bfloat16Bits>& b, const std::vector<float>& bias,
                             float low = -kInf) {
@@ -215,19 +216,20 @@ TEST_CASE("kernels: a bfloat16 product is rounded once, to the nearest, behind t
           });
           return alike ? results[0] : -12345.0f;
         };
-        CHECK(all(1, 1, 1, 0x1p-8f) == 1);                                   // a tie: the even one below
-        CHECK(all(1, 1, 1, 3 * 0x1p-8f) == 1.015625f);                       // and above
-        CHECK(all(1, 1, -1, -3 * 0x1p-8f) == -1.015625f);                    // by magnitude
-        CHECK(all(1, 1, 1, 0x1p-8f + 0x1p-20f) == 1.0078125f);               // above the tie
-        CHECK(all(257, 1, 1, 1) == 258);                                     // 257 alone would become 256
-        CHECK(all(2, 0x1.fep127f, 0.5f, 0) == 0x1.fep127f);                  // the largest
-        CHECK(all(1, 0x1.fep127f, 1, 0x1p119f) == kInf);                     // half way to 2^128
-        CHECK(all(1, -0x1.fffffep127f, 1, 0) == -kInf);                      // a float beyond it
-        CHECK(all(1, 0x1p-126f, 0.5f, 0) == 0x1p-127f);                      // denormal
-        CHECK(std::isnan(all(3, kInf, 1, -kInf)));                           //
-        CHECK(std::isnan(all(3, kNaN, 1, 0, 0)));                            // relu keeps it
-        CHECK(std::isnan(all(3, 1, kNaN, 0)));                               //
-        CHECK(std::isnan(all(1, 0, 1, std::bit_cast<float>(0x7f800001u))));  // no upper half shows it
+        CHECK(all(1, 1, 1, 0x1p-8f) == 1);                      // a tie, to even: down
+        CHECK(all(1, 1, 1, 3 * 0x1p-8f) == 1.015625f);          // a tie, to even: up
+        CHECK(all(1, 1, -1, -3 * 0x1p-8f) == -1.015625f);       // a tie of a negative number
+        CHECK(all(1, 1, 1, 0x1p-8f + 0x1p-20f) == 1.0078125f);  // above the tie
+        CHECK(all(257, 1, 1, 1) == 258);                        // 257 alone would be rounded to 256
+        CHECK(all(2, 0x1.fep127f, 0.5f, 0) == 0x1.fep127f);     // the largest finite number
+        CHECK(all(1, 0x1.fep127f, 1, 0x1p119f) == kInf);        // halfway to 2^128
+        CHECK(all(1, -0x1.fffffep127f, 1, 0) == -kInf);         // a float above the largest bfloat16
+        CHECK(all(1, 0x1p-126f, 0.5f, 0) == 0x1p-127f);         // denormal
+        CHECK(std::isnan(all(3, kInf, 1, -kInf)));              //
+        CHECK(std::isnan(all(3, kNaN, 1, 0, 0)));               // relu keeps it
+        CHECK(std::isnan(all(3, 1, kNaN, 0)));                  //
+        CHECK(std::isnan(
+            all(1, 0, 1, std::bit_cast<float>(0x7f800001u))));  // a NaN whose upper half is an infinity
         CHECK(all(3, kInf, -1, 0, 0) == 0);
         CHECK(all(3, kInf, 1, 0, 0) == kInf);
       }
@@ -267,7 +269,7 @@ TEST_CASE("kernels: parts of a bfloat16 product are bit-identical to the whole",
       CAPTURE(table.name, n);
       CHECK(std::equal(whole.begin(), whole.end(), rows.begin(), same));
       if (n <= panel) continue;
-      for (std::size_t first = 0; first < 3 * panel; first += panel) {  // the last has what is left
+      for (std::size_t first = 0; first < 3 * panel; first += panel) {  // the last panel is partial
         Bfloat16Gemm part = product;
         part.n = first == 2 * panel ? n - first : panel;
         part.b += first * k;

@@ -1,5 +1,5 @@
-// Linked vector ops against the same vector ops one after the other, and many dot products at once, with the
-// kernels of every instruction set that this CPU has.
+// Chains of vector ops against the same vector ops one after the other, and batched dot products, with the
+// kernels of every instruction set of this CPU.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ struct Source {
   bool chained, scalar;
 };
 
-// What a kind says of each operand; empty: there is no such kind.
+// The operands that a kind describes; empty if there is no such kind.
 std::vector<Source> sources(std::size_t operands, std::size_t kind) {
   constexpr Source chain{true, false}, array{false, false}, scalar{false, true};
   if (operands == 1) return kind == 0 ? std::vector<Source>{chain} : std::vector<Source>{};
@@ -41,7 +41,7 @@ std::vector<Source> sources(std::size_t operands, std::size_t kind) {
   return {chain, (kind & 1) != 0 ? scalar : array, (kind & 2) != 0 ? scalar : array};
 }
 
-// The chain of one vector op, and of stores before and behind it, against the vector op alone.
+// Compares chains of one vector op, with stores before and after it, with the vector op alone.
 void check_link(const Kernels& set, std::size_t vector_op, std::size_t kind, std::size_t n) {
   const Table& table = set.table;
   const VectorLoops& loops = set.vector_ops[vector_op];
@@ -80,7 +80,7 @@ TEST_CASE("kernels: a vector op in a chain computes what it computes alone", "[k
     for (std::size_t vector_op = 0; vector_op < BuiltinVectorOps::size; ++vector_op) {
       REQUIRE(set->vector_ops[vector_op].links != nullptr);
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
-        // Both sizes of blocks, whole and overlapping, in every order that there is.
+        // Both block sizes, whole and overlapping, in every order.
         for (const std::size_t n :
              {width, width + 1, 2 * width, 3 * width - 1, block - 1, block, block + 1, 2 * block,
               2 * block + 3, 3 * block, 3 * block + 1, 4 * block, 7 * block - 1}) {

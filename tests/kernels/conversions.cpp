@@ -68,7 +68,7 @@ TEST_CASE("kernels: conversions of types", "[kernels]") {
   all[12] = kInf;
   all[13] = -kInf;
   all[14] = 3.4e38f;
-  all[15] = std::bit_cast<float>(0x3f808000u);  // half way, to even
+  all[15] = std::bit_cast<float>(0x3f808000u);  // a tie, to even
   all[16] = std::bit_cast<float>(0x3f818000u);
   for (const Kernels* set : kernel_sets()) {
     check_to_float<std::int64_t>(*set, Element::int64, longs,

@@ -1,4 +1,4 @@
-// Strided copies, with the kernels of every instruction set that this CPU has.
+// Strided copies, with the kernels of every instruction set of this CPU.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -19,8 +19,8 @@ using sr::test::random_bits;
 
 namespace {
 
-// A shape, strides of some order of its dimensions with gaps here and there, and on the input some that
-// repeat.
+// A shape, strides in some order of its dimensions with occasional gaps, and on the input occasional strides
+// of 0.
 StridedCopy any_copy(std::size_t rank, std::size_t width, std::size_t& in_size, std::size_t& out_size) {
   StridedCopy shape{.rank = rank, .width = width};
   for (std::size_t d = 0; d < rank; ++d)

@@ -1,4 +1,4 @@
-// Bags of rows of a table, with the kernels of every instruction set that this CPU has.
+// Bags of rows of a table, with the kernels of every instruction set of this CPU.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,7 @@ using sr::test::uniform;
 
 namespace {
 
-// One bag as its mode says, in double precision; a NaN behind the first is no maximum.
+// The value of one bag in double precision; in a maximum, a NaN after the first row is ignored.
 double plain_bag(const Bags& bags, const std::vector<std::int64_t>& indices, std::int64_t from,
                  std::int64_t to, std::size_t column) {
   double result = 0;

@@ -1,4 +1,4 @@
-// Products of matrices, with the kernels of every instruction set that this CPU has.
+// Matrix products, with the kernels of every instruction set of this CPU.
 #include <algorithm>
 #include <bit>
 #include <cmath>

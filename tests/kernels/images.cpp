@@ -1,5 +1,5 @@
-// Kernels of images, and those on parts of a product or convolution, against plain loops, with the kernels of
-// every instruction set that this CPU has.
+// Kernels of images, and kernels on parts of a product or convolution, with every instruction set of this
+// CPU, against plain loops.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ Axis axis(std::ptrdiff_t in, std::ptrdiff_t kernel, std::ptrdiff_t step, std::pt
   return {in, kernel, step, pad, dilation, in + 2 * pad < reach ? 0 : (in + 2 * pad - reach) / step + 1};
 }
 
-// visit(y, x) for each element of the window at (i, j) that is inside the image.
+// Calls visit(y, x) for each element of the window at (i, j) that lies inside the image.
 template <class Visit>
 void each_in_window(const Pooling& pool, std::ptrdiff_t i, std::ptrdiff_t j, const Visit& visit) {
   for (std::ptrdiff_t a = 0; a < pool.y.kernel; ++a) {
@@ -157,7 +157,7 @@ TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels
 
 namespace {
 
-// Pixels two elements apart, whose taps lie around them.
+// Pixels two elements apart, with overlapping taps.
 void check_pixels(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
   constexpr std::size_t kReach = 7;
   std::vector<float> in = numbers(2 * count + kReach + table.width), weight = numbers(channels * taps),
@@ -202,7 +202,7 @@ TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
       for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3})
         check_pixels(table, channels, count, 7);
     }
-    // Weights in several blocks of taps, and sums that wait between them; too many pixels for that.
+    // Weights in several blocks of taps with partial sums between them, for more pixels than fit at once.
     for (const std::size_t channels : {table.min_pixel_channels, 2 * table.width, 5 * table.width + 3}) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{49}, std::size_t{64}, std::size_t{65}})
         check_pixels(table, channels, count, 2055);

@@ -1,5 +1,4 @@
-// The check of indices against comparisons one by one. What is read ends where a page ends that can not be
-// touched.
+// The check of indices against comparisons one by one. All memory ends at an inaccessible page.
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
-// Elementary functions on doubles against those of long double: the largest errors that are stated, and what
-// comes out for special values, with every instruction set of this CPU.
+// Elementary functions on doubles against those of long double: the stated largest errors, and results for
+// special values, with every instruction set of this CPU.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -35,12 +35,12 @@ using Truth = Long (*)(Long x);
 struct Row {
   const char* name;
   std::size_t vector_op;
-  double ulps;       // the largest error, 0.5 is a result that is correctly rounded
-  double low, high;  // where the function is neither a constant nor its argument
+  double ulps;       // the largest allowed error; that of a correctly rounded result is 0.5
+  double low, high;  // the range in which the function is neither a constant nor its argument
   Truth truth;
   unsigned scalars = 0;                // operands that are one number
-  std::array<double, 2> numbers = {};  // behind x
-  bool by_input = false;  // the error is in ulps of x where that is negative: 1 is taken from what is near 1
+  std::array<double, 2> numbers = {};  // the operands after x
+  bool by_input = false;  // the error is in ulps of x if x < 0: the formula subtracts 1 from a number near 1
 };
 
 template <class VectorOp>
@@ -49,7 +49,7 @@ constexpr std::size_t kIndex = vector_ops::OfDoubles::index_of<VectorOp>();
 Long sigmoid(Long x) {
   return 1 / (1 + std::exp(-x));
 }
-// Of a double that is rounded on the way.
+// The function of an argument that is rounded to a double first.
 Long softplus(Long x) {
   const double scaled = static_cast<double>(x) * kBeta;
   return scaled > kThreshold ? x : std::log1p(std::exp(Long{scaled})) / kBeta;
@@ -87,7 +87,7 @@ const Row kRows[] = {
     {"softplus", kIndex<vector_ops::Softplus>, 3, -500, 15, softplus, 0b110, {kBeta, kThreshold}},
 };
 
-// At the thresholds of overflow, of denormal results and of none; neighbours are added to each.
+// At the thresholds of overflow, of denormal results and of zero; the neighbours of each are added.
 constexpr double kSpecial[] = {0.0,
                                5e-324,
                                0x1p-1022,
@@ -131,7 +131,7 @@ constexpr double kSpecial[] = {0.0,
 
 std::vector<double> inputs(const Row& row) {
   std::mt19937_64 random(20260131);
-  std::vector<double> all{kNaN, -kNaN, 13.0};  // and an odd number of them
+  std::vector<double> all{kNaN, -kNaN, 13.0};  // an odd number of them
   for (const double special : kSpecial) {
     for (const double x : {special, std::nextafter(special, 0), std::nextafter(special, kInfinity)})
       all.insert(all.end(), {x, -x});
@@ -146,7 +146,7 @@ std::vector<double> inputs(const Row& row) {
   return all;
 }
 
-// In units of the last place of `size`, to which an infinity is the number after the largest.
+// In units of the last place of `size`; infinity counts as the number after the largest one.
 double error_in_ulps(double got, Long truth, double size) {
   const auto rounded = static_cast<double>(truth);
   if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) == std::isnan(got) ? 0 : kInfinity;
@@ -157,7 +157,7 @@ double error_in_ulps(double got, Long truth, double size) {
   return static_cast<double>(std::fabs(std::ldexp(difference, 52 - std::ilogb(magnitude))));
 }
 
-// What ATen makes of -infinity here, a product with 0.
+// ATen's result for -infinity, a product with 0.
 bool is_nan_of_product(const Row& row, double x) {
   return x == -kInfinity && (row.by_input || row.vector_op == kIndex<vector_ops::Silu>);
 }

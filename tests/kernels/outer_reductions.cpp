@@ -25,7 +25,7 @@ float any() {
   return random.one();
 }
 
-// Two groups of `count` rows of `inner` elements, further apart than they are long, at the end of a page.
+// Two groups of `count` rows of `inner` elements, with gaps between rows, at the end of a page.
 struct Sample {
   static constexpr std::size_t kOuter = 2;
   std::size_t count, inner, row, group;
@@ -68,7 +68,7 @@ std::vector<std::size_t> inners(std::size_t count) {
   return values;
 }
 
-// run(sample, out): results of one column each, judged by right(column, result).
+// run(sample, out) computes one result a column; right(column, result) judges it.
 void check(const std::function<void(const OuterReduction& columns)>& run,
            const std::function<bool(const std::vector<float>& column, float result)>& right) {
   static Guarded in_memory(1 << 19), out_memory(1 << 12);
@@ -149,7 +149,7 @@ TEST_CASE("kernels: extrema of columns and of rows", "[kernels]") {
     check(min, [](const std::vector<float>& column, float result) {
       return result == *std::min_element(column.begin(), column.end());
     });
-    // A NaN at any place, of a row and of columns.
+    // A NaN at every position of a row and of columns.
     for (std::size_t n = 1; n <= 70; ++n) {
       for (std::size_t at = 0; at < n; ++at) {
         std::vector<float> row(n, -kInf);
@@ -175,7 +175,7 @@ TEST_CASE("kernels: the position of the first extreme element", "[kernels]") {
     for (const std::size_t count : counts()) {
       for (const std::size_t inner : inners(count)) {
         const Sample sample(in_memory, count, inner);
-        // Whole numbers, so that there are equal ones; a few NaN, a few infinities.
+        // Whole numbers, so that some are equal; a few NaNs and infinities.
         for (std::size_t i = 0; i < sample.group + (count - 1) * sample.row + inner; ++i) {
           const float value = std::floor(sample.in[i]);
           sample.in[i] = value == 4 && i % 7 == 0 ? kNaN : value == -5 && i % 5 == 0 ? -kInf : value;

@@ -1,4 +1,4 @@
-// Softmax and norms of rows, with the kernels of every instruction set that this CPU has.
+// Softmax and norms of rows, with the kernels of every instruction set of this CPU.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,7 +24,8 @@ using sr::test::uniform;
 
 namespace {
 
-// Runs one row kernel over three rows, apart and in place, and gives each row of the result to `right`.
+// Runs one row kernel over three rows, out of place and in place, and passes each row of the result to
+// `right`.
 template <class Run, class Right>
 void check_rows(std::size_t columns, std::size_t out_columns, Run run, Right right) {
   constexpr std::size_t kRows = 3;
@@ -159,7 +160,7 @@ TEST_CASE("kernels: normalisation of more rows than are worked on at once", "[ke
           }
           CHECK(wrong == 0);
         }
-        // Of equal elements nothing is left.
+        // The norm of equal elements is zero.
         std::fill(in.begin(), in.end(), 1e6f / 3);
         set->table.layer_norm_rows({rows, n, in.data(), stride, out.data(), stride}, nullptr, nullptr,
                                    1e-12f);

@@ -1,4 +1,4 @@
-// Vector ops on doubles and on 64-bit integers against the same vector ops on one number at a time.
+// Vector ops on doubles and 64-bit integers against the same vector ops on one number at a time.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -21,13 +21,13 @@ using sr::test::kernel_sets;
 
 namespace {
 
-// What the vector ops ask of a register, for one number. Integers wrap around.
+// The operations that vector ops use, for one number. Integers wrap around.
 template <class T>
 struct One {
   using Element = T;
   T value;
 
-  One(T number) : value(number) {}  // NOLINT(google-explicit-constructor): as the registers' own
+  One(T number) : value(number) {}  // NOLINT(google-explicit-constructor): like the registers
 
   template <class Function>
   static One combined(One a, One b, Function function) {
@@ -107,12 +107,12 @@ T any() {
 template <class VectorOp, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<VectorOp, Others> || ...);
 
-// Fused or not, of the size of what is added.
+// May be fused or not; the error is relative to the addend.
 template <class VectorOp>
 inline constexpr bool kMayBeFused = kIsOneOf<VectorOp, vector_ops::AddScaled, vector_ops::SubScaled,
                                              vector_ops::AddProduct, vector_ops::Lerp>;
 
-// Not libm's to the bit; how near they are is another test's matter (kernel_doubles.cpp).
+// Not bit-identical to libm; kernels/math_of_doubles.cpp tests the errors.
 template <class VectorOp>
 inline constexpr bool kIsElementary =
     kIsOneOf<VectorOp, vector_ops::Exp, vector_ops::Expm1, vector_ops::Log, vector_ops::Log1p,
@@ -120,7 +120,7 @@ inline constexpr bool kIsElementary =
              vector_ops::Silu, vector_ops::GeluErf, vector_ops::GeluTanh, vector_ops::Elu,
              vector_ops::Softplus>;
 
-// Where 1 is taken from what is close to it.
+// The formula subtracts 1 from a number close to 1.
 template <class VectorOp>
 inline constexpr bool kCancels = kIsOneOf<VectorOp, vector_ops::GeluErf, vector_ops::GeluTanh>;
 

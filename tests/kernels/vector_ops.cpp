@@ -1,5 +1,5 @@
-// The vector ops of every instruction set that this CPU has, against plain loops in double precision. What
-// they read and write ends where a page ends that can not be touched.
+// The vector ops of every instruction set of this CPU, against plain loops in double precision. All memory
+// ends at an inaccessible page.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -33,12 +33,12 @@ double ulp(double value) {
   return std::ldexp(1.0, std::ilogb(magnitude) - 23);
 }
 
-// `scale`: what the error is measured in ulps of; more than the result where the formula itself cancels.
+// `scale` is what the error is measured in ulps of; it exceeds the result where the formula cancels.
 bool close(float got, double expected, double scale, double ulps) {
   const auto rounded = static_cast<float>(expected);
   if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) && std::isnan(got);
   if (std::isinf(rounded) || std::isinf(got)) {
-    // At the border to overflow either side is right.
+    // Near overflow, both infinity and the largest float are right.
     return got == rounded || (std::fabs(expected) > 3.4028e38 && std::fabs(got) > 3.4028e38f &&
                               std::signbit(got) == std::signbit(rounded));
   }
@@ -53,7 +53,7 @@ std::string show(const std::array<float, 3>& in, float got, double expected) {
   return text;
 }
 
-// A vector op, every n, every choice of scalars, apart from and onto its first operand. `right` judges one
+// Tests a vector op for every n and every choice of scalars, out of place and in place. `right` judges one
 // result.
 template <class VectorOp, class Value, class Right>
 void check_vector_op(const char* name, Value value, Right right) {
@@ -97,7 +97,7 @@ void check_vector_op(const char* name, Value value, Right right) {
   }
 }
 
-// Bit for bit what the expression gives in single precision.
+// Bit-identical to the expression in single precision.
 template <class VectorOp, class Expected>
 void exact(const char* name, Expected expected) {
   check_vector_op<VectorOp>(
@@ -208,7 +208,7 @@ TEST_CASE("kernels: activations of elementary functions are within their bounds"
   const auto of_sum = [](double, const std::array<float, 3>& x) {
     return std::fabs(x[0]) + std::fabs(double{x[1]} * x[2]);
   };
-  // Where a term overflows before the double does: what ATen's formula gives is as good.
+  // Where a term overflows before the double does, ATen's result is right, too.
   const auto fused = [](double sign) {
     return [sign](double x, double y, double z) {
       const auto product = static_cast<float>(y * z);

@@ -13,7 +13,7 @@ using namespace sr::memory;
 
 namespace {
 
-// The total, after making sure that the layout is right.
+// Returns the total of a layout that it has validated.
 Bytes planned(const std::vector<Request>& requests) {
   const Layout layout = LinearScan::plan(requests);
   CHECK(validate(requests, layout).value_or("") == "");

@@ -1,4 +1,4 @@
-// What every planner has to satisfy, whatever its idea.
+// What every planner must satisfy.
 #include <limits>
 #include <random>
 #include <string>
@@ -126,8 +126,8 @@ TEMPLATE_LIST_TEST_CASE("thousands of random sets", "[memory][contract][random]"
     REQUIRE(validate(requests, layout).value_or("") == "");
     REQUIRE(layout == TestType::plan(requests));
     REQUIRE(layout.total >= lower_bound(requests));
-    // Rounding up to unlike alignments leaves gaps whose sum depends on the order, so there this is no
-    // promise.
+    // Rounding up to different alignments leaves gaps whose sum depends on the order, so this bound does not
+    // hold there.
     if (!options.mixed_alignment) REQUIRE(layout.total <= no_reuse_bytes(requests));
   }
 }

@@ -12,7 +12,7 @@ using namespace sr::memory;
 
 namespace {
 
-// Two layers of a small encoder on 3 x 12 words, as a plan lays them out: bytes, first and last step.
+// Two layers of a small encoder on 3 x 12 words, as a program requests them: bytes, first and last step.
 constexpr std::array<std::array<StepIndex, 3>, 28> kEncoder{
     {{4608, 0, 2},   {4608, 1, 12},  {144, 2, 21},   {4608, 3, 7},   {4608, 4, 7},   {4608, 5, 9},
      {6912, 6, 8},   {6912, 7, 9},   {4608, 8, 10},  {4608, 9, 11},  {4608, 10, 12}, {4608, 11, 16},

@@ -12,13 +12,13 @@ using namespace sr::memory;
 
 namespace {
 
-// Upstream's choice, for comparison: the group that became free last, whatever its size.
+// Upstream's choice, for comparison: the group that became free last, regardless of its size.
 Bytes last_in_first_out(const std::vector<Request>& requests) {
   std::vector<Bytes> groups;
   std::vector<std::size_t> free_groups;
   std::vector<std::size_t> group_of(requests.size());
   std::vector<bool> released(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {  // the nets of the tests are in order of birth
+  for (std::size_t i = 0; i < requests.size(); ++i) {  // the requests of the tests are in order of birth
     for (std::size_t j = 0; j < i; ++j) {
       if (released[j] || requests[j].end > requests[i].first) continue;
       released[j] = true;

@@ -121,7 +121,7 @@ TEST_CASE("validate: two outputs over one input overlap each other", "[memory][v
         "[2, 5).");
 }
 
-// Every right plan, broken in one place, is found out.
+// Every valid layout with one defect is rejected.
 TEST_CASE("validate: mutations of right plans", "[memory][validate][random]") {
   std::mt19937 random(31337);
   int moved = 0;
@@ -144,7 +144,7 @@ TEST_CASE("validate: mutations of right plans", "[memory][validate][random]") {
     broken.offsets[i] = align_up(right.total) + 64;
     REQUIRE(validate(requests, broken).value().find(who) == 0);
 
-    // Onto another that is alive at the same time.
+    // Placed onto another one that is alive at the same time.
     for (std::size_t j = 0; j < requests.size(); ++j) {
       const Request& a = requests[i];
       const Request& b = requests[j];

@@ -1,4 +1,4 @@
-// What upstream's static runtime of LibTorch 2.13 gets wrong, by defect. The interpreter is the truth.
+// Wrong results of upstream's static runtime (LibTorch 2.13), by defect. The interpreter is the truth.
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -23,7 +23,7 @@ at::Tensor boolean(at::IntArrayRef sizes = {2, 3}) {
   return sample(sizes, at::kBool);
 }
 
-// The result of `expression` of x (and y) as it is, and read by another op.
+// Returns `expression` of x (and y) directly, and as the input of another operator.
 void check(const std::string& expression, const Runs& runs, const OracleOptions& options = {}) {
   INFO(expression);
   const std::string head =
@@ -32,7 +32,7 @@ void check(const std::string& expression, const Runs& runs, const OracleOptions&
   check_script(head + "\n    return r.clone()\n", runs, options);
 }
 
-// Every change of dtype between runs, and back.
+// Runs every change of dtype between calls, and back.
 Runs dtype_changes() {
   return {{f32()}, {i64()}, {f64()}, {f32()}, {boolean()}, {f32()}, {f64()}};
 }

@@ -12,10 +12,10 @@ namespace sr::test {
 
 namespace {
 
-// A module with named weights, whose forward is put together from lines.
+// A module with named weights, whose forward is composed of lines.
 class Builder {
  public:
-  // Of a spread that keeps values of deep models near one.
+  // A weight whose spread keeps the values of deep models near one.
   std::string weight(const std::string& name, const std::vector<std::int64_t>& sizes) {
     std::int64_t inputs = 1;
     for (std::size_t d = 1; d < sizes.size(); ++d) inputs *= sizes[d];
@@ -190,7 +190,7 @@ SmallModel dlrm_like() {
   return build.finish("DLRM-like", "dense, ids, offsets", {run(1), run(6)});
 }
 
-// Scores and boxes of a grid of cells; the boxes that overlap a better one go.
+// Scores and boxes of a grid of cells; boxes that overlap a better one are dropped.
 SmallModel detection_head() {
   Builder build;
   build.convolution("trunk", "y", "image", 4, 8, 3, 1, true);

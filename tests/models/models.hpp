@@ -1,4 +1,4 @@
-// Models of the kinds that sr is for, small and with random weights.
+// Small models with random weights, of the kinds that sr is made for.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whole models against the interpreter, to which none of their nodes falls back.
+// Whole models against the interpreter, without fallback nodes.
 #include <sr/memory/linear_scan.hpp>
 #include <sr/sr.hpp>
 

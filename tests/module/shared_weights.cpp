@@ -1,4 +1,4 @@
-// Threads share a module's constants without counting who uses them.
+// Threads share a module's constants without counting references to them.
 #include <torch/script.h>
 
 #include <sr/module/prepared_module.hpp>
@@ -13,7 +13,7 @@ namespace sr::test::shared_weights_tests {
 
 namespace {
 
-// Tensors of the module and what they own.
+// The tensors of the module and the objects that they own.
 std::vector<const c10::intrusive_ptr_target*> constants_of(const StaticModule& module) {
   std::vector<const c10::intrusive_ptr_target*> found;
   for (const c10::IValue& constant : module.content()->constants) {

@@ -1,5 +1,4 @@
-// The next call of every runtime uses the weights as they are then, whatever was recorded, packed or folded
-// before.
+// The next call of every runtime uses the current weights, whatever was recorded, packed or folded before.
 #include <string>
 #include <vector>
 
@@ -54,7 +53,7 @@ TEST_CASE("statistics that a norm in training writes are followed", "[weights]")
       {{"mean", at::zeros({8})}, {"var", at::ones({8})}});
   check_follows(module, rows(), more_rows(), [](Module& trained) {
     at::Tensor batch = at::zeros({4, 8});
-    batch.select(1, 5).copy_(at::tensor({1.0F, 2.0F, 3.0F, 9.0F}));  // the only channel that is written
+    batch.select(1, 5).copy_(at::tensor({1.0F, 2.0F, 3.0F, 9.0F}));  // the only written channel
     const at::Tensor mean = trained.attr("mean").toTensor(), var = trained.attr("var").toTensor();
     const at::Tensor before = var.clone();
     at::batch_norm(batch, {}, {}, mean, var, true, 0.5, 1e-5, false);

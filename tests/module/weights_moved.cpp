@@ -1,4 +1,4 @@
-// Weights that are given other data, other memory or another tensor.
+// Weights that get other data, other memory, or are replaced by another tensor.
 #include <cstring>
 #include <vector>
 

@@ -1,5 +1,4 @@
-// Whose weights are: the caller's, the model's own, or nobody else's; and threads and processes that change
-// them.
+// Owners of weights: the caller, the model, or nobody else; and threads and processes that change them.
 #include <atomic>
 #include <chrono>
 #include <sstream>
@@ -124,7 +123,8 @@ TEST_CASE("no call mixes old and new values of a weight that is replaced meanwhi
       }
     });
   }
-  std::vector<at::Tensor> kept;  // who reads a storage while its last reference goes is lost in LibTorch, too
+  std::vector<at::Tensor>
+      kept;  // LibTorch, too, fails if a storage is read while its last reference is released
   for (int k = 2; k < 60; ++k) {
     kept.push_back(module.attr("w").toTensor().detach());
     module.attr("w").toTensor().set_data(at::full({32, 8}, k, at::kFloat));

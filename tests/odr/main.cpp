@@ -1,5 +1,5 @@
-// A header-only program of two files: this one holds the library, the other one only uses it.
-#ifndef SR_HEADER_ONLY  // it may be defined for all files of a program, too
+// A header-only program of two files: this one compiles the library, the other one only uses it.
+#ifndef SR_HEADER_ONLY  // may also be defined for all files of a program
 #define SR_HEADER_ONLY
 #endif
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Between tensors, numbers, strings and lists, against the interpreter.
+// Conversions between tensors, numbers, strings and lists, against the interpreter.
 #include <limits>
 
 #include <sr/ops/scalars.hpp>

@@ -1,4 +1,4 @@
-// Tensors of one value, of ranges and of nothing yet, against the interpreter.
+// Tensors of one value, ranges and uninitialised tensors, against the interpreter.
 #include "support/catch.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
@@ -29,8 +29,8 @@ std::vector<InputSet> tensors_and_sizes() {
           {a, Ints({-2})},
           {a, Ints({2, 3})}};
 }
-// Sizes of one element have the strides of every format: what comes after them must not be taken for
-// standard.
+// Sizes of one element match the strides of every memory format: the results of later operators must not be
+// taken for contiguous.
 std::vector<InputSet> images() {
   return {{sample({2, 1, 1, 1})},
           {sample({2, 3, 4, 5})},

@@ -1,5 +1,4 @@
-// Ops that write into a tensor, against the interpreter: on a managed tensor, on a view of one, on an
-// argument.
+// Operators that write into a managed tensor, a view of one, or an argument, against the interpreter.
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -97,7 +96,7 @@ std::vector<OpRow> in_place_rows() {
   }
   for (const std::string name : {"gelu_", "elu_", "hardsigmoid_"})
     rows.push_back({"aten::" + name, "x", "torch." + name + "(x * 2)", &few_alone, kNative});
-  // On what is local these become their other form: here they write an argument.
+  // Local ones become out-of-place operators; here they write an argument.
   for (const std::string name : {"relu_", "hardtanh_", "leaky_relu_", "silu_", "hardswish_", "relu6_"})
     rows.push_back({"aten::" + name, "x", "torch." + name + "(x)", &few_alone, kNative});
   add("clamp_", "", "clamp_(-0.5, 0.5)", &few_alone);

@@ -1,4 +1,4 @@
-// Look-ups by index tensors, and bags of rows, against the interpreter; and that plans have kernels for them.
+// Indexing by tensors, and bags of rows, against the interpreter; plans have kernels for them.
 #include <string>
 
 #include <sr/sr.hpp>
@@ -23,7 +23,7 @@ at::Tensor with_last(at::Tensor indices, std::int64_t last) {
   return indices;
 }
 
-// Tensor and index for dimension 1, each as ATen's gather takes it.
+// A tensor, and an index for dimension 1 as ATen's gather takes it.
 std::vector<InputSet> along_dim_1() {
   const at::Tensor x = sample({4, 6, 5});
   return {{x, integers(6, {4, 3, 5})},
@@ -72,7 +72,7 @@ std::vector<InputSet> choices() {
   return runs;
 }
 
-// One index tensor, of any shape, among them negative ones and masks.
+// One index tensor of any shape, with negative ones, and masks.
 std::vector<InputSet> one_index() {
   const at::Tensor x = sample({6, 6, 5});
   return {{x, integers(6, {3})},

@@ -1,4 +1,4 @@
-// Strings, lists and dictionaries of the language against the interpreter.
+// Strings, lists and dictionaries of TorchScript against the interpreter.
 #include <limits>
 
 #include "support/catch.hpp"
@@ -30,7 +30,7 @@ std::vector<InputSet> strings() {
 std::vector<InputSet> string_and_index() {
   return {{"abc", 0}, {"abc", -1}, {"abc", 2}, {"abc", 3}, {"abc", -4}, {"", 0}};
 }
-// With steps: every way to cut, also backwards and with bounds outside.
+// Slices with steps, also negative ones, and with bounds out of range.
 std::vector<InputSet> cuts(const c10::IValue& value) {
   return {{value, kNone, kNone, 1}, {value, 1, kNone, 1},     {value, kNone, -1, 1},
           {value, -2, 9, 1},        {value, kNone, kNone, 2}, {value, kNone, kNone, -1},
@@ -123,7 +123,7 @@ std::vector<InputSet> ranges() {
   return {{0, 4, 1}, {4, 0, 1}, {4, -1, -2}, {0, 5, 2}, {0, 0, 1}, {1, 4, 0}};
 }
 
-// One dictionary for each type of key: what it has, and does not.
+// One dictionary for each type of key; looks up present and missing keys.
 struct Keys {
   const char* type;
   c10::TypePtr key_type;
@@ -216,7 +216,7 @@ std::vector<OpRow> language_rows() {
   });
   add("aten::sum.float", "a: List[float], b: float", "torch.sum(a)", &floats_and_float);
   add("aten::sum.bool", "a: List[bool], b: bool", "torch.sum(a)", &bools_and_bool);
-  // Of a list of the caller's the interpreter leaves zeros.
+  // The interpreter leaves zeros in a list of the caller.
   add("aten::sum.complex", "a: complex, b: complex", "torch.sum([a, b, a])", [] {
     return std::vector<InputSet>{{Complex(1, 2), Complex(0.5, -1)}, {Complex(0, -0.0), Complex(3, 1)}};
   });

@@ -12,7 +12,7 @@ namespace sr::test::ops_matmul_tests {
 
 namespace {
 
-// Sums may be taken in another order where the address of an operand decides the kernel.
+// The address of an operand may decide the kernel, and so the order of a sum.
 const OracleOptions kClose{.rtol = 1e-5, .atol = 1e-5};
 const OracleOptions kNative{.rtol = 1e-5, .atol = 1e-5, .expected_path = "native"};
 
@@ -135,7 +135,7 @@ std::vector<InputSet> attention() {
           {q(2, 5), q(2, 5), q(2, 5)}};
 }
 
-// Masks of floats and of bools, of all heads, of one batch, of a row; one row sees no key.
+// Float and bool masks for all heads, for one batch, and for a row; one row sees no key.
 std::vector<InputSet> masked_attention() {
   std::vector<InputSet> runs;
   const auto q = [](std::int64_t s) { return sample({2, 2, s, 8}); };
@@ -204,7 +204,7 @@ TEST_CASE("products, convolutions and attention equal the interpreter's", "[orac
 }
 
 TEST_CASE("recurrent networks without dropout are replayed", "[replay]") {
-  // Data that choose a shape beside them: a plan with random numbers would be refused.
+  // A shape that depends on data: a plan with random numbers would be refused.
   const torch::jit::Module model = script(
       "def forward(self, x, h):\n"
       "    y, hn = torch.gru(x, h, [self.a, self.b], False, 1, 0.0, False, False, False)\n"

@@ -1,4 +1,4 @@
-// Products with constant weights in bfloat16: plans sum up in fp32 and round once, as LibTorch does.
+// Products with constant weights in bfloat16: replays sum in fp32 and round once, as LibTorch does.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -36,12 +36,12 @@ torch::jit::Module with_weights(const std::string& body, std::int64_t n, std::in
                                   {"other", halves({2, k, n})}});
 }
 
-// Two sums in fp32 that differ in their order are rounded to the same bfloat16, or to one and the next.
+// Two fp32 sums in different orders are rounded to the same or to adjacent bfloat16 numbers.
 OracleOptions one_step() {
   return {.rtol = 0x1p-7, .atol = 1e-5, .rounds = 3};
 }
 
-// The steps of the plan for the third call.
+// The steps of the third call's program.
 PlanReport plan_of(const torch::jit::Module& module, const at::Tensor& x,
                    Numerics numerics = Numerics::fast) {
   StaticModuleOptions options;
@@ -53,7 +53,7 @@ PlanReport plan_of(const torch::jit::Module& module, const at::Tensor& x,
   return runtime.report().plans[0];
 }
 
-// By how many bfloat16 the elements are apart at most; all are positive.
+// The largest distance of the elements, in bfloat16 numbers; all are positive.
 std::int64_t most_steps(const at::Tensor& a, const at::Tensor& b) {
   return (a.view(at::kShort).to(at::kLong) - b.view(at::kShort).to(at::kLong))
       .abs()
@@ -110,7 +110,7 @@ TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", 
         CAPTURE(n, k);
         check_model(with_weights(body, n, k),
                     {{halves({4, k})}, {halves({1, k})}, {halves({0, k})}, {transposed(halves({7, k}))}},
-                    {.rtol = 0x1p-7, .atol = 0.05});  // of sums that are rounded on the way
+                    {.rtol = 0x1p-7, .atol = 0.05});  // intermediate sums are rounded
       }
     }
   }
@@ -125,7 +125,7 @@ TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
       StaticModuleOptions options;
       options.numerics = numerics;
       StaticRuntime<> runtime{StaticModule(module, options)};
-      // Those without a second dimension, and those that are not contiguous.
+      // Operands without a second dimension, and operands that are not contiguous.
       for (const at::Tensor& x :
            {sample({700}, dtype), sample({1400}, dtype).slice(0, 0, 1400, 2), sample({2, 3, 700}, dtype),
             sample({3, 2, 700}, dtype).transpose(0, 1), sample({700, 3}, dtype).t()}) {
@@ -145,21 +145,22 @@ TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
 TEST_CASE("replays multiply constant bfloat16 weights by our kernels", "[ops][replay]") {
   struct Body {
     std::string text;
-    std::size_t kernels = 2;  // the first makes fp32 of x
+    std::size_t kernels = 2;  // the first converts x to fp32
   };
-  for (const Body& body : std::vector<Body>{{"return torch.linear(x, self.w, self.b)"},
-                                            {"return torch.linear(x, self.w)"},
-                                            {"return torch.mm(x, self.back)"},
-                                            {"return torch.addmm(self.row, x, self.w.t())"},
-                                            {"return torch.matmul(x, self.v)"},
-                                            {"return torch.matmul(x.t(), torch.mm(x, self.back)), self.w", 3},
-                                            // before it in the step that widens, and behind it in its own
-                                            {"return torch.linear(x * x + x, self.w, self.b)"},
-                                            {"return torch.relu(torch.linear(x, self.w, self.b))"},
-                                            {"y = torch.linear(x, self.w)\n    return y, torch.relu(y)", 3},
-                                            {"return torch.linear(torch.relu(torch.linear(x, self.w)), "
-                                             "self.back)",
-                                             4}}) {
+  for (const Body& body : std::vector<Body>{
+           {"return torch.linear(x, self.w, self.b)"},
+           {"return torch.linear(x, self.w)"},
+           {"return torch.mm(x, self.back)"},
+           {"return torch.addmm(self.row, x, self.w.t())"},
+           {"return torch.matmul(x, self.v)"},
+           {"return torch.matmul(x.t(), torch.mm(x, self.back)), self.w", 3},
+           // the operator before runs in the step that converts, the one after in a step of its own
+           {"return torch.linear(x * x + x, self.w, self.b)"},
+           {"return torch.relu(torch.linear(x, self.w, self.b))"},
+           {"y = torch.linear(x, self.w)\n    return y, torch.relu(y)", 3},
+           {"return torch.linear(torch.relu(torch.linear(x, self.w)), "
+            "self.back)",
+            4}}) {
     CAPTURE(body.text);
     const bool is_all_ours = body.text.find("x.t()") == std::string::npos;
     const torch::jit::Module module = with_weights(body.text, 40, 33);
@@ -178,9 +179,9 @@ TEST_CASE(
   struct Case {
     std::int64_t m, n, k;
   };
-  for (const auto [m, n, k] : std::vector<Case>{{32, 512, 512},    // by columns
-                                                {131, 1030, 300},  // which end in few
-                                                {1001, 70, 600},   // by rows
+  for (const auto [m, n, k] : std::vector<Case>{{32, 512, 512},    // split by columns
+                                                {131, 1030, 300},  // with a narrow last block
+                                                {1001, 70, 600},   // split by rows
                                                 {10001, 4, 1000},
                                                 {20003, 1, 2000}}) {
     CAPTURE(m, n, k);

@@ -1,5 +1,4 @@
-// Normalisation of rows, groups of channels and channels against the interpreter; and that plans have kernels
-// for it.
+// Normalisation of rows, groups of channels and channels against the interpreter; plans have kernels for it.
 #include <string>
 
 #include <sr/sr.hpp>

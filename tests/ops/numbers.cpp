@@ -1,4 +1,4 @@
-// The language's own numbers against the interpreter: functions of one and two of every type.
+// Functions of TorchScript's numbers against the interpreter: of one and two arguments, of every type.
 #include <limits>
 
 #include <sr/ops/formulas.hpp>
@@ -46,7 +46,7 @@ std::vector<InputSet> two(const std::vector<c10::IValue>& first, const std::vect
   }
   return runs;
 }
-// The interpreter dies of a zero.
+// The interpreter crashes on a zero.
 std::vector<InputSet> without_zero(std::vector<InputSet> runs) {
   std::erase_if(runs, [](const InputSet& run) { return run[1].isInt() && run[1].toInt() == 0; });
   return runs;
@@ -100,7 +100,7 @@ std::vector<InputSet> of_divisible_ints() {
 
 class Rows {
  public:
-  // `pairs`: how many of kPairs there are of it.
+  // `pairs` is how many entries of kPairs apply.
   void pairs(const std::string& name, const std::string& expression, std::initializer_list<int> pairs) {
     for (const int p : pairs) {
       const Pair& pair = kPairs[p];

@@ -1,4 +1,4 @@
-// Element-by-element ops under other names, with numbers on the left, and choices, against the interpreter.
+// Pointwise operators under other names, with numbers on the left, and selections, against the interpreter.
 #include "support/catch.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"

@@ -1,4 +1,4 @@
-// Quantized look-ups and layers against the interpreter. Weights are packed inside the model, as its first
+// Quantized embeddings and layers against the interpreter. The model packs the weights itself, in its first
 // part.
 #include <sr/sr.hpp>
 

@@ -1,4 +1,4 @@
-// Clones, repetitions, replaced elements, larger and smaller images, against the interpreter.
+// Clones, repeats, replaced elements and resized images, against the interpreter.
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"

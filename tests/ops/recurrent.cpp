@@ -11,11 +11,11 @@ using Tensors = c10::List<at::Tensor>;
 
 const OracleOptions kNative{.rtol = 1e-5, .atol = 1e-5, .rounds = 2, .expected_path = "native"};
 
-// Weights of one layer of 4 units on 3 features; `gates`: how many the cell has.
+// Weights of one layer of 4 units on 3 features; `gates` is the number of gates of the cell.
 Tensors weights(std::int64_t gates) {
   return Tensors({sample({gates * 4, 3}), sample({gates * 4, 4}), sample({gates * 4}), sample({gates * 4})});
 }
-// Steps, sequences: the same, others, the first ones again.
+// Sizes of steps and sequences: repeated, changed, and the first ones again.
 template <int Gates, bool HasCell>
 std::vector<InputSet> sequences() {
   at::manual_seed(8);

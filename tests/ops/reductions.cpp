@@ -53,7 +53,7 @@ std::vector<InputSet> rows_of_three() {
           {sample({2, 3}), w, b}};
 }
 
-// Shapes and layouts beyond the small ones: registers and their ends, dimensions apart, channels last.
+// Larger shapes and layouts: whole and partial registers, separate dimensions, channels last.
 std::vector<InputSet> layouts() {
   return {{sample({3, 5, 7})},
           {sample({3, 20, 17})},
@@ -69,7 +69,7 @@ std::vector<InputSet> layouts() {
           {sample({3, 5, 7})}};
 }
 
-// What is replayed, whether or not there is an out variant of it.
+// Operators that are replayed, with or without an out variant.
 const char* const kReplayed[] = {
     "torch.sum(x, [0])",
     "torch.sum(x, [1], keepdim=True)",

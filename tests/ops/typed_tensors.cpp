@@ -1,4 +1,4 @@
-// Ops that make new tensors through typed handles, against the interpreter.
+// Operators that make new tensors through typed handles, against the interpreter.
 #include "support/catch.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
@@ -128,7 +128,7 @@ class Rows {
            std::vector<InputSet> (*runs)() = &few_alone, const std::string& parameters = "x",
            int results = 1) {
     OracleOptions options = kNative;
-    options.rtol = options.atol = 1e-5;  // sums may be split another way on other addresses
+    options.rtol = options.atol = 1e-5;  // sums may be split differently at other addresses
     rows.push_back({"aten::" + key, parameters, expression, runs, options, results});
   }
   std::vector<OpRow> rows;

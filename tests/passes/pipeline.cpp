@@ -1,4 +1,4 @@
-// Preparation: what each transformation may and may not change.
+// Preparation: what each pass may and may not change.
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ std::string prepared(const std::string& source, const sr::StaticModuleOptions& o
           /*print_source_locations=*/false);
 }
 
-// Without what freezing does to modules before any pass of ours runs.
+// Without the changes that freezing makes to modules before our passes run.
 std::string prepared_ir(const std::string& ir, const sr::StaticModuleOptions& options = {}) {
   return sr::StaticModule(sr::test::graph(ir), options).graph().toString(/*print_source_locations=*/false);
 }
@@ -57,7 +57,7 @@ TEST_CASE("an in-place activation of a temporary becomes functional", "[passes]"
 TEST_CASE("an in-place op that could promote or broadcast stays in place", "[passes]") {
   const std::string source = "def forward(self, x, y):\n    z = x * 1\n    z.add_(y)\n    return z * 2\n";
   CHECK(holds(prepared(source), "aten::add_("));
-  // An integer tensor refuses a float added in place; the functional op would return floats.
+  // An in-place addition of a float to an integer tensor throws; the functional operator would return floats.
   sr::test::check_script(source, {{at::ones({3}, at::kLong), at::ones({3}, at::kLong)},
                                   {at::ones({3}, at::kLong), at::rand({3})},
                                   {at::rand({3}), at::rand({3})}});

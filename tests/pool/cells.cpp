@@ -37,14 +37,14 @@ TEST_CASE("a thread takes the cell it gave back last, whatever others did meanwh
     taken_by_another = cells.take();
     cells.release(taken_by_another, State::idle);
   }).join();
-  CHECK(taken_by_another == 0);  // a new thread's
-  CHECK(others.take() == 0);     // what is remembered is of one table
+  CHECK(taken_by_another == 0);  // the place of a new thread
+  CHECK(others.take() == 0);     // places are remembered for each table
   CHECK(cells.take() == 2);
   CHECK(cells.take() == 0);
 }
 
 TEST_CASE("tables that threads remember in one place do not take each other's cells", "[pool]") {
-  // More than there are places.
+  // More threads than there are places.
   std::vector<std::unique_ptr<Cells>> tables;
   for (std::uint32_t i = 0; i < 40; ++i) tables.push_back(std::make_unique<Cells>(i % 7 + 1));
   for (int round = 0; round < 3; ++round) {
@@ -60,7 +60,7 @@ TEST_CASE("tables that threads remember in one place do not take each other's ce
 TEST_CASE("cells that are wanted are not released until that is taken back", "[pool]") {
   Cells cells(2);
   REQUIRE(cells.take() == 0);
-  CHECK(cells.take_or_mark() == 1);  // vacant, so nobody need wait
+  CHECK(cells.take_or_mark() == 1);  // vacant, so nobody waits
   CHECK(cells.release(1, State::idle) == Released::yes);
   CHECK(cells.take_or_mark() == 1);
   CHECK(cells.take_or_mark() == Cells::kNone);
@@ -84,7 +84,7 @@ TEST_CASE("closed cells are released no more; those that are idle are the closer
   CHECK(cells.release(0, State::idle) == Released::closed);
 }
 
-// What a cell holds is written by one thread at a time, or ThreadSanitizer tells.
+// One thread at a time writes the contents of a cell; ThreadSanitizer would report a race.
 TEST_CASE("each cell is of one thread at a time", "[pool][threads]") {
   constexpr std::uint32_t kCells = 3;
   Cells cells(kCells);

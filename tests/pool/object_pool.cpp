@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Counts itself, and is used by one thread at a time or a data race.
+// Counts its instances. Two threads that use one at a time are a data race.
 struct Object {
   explicit Object(std::atomic<int>& objects) : alive(&objects) { ++*alive; }
   Object(const Object&) = delete;
@@ -47,7 +47,7 @@ TEST_CASE("the object returned last is leased first, and no more are made than n
     CHECK(&*first != &*second);
     CHECK(pool.figures().made == 2);
     CHECK(pool.figures().leased == 2);
-    last = &*first;  // destroyed, and so returned, after the second
+    last = &*first;  // destroyed, and so returned, after the second one
   }
   for (int i = 0; i < 5; ++i) CHECK(&*pool.lease() == last);
   CHECK(alive == 2);
@@ -62,7 +62,7 @@ TEST_CASE("threads that alternate keep their objects", "[pool][threads]") {
   std::optional<Pool::Lease> mine = pool.lease();
   Object* const first = &**mine;
   std::atomic<int> turn = 0;
-  std::vector<Object*> had;  // of the other thread; read after it ended
+  std::vector<Object*> had;  // of the other thread; read after it has ended
   std::jthread other([&] {
     had.push_back(&*pool.lease());
     for (turn = 1; turn == 1;) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// What functors get of a node's values: arguments unpacked by type, and the schemas that say which.
+// What functors receive of a node's values: arguments unpacked by type, according to the schema.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ auto unpacked(const c10::IValue& value) {
   return Argument<T>(value).get();
 }
 
-// An argument that is None where None is not taken, and one of another type.
+// An argument that is None where None is not allowed, and one of another type.
 template <class T>
 bool refuses(const c10::IValue& value) {
   try {

@@ -1,4 +1,4 @@
-// Every registered schema is the one LibTorch has under that key.
+// Every registered schema equals LibTorch's under the same key.
 #include <algorithm>
 #include <set>
 
@@ -73,15 +73,15 @@ TEST_CASE("every registered schema is LibTorch's own", "[ops]") {
 
 TEST_CASE("every operator with a functor of its own is in a table of the oracle", "[ops]") {
   std::set<std::string> tested = {
-      // Preparation gives these their other name, or takes them out.
+      // Preparation renames or removes these.
       "aten::detach", "aten::multiply.Scalar", "aten::divide.Scalar", "aten::true_divide.Scalar",
       "aten::subtract.Scalar", "aten::divide.Scalar_mode", "aten::rsub.Tensor", "aten::ceil.int",
       "aten::alias", "aten::adjoint", "aten::moveaxis.int", "aten::moveaxis.intlist", "aten::swapaxes",
       "aten::swapdims", "aten::split",
-      // Of two overloads with the same arguments graphs only ever have the first.
+      // Of two overloads with the same arguments, graphs contain only the first.
       "aten::numpy_T.a", "aten::matrix_H.a", "aten::mT.a", "aten::mH.a", "aten::pow.int_to_int",
       "aten::Float.int", "aten::len.any", "aten::view.dtype",
-      // In cases of their own.
+      // Tested in test cases of their own.
       "aten::extend.t", "aten::_set_item.t", "aten::_set_item.str", "aten::_set_item.int",
       "aten::_set_item.bool", "aten::_set_item.float", "aten::_set_item.complex", "aten::_set_item.Tensor",
       "aten::len.Dict_Tensor", "aten::__getitem__.Dict_Tensor", "aten::__contains__.Tensor",

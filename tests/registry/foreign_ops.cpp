@@ -1,4 +1,4 @@
-// Operators whose schema lies, that throw, that enter their own runtime, that swap or grow storages.
+// Operators whose schema is wrong, which throw, call their own runtime, or swap or grow storages.
 #include <stdexcept>
 
 #include <sr/sr.hpp>

@@ -1,5 +1,5 @@
-// What ./dev conformance found: operators whose `.out` overload, or whose behaviour against its schema, made
-// sr wrong, and arguments that start behind the beginning of their storage.
+// Defects that ./dev conformance found: operators whose `.out` overload, or whose deviation from their
+// schema, made sr wrong, and arguments with a storage offset.
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

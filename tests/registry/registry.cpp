@@ -70,7 +70,7 @@ TEST_CASE("a functor may register twice, another one for its key is rejected by 
   CHECK(holds(message, "sr::test::registry_tests::(anonymous namespace)::First"));
   CHECK(holds(message, "sr::test::registry_tests::(anonymous namespace)::Second"));
   CHECK_THROWS_AS(table.add(entry_of<Second>("aten::relu")), RegistryError);
-  CHECK(holds(table.find("aten::relu", NodeKind::out_variant)->functor, "First"));  // the first stays
+  CHECK(holds(table.find("aten::relu", NodeKind::out_variant)->functor, "First"));  // the first one stays
 }
 
 TEST_CASE("entries are sorted by key, out variants first", "[registry]") {

@@ -1,4 +1,4 @@
-// The parser of schema literals. Nearly all of it is checked by the compiler; each test case says the same at
+// The parser of schema literals. The compiler checks nearly all of it; the test cases repeat the checks at
 // run time.
 #include <string_view>
 
@@ -11,7 +11,7 @@ using namespace sr;
 
 namespace {
 
-// What is written before the name of an argument, as the parser sees it.
+// The text before the name of an argument, as the parser sees it.
 constexpr ArgumentKind kind(std::string_view type) {
   return detail::kind_of(type);
 }
@@ -27,7 +27,7 @@ struct Parsed {
 
 }  // namespace
 
-// True for the compiler and at run time.
+// True at compile time and at run time.
 #define BOTH(...)             \
   static_assert(__VA_ARGS__); \
   CHECK((__VA_ARGS__))

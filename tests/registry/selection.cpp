@@ -1,5 +1,4 @@
-// From a functor to a node that runs it: the choice between paths, what the report says about
-// it.
+// From a functor to a node that runs it: which path is chosen, and what the report says about it.
 #include <atomic>
 #include <sstream>
 
@@ -21,7 +20,7 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Operators of a user. Each counts the calls of its functors.
+// A user's operators. Each counts the calls of its functors.
 std::atomic<int> out_calls = 0;
 std::atomic<int> native_calls = 0;
 std::atomic<int> dispatcher_calls = 0;
@@ -79,7 +78,7 @@ TORCH_LIBRARY_FRAGMENT(sr_test, library) {
   library.def("plain(Tensor self) -> Tensor", &twice);
 }
 
-// `sr_test.twice(x)`: what is torch.ops.sr_test.twice(x) in Python.
+// `sr_test.twice(x)`, which is torch.ops.sr_test.twice(x) in Python.
 struct CustomOps : torch::jit::NativeResolver {
   std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name,
                                                          torch::jit::GraphFunction& method,
@@ -161,7 +160,7 @@ TEST_CASE("a replay calls the functor of a user's op", "[registry][replay]") {
   const at::Tensor x = at::linspace(-3, 3, 8);
   dispatcher_calls = out_calls = 0;
   for (int run = 0; run < 5; ++run) CHECK(at::equal(runtime(x).toTensor(), at::relu((x + 1) * 2)));
-  CHECK(dispatcher_calls == 2);  // the first run, and the one that is recorded
+  CHECK(dispatcher_calls == 2);  // the first run and the recorded one
   CHECK(out_calls == 3);
   CHECK(runtime.replayed_calls() == 3);
 }

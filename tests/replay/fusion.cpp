@@ -1,5 +1,5 @@
-// Runs of pointwise operations over iteration spaces of every length: registers, blocks, tiles and their
-// ends.
+// Sequences of pointwise operators over iteration spaces of every length: whole and partial registers, blocks
+// and tiles.
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ namespace sr::test::fusion_tests {
 
 namespace {
 
-// No more of them than there is place for plans.
+// No more lengths than there may be plans.
 constexpr std::int64_t kLengths[2][8] = {{0, 1, 3, 16, 17, 32, 63, 64},
                                          {65, 128, 130, 200, 1000, 1024, 1025, 3000}};
 
-// Each length three times in a row: from the third on it is replayed.
+// Each length is used three times in a row, so the third call is replayed.
 std::vector<InputSet> vectors(const std::int64_t (&lengths)[8]) {
   std::vector<InputSet> runs;
   for (const std::int64_t n : lengths) {
@@ -33,14 +33,14 @@ std::vector<InputSet> vectors(const std::int64_t (&lengths)[8]) {
 TEST_CASE("fusion: chains of every kind of operand", "[replay][ops]") {
   const std::vector<std::string> bodies = {
       "return torch.leaky_relu(torch.leaky_relu(torch.leaky_relu(x, 0.1), 0.2), 0.3)",
-      // the value before as first, second, both operands; numbers on either side
+      // the previous value as first, second or both operands; numbers on either side
       "a = x + y\n    b = y - a\n    c = b * b\n    d = 2 - c\n    return d / 3",
-      // read again after others, and returned
+      // a value that is read again later, and returned
       "a = x * y\n    b = torch.relu(a)\n    c = b + a\n    d = torch.tanh(c)\n    return d * a, b",
       // three operands
       "a = torch.clamp(x + 1, -0.5, 0.5)\n    return torch.add(a, y, alpha=2) - torch.sub(y, a, alpha=3)",
       "a = x * 2\n    return torch.addcmul(a, y, x), torch.where(x > 0, a, y)",
-      // two chains in one space, one value read twice
+      // two chains in one space; one value is read twice
       "a = torch.exp(x)\n    b = torch.exp(y)\n    return (a + 1) / (b + 1) + a.maximum(b)",
       "a = torch.sigmoid(x)\n    b = a * x\n    c = torch.silu(b)\n    return c + b - "
       "y.neg().abs()",
@@ -106,7 +106,7 @@ TEST_CASE("fusion: relu of a product is done by the product", "[replay][ops]") {
   CHECK(kernels_of("return torch.relu(torch.mm(x, y))") == 1);
   CHECK(kernels_of("return torch.relu(torch.mm(x, y).t())") == 1);
   CHECK(kernels_of("a = torch.relu(torch.mm(x, y))\n    return torch.cat([a, a + 1])") >= 2);
-  // read by others, or in part
+  // values that are read by other operators, or in part
   CHECK(kernels_of("a = torch.mm(x, y)\n    return torch.relu(a), a") == 2);
   CHECK(kernels_of("a = torch.mm(x, y)\n    return torch.relu(a[:, 1:])") == 2);
   CHECK(kernels_of("a = torch.cat([torch.mm(x, y), torch.mm(x, y * 2)])\n    return torch.relu(a)") >= 3);
@@ -135,10 +135,11 @@ TEST_CASE("fusion: sums, softmax and norms of rows join the step that makes the 
             1},
            {"return torch.rms_norm(x + y, [x.size(2)], row, 1e-5)", 1},
            {"return torch.norm(x - y, 2, -1)", 1},
-           // the rows of a step and what is made of them: another step
+           // a reduction of a step's rows starts another step
            {"a = x - y\n    return a / torch.sum(a * a, [-1], keepdim=True)", 2},
            {"a = torch.softmax(x * y, -1)\n    return a * y, torch.sum(a, [0])", 3},
-           // not the last dimension, not in order, read in part; something else that is made before or later
+           // another dimension than the last, another order, partial reads, and a value that is made before
+           // or later
            {"return torch.sum(x * y, [1])", 2},
            {"return torch.sum((x * y).transpose(0, 1), [2])", 3},
            {"return torch.sum((x * y)[:, :, 1:], [2])", 2},

@@ -1,6 +1,6 @@
-// LibTorch's own Static Runtime has two tables of operators in this very library: what is out variant there
-// is one here, what is native there is native or better here. What is not is named with its reason, and an
-// exception that is not needed any more is as wrong as an operator that is missing.
+// LibTorch exports the two operator tables of its own Static Runtime. An out variant there is an out variant
+// here, and a native operator there is native or better here. Exceptions are named with their reasons; an
+// exception that is no longer needed fails the test, like a missing operator.
 #include <map>
 #include <set>
 #include <sstream>
@@ -60,7 +60,7 @@ bool makes_tensors_only(const c10::FunctionSchema& schema) {
   });
 }
 
-// The functor registered for a key, whatever its arguments.
+// The functor registered for a key, with any arguments.
 std::optional<NodeKind> registered(const std::string& key) {
   for (const NodeKind kind : {NodeKind::out_variant, NodeKind::native}) {
     if (registry().find(key, kind)) return kind;
@@ -68,7 +68,7 @@ std::optional<NodeKind> registered(const std::string& key) {
   return std::nullopt;
 }
 
-// What is wrong with the selection for one overload; empty: nothing.
+// A sentence about what is wrong with the selection for one overload; empty if nothing is.
 std::string complaint(const c10::FunctionSchema& schema, bool has_to_be_out) {
   const bool is_prim = schema.name().starts_with("prim::");
   const std::string key = is_prim ? schema.name() : key_of(schema);
@@ -82,7 +82,7 @@ std::string complaint(const c10::FunctionSchema& schema, bool has_to_be_out) {
   return has_to_be_out && kind != NodeKind::out_variant ? "is no out variant" : "";
 }
 
-// The complaints about all overloads of upstream's names, by key.
+// The sentences for all overloads of upstream's names, by key.
 std::map<std::string, std::string> complaints(const std::vector<std::string>& names, bool have_to_be_out) {
   std::map<std::string, std::string> found;
   for (const std::string& name : names) {

@@ -1,4 +1,4 @@
-// Results that are written where a concatenation needs them.
+// Results that are written directly into a concatenation.
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// Replay as its users see it: when plans are made, what they are valid for, and how they end.
+// Replay as its users see it: when plans are made, how long they are valid, and how they end.
 #include <thread>
 
 #include <sr/replay/trace/signature.hpp>
@@ -68,7 +68,7 @@ TEST_CASE("alternating between more signatures than there is room for does not r
   for (int round = 0; round < 60; ++round) {
     for (const std::int64_t n : {1, 2, 3}) runtime(sample({n, 3}), y);
   }
-  // Were one made whenever a signature comes back, none would ever be replayed.
+  // If every returning signature were recorded, none would ever be replayed.
   CHECK(runtime.replayed_calls() > 90);
   REQUIRE(runtime.report().bailouts.size() == 1);
   CHECK(runtime.report().bailouts[0].find("room for 2 plans") != std::string::npos);
@@ -127,7 +127,7 @@ TEST_CASE("replayed_calls counts replayed calls only", "[replay]") {
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int run = 0; run < 3; ++run) runtime(x, y);
   CHECK(runtime.replayed_calls() == 1);
-  runtime.run_into({x, y}, {x});  // over an argument: replayed, then copied
+  runtime.run_into({x, y}, {x});  // into an argument: replayed, then copied
   CHECK(runtime.replayed_calls() == 2);
   CHECK(runtime.report().plans[0].replays == 2);
 }

@@ -1,4 +1,4 @@
-// What a replay hands out: whose memory it is, when that is used again, and what the caller may do to it.
+// Results of replays: who owns their memory, when it is reused, and what the caller may do with them.
 #include <thread>
 
 #include <c10/core/InferenceMode.h>
@@ -70,7 +70,7 @@ TEST_CASE("a view of a weight is a new tensor in each replay", "[replay][traps]"
     CHECK(turned.is_alias_of(w));
     CHECK(at::equal(results->elements()[4].toTensor(), at::dist(x[0].t(), w.t())));
     CHECK(results->elements()[3].toTensor().is_same(w));
-    turned.t_();  // what the caller does to the view is not the next call's matter
+    turned.t_();  // the caller's change of the view does not affect the next call
     expanded.transpose_(0, 1);
   }
   CHECK(runtime.replayed_calls() == 3);
@@ -90,7 +90,7 @@ TEST_CASE("managed outputs are recycled in a replay when nobody holds them", "[r
   const at::Tensor view = other[0];
   runtime(x + 2, y);
   CHECK(at::equal(view, small(x + 1, y)[0]));
-  // Other metadata than it was made with: not recycled.
+  // Its metadata were changed, so it is not recycled.
   at::Tensor changed = runtime(x, y).toTensor();
   changed.resize_({2, 2});
   changed = at::Tensor();
@@ -174,7 +174,7 @@ TEST_CASE("a call takes no reference to variables of the caller", "[replay]") {
     const auto result = runtime(x, y, z, run).toTuple();
     CHECK(result->elements()[0].toTensor().is_same(x));
     CHECK(at::allclose(result->elements()[1].toTensor(), at::mm(y.toTensor(), z.toTensorVector()[0]) + run));
-    CHECK(x.use_count() == 2);  // the result's, too
+    CHECK(x.use_count() == 2);  // also held by the result
     CHECK(y.use_count() == 1);
     CHECK(z.use_count() == 1);
     CHECK_THROWS(runtime(x, y, wrong, run));
@@ -182,7 +182,7 @@ TEST_CASE("a call takes no reference to variables of the caller", "[replay]") {
     CHECK(x.use_count() == 2);
     CHECK(wrong.use_count() == 1);
   }
-  CHECK(runtime.replayed_calls() == 0);  // another number in each call
+  CHECK(runtime.replayed_calls() == 0);  // the number differs in each call
   for (int run = 0; run < 5; ++run) runtime(x, y, z, 9);
   CHECK(runtime.replayed_calls() == 3);
   const auto last = runtime(at::Tensor(x), c10::IValue(y), std::move(z), 9).toTuple();

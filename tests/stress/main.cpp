@@ -1,5 +1,5 @@
 // Many threads, mixed shapes and dtypes, calls that throw or are cancelled, modules made and destroyed
-// meanwhile: every answer is that of a serial run, nothing stands still and nothing is left behind.
+// meanwhile. Every answer must equal a serial run's, no call may hang, and no memory may leak.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -23,7 +23,7 @@ struct Options {
   unsigned seed = 1;
 };
 
-// Ends the program when no call has ended for a minute.
+// Ends the program if no call has ended for a minute.
 class Watchdog {
  public:
   explicit Watchdog(const Workload& workload)
@@ -46,7 +46,7 @@ class Watchdog {
   std::jthread thread_;
 };
 
-// Wrong answers.
+// The number of wrong answers.
 std::uint64_t run(const std::vector<Program>& programs, const Options& options, double seconds,
                   unsigned seed) {
   Workload workload(programs);
@@ -69,7 +69,7 @@ std::uint64_t run(const std::vector<Program>& programs, const Options& options, 
   return tally.wrong;
 }
 
-// Bytes in use once all modules are gone.
+// Bytes in use after all modules are destroyed.
 std::size_t bytes_in_use() {
   return mallinfo2().uordblks;
 }
@@ -78,7 +78,7 @@ int stress(const Options& options) {
   const std::vector<Program> programs = make_programs();
   std::uint64_t wrong = 0;
   std::vector<std::size_t> bytes;
-  constexpr int kParts = 4;  // what the first leaves behind is what threads and LibTorch keep for themselves
+  constexpr int kParts = 4;  // the growth of the first part is what threads and LibTorch keep
   for (unsigned part = 0; part < kParts; ++part) {
     wrong += run(programs, options, options.seconds / kParts, options.seed + part);
     bytes.push_back(bytes_in_use());
@@ -89,7 +89,7 @@ int stress(const Options& options) {
       for (const c10::IValue& arg : one.args) held += arg.isTensor() && arg.use_count() != 1 ? 1 : 0;
     }
   }
-  // By as much as a module or two: threads' caches come and go.
+  // Allows for a module or two, since caches of threads grow and shrink.
   constexpr std::size_t kSlack = 4 << 20;
   const std::size_t grown = bytes.back() > bytes[1] ? bytes.back() - bytes[1] : 0;
   std::cout << "in use after each part:";

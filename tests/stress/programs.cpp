@@ -19,7 +19,7 @@ struct Source {
   const char* name;
   const char* text;
   std::vector<std::vector<c10::IValue>> args;
-  // Whether a call has two answers at most with fast numerics: that of the general path and that of a replay.
+  // Whether a call has at most two answers under fast numerics: the general path's and the replay's.
   bool may_be_fast = true;
 };
 
@@ -58,7 +58,7 @@ std::vector<Source> sources() {
        "        futures.append(fork(self.body, x + i, i))\n    total = x * 0\n    for f in futures:\n"
        "        total = total + torch.wait(f)\n    return total\n",
        {{number({4, 4}), 2}, {number({6, 6}), 4}, {number({2, 3}), 1}},
-       false},  // each body takes the one or the other
+       false},  // each body runs one or the other
   };
 }
 

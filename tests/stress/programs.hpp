@@ -1,4 +1,4 @@
-// What the stress test runs: programs, their arguments, and what is right for each.
+// The programs of the stress test, their arguments, and the right answers.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,25 @@ namespace sr::stress {
 
 struct Case {
   std::vector<c10::IValue> args;
-  // Bit for bit one of these: kernels of a replay may round unlike the general path. Empty: the call throws.
+  // Bit-identical to one of these, since replays may round differently from the general path. Empty if the
+  // call throws.
   std::vector<c10::IValue> right;
 };
 
 struct Program {
   std::string name;
-  // Anew each time: preparing a module leaves types in the compilation unit of the one it is made from, which
-  // live as long as that does (8 KiB for each clone, 8 more for each freezing, by LibTorch 2.13).
+  // A new module each time: preparing a module adds types to the compilation unit of its source, which live
+  // as long as that does (8 KiB for each clone and each freezing in LibTorch 2.13).
   std::function<torch::jit::Module()> module;
   StaticModuleOptions options;
-  std::vector<Case> cases;  // of several shapes and dtypes, some of which throw
+  std::vector<Case> cases;  // of several shapes and dtypes; some throw
 };
 
-// All programs with the answers of serial runs; each with exact and with fast numerics. Throws
-// std::runtime_error when a serial run is wrong already.
+// All programs with the answers of serial runs, each with exact and with fast numerics. Throws
+// std::runtime_error if a serial run is wrong.
 std::vector<Program> make_programs();
 
-// Tensors bit for bit, also inside of tuples and lists; numbers.
+// Compares numbers, and tensors bit by bit, also inside tuples and lists.
 bool same(const c10::IValue& a, const c10::IValue& b);
 
 }  // namespace sr::stress

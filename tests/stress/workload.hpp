@@ -1,4 +1,4 @@
-// Threads that call modules which others replace meanwhile.
+// Threads that call modules while other threads replace them.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,13 @@ struct Tally {
   std::atomic<std::uint64_t> wrong = 0;
 };
 
-// The programs must outlive it. `run` is called by any number of threads at once, each with numbers of its
+// The programs must outlive it. Any number of threads call `run` at once, each with random numbers of its
 // own.
 class Workload {
  public:
   explicit Workload(const std::vector<Program>& programs);
 
-  // One call in one of the forms there are, or a module made in the place of another. Says what was wrong on
-  // the standard error stream.
+  // Makes one call in a random form, or replaces a module. Writes what was wrong to standard error.
   void step(std::minstd_rand& random);
 
   const Tally& tally() const { return tally_; }

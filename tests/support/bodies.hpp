@@ -1,4 +1,4 @@
-// One expression or a few statements on one tensor `x`, against the oracle over the usual sequence of runs.
+// Checks one expression or a few statements on a tensor `x` with the oracle, over the usual sequence of runs.
 #pragma once
 
 #include <string>

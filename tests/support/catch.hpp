@@ -1,8 +1,7 @@
-// Catch2, whichever major version is installed. Compiled once: the main comes from elsewhere.
+// Catch2, version 2 or 3. Its main is compiled separately.
 #pragma once
 
-// LibTorch's logging defines CHECK as well, in whichever of its headers comes first: Catch2's has to be the
-// last.
+// LibTorch's logging also defines CHECK, in several headers: Catch2's definition must come last.
 #if __has_include(<c10/util/Logging.h>)
 #include <c10/util/Logging.h>
 #endif
@@ -18,5 +17,5 @@ using Catch::Approx;
 #include <catch2/matchers/catch_matchers_all.hpp>
 using Catch::Approx;
 #else
-#include <catch2/catch.hpp>  // version 2 brings Approx into the global namespace itself
+#include <catch2/catch.hpp>  // version 2 declares Approx in the global namespace
 #endif

@@ -1,5 +1,5 @@
-// Operators of a user, registered for the interpreter: they throw, lie about aliases, keep what they are
-// given.
+// A user's operators, registered for the interpreter: they throw, have wrong alias annotations, or keep their
+// arguments.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,13 @@
 
 namespace sr::test {
 
-// What sr_test::call runs with its input; the op then returns a copy of the input.
+// The function that sr_test::call calls with its input; the operator then returns a copy of the input.
 inline std::function<void(const at::Tensor&)>& on_call() {
   static std::function<void(const at::Tensor&)> function;
   return function;
 }
 
-// What sr_test::keep was given last, whose schema does not say that it keeps anything.
+// The last argument of sr_test::keep, whose schema does not say that it keeps anything.
 inline at::Tensor& kept() {
   static at::Tensor tensor;
   return tensor;

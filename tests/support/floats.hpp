@@ -11,7 +11,7 @@ namespace sr::test {
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Uniform between two numbers, the same in every run.
+// Uniform between two numbers; the same in every run.
 class RandomFloats {
  public:
   RandomFloats(std::mt19937::result_type seed, float low, float high) : bits_(seed), low_(low), high_(high) {}

@@ -1,4 +1,4 @@
-// Whether every way to run a module follows a change of its weights.
+// Checks that every way to run a module follows a change of its weights.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,12 @@ inline at::Tensor weight(at::IntArrayRef sizes, bool requires_grad = false) {
   return at::rand(sizes).add_(0.5).requires_grad_(requires_grad);
 }
 
-// As torch.nn.Module does it: parameters keep their tensor and are given other data.
+// Like torch.nn.Module: parameters keep their tensor and get other data.
 inline void to_dtype(torch::jit::Module& module, at::ScalarType dtype) {
   for (const at::Tensor& tensor : module.buffers()) tensor.set_data(tensor.detach().to(dtype));
 }
 
-// All ways to run one module, each of which has seen the first inputs often enough to replay them.
+// All ways to run one module. Each has seen the first inputs often enough to replay them.
 class Ways {
  public:
   explicit Ways(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs)
@@ -70,7 +70,7 @@ inline void check_agrees(Ways& ways, torch::jit::Module& module, const std::vect
   }
 }
 
-// The results after the change are the interpreter's, for inputs that were replayed before and for others.
+// After the change, results equal the interpreter's, for inputs that were replayed before and for others.
 inline void check_follows(torch::jit::Module module, const std::vector<c10::IValue>& inputs,
                           const std::vector<c10::IValue>& others, const Change& change) {
   Ways ways(module, inputs);

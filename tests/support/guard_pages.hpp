@@ -22,7 +22,7 @@
 
 namespace sr::test {
 
-// Pages of one tensor, between two that are never accessible.
+// Pages of one tensor between two inaccessible pages.
 class Pages {
  public:
   static constexpr unsigned char kCanary = 0xCB;
@@ -52,7 +52,7 @@ class Pages {
   std::byte* begin() const { return begin_; }
   void open() { mprotect(pages_, inner_, PROT_READ | PROT_WRITE); }
   void close() { mprotect(pages_, inner_, PROT_NONE); }
-  // The tensor's pages must be open.
+  // The tensor's pages must be accessible.
   bool intact() const {
     const auto canary = [](const std::byte byte) { return byte == std::byte{kCanary}; };
     return std::all_of(pages_, begin_, canary) && std::all_of(begin_ + bytes_, pages_ + inner_, canary);
@@ -76,7 +76,7 @@ class Pages {
 struct GuardPages {
   static constexpr std::string_view name = "guard_pages";
 
-  // No reuse, but for outputs that may be written onto a dying input: those are, wherever allowed.
+  // No reuse, except for outputs that may overwrite their input: those always do.
   static memory::Layout plan(std::span<const memory::Request> requests) {
     memory::Layout layout = memory::NoReuse::plan(requests);
     const std::vector<std::uint32_t> inputs = memory::dying_inputs(requests);
@@ -88,7 +88,7 @@ struct GuardPages {
 
   class Buffer {
    public:
-    // `shortened`: lifetimes end that many steps too early, for the test that the pages catch it.
+    // `shortened` ends lifetimes that many steps too early, to test that the pages detect it.
     void commit(std::span<const memory::Request> requests, const memory::Layout& layout,
                 memory::StepIndex shortened = 0) {
       for (Pages& pages : pages_) retired_.push_back(std::move(pages));
@@ -141,7 +141,7 @@ struct GuardPages {
     };
 
     std::vector<Pages> pages_;
-    std::vector<Pages> retired_;  // never handed out again, so that whoever still points there is caught
+    std::vector<Pages> retired_;  // never used again, so that stale pointers are detected
     std::vector<Tenant> tenants_;
     memory::Bytes capacity_ = 0;
     bool intact_ = true;

@@ -1,4 +1,4 @@
-// Memory for kernels to run to the end of.
+// Memory that ends at an inaccessible page, for kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sr::test {
 
-// Memory of which any part may be asked for that ends at a page without access.
+// Any part that ends at the inaccessible page may be requested.
 class Guarded {
  public:
   static constexpr unsigned char kCanary = 0xCB;
@@ -33,7 +33,7 @@ class Guarded {
   T* last(std::size_t count) {
     return reinterpret_cast<T*>(begin_ + bytes_) - count;
   }
-  // Whether what is in front of the last `count` elements has stayed as it was.
+  // Whether the bytes in front of the last `count` elements are unchanged.
   template <class T = float>
   bool intact_before(std::size_t count) {
     const unsigned char* to = begin_ + bytes_ - count * sizeof(T);

@@ -1,4 +1,4 @@
-// From text to modules and graphs.
+// Makes modules and graphs from text.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace sr::test {
 
 using Attributes = std::vector<std::pair<std::string, c10::IValue>>;
 
-// What `define` of C++ lacks against Python's scripting: `fork(function, arguments...)`; wait with
+// What C++'s `define` lacks against Python's scripting: `fork(function, arguments...)`, awaited with
 // `torch.wait(future)`. torch.ops.quantized is `quantized` here, and torch.ops.sr_test is `sr_test`.
 struct ScriptResolver : torch::jit::Resolver {
   std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
@@ -28,8 +28,8 @@ struct ScriptResolver : torch::jit::Resolver {
   }
 };
 
-// A scripted module in evaluation mode. `source` is one method or several ("def forward(self, x): ..."), not
-// indented.
+// A scripted module in evaluation mode. `source` holds one or several methods ("def forward(self, x): ..."),
+// not indented.
 inline torch::jit::Module script(const std::string& source, const Attributes& attributes = {}) {
   torch::jit::Module module("M");
   for (const auto& [name, value] : attributes) {
@@ -50,8 +50,8 @@ inline std::shared_ptr<torch::jit::Graph> graph(const std::string& text) {
   return parsed;
 }
 
-// A module whose one method is this graph, the first of whose inputs is the module: for overloads that no
-// source is compiled to.
+// A module whose only method is this graph, whose first input is the module: for overloads that no source
+// compiles to.
 inline torch::jit::Module module_of(const std::string& text) {
   torch::jit::Module module("M");
   const auto body = graph(text);

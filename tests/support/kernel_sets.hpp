@@ -1,4 +1,4 @@
-// The kernels of every instruction set that this CPU has.
+// The kernels of every instruction set of this CPU.
 #pragma once
 
 #include <vector>

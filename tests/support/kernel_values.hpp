@@ -1,4 +1,4 @@
-// Operands for tests of kernels, and how their results are compared.
+// Operands for tests of kernels, and the comparison of results.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline float uniform(float low = -1, float high = 1) {
   return std::uniform_real_distribution<float>(low, high)(random_bits());
 }
 
-// One in three is special, one in three has any bits at all, the others are of the size of activations.
+// A third are special values, a third have random bits, a third have the size of activations.
 inline float any_value() {
   static constexpr std::array kSpecial{0.0f,   -0.0f,  kNaN,    kInf,   -kInf,      1.0f,       -1.0f,
                                        0.5f,   1.5f,   -2.5f,   1e-45f, -1e-40f,    1.2e-38f,   3e38f,
@@ -40,7 +40,7 @@ inline float any_value() {
   }
 }
 
-// Equal to the bit, or both NaN.
+// Bit-identical, or both NaN.
 inline bool same(float a, float b) {
   return (std::isnan(a) && std::isnan(b)) ||
          std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);

@@ -12,7 +12,7 @@
 
 namespace sr::test {
 
-// Keeps tasks until somebody runs them.
+// Keeps tasks until they are run explicitly.
 class Held {
  public:
   auto launcher() {
@@ -27,7 +27,7 @@ class Held {
   std::deque<std::function<void()>> tasks_;
 };
 
-// One thread, which ends when this does, after all tasks.
+// One thread, which runs all tasks and ends with this object.
 class OneThread {
  public:
   auto launcher() {
@@ -64,7 +64,7 @@ class OneThread {
   std::jthread thread_{[this] { run(); }};
 };
 
-// What sr_test::call does while this lives.
+// The function of sr_test::call while this object lives.
 class OnCall {
  public:
   explicit OnCall(std::function<void(const at::Tensor&)> hook) { on_call() = std::move(hook); }

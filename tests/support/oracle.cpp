@@ -74,7 +74,7 @@ struct Runner {
   std::function<bool()> intact;
 };
 
-// Its buffer knows whether somebody wrote beside the tensors.
+// Its buffer detects writes outside of tensors.
 template <class Planner>
 constexpr bool kChecksItsMemory = requires(const typename Planner::Buffer& buffer) {
   buffer.intact();
@@ -109,7 +109,7 @@ struct Configuration {
   bool out = true, optimize = true, managed_outputs = false, replay = true, fast = false;
 };
 
-// What kernels of ours may differ by after a few of them in a row.
+// The tolerance for a few of our kernels in a row.
 constexpr double kFastTolerance = 2e-5;
 
 constexpr Configuration kConfigurations[] = {

@@ -1,4 +1,4 @@
-// What one call did, as a caller sees it.
+// The outcome of one call, as a caller sees it.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 namespace sr::test {
 
 struct Outcome {
-  InputSet inputs;  // as they are afterwards
+  InputSet inputs;  // after the call
   c10::IValue result;
   bool threw = false;
   bool is_jit_exception = false;
   std::string message;
 };
 
-// On copies of the inputs.
+// Calls with copies of the inputs.
 Outcome run(const InputSet& inputs, const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
 
 std::string first_line(const std::string& text);

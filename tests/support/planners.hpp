@@ -11,7 +11,7 @@ namespace sr::test {
 
 using AllPlanners = memory::Planners;
 
-// Empty when P's layout is right; else the fault, for CHECK(fault<P>(requests) == "").
+// Empty if P's layout is valid, else the fault, for CHECK(fault<P>(requests) == "").
 template <memory::Planner P>
 std::string fault(std::span<const memory::Request> requests) {
   return memory::validate(requests, P::plan(requests)).value_or("");

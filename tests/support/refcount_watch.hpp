@@ -1,4 +1,4 @@
-// Counts the writes to reference counts of chosen objects, by the processor: x86-64 and Linux.
+// Counts writes to the reference counts of chosen objects with the help of the processor (x86-64, Linux).
 #pragma once
 
 #include <array>
@@ -16,15 +16,14 @@
 
 namespace sr::test {
 
-// The pages of the objects are read-only while this watches. A write there stops the program; it is looked
-// at, carried out alone with the page writable (the trap flag), and the page is closed again. One at a time,
+// The objects' pages are read-only while this object lives. A write there traps; the handler looks at it,
+// lets it run alone with the page writable (trap flag), and protects the page again. At most one instance,
 // for one thread; the objects must outlive it.
 class RefcountWatch {
  public:
   explicit RefcountWatch(const std::vector<const c10::intrusive_ptr_target*>& objects) {
     for (const c10::intrusive_ptr_target* object : objects) {
-      const auto begin =
-          reinterpret_cast<std::uintptr_t>(object) + sizeof(void*);  // behind the virtual table
+      const auto begin = reinterpret_cast<std::uintptr_t>(object) + sizeof(void*);  // after the virtual table
       words_.emplace_back(begin, reinterpret_cast<std::uintptr_t>(object) + sizeof(*object));
       pages_.insert(begin & ~(kPage - 1));
     }
@@ -59,7 +58,7 @@ class RefcountWatch {
   static void on_write(int, siginfo_t* info, void* context) {
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     if (!current_->pages_.contains(address & ~(kPage - 1))) {
-      std::signal(SIGSEGV, SIG_DFL);  // somebody's mistake: happens again, for good
+      std::signal(SIGSEGV, SIG_DFL);  // a real fault: it happens again, and ends the program
       return;
     }
     for (const auto& [begin, end] : current_->words_)

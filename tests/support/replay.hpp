@@ -1,4 +1,4 @@
-// What the tests of replay share: a small model, and what reports say.
+// What the tests of replay share: a small model, and readers of reports.
 #pragma once
 
 #include <string>

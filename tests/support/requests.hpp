@@ -1,4 +1,4 @@
-// Lists of requests to plan: a tiny net builder, the shapes of well-known nets, and random sets.
+// Lists of requests: a small net builder, the shapes of well-known nets, and random sets.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using memory::Bytes;
 using memory::Request;
 using memory::StepIndex;
 
-// One node a call. A value lives from its node to the last node that reads it.
+// Each call adds one node. A value lives from its node to the last node that reads it.
 class NetBuilder {
  public:
   using Value = std::uint32_t;
@@ -27,7 +27,7 @@ class NetBuilder {
     requests_.push_back({.bytes = bytes, .first = step, .end = step + 1});
     return static_cast<Value>(requests_.size() - 1);
   }
-  // Elementwise on its first input, which it may overwrite if nobody reads it later.
+  // A pointwise operator, which may overwrite its first input if nothing reads it later.
   Value in_place(const std::vector<Value>& inputs) {
     const Value value = node(requests_[inputs.front()].bytes, inputs);
     requests_[value].may_reuse_input = inputs.front();
@@ -63,7 +63,7 @@ inline std::vector<Request> chain_net(bool in_place) {
   return net.take();
 }
 
-// ResNet-50 at 224 x 224: bottleneck blocks, relu and the residual sum in place where the flag says so.
+// ResNet-50 at 224 x 224: bottleneck blocks; the flag makes relu and the residual sum in-place.
 inline std::vector<Request> residual_net(bool in_place) {
   NetBuilder net;
   const auto act = [&](NetBuilder::Value x, Bytes bytes) {
@@ -123,7 +123,7 @@ inline std::vector<Request> transformer_net(bool in_place, Bytes sequence = 128,
   return net.take();
 }
 
-// DLRM: 26 embedding bags beside a small perceptron, concatenated, then a large one.
+// DLRM: 26 embedding bags and a small perceptron, concatenated, then a large perceptron.
 inline std::vector<Request> embedding_net(Bytes batch = 64) {
   NetBuilder net;
   auto dense = net.node(4 * batch * 13, {});
@@ -138,7 +138,7 @@ inline std::vector<Request> embedding_net(Bytes batch = 64) {
   return net.take();
 }
 
-// DenseNet-121's blocks: every layer reads the concatenation of all before it.
+// The blocks of DenseNet-121: every layer reads the concatenation of all previous ones.
 inline std::vector<Request> dense_net(bool in_place) {
   NetBuilder net;
   Bytes side = 56;
@@ -164,7 +164,7 @@ inline std::vector<Request> dense_net(bool in_place) {
   return net.take();
 }
 
-// Skip connections from the way down live until the way up.
+// Skip connections live from the way down to the way up.
 inline std::vector<Request> u_net() {
   NetBuilder net;
   std::vector<NetBuilder::Value> skips;
@@ -189,7 +189,7 @@ inline std::vector<Request> u_net() {
   return net.take();
 }
 
-// Four branches of unlike widths, concatenated.
+// Four branches of different widths, concatenated.
 inline std::vector<Request> inception_net() {
   NetBuilder net;
   auto x = net.node(4 * 192 * 28 * 28, {});
@@ -269,7 +269,7 @@ inline std::vector<Request> random_requests(std::mt19937& random, const RandomOp
     const StepIndex length = 1 + (below(4) == 0 ? below(options.longest) : below(4));
     request.end = request.first + length;
     if (options.in_place && i != 0 && below(3) == 0) {
-      request.may_reuse_input = below(i);  // most hints are wrong: planners must not believe them
+      request.may_reuse_input = below(i);  // most hints are wrong, so planners must check them
       const Request& input = requests[request.may_reuse_input];
       if (below(2) == 0) request.first = input.end - 1, request.end = input.end - 1 + length;
       if (below(2) == 0) request.bytes = input.bytes;

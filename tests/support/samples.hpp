@@ -1,4 +1,4 @@
-// Inputs for the oracle: the shapes, dtypes and layouts that ops have gone wrong on.
+// Inputs for the oracle: shapes, dtypes and layouts on which operators have been wrong.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace sr::test {
 
-// What the table of an op family says about one op.
+// A row in the table of an operator family.
 struct OpRow {
-  std::string key;         // as the registry and the report have it
+  std::string key;         // as in the registry and the report
   std::string parameters;  // of the scripted function
   std::string expression;
   std::vector<InputSet> (*runs)();
@@ -94,7 +94,7 @@ inline at::Tensor channels_last(at::IntArrayRef sizes, at::ScalarType dtype = at
   return sample(sizes, dtype).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-// One tensor in every layout and dtype.
+// A tensor in every layout and dtype.
 inline std::vector<at::Tensor> tensors() {
   at::manual_seed(0);
   const at::Tensor a = sample({2, 3});
@@ -128,7 +128,7 @@ inline std::vector<at::Tensor> tensors() {
           a};
 }
 
-// `rest`: what is given after the tensor.
+// `rest` are the arguments after the tensor.
 inline std::vector<InputSet> with_each_tensor(const InputSet& rest = {}) {
   std::vector<InputSet> runs;
   for (const at::Tensor& tensor : tensors()) {
@@ -141,7 +141,8 @@ inline std::vector<InputSet> unary() {
   return with_each_tensor();
 }
 
-// One of each kind, for ops that are LibTorch's own but for how they are called. Twice the same, then others.
+// One input of each kind, twice the same and then others: for LibTorch's own operators, called in another
+// way.
 inline std::vector<at::Tensor> few() {
   at::manual_seed(2);
   const at::Tensor a = sample({4, 6});

@@ -1,4 +1,4 @@
-// What the tests of the command-line tool share: files, Python, and values as they come out of files.
+// What the tests of the command-line tool share: files, Python, and values read from files.
 #pragma once
 
 #include <cstdlib>
@@ -16,7 +16,7 @@
 
 namespace sr::test {
 
-// A directory of its own, removed with what is in it.
+// A temporary directory, removed with its contents.
 struct Folder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("sr_tool_inputs_" + std::to_string(std::random_device{}()));
@@ -39,7 +39,7 @@ inline std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Runs a script in `folder`; false, with a warning, if SR_PYTHON names no interpreter.
+// Runs a Python script in `folder`. Returns false, with a warning, if SR_PYTHON names no interpreter.
 inline bool python(const Folder& folder, const std::string& script) {
   const char* interpreter = std::getenv("SR_PYTHON");
   if (interpreter == nullptr) {

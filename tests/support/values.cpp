@@ -173,7 +173,7 @@ Sharing sharing(const InputSet& inputs, const c10::IValue& result) {
     if (!has_storage(tensor)) return;
     const std::size_t id =
         seen.try_emplace(tensor.storage().unsafeGetStorageImpl(), seen.size()).first->second;
-    // Where the elements of a tensor without any begin follows from strides that nobody reads.
+    // The address of an empty tensor depends on strides that nothing reads.
     pattern.emplace_back(id, tensor.numel() == 0 ? 0 : tensor.storage_offset());
   };
   for (const c10::IValue& input : inputs) each_tensor(input, add);
@@ -201,7 +201,7 @@ std::vector<std::size_t> references(const InputSet& inputs, const c10::IValue& r
 
 InputSet copy_inputs(const InputSet& inputs) {
   Copies copies;
-  std::map<const c10::TensorImpl*, at::Tensor> same;  // one tensor given twice stays one
+  std::map<const c10::TensorImpl*, at::Tensor> same;  // a tensor that is passed twice stays one tensor
   InputSet all;
   for (const c10::IValue& input : inputs) {
     if (input.isTensor() && input.toTensor().defined()) {

@@ -1,4 +1,4 @@
-// Copying, comparing and looking into values: what the oracle is made of.
+// Copies, compares and visits values, for the oracle.
 #pragma once
 
 #include <string>
@@ -23,16 +23,16 @@ void each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-// Where two values differ first, empty: nowhere. `path` is what the message calls them.
+// Where two values first differ; empty if they are equal. `path` names them in the message.
 std::string compare_values(const c10::IValue& expected, const c10::IValue& actual,
                            const OracleOptions& options, const std::string& path);
 
-// For each tensor of inputs and result: its storage, by order of first appearance, and its position in it.
+// For each tensor of inputs and result: its storage, numbered by first appearance, and its offset.
 using Sharing = std::vector<std::pair<std::size_t, std::int64_t>>;
 Sharing sharing(const InputSet& inputs, const c10::IValue& result);
 std::string show(const Sharing& pattern);
 
-// References to the tensors and storages of the inputs, and of the result if `of_result`.
+// Reference counts of the tensors and storages of the inputs, and of the result if `of_result`.
 std::vector<std::size_t> references(const InputSet& inputs, const c10::IValue& result, bool of_result);
 
 bool has_storage(const at::Tensor& tensor);

@@ -1,4 +1,4 @@
-// Zip archives by hand, to be damaged.
+// Writes zip archives byte by byte, to be damaged.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct Entry {
   std::uint32_t crc = checksum(data);
 };
 
-// With no zip64 records and no descriptors, as other tools write them.
+// Without zip64 records and descriptors, as other tools write them.
 inline std::string zip(const std::vector<Entry>& entries) {
   std::string body, directory;
   for (const Entry& entry : entries) {
@@ -45,7 +45,7 @@ inline std::string zip(const std::vector<Entry>& entries) {
     put(lengths, 0, entry.name.size(), 2);
     std::string tail(14, '\0');
     put(tail, 10, body.size(), 4);
-    // One by one: of sums of strings g++ 12 warns wrongly.
+    // One by one: g++ 12 warns wrongly about sums of strings.
     directory.append("PK\1\2\0\0", 6).append(fields).append(lengths, 0, 2).append(2, '\0').append(tail);
     directory.append(entry.name);
     body.append("PK\3\4").append(fields).append(lengths).append(entry.name).append(entry.data);

@@ -1,4 +1,4 @@
-// From what a file or a command line says to arguments: the types a method declares, random tensors, numbers.
+// Makes arguments from files and command lines: the declared types of a method, random tensors, numbers.
 #include <cstdint>
 #include <initializer_list>
 #include <limits>

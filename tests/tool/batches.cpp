@@ -1,4 +1,4 @@
-// Arguments of one batch size made into those of another.
+// Changes the batch size of arguments.
 #include "../src/tool/batches.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Files of inputs: how many sets they hold, and what is said of those that hold none.
+// Files of inputs: the number of sets, and the errors for files that hold none.
 #include <cstdint>
 #include <filesystem>
 #include <random>

@@ -1,4 +1,4 @@
-// Inputs from Python and back: what torch.save wrote is read, what write_values wrote torch.load reads.
+// Inputs to and from Python: reads what torch.save wrote, and torch.load reads what write_values wrote.
 #include "../src/tool/inputs.hpp"
 
 #include <cstdint>

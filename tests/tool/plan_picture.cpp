@@ -1,4 +1,4 @@
-// The picture of memory plans: what it shows, and that it can be read.
+// The picture of memory plans: its contents, and its legibility.
 #include "../src/tool/plan_picture.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct Text {
   std::string anchor, content;
 };
 
-// The texts of each panel; what stands outside of panels is under -1.
+// The texts of each panel; texts outside of panels are under -1.
 std::map<int, std::vector<Text>> texts_of(const std::string& svg) {
   static const std::regex kLine(
       R"re(<g transform="translate\(0 |<text x="([0-9.]+)" y="([0-9.]+)"[^>]*>([^<]*)<)re");

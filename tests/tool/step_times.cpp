@@ -1,4 +1,4 @@
-// Times of the steps of replays: which there are, and how they are shown.
+// Times of the steps of replays: their selection and their output.
 #include "../src/tool/step_times.hpp"
 
 #include <nlohmann/json.hpp>

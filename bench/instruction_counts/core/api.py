@@ -42,7 +42,7 @@ class GroupedSetup:
 
 @dataclasses.dataclass(frozen=True)
 class GroupedBenchmark:
-    """One computation in Python, C++ or both. With a model the statements are calls of it, written by from_modules."""
+    """One computation in Python, C++ or both. The statements of a model are calls of it, which from_modules writes."""
 
     py_stmt: str | None
     cpp_stmt: str | None
@@ -98,7 +98,7 @@ class GroupedBenchmark:
     @classmethod
     def from_variants(cls, py_block: str | None = None, cpp_block: str | None = None,
                       **options: Any) -> dict[str, Any]:
-        """A benchmark for each line. A comment behind a line is its label; on a line of its own, of those below it."""
+        """A benchmark for each line. A comment at a line's end is its label; one on its own line labels those below."""
         pairs = pair_blocks(py_block, cpp_block)
         return nest({path: cls.from_stmts(*pair, **options) for path, pair in pairs.items()})
 

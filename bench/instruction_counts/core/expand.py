@@ -1,4 +1,4 @@
-"""From nested definitions to a flat list of what is measured: every language, runtime, autograd mode, thread count."""
+"""Expands nested definitions to a flat list of measurements: every language, runtime, autograd mode, thread count."""
 
 import pathlib
 from typing import Any, Iterator, NamedTuple
@@ -9,7 +9,7 @@ from core.script import Saved, check_gradient, run_setup, save_script
 from core.types import IN_PROGRAM, Autograd, DefinitionError, Labels, Language, Path, Runtime
 from core.utils import flatten
 
-WARM_UP = 3  # calls: the interpreter watches the first and compiles anew in the second
+WARM_UP = 3  # calls: the interpreter profiles the first and compiles again in the second
 
 
 class Case(NamedTuple):

@@ -1,8 +1,8 @@
-"""How a scripted model is made ready in Python for the runtimes that are no interpreter, and called there."""
+"""Prepares a scripted model in Python for each runtime other than the interpreter, and calls it."""
 
 from core.types import Runtime
 
-# What becomes of `jit_model`.
+# The statements that prepare `jit_model`.
 PREPARED = {
     Runtime.UPSTREAM: 'torch._C._jit_to_static_module(jit_model._c)',
     Runtime.SR_GENERAL: 'sr.StaticModule(jit_model, enable_replay=False)',
@@ -13,7 +13,7 @@ IN_PYTHON = tuple(PREPARED)
 
 
 def setup_of(runtime: Runtime, arguments: str) -> str:
-    """Behind `jit_model = torch.jit.load(...)`."""
+    """The set-up that follows `jit_model = torch.jit.load(...)`."""
     if runtime not in PREPARED:
         return ''
     lines = ['import sr'] if runtime is not Runtime.UPSTREAM else []

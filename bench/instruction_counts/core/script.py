@@ -25,7 +25,7 @@ def digest(*parts: Any) -> str:
 
 
 def execute(code: str, names: dict[str, Any]):
-    """Runs code that TorchScript can read the source of again, as it does with classes."""
+    """Runs code whose source TorchScript can read again, as it does for classes."""
     file = f'<code {digest(code)}>'
     linecache.cache[file] = len(code), None, code.splitlines(keepends=True), file
     exec(compile(code, file, 'exec'), names)
@@ -72,7 +72,7 @@ def make_model(benchmark: GroupedBenchmark, names: dict[str, Any]) -> torch.jit.
 
 
 def check_gradient(benchmark: GroupedBenchmark, names: dict[str, Any]):
-    """y.backward() takes a single element that depends on something that wants a gradient."""
+    """y.backward() needs a single element that depends on a tensor that requires gradients."""
     exec(benchmark.py_stmt, names)
     output = names[benchmark.signature.output]
     if not (isinstance(output, torch.Tensor) and output.numel() == 1 and output.requires_grad):
@@ -83,7 +83,7 @@ def check_gradient(benchmark: GroupedBenchmark, names: dict[str, Any]):
 
 
 def save_script(benchmark: GroupedBenchmark, folder: pathlib.Path) -> Saved:
-    """Files named after the definition's code: another run that finds them there measures the same model."""
+    """Files are named after the definition's code, so another run that finds them measures the same model."""
     names = run_setup(benchmark)
     model = make_model(benchmark, names)
     inputs = [names[name] for name in benchmark.signature.inputs]

@@ -1,4 +1,4 @@
-"""`f(x, w) -> y`: what a statement reads and what it computes, and whether its code agrees."""
+"""`f(x, w) -> y`: the names that a statement reads and computes, and the check that its code agrees."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def python_names(code: str) -> set[str]:
-    """What running the code binds, at its own level: not inside functions and classes."""
+    """The names that the code binds at its own level, not inside functions and classes."""
     names: set[str] = set()
 
     def visit(node: ast.AST):

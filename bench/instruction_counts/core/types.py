@@ -1,13 +1,13 @@
-"""The words a measurement is labelled with, and what a wrong definition is told."""
+"""The labels of a measurement, and the error for wrong definitions."""
 
 import dataclasses
 import enum
 
-Path = tuple[str, ...]  # where a definition stands among the nested ones, outermost first
+Path = tuple[str, ...]  # the labels of a nested definition, outermost first
 
 
 class DefinitionError(ValueError):
-    """A definition that can not be measured; the message says what is wrong in it."""
+    """A definition that cannot be measured; the message says why."""
 
 
 class Language(enum.Enum):
@@ -16,7 +16,7 @@ class Language(enum.Enum):
 
 
 class Runtime(enum.Enum):
-    """Who runs the statement. The values of those after TORCHSCRIPT are the names that runner.cpp knows."""
+    """The runtime of the statement. After TORCHSCRIPT, the values are names that runner.cpp knows."""
 
     EAGER = 'eager'
     TORCHSCRIPT = 'TorchScript'
@@ -38,7 +38,7 @@ class Autograd(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Labels:
-    """What tells the variants of one definition apart."""
+    """The properties that distinguish the variants of one definition."""
 
     language: Language
     runtime: Runtime

@@ -1,4 +1,4 @@
-"""Nested dictionaries of definitions, and blocks of code of which each line is a benchmark."""
+"""Nested dictionaries of definitions, and blocks of code in which each line is a benchmark."""
 
 import io
 import re
@@ -8,7 +8,7 @@ from typing import Any, Iterator, NamedTuple
 
 from core.types import DefinitionError, Language, Path
 
-# Text in quotes is passed over whole, so that a `//` inside does not begin a comment.
+# Skips quoted text, in which `//` does not begin a comment.
 CPP_COMMENT = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?!//).)*?(//.*)?""")
 
 
@@ -81,7 +81,7 @@ def pair_blocks(py_block: str | None, cpp_block: str | None) -> dict[Path, tuple
 
 
 def nest(flat: dict[Path, Any]) -> dict[str, Any]:
-    """The reverse of flatten."""
+    """The inverse of flatten."""
     nested: dict[str, Any] = {}
     for (*above, last), value in flat.items():
         inner = nested

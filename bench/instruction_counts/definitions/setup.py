@@ -2,7 +2,7 @@
 
 from core.api import GroupedSetup
 
-# One element, so that y.backward() needs no gradient of its own and arithmetic is next to nothing.
+# One element, so that y.backward() needs no gradient argument and arithmetic costs almost nothing.
 SCALARS = GroupedSetup(
     py_setup='''
         x = torch.ones(1, requires_grad=True)
@@ -27,7 +27,7 @@ MATRIX = GroupedSetup(
         auto index = torch::tensor({0, 3, 1});
     ''')
 
-# What has no effect would be compiled to nothing.
+# The compiler would remove code without an effect.
 METADATA_OF_MATRIX = GroupedSetup(MATRIX.py_setup, MATRIX.cpp_setup, '''
     template <class T>
     void keep(const T& value) {

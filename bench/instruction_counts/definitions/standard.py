@@ -1,4 +1,4 @@
-"""The suite: what the runtimes are compared on, and what a change to sr is held against."""
+"""The suite: the statements on which runtimes are compared, and changes to sr are judged."""
 
 from core.api import GroupedModules, GroupedStmts, GroupedVariants
 from core.types import Runtime
@@ -114,7 +114,7 @@ NETWORKS = {
 
 
 def chain(steps: int) -> str:
-    """Fusable steps, one of them more each: the slope over them is what one step costs."""
+    """Models with a growing number of fusable steps: the slope is the cost of one step."""
     return 'y = x\n' + '\n'.join(['y = torch.relu(y * 0.5)'] * steps)
 
 
@@ -124,7 +124,7 @@ CHAINS = {f'{2 * steps} pointwise steps on 16': GroupedStmts(chain(steps), setup
 DEFINITIONS = {'indexing': INDEXING, 'metadata': METADATA, 'arithmetic': ARITHMETIC, 'in place': IN_PLACE,
                'modules': MODULES, 'networks': NETWORKS, 'chains': CHAINS}
 
-# sr's own overhead alone, in few minutes.
+# Only sr's own overhead; takes a few minutes.
 QUICK_RUNTIMES = Runtime.SR_GENERAL, Runtime.SR_FRESH, Runtime.SR_INTO
 QUICK = ('modules / product of scalars', 'modules / linear 16 -> 1', 'networks / perceptron 16-32-1',
          'networks / deep and wide, batch 1', 'chains / 8 pointwise steps on 16')

@@ -1,4 +1,4 @@
-"""Many jobs on the cores there are, with progress and an estimate; Ctrl-C keeps what is done."""
+"""Runs jobs on all cores, with progress and an estimate; Ctrl-C keeps finished results."""
 
 import concurrent.futures
 import sys
@@ -53,7 +53,7 @@ def run_all(cases: list[Case], workers: Workers, jobs: int) -> Outcome:
             progress(len(measured) + len(failed), len(cases), cases[futures[future]], said, start)
     except KeyboardInterrupt:
         interrupted = True
-        for future in futures:  # those that ended when nobody was looking
+        for future in futures:  # those that ended meanwhile
             if future.done() and not future.cancelled() and futures[future] not in measured:
                 take(future)
         say(f'stopped; {len(measured)} of {len(cases)} are measured')

@@ -31,7 +31,7 @@ class WorkerError(Exception):
 
 
 class Workers:
-    """The processes that run now, so that all can be stopped at once."""
+    """The running processes, so that all can be stopped together."""
 
     def __init__(self, folder: pathlib.Path, measure: Measure,
                  command: tuple[str, ...] = (sys.executable, str(WORKER))):
@@ -42,7 +42,7 @@ class Workers:
         folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, case: Case) -> dict[str, Any]:
-        """The worker's result. One that died is started once more; one that hangs is not."""
+        """The worker's result. A worker that died is started once more; one that hangs is not."""
         try:
             return self.attempt(case)
         except ChildProcessError:
@@ -73,7 +73,7 @@ class Workers:
         with self.lock:
             if self.stopped:
                 raise WorkerError('stopped')
-            # A session of its own: Ctrl-C is for us, and what it starts is killed with it.
+            # In a session of its own, so that Ctrl-C reaches only this process, and its children are killed with it.
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                        start_new_session=True)
             self.running.add(process)
@@ -100,7 +100,7 @@ class Workers:
 
 
 def kill(process: subprocess.Popen, reap: bool = True):
-    """The process and all of its session; those that ended are no error."""
+    """Kills the process and its session; processes that have ended are ignored."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Instruction counts of a program that turns counting on and off itself (driver.hpp)."""
+"""Instruction counts of a program that switches counting itself (driver.hpp)."""
 
 import collections
 import os
@@ -27,7 +27,7 @@ def read_functions(dump: str) -> dict[str, int]:
             if line.startswith('fn='):
                 current = names[named[1]]
         elif line.startswith('calls='):
-            of_callee = True  # the next line is what the call cost, which the callee's own lines tell again
+            of_callee = True  # the next line is the cost of the call, which the callee's own lines contain
         elif cost := COST.fullmatch(line):
             if not of_callee:
                 counts[current] += int(cost[1])
@@ -47,7 +47,7 @@ def collect(program: tuple[str, ...], number: int, repeats: int, num_threads: in
             raise RuntimeError(f'the program ended with {done.returncode} under callgrind and said: '
                                f'{done.stderr.strip()}')
         dumps = [file.with_name(f'callgrind.{i + 1}') for i in range(repeats)]
-        # LibTorch's functions of one name in several files are one here.
+        # Functions of LibTorch with one name in several files are merged.
         return [read_functions(dump.read_text(errors='replace')) for dump in dumps]
 
 

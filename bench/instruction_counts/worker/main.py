@@ -31,7 +31,7 @@ def measure_statement(args: TimerArgs, request: dict[str, Any]) -> tuple[float, 
                   language='python' if python else 'c++')
     seconds = timer.blocked_autorange(min_run_time=request['seconds']).median
     os.environ |= callgrind.STEADY
-    # The cost of the loop is taken off where it is more than a few instructions.
+    # The cost of the loop is subtracted if it is more than a few instructions.
     collections_ = timer.collect_callgrind(number=request['number'], repeats=request['repeats'],
                                            collect_baseline=python)
     counts = []
@@ -70,7 +70,7 @@ def main():
     os.environ['PATH'] = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
     measure = measure_program if args.program else measure_statement
     result = pathlib.Path(sys.argv[2])
-    part = result.with_suffix('.part')  # a result is there whole or not at all
+    part = result.with_suffix('.part')  # a result file is complete or does not exist
     part.write_text(json.dumps(summary(*measure(args, request), request['number'])))
     part.rename(result)
 

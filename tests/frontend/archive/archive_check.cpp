@@ -1,4 +1,4 @@
-// Every damage to an archive is refused with a LoadError or changes nothing that a model computes.
+// A damaged archive is refused with a LoadError, or the damage changes nothing that a model computes.
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -41,7 +41,7 @@ torch::jit::Module small_module() {
   return module;
 }
 
-// Enough code to be compressed, two weights, and a submodule.
+// Has enough code to be compressed, two weights, and a submodule.
 torch::jit::Module larger_module() {
   torch::jit::Module inner = small_module();
   torch::jit::Module module("Larger");
@@ -53,7 +53,7 @@ torch::jit::Module larger_module() {
   return module;
 }
 
-// The sentence of the LoadError, or nothing if the archive is accepted.
+// The sentence of the LoadError; empty if the archive is accepted.
 std::string refusal(const std::string& archive) {
   try {
     sr::check_archive(bytes_of(archive), "model.pt");
@@ -70,7 +70,7 @@ bool mentions(const std::string& archive, std::string_view words) {
   return sentence.find(words) != std::string::npos;
 }
 
-// What a model is, as far as a caller can tell: its result and its attributes by name.
+// What a caller can observe of a model: its result, and its attributes by name.
 struct Behaviour {
   at::Tensor result;
   std::vector<std::pair<std::string, at::Tensor>> tensors;

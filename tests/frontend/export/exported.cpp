@@ -1,4 +1,4 @@
-// Programs of torch.export as C++ reads them; what Python exports is tested in python/exported.
+// Programs of torch.export read by C++; tests/python/exported tests what Python exports.
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -79,7 +79,7 @@ sr::StaticModule module_of(const Json& json, const at::Tensor& weight) {
       sr::exported::to_module(sr::exported::import_program(json.dump(), {{"weight", weight}})));
 }
 
-// The sentence of the refusal.
+// The sentence of the error.
 template <class Refusal>
 std::string refusal(const Json& json) {
   try {

@@ -1,4 +1,4 @@
-"""Files of results, the table, and the arithmetic of what changed."""
+"""Files of results, the table, and the arithmetic of changes."""
 
 import json
 import pathlib

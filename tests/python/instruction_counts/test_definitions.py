@@ -1,4 +1,4 @@
-"""Signatures, blocks of variants, and what wrong definitions are told."""
+"""Signatures, blocks of variants, and the errors for wrong definitions."""
 
 import pytest
 

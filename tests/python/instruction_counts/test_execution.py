@@ -1,4 +1,4 @@
-"""Workers that answer, fail, die once, hang or are stopped: played by small programs in place of the real one."""
+"""Workers that answer, fail, die once, hang or are stopped; small programs stand in for the real worker."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from execution import runner
 from execution.work import Measure, WorkerError, Workers
 
 RESULT = {'instructions': 10.0, 'spread': 0.0, 'wall_ns': 1.0, 'collections': [10.0], 'functions': {}}
-# What every worker below begins with: `args` is the TimerArgs, answer() writes the result.
+# The common beginning of the workers below: `args` is the TimerArgs, answer() writes the result.
 COMMON = f'''
 import json, os, pathlib, signal, subprocess, sys, time
 request, result = map(pathlib.Path, sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What materialize makes of a definition, along every axis, and that the models it saves compute the statement."""
+"""Expansion of a definition along every axis; saved models compute the same as their statements."""
 
 import itertools
 import pathlib

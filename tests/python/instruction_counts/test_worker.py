@@ -1,4 +1,4 @@
-"""What callgrind writes, what a worker makes of it, programs of many statements, and one real collection."""
+"""Output of callgrind, its evaluation by a worker, programs of many statements, and one real collection."""
 
 import json
 import pathlib
@@ -117,7 +117,7 @@ def test_a_real_collection_counts_instructions(tmp_path: pathlib.Path):
     workers = Workers(tmp_path / 'logs', Measure(number=1000, repeats=3, seconds=0.001, timeout=300))
     one, ten = (workers.run(cpp_case('nop', program=(program, '--loops', str(loops)))) for loops in (1, 10))
     assert 10 < one['instructions'] < 20 and one['spread'] < 1e-3 and len(one['collections']) == 3
-    # Each turn costs its ten and two or three of the loop: a whole number, but for what switches the counting.
+    # An iteration costs ten instructions and two or three of the loop: a whole number, but for the switch of counting.
     turn = (ten['instructions'] - one['instructions']) / 9
     assert turn == pytest.approx(round(turn), abs=0.01) and 12 <= round(turn) <= 14
     assert one['wall_ns'] > 0 and sum(one['functions'].values()) == pytest.approx(one['instructions'], rel=0.01)

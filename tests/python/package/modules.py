@@ -1,4 +1,4 @@
-"""Modules of the tests, here so that child processes can import them."""
+"""Modules of the tests, in a file that child processes can import."""
 
 from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 @dataclass
 class Out:
-    """A result that refuses some values."""
+    """A result whose constructor rejects some values."""
 
     y: Tensor
 
@@ -92,7 +92,7 @@ class Raises(nn.Module):
 
 
 class Branches(nn.Module):
-    """No script: a generator. No honest trace: a branch on data."""
+    """Cannot be scripted (a generator) and not traced faithfully (a branch on data)."""
 
     def forward(self, x):
         if bool(sum(v for v in x.unbind()) > 0):
@@ -101,7 +101,7 @@ class Branches(nn.Module):
 
 
 class Traceable(nn.Module):
-    """What scripting refuses and tracing takes."""
+    """Cannot be scripted, but traced."""
 
     def forward(self, x, *others, **named):
         for other in others:

@@ -1,4 +1,4 @@
-"""Calls in every form Python has, against the interpreter."""
+"""Calls in every form of Python, against the interpreter."""
 
 import array
 

@@ -1,4 +1,4 @@
-"""Docstrings run, are there, and types are what the stubs say."""
+"""Docstrings exist and their examples run; types agree with the stubs."""
 
 import doctest
 import importlib

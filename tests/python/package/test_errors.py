@@ -1,4 +1,4 @@
-"""What is raised, as which type, and that the module works afterwards."""
+"""Exceptions, their types, and that the module works afterwards."""
 
 import pickle
 import threading

@@ -1,4 +1,4 @@
-"""From files, bytes, modules, functions and graphs; by every front end; with every option."""
+"""Modules made from files, bytes, modules, functions and graphs, by every front end, with every option."""
 
 import importlib.util
 import io

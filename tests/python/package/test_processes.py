@@ -1,4 +1,4 @@
-"""Pickles, copies, children by fork and by spawn."""
+"""Pickles, copies, and children made by fork and by spawn."""
 
 import copy
 import multiprocessing
@@ -84,7 +84,7 @@ def in_child(call):
 
 
 def works(ours, args, expected):
-    # Compared by NumPy: torch's own operators would wait for OpenMP's threads, which a child does not have.
+    # Compared by NumPy: torch's operators would wait for threads of OpenMP, which a child does not have.
     results = [ours(*args) for _ in range(4)] + [ours.run_async(*args).result(timeout=30)]
     return all(numpy.allclose(result.numpy(), expected.numpy(), atol=1e-5) for result in results)
 

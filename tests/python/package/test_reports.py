@@ -49,7 +49,7 @@ def test_inputs_and_outputs():
         ('scale', 'float', 2.0), ('shift', 'Optional[Tensor]', None), ('times', 'int', 1)]
     graph = torch._C.parse_ir('graph(%x : Float(2, 3), %n : int):\n  %y : Tensor = aten::mul(%x, %n)\n  return (%y)')
     x, _ = sr.StaticModule(graph).inputs
-    assert (x.name, x.dtype, x.shape) == ('x', None, None)  # what a trace notes of its example binds no call
+    assert (x.name, x.dtype, x.shape) == ('x', None, None)  # the example of a trace does not restrict calls
     x, = sr.from_exported(torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),))).inputs
     assert (x.dtype, x.shape) == (torch.float32, (2, 3))
     named = sr.StaticModule(scripted(modules.Strings()))

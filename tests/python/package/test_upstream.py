@@ -1,4 +1,4 @@
-"""What is written for torch._C.StaticModule runs unchanged."""
+"""Code written for torch._C.StaticModule runs unchanged."""
 
 import pytest
 import torch

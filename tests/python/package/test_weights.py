@@ -1,4 +1,4 @@
-"""Weights that change after a module was made: every call gives what the model itself gives then."""
+"""Weights that change after a module was made: every call returns what the model itself returns at that time."""
 
 import copy
 import os
@@ -130,7 +130,7 @@ def test_a_forked_child_follows_its_own_weights():
     child = os.fork()
     if child == 0:
         try:
-            torch.set_num_threads(1)  # the others of OpenMP are in the parent
+            torch.set_num_threads(1)  # OpenMP's other threads are in the parent
             in_place(net)
             check(module, net)
             os._exit(0)

@@ -1,4 +1,4 @@
-"""Modules of which every part keeps weights, and what programs do to weights."""
+"""Modules with weights in every form that a replay keeps, and the changes that programs make to weights."""
 
 import threading
 
@@ -8,7 +8,7 @@ from torch import nn
 
 
 class Tabular(nn.Module):
-    """Everything that replays keep of weights: a table, packed products, folded and spread vectors, equal norms."""
+    """Has all that replays derive from weights: a table, packed products, folded and expanded vectors, equal norms."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""sr info, sr tune and the open loop of sr bench as a user sees them. Figures are not judged, but their presence."""
+"""sr info, sr tune and the open loop of sr bench as a user sees them. Tests that figures exist, not their values."""
 
 import json
 import os
@@ -143,7 +143,7 @@ def test_mistakes_in_tune_are_named(model, tmp_path):
 
 
 def test_a_model_that_does_not_take_a_batch_is_named_with_its_arguments(model):
-    # Here the weights have as many rows as the batch, and are scaled with it.
+    # The weights have as many rows as the batch, so they are scaled with it.
     message = refusal('tune', model, '--shape', 'f32[8,8]', '--shape', 'f32[8,3]', '--shape', 'f32[8,3]', '--shape',
                       'float:1', *QUICK, '--threads', 1, '--concurrency', 1, '--batch', '5')
     assert 'The model fails with batch 5, when its arguments are (Float[5, 8], Float[5, 3], Float[5, 3], Double)' in message

@@ -1,4 +1,4 @@
-// Steps of floats in the midst of which are bools, whole numbers, doubles and bfloat16.
+// Float steps with bools, integers, doubles or bfloat16 inside.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ OracleOptions close_to() {
 
 struct Body {
   std::string text;
-  int kernels = 1;  // steps of ours in a replay, on matrices that lie alike
+  int kernels = 1;  // our steps in a replay, for matrices of one layout
 };
 
 std::string source_of(const std::string& body) {
@@ -45,7 +45,7 @@ InputSet matrices(std::int64_t rows, std::int64_t columns) {
           sample({rows, columns}, at::kBFloat16)};
 }
 
-// Transposed, broadcast along either dimension, stepped.
+// Transposed, broadcast along either dimension, and strided.
 InputSet in_other_layouts(std::int64_t rows, std::int64_t columns) {
   return {sample({columns, rows}).t(),
           sample({rows, 2 * columns}).slice(1, 0, 2 * columns, 2),
@@ -120,7 +120,7 @@ TEST_CASE("conditions: types within a step of floats", "[replay][ops]") {
   at::manual_seed(11);
   for (const Body& body : bodies()) {
     DYNAMIC_SECTION(body.text) {
-      // No more signatures than there is place for plans.
+      // No more signatures than there may be plans.
       const std::vector<InputSet> runs = every_run();
       for (std::size_t i = 0; i < runs.size(); i += 18) {
         check_script(

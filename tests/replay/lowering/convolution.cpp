@@ -39,7 +39,7 @@ TEST_CASE("images: convolutions are kernels, whatever their window", "[replay][o
       {{4, 2, 5, 3}, "[2, 3], [4, 0], [1, 2]", {sample({1, 2, 9, 11}), sample({1, 2, 1, 60})}},
       {{3, 2, 2, 2}, "[3, 3]", {sample({1, 2, 10, 11}), sample({0, 2, 10, 11})}},
       {{17, 8, 3, 3}, "[1, 1], [1, 1]", {sample({8, 12, 12}), sample({8, 4, 100})}},
-      // Rows that leave most of a register idle, and steps: channels are in registers.
+      // Rows that leave most of a register idle, and strided windows: the kernel keeps channels in registers.
       {{33, 20, 3, 3}, "[1, 1], [1, 1]", {sample({2, 20, 7, 7}), sample({1, 20, 1, 1})}},
       {{40, 12, 3, 3}, "[2, 2], [1, 1]", {sample({2, 12, 15, 17}), sample({1, 12, 2, 2})}},
       {{16, 12, 1, 1}, "[2, 2]", {sample({2, 12, 15, 17}), sample({1, 12, 9, 1})}},
@@ -81,7 +81,7 @@ TEST_CASE("images: convolutions of one dimension, and of images in other layouts
         {{"w", sample({6, 4 / groups, 3})}, {"b", sample({6})}});
     check_model(line, thrice({sample({3, 4, 50}), sample({4, 9}), sample({1, 4, 200})}), close());
   }
-  // Weights of the call are not packed.
+  // Weights that are arguments are not packed.
   check_script("def forward(self, x, w):\n    return torch.conv2d(x, w)\n",
                {{image, sample({3, 4, 3, 3})}, {image, sample({3, 4, 3, 3})}, {image, sample({3, 4, 3, 3})}},
                close());
@@ -89,7 +89,7 @@ TEST_CASE("images: convolutions of one dimension, and of images in other layouts
 
 namespace {
 
-// Kernels of the plan for batch norm behind `before`, and then `after`.
+// The kernels of the program for `before`, batch norm, and then `after`.
 std::size_t kernels_around_norm(const std::string& before, const std::string& after,
                                 const std::vector<at::Tensor>& inputs, std::int64_t channels,
                                 Attributes attributes) {
@@ -134,7 +134,7 @@ TEST_CASE("images: batch norm is folded into the convolution or product before i
   const std::vector<at::Tensor> rows{sample({5, 9}), sample({1, 9}), sample({9, 9}), sample({40, 9})};
   CHECK(kernels_around_norm("torch.linear(x, self.m, self.b)", "torch.relu(y)", rows, 6, weights) == 1);
   CHECK(kernels_around_norm("torch.matmul(x, self.m.t())", "y", rows, 6, weights) == 1);
-  // Who else reads it, or reads it otherwise, gets what the convolution or the product itself gives.
+  // Other readers of the convolution or product get its own result.
   CHECK(kernels_around_norm("torch.conv2d(x, self.w, self.b)", "y + torch.conv2d(x, self.w, self.b)",
                             {sample({2, 4, 7, 9})}, 6, weights) == 2);
   check_model(
@@ -161,7 +161,7 @@ TEST_CASE("images: batch norm by itself is a multiply-add", "[replay][ops]") {
                                        sample({2, 3, 8, 5}).slice(2, 0, 8, 2)};
   CHECK(kernels_around_norm("x", "y", inputs, 3, {}) == 1);
   CHECK(kernels_around_norm("torch.sigmoid(x)", "torch.relu(y)", inputs, 3, {}) == 1);
-  // A scale that is infinite, and one of nothing.
+  // An infinite scale, and a scale without elements.
   check_model(
       script(
           "def forward(self, x):\n    return torch.batch_norm(torch.conv2d(x, self.w), None, None, self.m, "
@@ -199,7 +199,7 @@ TEST_CASE("images: convolutions that LibTorch computes faster are left to it", "
   struct Case {
     std::string call;
     std::vector<std::int64_t> weight, input;
-    bool last;  // the channels
+    bool last;  // channels last
     std::size_t kernels;
   };
   for (const Case& one : std::vector<Case>{
@@ -226,20 +226,22 @@ TEST_CASE("images: large convolutions and products are the same on any number of
     std::string call;
     std::vector<std::int64_t> weight, input;
   };
-  for (const Case& one : std::vector<Case>{
-           {"torch.linear(x, self.w, self.b)", {1030, 300}, {130, 300}},  // by columns, which end in few
-           {"torch.linear(x, self.w, self.b)", {1024, 300}, {131, 300}},
-           {"torch.linear(x, self.w, self.b)", {70, 600}, {1001, 600}},  // by rows
-           {"torch.linear(x, self.w, self.b)", {4, 1000}, {10001, 1000}},
-           {"torch.linear(x, self.w, self.b)", {1, 2000}, {20003, 2000}},
-           {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
-           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
-           {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
-           {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
-           {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
-            {64, 1, 3, 3},
-            {2, 64, 100, 90}},
-           {"torch.conv1d(x, self.w, self.b)", {64, 64, 5}, {1, 64, 1000}}}) {
+  for (const Case& one :
+       std::vector<Case>{{"torch.linear(x, self.w, self.b)",
+                          {1030, 300},
+                          {130, 300}},  // split by columns, with a narrow last block
+                         {"torch.linear(x, self.w, self.b)", {1024, 300}, {131, 300}},
+                         {"torch.linear(x, self.w, self.b)", {70, 600}, {1001, 600}},  // split by rows
+                         {"torch.linear(x, self.w, self.b)", {4, 1000}, {10001, 1000}},
+                         {"torch.linear(x, self.w, self.b)", {1, 2000}, {20003, 2000}},
+                         {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
+                         {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
+                         {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
+                         {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
+                         {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
+                          {64, 1, 3, 3},
+                          {2, 64, 100, 90}},
+                         {"torch.conv1d(x, self.w, self.b)", {64, 64, 5}, {1, 64, 1000}}}) {
     CAPTURE(one.call, one.weight, one.input);
     const torch::jit::Module module = script("def forward(self, x):\n    return " + one.call + "\n",
                                              {{"w", sample(one.weight)}, {"b", sample({one.weight[0]})}});

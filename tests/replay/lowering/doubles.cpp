@@ -1,4 +1,4 @@
-// Fused steps that compute in doubles, and what floats they begin and end with.
+// Fused steps that compute in doubles, and the floats at their ends.
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ std::string source_of(const std::string& body) {
   return "def forward(self, x, y):\n    " + body + "\n";
 }
 
-// Replayed results within a few of a double's last places: the oracle's tolerance is that of floats.
+// Compares replayed results to a few of a double's last places; the oracle's tolerance is for floats.
 void check_digits(const std::string& body, const InputSet& inputs, std::size_t kernels) {
   CAPTURE(body);
   torch::jit::Module module = script(source_of(body));
@@ -82,9 +82,9 @@ TEST_CASE("doubles: casts belong to the step that computes in doubles", "[replay
   check_digits("return torch.tanh(x.double() * 2).to(6), torch.log1p(x.double().abs())", {x, wide}, 1);
   check_digits("return torch.sigmoid(x.double() + y)", {mask, wide}, 1);
   check_digits("return torch.expm1(x.double())", {x.to(at::kBFloat16), wide}, 1);
-  // Floats before and behind are steps of their own.
+  // Float operators before and after are steps of their own.
   check_digits("return torch.relu(torch.exp(torch.relu(x).double()).float() - 1)", {x, wide}, 3);
-  // What floats have lost stays lost.
+  // Precision that was lost in floats stays lost.
   check_digits("a = (y / 3).float()\n    return a + y, a.double() * y, a", {x, wide}, 2);
   check_digits("a = torch.exp(y)\n    return a, a.float().double()", {x, wide}, 2);
 }

@@ -20,7 +20,7 @@ inline std::vector<InputSet> thrice(const std::vector<at::Tensor>& inputs) {
   return runs;
 }
 
-// Steps of the plan for `input`: kernels, then all others.
+// Steps of the program for `input`: kernels, then all others.
 inline std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module,
                                                     const at::Tensor& input) {
   StaticRuntime<> runtime{StaticModule(module)};

@@ -14,7 +14,7 @@ inline constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kHalf,
 
 inline at::Tensor values(at::IntArrayRef sizes, at::ScalarType dtype) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);
-  // No zeros among whole numbers: one divides by them.
+  // No zeros among whole numbers, since some operators divide by them.
   if (at::isIntegralType(dtype, false))
     return (at::randint(1, 6, sizes) * (at::randint(0, 2, sizes) * 2 - 1)).to(dtype);
   at::Tensor made = (at::randn(sizes, at::kDouble) * 1.5).to(dtype);
@@ -30,7 +30,7 @@ inline at::Tensor values(at::IntArrayRef sizes, at::ScalarType dtype) {
   return made;
 }
 
-// Each made anew with other data on every call.
+// Every call makes new data.
 using Maker = at::Tensor (*)(at::ScalarType dtype);
 inline const std::pair<const char*, std::array<Maker, 3>> kLayouts[] = {
     {"70 elements",

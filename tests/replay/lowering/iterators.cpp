@@ -1,5 +1,5 @@
-// Bound iterators against the interpreter, bit by bit: every operator they know, of every dtype LibTorch has
-// it for, on every layout. The third and fourth call of a signature are replays.
+// Bound iterators against the interpreter, bit by bit: every operator that has one, every dtype LibTorch
+// supports for it, every layout. The third and fourth call of a signature are replays.
 #include <cstring>
 #include <map>
 #include <set>
@@ -21,8 +21,8 @@ namespace {
 struct Row {
   std::string expression;
   int tensors = 1;
-  bool condition = false;    // the first tensor is one of bools
-  bool may_decline = false;  // some dtypes or layouts are left to LibTorch's operator
+  bool condition = false;    // the first tensor has bools
+  bool may_decline = false;  // LibTorch's operator runs for some dtypes or layouts
 };
 
 // Bit by bit; any NaN is a NaN.
@@ -39,7 +39,7 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
       .item<bool>();
 }
 
-// What a row's replays were made of, over all dtypes and layouts.
+// How the replays of a row ran, over all dtypes and layouts.
 struct Tally {
   std::size_t replayed = 0, declined = 0;
   std::string first_declined;
@@ -110,7 +110,8 @@ Tally check_row(const Row& row) {
   return tally;
 }
 
-// Operands converted before the iterator is built, and results that lie as no iterator would lay them.
+// Operators that convert operands before they build an iterator, or whose results have layouts that no
+// iterator would choose.
 constexpr const char* kMayDecline[] = {"torch.square", "torch.relu6",   "torch.hardtanh", "torch.clamp_m",
                                        "torch.clamp(", "torch.pow(x, ", "torch.pow(2",    "torch.pow(0.7"};
 
@@ -212,7 +213,7 @@ TEST_CASE("bound iterators: reductions", "[replay]") {
   }
   rows.push_back({"torch.sum(x, dtype=7)"});
   rows.push_back({"torch.sum(x, 0, dtype=6)"});
-  for (Row& row : rows) row.may_decline = true;  // of no elements
+  for (Row& row : rows) row.may_decline = true;  // for tensors without elements
   check_rows(rows);
 }
 

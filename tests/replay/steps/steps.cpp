@@ -1,4 +1,4 @@
-// What nodes become in a plan: kernels, nothing at all, or a part that is interpreted.
+// What nodes become in a program: kernels, nothing, or an interpreted part.
 #include <torch/library.h>
 
 #include <sr/sr.hpp>
@@ -177,7 +177,7 @@ TEST_CASE("tensors of the call are changed in place on the plan's memory", "[rep
       "y.t()",
       "y = x.clone()\n    y.masked_fill_(y > 0, 0.5)\n    z = torch.cat([y, x * 3], 1)\n    z.mul_(y.sum())\n"
       "    return z, y",
-      // what is joined is changed before and after
+      // the joined tensors are changed before and after
       "a = x + 1\n    a.add_(x)\n    c = torch.cat([a, x])\n    c[0] = 0\n    a.mul_(c[0:4])\n    return c, "
       "a",
       // in a loop
@@ -261,7 +261,7 @@ TEST_CASE("a checked replay names the node that is wrong", "[replay][errors]") {
   const at::Tensor x = sample({3, 3}).abs() + 1;
   StaticRuntime<> unchecked{StaticModule(calling_doubled())};
   for (int run = 0; run < 3; ++run) unchecked(x);
-  CHECK_FALSE(at::allclose(unchecked(x).toTensor(), x * 2));  // the vector op is wrong, and nobody looks
+  CHECK_FALSE(at::allclose(unchecked(x).toTensor(), x * 2));  // the vector op is wrong, and nothing checks it
   StaticRuntime<> runtime{StaticModule(calling_doubled(), {.check_every = 1})};
   for (int run = 0; run < 2; ++run) CHECK(at::allclose(runtime(x).toTensor(), x * 2));
   std::string message;

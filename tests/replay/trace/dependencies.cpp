@@ -1,5 +1,5 @@
-// What of a tensor a call may have asked beside the elements and the sizes that its signature holds: such a
-// call makes no plan, or the answer is asked again in each replay.
+// Properties of tensors that a signature does not hold. A call that asks for one makes no plan, or each
+// replay asks again.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@
 namespace sr::test::dependencies_tests {
 namespace {
 
-// Each set several times, and then all in turn: what one of them answers must not be the other's answer.
+// Each set several times, and then all in turn: the answer for one set must not be used for another.
 void check_in_turn(const torch::jit::Module& model, const std::vector<InputSet>& sets,
                    const OracleOptions& options = {}) {
   std::vector<InputSet> runs;
@@ -117,7 +117,7 @@ TEST_CASE("a norm in training writes the statistics it is given", "[replay]") {
   OracleOptions options = close();
   options.rounds = 2;
   const std::vector<InputSet> sets{{at::randn({5, 3}) + 4}, {at::randn({5, 3}) - 2}};
-  // Made in the call.
+  // Tensors made in the call.
   check_in_turn(script("def forward(self, x):\n"
                        "    m, v = torch.zeros([3]), torch.ones([3])\n"
                        "    y = torch.batch_norm(x, None, None, m, v, True, 0.5, 1e-5, False)\n"

@@ -1,5 +1,5 @@
-// A call depends on modes of its thread and of the process, too: a plan that was recorded under one of them
-// is not used under another, and the general path obeys them.
+// A call depends on modes of its thread and of the process: a plan recorded under one mode is not used under
+// another, and the general path obeys the modes.
 #include <vector>
 
 #include <ATen/Context.h>
@@ -18,7 +18,7 @@
 namespace sr::test::process_state_tests {
 namespace {
 
-// As `with torch.autocast('cpu', dtype):`.
+// Like `with torch.autocast('cpu', dtype):`.
 class Autocast {
  public:
   explicit Autocast(at::ScalarType dtype = at::kBFloat16)
@@ -71,8 +71,8 @@ class FlushDenormal {
   FlushDenormal& operator=(const FlushDenormal&) = delete;
 };
 
-// Calls in which the mode is as `modes` says, each compared with the interpreter under the same; with replay
-// and without it.
+// Makes calls under the modes in `modes`, with and without replay, and compares each with the interpreter
+// under the same mode.
 template <class Mode>
 void check_under(const torch::jit::Module& model, const InputSet& inputs, const OracleOptions& options = {},
                  const std::vector<bool>& modes = {false, false, false, true, true, true, false, true,
@@ -180,8 +180,7 @@ TEST_CASE("results of a call in inference mode are inference tensors, others are
   }
 }
 
-// What freezing folds when a module is loaded stays of the default dtype of that time: none of these is
-// folded.
+// Values folded when a module is loaded keep the default dtype of that time; none of these are folded.
 TEST_CASE("results follow the default dtype of the call, not of the recording", "[process_state]") {
   struct Double : DefaultDtype {
     Double() : DefaultDtype(at::kDouble) {}

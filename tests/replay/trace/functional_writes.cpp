@@ -1,4 +1,4 @@
-// Writes in place that a program computes as results of their own.
+// In-place writes that a program computes as new results.
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ std::vector<InputSet> calls() {
   return runs;
 }
 
-// Steps of the program for two tensors of floats: kernels, and interpreted ones.
+// Steps of the program for two float tensors: kernels, and interpreted ones.
 std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module) {
   StaticRuntime<> runtime{StaticModule(module, {.check_every = 1})};
   for (int run = 0; run < 4; ++run) runtime(sample({4, 6}), sample({4, 6}));

@@ -1,4 +1,4 @@
-// Loads of an open loop: when calls arrive, and what is said of those who could not cope.
+// Open-loop loads: arrival times, and the verdict on callers that cannot keep up.
 #include "../src/tool/tune/arrivals.hpp"
 
 #include <chrono>
@@ -44,7 +44,7 @@ TEST_CASE("Poisson arrivals have exponential gaps of the mean asked for, by seed
   }
   const double mean = sum / 20000;
   CHECK(mean == Approx(100).epsilon(0.03));
-  CHECK(squares / 20000 - mean * mean == Approx(1e4).epsilon(0.1));             // the deviation is the mean
+  CHECK(squares / 20000 - mean * mean == Approx(1e4).epsilon(0.1));  // the standard deviation is the mean
   CHECK(static_cast<double>(long_ones) / 20000 == Approx(0.368).margin(0.02));  // 1 / e
 }
 

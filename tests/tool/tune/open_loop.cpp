@@ -1,4 +1,4 @@
-// An open loop with runners of which it is known how long they take at least.
+// An open loop with runners whose minimum duration is known.
 #include "../src/tool/tune/open_loop.hpp"
 
 #include <atomic>
@@ -23,7 +23,7 @@ using sr::tool::Runner;
 
 namespace {
 
-// Calls body(number of the call); the first is the one before the load begins.
+// Calls body(number of the call); the first call precedes the load.
 template <class Body>
 class Calling : public Runner {
  public:
@@ -57,14 +57,14 @@ TEST_CASE("latencies include the time that a call waits for a slow one", "[tool]
   const auto arrivals = arrival_times(Load{.rate = 1000}, 20);
   const Answered answered = answer(callers(1, slow_once), kNoArguments, arrivals, 1);
   REQUIRE(answered.latencies.size() == 20);
-  // The call of millisecond k was due k milliseconds into the slow one, and begun after it.
+  // The call due at millisecond k came k milliseconds into the slow call, and began after it.
   for (std::size_t k = 0; k < 20; ++k) {
     INFO(k);
     CHECK(answered.latencies[k] >= 1e6 * static_cast<double>(50 - k) - 1000);
   }
   CHECK(answered.not_begun == 0);
   CHECK(answered.offered_per_s == Approx(1000));
-  CHECK(answered.achieved_per_s <= 400);  // the last was due after 19 ms and begun after 50
+  CHECK(answered.achieved_per_s <= 400);  // the last one was due at 19 ms and began after 50
   CHECK_FALSE(answered.sustained());
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("calls that can not start in time are given up, and their waiting time
   const auto slow = [](int call) {
     if (call > 0) std::this_thread::sleep_for(600ms);
   };
-  // Given up a second after twice the two milliseconds: the calls at 0, 0.6 and no other begin in time.
+  // The loop gives up a second after twice the two milliseconds: only the calls at 0 and 0.6 begin in time.
   const Answered answered = answer(callers(1, slow), kNoArguments, arrival_times(Load{.rate = 5000}, 10), 1);
   CHECK(answered.not_begun >= 8);
   CHECK(answered.latencies[9] == Approx(1e9 + 4e6 - 9 * 0.2e6));

@@ -1,4 +1,4 @@
-// What sr tune makes of its figures: the setting it recommends, and the picture.
+// What sr tune derives from its measurements: the recommended setting, and the picture.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,7 +43,7 @@ TEST_CASE("without a goal the highest throughput is recommended, in examples whe
 TEST_CASE("a latency goal excludes slower settings, whatever their throughput", "[tool]") {
   const std::vector<TunePoint> points{point(0, 1, 1, 10, 100), point(0, 1, 2, 20, 180),
                                       point(0, 2, 1, 6, 150)};
-  CHECK(recommend(points, 20) == std::optional<std::size_t>(1));  // within includes the goal itself
+  CHECK(recommend(points, 20) == std::optional<std::size_t>(1));  // the goal itself counts as met
   CHECK(recommend(points, 19.9) == std::optional<std::size_t>(2));
   CHECK(recommend(points, 5) == std::nullopt);
   CHECK(sr::tool::fastest(points) == 2);
@@ -52,7 +52,7 @@ TEST_CASE("a latency goal excludes slower settings, whatever their throughput", 
 TEST_CASE("among equally good settings the one with the fewest threads is recommended", "[tool]") {
   const std::vector<TunePoint> points{point(0, 4, 4, 50, 1000), point(0, 2, 2, 40, 985),
                                       point(0, 1, 2, 90, 970), point(0, 1, 4, 30, 990)};
-  // 970 is more than two hundredths less; 2 x 2 and 1 x 4 threads are as many, so the shorter p99 decides.
+  // 970 is more than two percent less; 2 x 2 and 1 x 4 use as many threads, so the shorter p99 decides.
   CHECK(recommend(points, 0) == std::optional<std::size_t>(3));
 }
 
