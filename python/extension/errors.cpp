@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <pybind11/pybind11.h>
+#include <string_view>
 #include <utility>
 
 #include <torch/csrc/Exceptions.h>
@@ -16,7 +17,11 @@ namespace {
 
 void raise(const char* name, const sr::Error& error) {
   const py::object type = py::module_::import("sr.errors").attr(name);
-  PyErr_SetString(type.ptr(), error.what());
+  // A message may quote bytes of a file that are no UTF-8.
+  const std::string_view text = error.what();
+  const auto message = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
+  if (message) PyErr_SetObject(type.ptr(), message.ptr());
 }
 
 // Exceptions that it does not catch go to torch's own translators.

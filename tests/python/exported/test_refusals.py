@@ -1,5 +1,6 @@
 """What can not be run, or is damaged, is refused with a sentence that says what and where."""
 
+import copy
 import io
 import json
 import zipfile
@@ -217,6 +218,50 @@ def test_damaged_graphs(archive, change, error, words):
         return
     with pytest.raises(error, match=words):
         sr.load(damaged)
+
+
+@pytest.mark.parametrize('place', ['inputs', 'outputs'])
+def test_values_nested_too_deep(archive, place):
+    value = '{"as_optional_tensor":' * 200_000 + '{"as_none":true}' + '}' * 200_000
+
+    def change(name, content):
+        if not name.endswith('models/model.json'):
+            return content
+        program = json.loads(content)
+        if place == 'inputs':
+            node_of(program)['inputs'][0]['arg'] = 'HERE'
+        else:
+            node_of(program)['outputs'][0] = 'HERE'
+        return json.dumps(program).replace('"HERE"', value)
+    with pytest.raises(sr.LoadError, match='nests values more than 2,000 deep'):
+        sr.load(repacked(archive, change))
+
+
+def looping(depth):
+    """An archive of a loop in whose condition is a loop, and so on; importing it unchecked takes 2**depth nodes."""
+    class Loop(nn.Module):
+        def forward(self, x, steps):
+            from torch._higher_order_ops import while_loop
+            return while_loop(lambda i, v: i < steps, lambda i, v: (i + 1, v * 1.5 + steps), (torch.tensor(0), x))
+
+    def change(value):
+        innermost = value['graph_module']['graph']['nodes'][-1]
+        bare = copy.deepcopy(innermost)
+        bare['inputs'][2]['arg'] = {'as_tensors': [{'name': 'arg0_1'}, {'name': 'arg1_1'}]}
+        bare['inputs'][3]['arg'] = {'as_tensors': [{'name': 'arg2_1'}]}
+        for level in range(depth):
+            inner = copy.deepcopy(bare)
+            inner['outputs'] = [{'as_tensors': [{'name': f'first_{level}'}, {'name': f'second_{level}'}]}]
+            innermost['inputs'][0]['arg']['as_graph']['graph']['nodes'].insert(0, inner)
+            innermost = inner
+    return changed_json(archive_of(program_of(Loop(), torch.randn(2), torch.tensor(3))), 'models/model.json', change)
+
+
+def test_loops_inside_conditions_of_loops():
+    x = torch.randn(2)
+    torch.testing.assert_close(sr.load(looping(2))(x, torch.tensor(2))[1], (x * 1.5 + 2) * 1.5 + 2)
+    with pytest.raises(sr.LoadError, match='inside the conditions of 4 other loops'):
+        sr.load(looping(40))
 
 
 @pytest.mark.parametrize('meta', [

@@ -1,11 +1,14 @@
 """Exceptions, their types, and that the module works afterwards."""
 
+import io
 import pickle
 import threading
 import time
+import zipfile
 
 import pytest
 import torch
+from torch import nn
 
 import modules
 import sr
@@ -17,6 +20,18 @@ def test_classes():
         assert issubclass(error, sr.Error) and issubclass(error, RuntimeError)
     assert issubclass(sr.ArgumentError, TypeError) and issubclass(sr.ArgumentError, ValueError)
     assert type(pickle.loads(pickle.dumps(sr.BusyError('text')))) is sr.BusyError
+
+
+def test_a_message_may_quote_bytes_that_are_no_utf_8():
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(nn.Linear(2, 2).eval()), file)
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(damaged, 'w') as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, content.replace(b'return', b'retur\xf5') if name.endswith('.py') else content)
+    with pytest.raises(sr.LoadError, match=r'\\xf5'):
+        sr.load(damaged.getvalue())
 
 
 @pytest.mark.parametrize('args, kwargs, message', [

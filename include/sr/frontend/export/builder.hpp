@@ -86,7 +86,8 @@ class Builder {
   SourceLines lines_;
   torch::jit::SourceRange range_;
   std::string where_ = "the graph";
-  int depth_ = 0;
+  int depth_ = 0;       // of graphs inside each other
+  int conditions_ = 0;  // of loops whose conditions are being inlined
 };
 
 inline std::vector<Value*> Builder::add_graph(const Json& graph, Scope& scope) {

@@ -76,9 +76,14 @@ inline void Builder::add_while_loop(const Json& node) {
   const Json& body = sub_graph(node, 1);
   const Values carried = elements(tagged(input(node, 2), where_));
   const Values captured = elements(tagged(input(node, 3), where_));
+  // A condition is inlined twice, so the graph would double with each loop inside a condition.
+  constexpr int kDeepest = 4;
+  if (conditions_ == kDeepest) malformed(where_, "is a loop inside the conditions of 4 other loops");
   const auto goes_on = [&](Values values) {
     values.insert(values.end(), captured.begin(), captured.end());
+    ++conditions_;
     const Values results = inlined(condition, values);
+    --conditions_;
     if (results.size() != 1) malformed(where_, "has a condition that is not one value");
     return truth(results[0]);
   };

@@ -2,6 +2,7 @@
 // schema's, is a LoadError that names the place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -20,9 +21,34 @@ using Json = nlohmann::json;
                   "; export it again with torch.export.save of PyTorch 2.8 or later.");
 }
 
+// Whether objects and lists are nested deeper than `most`. Readers call themselves for nested values, so a
+// crafted file could exhaust the stack.
+inline bool nests_deeper_than(std::string_view text, int most) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > most) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+// Throws LoadError for text that is no JSON object, or that nests values more than 2,000 deep; 100 graphs
+// inside each other take some 800 levels.
 inline Json parse_json(std::string_view text, const std::string& where) {
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_discarded() || !parsed.is_object()) malformed(where, "is not a JSON object");
+  constexpr int kDeepest = 2000;
+  if (nests_deeper_than(text, kDeepest)) malformed(where, "nests values more than 2,000 deep");
   return parsed;
 }
 
