@@ -15,6 +15,12 @@
 #include <sr/memory/planner_ops.hpp>
 #include <sr/static_module.hpp>
 
+namespace sr {
+
+class WeightSet;
+
+}  // namespace sr
+
 namespace sr::memory {
 
 class Arena;
@@ -35,6 +41,9 @@ class RuntimeCore {
 
   // Moves from the arguments. `kwargs` and `options` may be null.
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options) const;
+  // Of a forked body, with the weights of the call that forks it.
+  c10::IValue call_with(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
+                        const CallOptions& options) const;
   // Leaves the arguments to the caller.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,

@@ -12,6 +12,7 @@
 #include <sr/base/config.hpp>
 #include <sr/base/jit_fwd.hpp>
 #include <sr/base/options.hpp>
+#include <sr/base/state_dict.hpp>
 
 namespace sr {
 
@@ -38,6 +39,18 @@ class StaticModule {
   // LibTorch does not count (`p.data`, memory shared with NumPy). May be called from any number of threads.
   // Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
   void refresh_weights() const;
+  // Replaces weights by copies of the tensors in `state`, which has the names of the caller's module
+  // (`torch.nn.Module.state_dict`). A call that runs keeps the old weights, all calls that begin later use
+  // the new ones, and no call uses some of both. Calls, clones and pools need not stop. The module no longer
+  // follows the tensors that were replaced. Tensors have the sizes of the weights and are converted to their
+  // dtypes. Weights that share their elements stay tied. Names of tensors that the model does not read are
+  // ignored. May be called from any number of threads.
+  //
+  // Throws ArgumentError, and leaves all weights as they were, if a name is not in the caller's module or one
+  // of its parameters is missing (unless `strict` is false), if a tensor has other sizes or a dtype that can
+  // not be converted, and if the weights were folded when the module was made: weights of a file need
+  // options.updatable_weights.
+  void update(const StateDict& state, bool strict = true) const;
 
   const StaticModuleOptions& options() const;
   const torch::jit::Graph& graph() const;

@@ -29,8 +29,8 @@ namespace {
 
 StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
                                  bool enable_replay, std::size_t max_plans, std::size_t check_every,
-                                 bool freeze_weights, bool strict, const std::string& numerics,
-                                 std::vector<std::string> without_passes) {
+                                 bool freeze_weights, bool updatable_weights, bool strict,
+                                 const std::string& numerics, std::vector<std::string> without_passes) {
   if (numerics != "fast" && numerics != "exact") {
     throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
   }
@@ -41,6 +41,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .max_plans = max_plans,
           .check_every = check_every,
           .freeze_weights = freeze_weights,
+          .updatable_weights = updatable_weights,
           .strict = strict,
           .numerics = numerics == "fast" ? Numerics::fast : Numerics::exact,
           .without_passes = std::move(without_passes)};
@@ -137,22 +138,55 @@ void copy_constants(torch::jit::Block* block) {
 std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
   const PreparedModule& content = *self.module.content();
   std::shared_ptr<torch::jit::Graph> graph = content.graph->copy();
-  if (content.weights->count() == 0) copy_constants(graph->block());
+  if (!content.weights->is_shared()) copy_constants(graph->block());
   return graph;
+}
+
+StateDict state_of(const py::dict& given) {
+  StateDict state;
+  for (const auto& [name, value] : given) {
+    if (!py::isinstance<py::str>(name)) {
+      throw ArgumentError("update() was given a state_dict with a name of the type " +
+                          std::string(py::str(py::type::of(name).attr("__name__"))) + "; expected str.");
+    }
+    const auto text = py::cast<std::string>(name);
+    if (!THPVariable_Check(value.ptr())) {
+      throw ArgumentError("update() was given a value of the type " +
+                          std::string(py::str(py::type::of(value).attr("__name__"))) + " for the weight '" +
+                          text + "'; expected a torch.Tensor.");
+    }
+    state.emplace(text, THPVariable_Unpack(value.ptr()));
+  }
+  return state;
+}
+
+py::dict replaced_weights(const Prepared& self) {
+  py::dict replaced;
+  for (const auto& [name, tensor] : self.module.content()->weights->replaced())
+    replaced[py::str(name)] = py::cast(tensor);
+  return replaced;
 }
 
 void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
            py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
-           py::arg("check_every"), py::arg("freeze_weights"), py::arg("strict"), py::arg("numerics"),
-           py::arg("without_passes"));
+           py::arg("check_every"), py::arg("freeze_weights"), py::arg("updatable_weights"), py::arg("strict"),
+           py::arg("numerics"), py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
       .def("graph", &graph_of)
       .def("refresh_weights",
            [](const Prepared& self) { without_gil([&] { self.module.refresh_weights(); }); })
+      .def(
+          "update",
+          [](const Prepared& self, const py::dict& given, bool strict) {
+            const StateDict state = state_of(given);
+            without_gil([&] { self.module.update(state, strict); });
+          },
+          py::arg("state"), py::arg("strict"))
+      .def("replaced_weights", &replaced_weights)
       .def("inputs", [](const Prepared& self) { return described(self.module.schema().arguments()); })
       .def("outputs", [](const Prepared& self) { return described(self.module.schema().returns()); });
   define_preparation(module, "prepare_module", &prepare_module);

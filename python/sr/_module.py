@@ -9,7 +9,7 @@ from torch.jit._trace import TopLevelTracedModule, TracedModule
 
 from . import _C, _formats
 from ._future import Future
-from ._options import Options, checked, of_module, of_pool
+from ._options import Options, checked, of_module, of_pool, of_restored
 from ._report import Report, Value
 from .errors import ArgumentError, LoadError
 
@@ -148,6 +148,25 @@ class StaticModule(_C.Caller):
         """
         self._prepared.refresh_weights()
 
+    def update(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True) -> None:
+        """Replaces weights by copies of the tensors, while any number of threads may call.
+
+        A call that runs keeps the old weights, all calls that begin later use the new ones, and no call uses some of
+        both; clones follow. Names are those of the model's own `state_dict`, and sizes those of the weights; dtypes
+        are converted. The module then no longer follows the model that it was made of. `strict=False` replaces the
+        given weights only. A module that `sr.load` read needs the option `updatable_weights`.
+
+        Raises ArgumentError, and leaves all weights as they were, for another model's names or sizes, if a parameter
+        is missing (buffers may be), and if the weights were folded when the module was made.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.Linear(1, 1))
+        >>> module.update({'weight': torch.tensor([[2.]]), 'bias': torch.tensor([1.])})
+        >>> module(torch.ones(1))
+        tensor([3.])
+        """
+        self._prepared.update(dict(state_dict), strict)
+
     def report(self) -> Report:
         """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
         return Report(self._report(), frontend=self._frontend)
@@ -176,15 +195,18 @@ class StaticModule(_C.Caller):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._prepared.format, self._prepared.archive(), self._frontend, self._chosen
-        return _restored, (type(self), *state)
+        return _restored, (type(self), *state, self._prepared.replaced_weights())
 
 
 _C.share_vectorcall(StaticModule)
 
 
-def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str,
-              chosen: dict[str, Any]) -> StaticModule:
-    return cls._made(_formats.prepare(form, archive, of_module(chosen)), frontend, chosen)
+def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str, chosen: dict[str, Any],
+              replaced: dict[str, torch.Tensor]) -> StaticModule:
+    module = cls._made(_formats.prepare(form, archive, of_restored(chosen, replaced)), frontend, chosen)
+    if replaced:
+        module.update(replaced, strict=False)
+    return module
 
 
 def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes],

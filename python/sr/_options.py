@@ -17,6 +17,7 @@ class Options(TypedDict, total=False):
     enable_replay: False keeps to the general path; max_plans: signatures a runtime remembers (default 8).
     check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
     freeze_weights: True promises that the weights of the model do not change; calls then need not look.
+    updatable_weights: True keeps the weights of a file apart from the program, so that `update` can replace them.
     strict: True refuses a model that needs the interpreter.
     without_passes: names of passes over the graph to leave out.
     max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.
@@ -32,6 +33,7 @@ class Options(TypedDict, total=False):
     max_plans: int
     check_every: int
     freeze_weights: bool
+    updatable_weights: bool
     strict: bool
     without_passes: list[str]
     max_runtimes: int
@@ -48,6 +50,7 @@ OF_MODULE: dict[str, Any] = {
     'max_plans': 8,
     'check_every': 0,
     'freeze_weights': False,
+    'updatable_weights': False,
     'strict': False,
     'numerics': 'fast',
     'without_passes': [],
@@ -70,6 +73,11 @@ def of_module(options: dict[str, Any]) -> _C.Options:
         return _C.Options(**{name: options.get(name, default) for name, default in OF_MODULE.items()})
     except TypeError as error:
         raise ArgumentError(f'An option has a value of the wrong type. {error}') from error
+
+
+def of_restored(options: dict[str, Any], replaced: dict[str, Any]) -> _C.Options:
+    """Of a pickled module, in which `replaced` weights of its archive were updated."""
+    return of_module(options | {'updatable_weights': True} if replaced else options)
 
 
 def of_pool(options: dict[str, Any]) -> dict[str, Any]:

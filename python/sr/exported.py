@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from . import _C
 from ._future import Future
 from ._module import StaticModule
-from ._options import Options, checked, of_module
+from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
 
 
@@ -112,11 +112,16 @@ class ExportedModule(StaticModule):
         return module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._prepared.archive(), self._border, self._frontend, self._chosen)
+        state = self._prepared.archive(), self._border, self._frontend, self._chosen
+        return _restored, (*state, self._prepared.replaced_weights())
 
 
-def _restored(archive: bytes, border: Border, frontend: str, chosen: dict[str, Any]) -> StaticModule:
-    return ExportedModule._bordered(prepare_bytes(archive, of_module(chosen)), border, frontend, chosen)
+def _restored(archive: bytes, border: Border, frontend: str, chosen: dict[str, Any],
+              replaced: dict[str, torch.Tensor]) -> StaticModule:
+    module = ExportedModule._bordered(prepare_bytes(archive, of_restored(chosen, replaced)), border, frontend, chosen)
+    if replaced:
+        module.update(replaced, strict=False)
+    return module
 
 
 def prepare_bytes(archive: bytes, options: _C.Options) -> _C.Prepared:

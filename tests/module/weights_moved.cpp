@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/script.h>
 

@@ -18,9 +18,9 @@ struct StaticModuleOptions {
   bool enable_replay = true;           // false: general path only
   std::size_t max_plans = 8;           // per runtime, least recently used goes first
   std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
-  bool freeze_weights =
-      false;            // true: nobody changes the weights of the model, and what they decide is folded
-  bool strict = false;  // true: refuse a model that needs the interpreter fallback
+  bool freeze_weights = false;  // true: nobody changes the weights of the model; what they decide is folded
+  bool updatable_weights = false;  // true: StaticModule::update can replace weights read from a file, too
+  bool strict = false;             // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;
   std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
 

@@ -12,7 +12,7 @@
 
 namespace sr {
 
-// Must not move, since the frame points to it. The module must outlive it.
+// Must not move, since the frame points to it. The module and the weights must outlive it.
 struct ExecutionState {
   ExecutionState(const PreparedModule& content, const WeightSet& weights, const memory::PlannerOps& planner,
                  const ObserverHooks& hooks = {})
@@ -36,6 +36,7 @@ struct ExecutionState {
 
   // Takes the constants of other weights, and forgets everything that was computed from the old ones.
   void take(const WeightSet& weights) {
+    frame.weights = &weights;
     std::ranges::copy(weights.constants(), frame.values.begin());
     for (NodeState& state : frame.states) state.forget_weights();
   }

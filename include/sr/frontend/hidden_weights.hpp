@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #include <sr/frontend/attribute_scope.hpp>
 #include <sr/frontend/fork_inputs.hpp>
+#include <sr/frontend/state_entry.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/frontend/written_weights.hpp>
 
@@ -33,7 +35,10 @@ class HiddenWeights {
   // inlined.
   HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self, std::size_t first)
       : first_(first) {
-    if (calls_methods(graph->block())) return;  // what those read and write is unknown
+    if (calls_methods(graph->block())) {  // what those read and write is unknown
+      reads_unknown_ = true;
+      return;
+    }
     WrittenWeights written(*graph);
     AttributeScope top(graph, self, written.assigned());
     written.find(top);
@@ -60,6 +65,11 @@ class HiddenWeights {
     return shown;
   }
 
+  // Whether the graph may read the attribute otherwise than through a weight.
+  bool is_fixed(const AttributeKey& attribute) const {
+    return reads_unknown_ || fixed_.count(attribute) != 0;
+  }
+
  private:
   void hide(AttributeScope& scope, torch::jit::Block* block) {
     for (auto position = block->nodes().begin(); position != block->nodes().end();) {
@@ -75,9 +85,14 @@ class HiddenWeights {
   }
 
   void hide(AttributeScope& scope, torch::jit::Node* node) {
+    if (!node->output()->hasUses()) return;
     const std::optional<c10::IValue> value = scope.value_of(node->output());
-    if (!value || !node->output()->hasUses() || !can_be_weight(*value) || written_->contains(*value)) return;
     const std::optional<AttributeScope::Attribute> attribute = scope.attribute_of(node->output());
+    if (!value || !can_be_weight(*value) || written_->contains(*value)) {
+      if (attribute) fixed_.insert({attribute->object.get(), attribute->slot});
+      reads_unknown_ |= !value && node->output()->type()->isSubtypeOf(*c10::TensorType::get());
+      return;
+    }
     const void* const owner = attribute           ? static_cast<const void*>(attribute->object.get())
                               : value->isTensor() ? value->toTensor().unsafeGetTensorImpl()
                                                   : static_cast<const void*>(node);
@@ -153,6 +168,8 @@ class HiddenWeights {
   // By fork and weight: the body's value for it.
   std::unordered_map<std::pair<const void*, std::size_t>, torch::jit::Value*, HashKey> body_inputs_;
   const WrittenWeights* written_ = nullptr;  // while weights are hidden
+  std::set<AttributeKey> fixed_;
+  bool reads_unknown_ = false;  // tensors of objects that only a call decides
 };
 
 }  // namespace detail

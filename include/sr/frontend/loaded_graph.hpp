@@ -19,6 +19,7 @@
 #include <sr/frontend/hidden_weights.hpp>
 #include <sr/frontend/interface_calls.hpp>
 #include <sr/frontend/private_self.hpp>
+#include <sr/frontend/state_entry.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/each_node.hpp>
@@ -39,6 +40,8 @@ struct LoadedGraph {
   // Weights that the caller may change, in the order of the graph's first constants, which stand for them.
   // Empty if nobody else holds them.
   std::vector<WeightSource> weights = {};
+  // The state of the caller's module; none if the graph has no module, or if its weights were folded.
+  std::optional<std::vector<StateEntry>> state = {};
 };
 
 // Whether the weights of a module may change after it was loaded.
@@ -47,7 +50,14 @@ enum class WeightOwner {
   module   // nobody: what they decide is folded
 };
 
+// Throws ArgumentError if the options contradict each other.
 inline WeightOwner weight_owner(const StaticModuleOptions& options) {
+  if (options.freeze_weights && options.updatable_weights) {
+    throw ArgumentError(
+        "The options freeze_weights and updatable_weights were both given; weights that never change can not "
+        "be "
+        "updated. Leave one out.");
+  }
   return options.freeze_weights ? WeightOwner::module : WeightOwner::caller;
 }
 
@@ -155,7 +165,11 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      barriers.known()};
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, barriers, settings);
-  if (hidden) loaded.weights = hidden->show(*loaded.graph);
+  if (hidden) {
+    loaded.weights = hidden->show(*loaded.graph);
+    loaded.state = detail::state_entries(module._ivalue(), loaded.weights,
+                                         [&](const auto& attribute) { return hidden->is_fixed(attribute); });
+  }
   if (loaded.graph->inputs().at(0)->hasUses()) {
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {

@@ -1,4 +1,5 @@
-// The source of a weight: an attribute of the caller's module, or a constant of the caller's graph.
+// The source of a weight: an attribute of the caller's module, a constant of the caller's graph, or a tensor
+// of the StaticModule itself.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,19 @@ class WeightSource {
   const c10::ivalue::Object* object() const { return object_.get(); }
   std::size_t attribute() const { return attribute_; }
 
+  // The source after `tensor`, which nobody else holds, replaced the weight.
+  WeightSource replaced_by(at::Tensor tensor) const {
+    WeightSource made{c10::IValue(std::move(tensor))};
+    made.name_ = name_;
+    made.is_private_ = made.is_replaced_ = true;
+    return made;
+  }
+  bool is_replaced() const { return is_replaced_; }
+
+  // Whether nobody else holds the weight.
+  bool is_private() const { return is_private_; }
+  void mark_as_private() { is_private_ = true; }
+
   // Running statistics, which norms write in training without counting a version.
   bool is_statistic() const { return is_statistic_; }
   void mark_as_statistic() { is_statistic_ = true; }
@@ -40,6 +54,8 @@ class WeightSource {
   std::size_t attribute_ = 0;
   c10::IValue constant_;
   bool is_statistic_ = false;
+  bool is_private_ = false;
+  bool is_replaced_ = false;
 };
 
 namespace detail {

@@ -22,6 +22,7 @@ namespace sr {
 struct CallOptions;
 class ForkBody;
 class RanNodes;
+class WeightSet;
 
 namespace memory {
 struct PlannerOps;
@@ -69,6 +70,7 @@ struct Frame {
   void* runtime = nullptr;
   bool dispatches = false;  // every node through LibTorch's dispatcher, which obeys autocast
   const memory::PlannerOps* planner = nullptr;  // of the runtime; forked bodies run on it, too
+  const WeightSet* weights = nullptr;           // whose constants are in `values`
   const CallOptions* call = nullptr;            // of the call that runs; null: nothing was chosen
   RanNodes* ran = nullptr;                      // by a replay of this call; null: none ended half way
 };

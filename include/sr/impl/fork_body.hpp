@@ -57,11 +57,16 @@ SR_INLINE const detail::CorePool& ForkBody::pool(const memory::PlannerOps& plann
 }
 
 SR_INLINE c10::IValue ForkBody::run(const memory::PlannerOps& planner, std::vector<c10::IValue> args,
-                                    const CallOptions& options) const {
-  if (!is_interpreted()) return pool(planner).lease()->call(args, nullptr, &options);
+                                    const CallOptions& options,
+                                    std::shared_ptr<const WeightSet> weights) const {
+  if (!is_interpreted()) return pool(planner).lease()->call_with(std::move(weights), args, options);
   options.check();
   torch::jit::InterpreterState(*code_).run(args);
   return torch::jit::pop(args);
+}
+
+SR_INLINE std::shared_ptr<const WeightSet> ForkBody::weights(const WeightSet& outer) const {
+  return is_interpreted() ? nullptr : outer.of_body(content_->weights.get());
 }
 
 }  // namespace sr

@@ -46,8 +46,12 @@ SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::
 
 SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
   const passes::PassSettings settings{.off = options.without_passes, .watch = nullptr};
-  LoadedGraph loaded = load_graph(module, "forward", settings, WeightOwner::module);
-  if (!loaded.known.empty()) loaded = load_graph(module, "forward", settings, weight_owner(options));
+  const WeightOwner owner = weight_owner(options);
+  LoadedGraph loaded = load_graph(module, "forward", settings,
+                                  options.updatable_weights ? WeightOwner::caller : WeightOwner::module);
+  if (!loaded.known.empty() && !options.updatable_weights)
+    loaded = load_graph(module, "forward", settings, owner);
+  for (WeightSource& source : loaded.weights) source.mark_as_private();
   return StaticModule(std::move(loaded), options);
 }
 

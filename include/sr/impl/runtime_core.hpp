@@ -25,6 +25,11 @@ SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const Keywo
   return state_->call(args, kwargs, options);
 }
 
+SR_INLINE c10::IValue RuntimeCore::call_with(std::shared_ptr<const WeightSet> weights,
+                                             std::span<c10::IValue> args, const CallOptions& options) const {
+  return state_->call_with(std::move(weights), args, options);
+}
+
 SR_INLINE c10::IValue RuntimeCore::call_borrowed(std::span<const c10::IValue> args) const {
   return state_->call_borrowed(args);
 }

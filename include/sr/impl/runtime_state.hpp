@@ -57,6 +57,16 @@ class RuntimeState {
     return answer(bind(args, kwargs, bound), record);
   }
 
+  // Of a forked body, with the weights of the call that forks it.
+  c10::IValue call_with(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
+                        const CallOptions& options) {
+    options.check();
+    const CallEntry entry = enter(&options);
+    follows_weights_ = false;
+    take(std::move(weights));
+    return answer(args, false);
+  }
+
   // Programs read the arguments where they are; the other ways of a call get copies.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) {
     const CallEntry entry = enter();
@@ -226,12 +236,13 @@ class RuntimeState {
     return may_replay_;
   }
 
-  [[gnu::noinline]] void take_new_weights() {
-    std::shared_ptr<const WeightSet> renewed = prepared->weights->renewed();
-    if (renewed == weights_) return;
-    execution.take(*renewed);
-    replayer.take(renewed);
-    weights_ = std::move(renewed);
+  [[gnu::noinline]] void take_new_weights() { take(prepared->weights->renewed()); }
+
+  void take(std::shared_ptr<const WeightSet> weights) {
+    if (weights == weights_) return;
+    execution.take(*weights);
+    replayer.take(weights);
+    weights_ = std::move(weights);
   }
 
   // Which nodes a replay has run matters to the call that finishes it alone.

@@ -48,6 +48,10 @@ SR_INLINE void StaticModule::refresh_weights() const {
   content_->weights->refresh();
 }
 
+SR_INLINE void StaticModule::update(const StateDict& state, bool strict) const {
+  content_->weights->update(state, strict);
+}
+
 SR_INLINE const StaticModuleOptions& StaticModule::options() const {
   return content_->options;
 }

@@ -19,6 +19,7 @@
 namespace sr {
 
 struct PreparedModule;
+class WeightSet;
 enum class WeightOwner;
 
 namespace detail {
@@ -37,9 +38,11 @@ class ForkBody {
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
 
   // May be called from any number of threads at once. The runtimes and their programs are kept for the next
-  // call. Throws what the body throws.
+  // call. `weights` are those of the call that forks the body. Throws what the body throws.
   c10::IValue run(const memory::PlannerOps& planner, std::vector<c10::IValue> args,
-                  const CallOptions& options) const;
+                  const CallOptions& options, std::shared_ptr<const WeightSet> weights) const;
+  // The weights of the body in a call with the weights `outer`; null if the body is interpreted.
+  std::shared_ptr<const WeightSet> weights(const WeightSet& outer) const;
 
  private:
   // The pool for a planner. Runtimes with different planners may run one module.

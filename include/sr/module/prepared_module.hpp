@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,9 +18,10 @@
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/graph/block_analysis.hpp>
 #include <sr/graph/block_info.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/module/fork_body.hpp>
+#include <sr/module/module_weights.hpp>
 #include <sr/module/state_changes.hpp>
-#include <sr/module/weights.hpp>
 #include <sr/registry/selection.hpp>
 
 namespace sr {
@@ -49,7 +51,11 @@ struct PreparedModule {
   std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
                            KindOf& kinds, WeightOwner owner);
   void check_constants() const;
-  void follow(const std::vector<WeightSource>& sources, const std::unordered_set<const void*>& returned);
+  using Positions = std::unordered_map<const void*, std::size_t>;  // of weights, by what the constant is
+
+  void follow(LoadedGraph& loaded);
+  static void fix_weights(const torch::jit::Node& fork, const Positions& positions,
+                          std::optional<std::vector<StateEntry>>& state);
   void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
@@ -98,7 +104,7 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
     }
   }
   find_folded(aliases, loaded.known);
-  follow(loaded.weights, loaded.known);
+  follow(loaded);
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
   const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
@@ -185,29 +191,52 @@ inline void PreparedModule::find_folded(const AliasAnalysis& aliases,
   }
 }
 
-inline void PreparedModule::follow(const std::vector<WeightSource>& sources,
-                                   const std::unordered_set<const void*>& returned) {
+inline void PreparedModule::follow(LoadedGraph& loaded) {
   std::vector<Weight> followed;
-  std::unordered_map<const void*, std::size_t> positions;  // by what the constant is
+  Positions positions;
   Slot slot = self.isNone() ? 0 : 1;
-  for (const WeightSource& source : sources) {
+  for (const WeightSource& source : loaded.weights) {
     positions.emplace(constants[slot].internalToPointer(), followed.size());
-    const bool is_returned = returned.count(detail::identity_of(constants[slot])) != 0;
+    const bool is_returned = loaded.known.count(detail::identity_of(constants[slot])) != 0;
     followed.push_back({source, slot++, is_returned});
   }
-  weights = std::make_shared<ModuleWeights>(constants, std::move(followed));
+  std::vector<ModuleWeights::Body> bodies;
   for (const BlockInfo& block : blocks) {
     for (const ProcessedNode& node : block.nodes) {
-      if (node.body == nullptr || node.body->is_interpreted()) continue;
+      if (node.body == nullptr) continue;
+      if (node.body->is_interpreted()) {
+        fix_weights(*node.node, positions, loaded.state);
+        continue;
+      }
       const std::shared_ptr<ModuleWeights>& inner = node.body->content()->weights;
       std::vector<std::size_t> same;
       for (const Weight& weight : inner->weights()) {
         const auto known = positions.find(weight.source.now().internalToPointer());
-        same.push_back(known != positions.end() ? known->second : ModuleWeights::kNotOuter);
+        same.push_back(known != positions.end() ? known->second : ModuleWeights::Body::kNotOuter);
       }
-      weights->add_body(inner, std::move(same));
+      bodies.push_back({inner, std::move(same)});
     }
   }
+  weights = std::make_shared<ModuleWeights>(constants, std::move(followed), std::move(loaded.state),
+                                            std::move(bodies));
+}
+
+// The code of an interpreted body holds the tensors of its weights, which can then not be replaced.
+inline void PreparedModule::fix_weights(const torch::jit::Node& fork, const Positions& positions,
+                                        std::optional<std::vector<StateEntry>>& state) {
+  if (!state) return;
+  detail::each_node<detail::Forks::enter>(
+      fork.g(c10::attr::Subgraph)->block(), [&](const torch::jit::Node* node) {
+        const auto value =
+            node->kind() == c10::prim::Constant ? torch::jit::toIValue(node->output()) : std::nullopt;
+        const auto found =
+            value && value->isPtrType() ? positions.find(value->internalToPointer()) : positions.end();
+        if (found == positions.end()) return;
+        for (StateEntry& entry : *state) {
+          if (entry.use == StateEntry::Use::followed && entry.weight == found->second)
+            entry.use = StateEntry::Use::fixed;
+        }
+      });
 }
 
 inline void PreparedModule::check_constants() const {

@@ -71,9 +71,11 @@ struct Fork {
     args.reserve(node.input_count());
     for (std::size_t i = 0; i < node.input_count(); ++i) args.push_back(node.input(i));
     sr::detail::ForkedTasks& tasks = sr::detail::ForkedTasks::all();
-    tasks.add(*future, [body = node.processed().body, planner = node.frame().planner, args = std::move(args),
-                        options, future]() mutable {
-      sr::detail::complete(*future, [&] { return body->run(*planner, std::move(args), options); });
+    const auto& body = node.processed().body;
+    tasks.add(*future, [body, weights = body->weights(*node.frame().weights), planner = node.frame().planner,
+                        args = std::move(args), options, future]() mutable {
+      sr::detail::complete(*future,
+                           [&] { return body->run(*planner, std::move(args), options, std::move(weights)); });
     });
     try {
       sr::detail::launch(options, [future] { sr::detail::ForkedTasks::all().run(*future); });

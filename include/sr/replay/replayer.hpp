@@ -35,7 +35,7 @@ class Replayer {
         weights_(std::move(weights)),
         planner_(&planner),
         programs_(planner),
-        services_{&planner, {}},
+        services_{&planner, weights_.get(), {}},
         policy_(content.options.max_plans) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
@@ -159,6 +159,7 @@ class Replayer {
     ++weight_changes_;
     trim();
     weights_ = std::move(weights);
+    services_.weights = weights_.get();
   }
 
   void trim() {

@@ -8,18 +8,7 @@ import pytest
 import sr
 import torch
 from torch import nn
-from weight_changes import CHANGES, FRONT_ENDS, Plain, Tabular, check, in_place, optimizer_step, scripted
-
-
-@pytest.fixture(params=FRONT_ENDS)
-def made(request):
-    net = Plain().eval() if request.param == 'script' else Tabular().eval()
-    make = FRONT_ENDS[request.param]
-    modules = [make(net), make(net, enable_replay=False)]
-    modules.append(modules[0].clone())
-    for module in modules:
-        check(module, net)
-    return net, modules
+from weight_changes import CHANGES, FRONT_ENDS, Plain, check, in_place, optimizer_step, scripted
 
 
 @pytest.mark.parametrize('change', CHANGES)

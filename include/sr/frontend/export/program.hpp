@@ -27,6 +27,7 @@ using Tensors = std::unordered_map<std::string, at::Tensor>;
 // A weight, buffer or constant of a program, and the alias of it that is a constant of the graph.
 struct ProgramWeight {
   std::string name;
+  bool is_parameter = false;
   at::Tensor tensor, alias;
 };
 
@@ -107,6 +108,7 @@ class Importer {
         made_.constants.emplace_back(plain(member(spec, "value", "the signature")));
       } else if (kind == "parameter") {
         add_tensor(spec, "parameter_name", "the parameter ");
+        made_.weights.back().is_parameter = true;
       } else if (kind == "buffer") {
         add_tensor(spec, "buffer_name", "the buffer ");
       } else if (kind == "tensor_constant") {
@@ -135,7 +137,7 @@ class Importer {
       throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
     }
     const at::Tensor alias = found->second.detach();
-    made_.weights.push_back({name, found->second, alias});
+    made_.weights.push_back({.name = name, .tensor = found->second, .alias = alias});
     Value* value = made_.graph->insertConstant(alias);
     guarded_.emplace(value, kind + "'" + name + "'");
     define(text_of(member(spec, "arg", "the signature"), "name", "the signature"), value);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,9 +19,44 @@ namespace sr::exported {
 
 namespace detail {
 
-// Turns constants of the graph that are weights of the program into attributes of the module with the
-// weights' names.
-inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, torch::jit::Value* self,
+// An attribute of the module that is still free; "name", or "name_".
+inline std::string free_name(const torch::jit::Module& module, std::string name) {
+  while (module.hasattr(name)) name += "_";
+  return name;
+}
+
+// The submodule of the graph's module that holds the weight "layers.0.bias" as its attribute "bias", and the
+// value of the graph that is this submodule.
+struct Holder {
+  torch::jit::Module module;
+  torch::jit::Value* value = nullptr;
+
+  // Makes the submodule if there is none.
+  Holder inside(const std::string& name, torch::jit::Graph& graph) const {
+    if (!module.hasattr(name)) {
+      torch::jit::Module made(*module.type()->name(), module._ivalue()->compilation_unit(),
+                              /*shouldMangle=*/true);
+      torch::jit::Module outer = module;
+      outer.register_module(name, made);
+      return {made, get(name, graph)->setType(made.type())};
+    }
+    const c10::IValue held = module.attr(name);
+    // Names of no PyTorch module, "a" and "a.b".
+    if (!held.isModule()) return inside(name + "_", graph);
+    return {held.toModule(), get(name, graph)};
+  }
+
+  torch::jit::Value* get(const std::string& name, torch::jit::Graph& graph) const {
+    return graph.insertGetAttr(value, name);
+  }
+};
+
+// Of submodules. LibTorch walks over them by recursion, and a name in a file may have any number of dots.
+constexpr int kMaxDepth = 64;
+
+// Turns constants of the graph that are weights of the program into attributes with the weights' names, of
+// the module and its submodules.
+inline void read_weights(torch::jit::Graph& graph, const torch::jit::Module& module, torch::jit::Value* self,
                          const ExportedProgram& program) {
   std::unordered_map<const c10::TensorImpl*, const ProgramWeight*> weights;
   for (const ProgramWeight& weight : program.weights)
@@ -32,13 +68,17 @@ inline void read_weights(torch::jit::Graph& graph, torch::jit::Module& module, t
     if (!value || !value->isTensor()) continue;
     const auto found = weights.find(value->toTensor().unsafeGetTensorImpl());
     if (found == weights.end()) continue;
-    // A dot in a name would be read as a path.
-    std::string name = found->second->name;
-    std::ranges::replace(name, '.', '_');
-    while (module.hasattr(name)) name += "_";
-    module.register_parameter(name, found->second->tensor,
-                              /*is_buffer=*/!found->second->tensor.requires_grad());
-    node->output()->replaceAllUsesWith(graph.insertGetAttr(self, name));
+    Holder holder{module, self};
+    std::string_view path = found->second->name;
+    for (int depth = 0; depth < kMaxDepth && path.find('.') != path.npos; ++depth) {
+      holder = holder.inside(std::string(path.substr(0, path.find('.'))), graph);
+      path.remove_prefix(path.find('.') + 1);
+    }
+    std::string rest(path);
+    std::ranges::replace(rest, '.', '_');  // a dot in a name would be read as a path
+    const std::string name = free_name(holder.module, std::move(rest));
+    holder.module.register_parameter(name, found->second->tensor, !found->second->is_parameter);
+    node->output()->replaceAllUsesWith(holder.get(name, graph));
   }
 }
 

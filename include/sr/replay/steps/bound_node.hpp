@@ -224,6 +224,7 @@ struct InterpretedStep final : BoundNode {
     const Clear clear{*this, on};
     on.call = context.call;
     on.planner = context.services->planner;
+    on.weights = context.services->weights;
     for (const Input& input : inputs_) {
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
       // Some operators of LibTorch replace elements of the list that they are given (_unsafe_masked_index).

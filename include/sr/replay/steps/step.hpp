@@ -32,6 +32,7 @@ struct Address {
 // The parts of the runtime that interpreted steps need.
 struct Services {
   const memory::PlannerOps* planner = nullptr;  // see Frame
+  const WeightSet* weights = nullptr;           // see Frame
   RanNodes ran;                                 // is told of operators of which nothing is known
 };
 

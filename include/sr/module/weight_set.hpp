@@ -1,20 +1,18 @@
-// The weights of a module, and whether they have changed since they were last read.
+// The values of the weights of a module at one time, and whether they have changed since they were read.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/error.hpp>
-#include <sr/base/fork_safe_mutex.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/processed_node.hpp>
@@ -23,6 +21,8 @@
 #include <sr/module/weight_stamps.hpp>
 
 namespace sr {
+
+class ModuleWeights;
 
 // A weight, and its slot in a runtime's table of values.
 struct Weight {
@@ -36,15 +36,17 @@ struct Weight {
 // whose addresses they hold.
 class WeightSet {
  public:
-  // `constants` are indexed by slot; those of weights are read anew. `stamped`: whether changes of the
-  // weights are to be noticed. Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
+  // `constants` are indexed by slot; those of weights are read anew. `stamped`: whether changes of weights
+  // that somebody else holds are to be noticed. Throws UnsupportedOp if a weight is no longer a dense tensor
+  // on the CPU.
   WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
       : constants_(std::move(constants)) {
     ElementsByWeight elements_by_weight;
     for (const Weight& weight : weights) {
       const c10::IValue& value = weight.source.now();
       check(weight, value);
-      if (stamped) stamp(weight.source, value, elements_by_weight);
+      if (stamped && (weight.is_returned || !weight.source.is_private()))
+        stamp(weight.source, value, elements_by_weight);
       // An alias keeps its storage even if the caller's tensor is given another one while a call runs.
       constants_[weight.slot] = value.isTensor() && !weight.is_returned
                                     ? c10::IValue(value.toTensor().detach())
@@ -58,6 +60,11 @@ class WeightSet {
   }
 
   const std::vector<c10::IValue>& constants() const { return constants_; }
+  // The weights of a forked body, which belong to a call with these. Null if the body has none of its own.
+  std::shared_ptr<const WeightSet> of_body(const ModuleWeights* body) const {
+    const auto found = bodies_.find(body);
+    return found != bodies_.end() ? found->second : nullptr;
+  }
   // Weights in the layout that kernels read. Thread-safe.
   replay::PackedWeights& packed() const { return packed_; }
 
@@ -150,101 +157,9 @@ class WeightSet {
   std::vector<Container> containers_;
   std::vector<c10::IValue> constants_;
   std::vector<at::Tensor> kept_;  // elements of containers, which the caller may take out
+  std::unordered_map<const ModuleWeights*, std::shared_ptr<const WeightSet>> bodies_;
   std::uint64_t generation_ = 0;
   mutable replay::PackedWeights packed_;
-};
-
-// Makes a new WeightSet when weights have changed, once for all runtimes of a module. Thread-safe.
-class ModuleWeights {
- public:
-  // Without weights there is only one set.
-  ModuleWeights(std::vector<c10::IValue> constants, std::vector<Weight> weights)
-      : constants_(std::move(constants)), weights_(std::move(weights)), is_followed_(true) {
-    current_ = make();
-  }
-  ModuleWeights(const ModuleWeights&) = delete;
-  ModuleWeights& operator=(const ModuleWeights&) = delete;
-
-  std::shared_ptr<const WeightSet> current() const {
-    const std::scoped_lock lock(mutex_);
-    return current_;
-  }
-
-  // Whether a runtime may keep its set. `turn` belongs to the runtime, see WeightSet::holds.
-  [[gnu::always_inline]] bool is_current(const WeightSet& set, std::size_t& turn) const {
-    return set.generation_ == generation_.load(std::memory_order_relaxed) && set.holds(turn);
-  }
-
-  // The set of the current weights. Throws UnsupportedOp as WeightSet does.
-  std::shared_ptr<const WeightSet> renewed() {
-    const std::scoped_lock lock(mutex_);
-    if (current_->holds()) return current_;  // another runtime was first
-    publish(make());
-    return current_;
-  }
-
-  // Makes every runtime read all weights anew with its next call. Does nothing if nobody can change them.
-  void refresh() {
-    if (weights_.empty()) return;
-    const std::scoped_lock lock(mutex_);
-    publish(make());
-  }
-
-  // The number of changes since the module was loaded.
-  std::uint64_t changes() const { return generation_.load(std::memory_order_relaxed); }
-  std::size_t count() const { return weights_.size(); }
-
-  // Adds the weights of a forked body, which are a subset of these and change with them. `same` holds the
-  // position among these of each weight of the body.
-  void add_body(std::shared_ptr<ModuleWeights> body, std::vector<std::size_t> same) {
-    body->is_followed_ = false;
-    body->current_ = body->make();
-    bodies_.push_back({std::move(body), std::move(same)});
-  }
-  static constexpr std::size_t kNotOuter = static_cast<std::size_t>(-1);  // in `same`: a constant of the body
-  const std::vector<Weight>& weights() const { return weights_; }
-
- private:
-  struct Body {
-    std::shared_ptr<ModuleWeights> weights;
-    std::vector<std::size_t> same;
-  };
-  static constexpr int kAttempts = 4;
-
-  // Tries again if a weight was written meanwhile: the set would hold old values in one place and new ones in
-  // another.
-  std::shared_ptr<WeightSet> make() const {
-    for (int attempt = 1;; ++attempt) {
-      auto made = std::make_shared<WeightSet>(constants_, weights_, is_followed_);
-      if (attempt == kAttempts || made->holds()) return made;
-    }
-  }
-
-  // The caller holds the lock.
-  void publish(std::shared_ptr<WeightSet> made) {
-    made->generation_ = generation_.load(std::memory_order_relaxed) + 1;
-    for (const Body& body : bodies_) body.weights->take(*made, weights_, body.same);
-    current_ = std::move(made);
-    generation_.store(current_->generation_, std::memory_order_release);
-  }
-
-  void take(const WeightSet& outer, const std::vector<Weight>& outer_weights,
-            const std::vector<std::size_t>& same) {
-    const std::scoped_lock lock(mutex_);
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      if (same[i] != kNotOuter)
-        weights_[i].source = WeightSource(outer.constants()[outer_weights[same[i]].slot]);
-    }
-    publish(make());
-  }
-
-  std::vector<c10::IValue> constants_;  // as loaded
-  std::vector<Weight> weights_;
-  bool is_followed_;
-  std::vector<Body> bodies_;
-  mutable detail::ForkSafeMutex mutex_;
-  std::shared_ptr<const WeightSet> current_;
-  std::atomic<std::uint64_t> generation_ = 0;
 };
 
 }  // namespace sr
