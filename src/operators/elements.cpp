@@ -3,7 +3,4 @@
 #include <sr/ops/conversions.hpp>
 #include <sr/ops/in_place.hpp>
 #include <sr/ops/numbers.hpp>
-#include <sr/ops/pointwise.hpp>
-#include <sr/ops/pointwise_variants.hpp>
-#include <sr/ops/reduction.hpp>
 #include <sr/ops/scalars.hpp>

@@ -30,6 +30,10 @@ OpEntry entry_of(const std::string& key, NodeKind kind = NodeKind::out_variant) 
   return entry;
 }
 
+bool lower(replay::Lowering& /*lowering*/, const replay::TracedNode& /*node*/) {
+  return true;
+}
+
 std::string message_of(const std::function<void()>& run) {
   try {
     run();
@@ -71,6 +75,23 @@ TEST_CASE("a functor may register twice, another one for its key is rejected by 
   CHECK(holds(message, "sr::test::registry_tests::(anonymous namespace)::Second"));
   CHECK_THROWS_AS(table.add(entry_of<Second>("aten::relu")), RegistryError);
   CHECK(holds(table.find("aten::relu", NodeKind::out_variant)->functor, "First"));  // the first one stays
+}
+
+TEST_CASE("an operator has the parts of one entry", "[registry]") {
+  Registry table;
+  CHECK(table.operator_of("aten::floor").to_kernel == nullptr);
+  table.add(detail::operator_spec<Lower<&lower>>("aten::floor", "aten::floor"));
+  table.add(detail::operator_spec<Lower<&lower>>("aten::floor", "aten::floor"));  // of another library
+  table.add(detail::operator_spec<LowerToIterator<&lower>>("aten::ceil", "aten::ceil"));
+  CHECK(table.operator_of("aten::floor").to_kernel == &lower);
+  CHECK(table.operator_of("aten::floor").to_iterator == nullptr);
+  CHECK(table.operator_of("aten::ceil").to_iterator == &lower);
+  REQUIRE(table.operators().size() == 2);
+  CHECK(table.operators()[0].key == "aten::ceil");
+  const std::string message = message_of(
+      [&] { table.add(detail::operator_spec<LowerToIterator<&lower>>("aten::floor", "aten::floor")); });
+  CHECK(holds(message, "Two entries say how a replay runs aten::floor: "));
+  CHECK_FALSE(table.find("aten::floor", NodeKind::out_variant));
 }
 
 TEST_CASE("entries are sorted by key, out variants first", "[registry]") {

@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_spec.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/registry.hpp>
 
@@ -48,6 +49,10 @@ SR_INLINE void register_op(const OpSpec& spec) {
   entry.traits = spec.traits;
   entry.argument_count = spec.argument_count;
   registry().add(std::move(entry));
+}
+
+SR_INLINE void register_operator(const OperatorSpec& spec) {
+  registry().add(spec);
 }
 
 SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {

@@ -3,7 +3,9 @@
 
 #include <ATen/Functions.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/attention.hpp>
 
 namespace sr::ops {
 
@@ -27,7 +29,7 @@ inline const Native<
     "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
     "float "
     "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-    ScaledDotProductAttention>
+    ScaledDotProductAttention, Lower<&lower::attention>>
     scaled_dot_product_attention;
 inline const Native<"aten::dropout(Tensor input, float p, bool train) -> Tensor", Dropout> dropout;
 

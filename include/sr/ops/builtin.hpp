@@ -16,7 +16,9 @@
 #include <sr/ops/matmul.hpp>
 #include <sr/ops/normalization.hpp>
 #include <sr/ops/numbers.hpp>
+#include <sr/ops/parts.hpp>
 #include <sr/ops/pointwise.hpp>
+#include <sr/ops/pointwise_generic.hpp>
 #include <sr/ops/pointwise_variants.hpp>
 #include <sr/ops/quantization.hpp>
 #include <sr/ops/quantized.hpp>
@@ -29,4 +31,3 @@
 #include <sr/ops/typed_tensors.hpp>
 #include <sr/ops/typed_views.hpp>
 #include <sr/ops/views.hpp>
-#include <sr/replay/lowering/builtin.hpp>

@@ -7,7 +7,9 @@
 #include <c10/util/MaybeOwned.h>
 #include <c10/util/SmallVector.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/copies.hpp>
 
 namespace sr::ops {
 
@@ -63,9 +65,13 @@ struct VarStack {
   }
 };
 
-inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat> cat;
-inline const OutVariant<"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", Stack> stack;
-inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant> var_concat;
-inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant> var_stack;
+inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat, Lower<&lower::join<false>>>
+    cat;
+inline const OutVariant<"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", Stack,
+                        Lower<&lower::join<true>>>
+    stack;
+inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant, Lower<&lower::join<false>>>
+    var_concat;
+inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant, Lower<&lower::join<true>>> var_stack;
 
 }  // namespace sr::ops

@@ -3,7 +3,11 @@
 
 #include <ATen/Functions.h>
 
+#include <sr/ops/parts.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/convolution.hpp>
+#include <sr/replay/lowering/pooling.hpp>
 
 namespace sr::ops {
 
@@ -32,13 +36,13 @@ inline const Native<
     "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
     "SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv1d>>
+    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>>
     conv1d;
 inline const Native<
     "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv2d>>
+    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>>
     conv2d;
 inline const Native<
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
@@ -50,7 +54,18 @@ inline const Native<
     "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
     "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
-    MaxPool2d>
+    MaxPool2d, Lower<&lower::max_pool<2>>>
     max_pool2d;
 
+namespace registered {
+
+inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
+inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
+inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>> max_pool1d;
+inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>> avg_pool1d;
+inline const OperatorOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>>
+    adaptive_avg_pool2d;
+inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>> avg_pool2d;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -6,7 +6,10 @@
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/bags.hpp>
+#include <sr/replay/lowering/index_select.hpp>
 
 namespace sr::ops {
 
@@ -59,9 +62,13 @@ inline const OutVariant<
     "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool "
     "sparse=False) -> Tensor",
-    Embedding>
+    Embedding, Lower<&lower::embedding>>
     embedding;
-inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>> embedding_bag;
-inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>> embedding_bag_padding_idx;
+inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>, NodeKind::native,
+                    Lower<&lower::embedding_bag>>
+    embedding_bag;
+inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>, NodeKind::native,
+                    Lower<&lower::embedding_bag>>
+    embedding_bag_padding_idx;
 
 }  // namespace sr::ops

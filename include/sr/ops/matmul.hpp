@@ -7,8 +7,10 @@
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/registry/out_protocol.hpp>
+#include <sr/replay/lowering/gemm.hpp>
 
 namespace sr::ops {
 
@@ -96,16 +98,18 @@ struct Linear {
   }
 };
 
-inline const OutVariant<"aten::mm(Tensor self, Tensor mat2) -> Tensor", Mm> mm;
-inline const OutVariant<"aten::bmm(Tensor self, Tensor mat2) -> Tensor", Bmm> bmm;
+inline const OutVariant<"aten::mm(Tensor self, Tensor mat2) -> Tensor", Mm, Lower<&lower::mm>> mm;
+inline const OutVariant<"aten::bmm(Tensor self, Tensor mat2) -> Tensor", Bmm, Lower<&lower::bmm>> bmm;
 inline const OutVariant<
-    "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Addmm>
+    "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Addmm,
+    Lower<&lower::addmm>>
     addmm;
 inline const OutVariant<
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     Baddbmm>
     baddbmm;
-inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul> matmul;
-inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant> linear;
+inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>>
+    matmul;
+inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower::linear>> linear;
 
 }  // namespace sr::ops

@@ -7,7 +7,11 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/layer_norm.h>
 
+#include <sr/ops/parts.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/batch_norm.hpp>
+#include <sr/replay/lowering/norms.hpp>
 
 namespace sr::ops {
 
@@ -54,19 +58,27 @@ inline const OutVariant<
     "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
     "eps=1e-05, "
     "bool cudnn_enable=True) -> Tensor",
-    LayerNorm>
+    LayerNorm, Lower<&lower::layer_norm>>
     layer_norm;
 inline const Native<
     "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool "
     "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-    BatchNorm>
+    BatchNorm, Lower<&lower::batch_norm>>
     batch_norm;
 inline const Native<
     "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
     "bool "
     "cudnn_enabled=True) -> Tensor",
-    GroupNorm>
+    GroupNorm, Lower<&lower::group_norm>>
     group_norm;
 
+namespace registered {
+
+inline const NewTensorsOf<at::_ops::instance_norm, Lower<&lower::instance_norm>> instance_norm;
+inline const NewTensorsOf<at::_ops::native_layer_norm, Lower<&lower::layer_norm>> native_layer_norm;
+inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>> rms_norm;
+inline const OperatorOf<at::_ops::_fused_rms_norm, Lower<&lower::rms_norm>> _fused_rms_norm;
+
+}  // namespace registered
 }  // namespace sr::ops

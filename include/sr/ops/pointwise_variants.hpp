@@ -5,8 +5,10 @@
 #include <ATen/NativeFunctions.h>
 #include <ATen/ScalarOps.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/ops/pointwise.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/comparison.hpp>
 
 namespace sr::ops {
 
@@ -119,22 +121,24 @@ inline const OutVariant<"aten::subtract.Scalar(Tensor self, Scalar other, Scalar
                         BinaryScaledWithNumber<&at::cpu::sub_out>>
     subtract_scalar;
 inline const OutVariant<"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-                        DivideRounded>
+                        DivideRounded, Iterator<native::structured_div_out_mode>>
     div_tensor_mode;
 inline const OutVariant<"aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-                        DivideRoundedByNumber>
+                        DivideRoundedByNumber, Iterator<native::structured_div_out_mode>>
     div_scalar_mode;
 inline const OutVariant<
     "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     DivideRoundedByNumber>
     divide_scalar_mode;
 inline const OutVariant<"aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-                        ReverseSubtract>
+                        ReverseSubtract, Lower<&lower::reverse_sub>, LowerToIterator<&lower::reverse_sub_any>>
     rsub_tensor;
 inline const OutVariant<"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        ReverseSubtractFromNumber>
+                        ReverseSubtractFromNumber, Lower<&lower::reverse_sub>,
+                        LowerToIterator<&lower::reverse_sub_any>>
     rsub_scalar;
-inline const OutVariant<"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorDivideByNumber>
+inline const OutVariant<"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorDivideByNumber,
+                        LowerToIterator<&lower::floor_divide>>
     floor_divide_scalar;
 inline const OutVariant<"aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
                         NumberWithTensor<&at::cpu::remainder_out>>
@@ -155,27 +159,29 @@ inline const OutVariant<"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Te
                         NumberWithTensor<&at::cpu::bitwise_right_shift_out>>
     bitwise_right_shift_scalar_tensor;
 inline const OutVariant<"aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_and_out>>
+                        Binary<&at::cpu::bitwise_and_out>, Lower<&lower::bitwise<vector_ops::And>>>
     and_tensor;
 inline const OutVariant<"aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_or_out>>
+                        Binary<&at::cpu::bitwise_or_out>, Lower<&lower::bitwise<vector_ops::Or>>>
     or_tensor;
 inline const OutVariant<"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_xor_out>>
+                        Binary<&at::cpu::bitwise_xor_out>, Lower<&lower::bitwise<vector_ops::Xor>>>
     xor_tensor;
 inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         AddRelu>
     add_relu_scalar;
-inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6> relu6;
-inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan> is_nan;
+inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::relu6>,
+                        LowerToIterator<&lower::relu6_any>>
+    relu6;
+inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan, Lower<&lower::is_nan>> is_nan;
 inline const OutVariant<"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-                        WhereOtherIsNumber>
+                        WhereOtherIsNumber, Lower<&lower::choose>>
     where_scalar_other;
 inline const OutVariant<"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-                        WhereSelfIsNumber>
+                        WhereSelfIsNumber, Lower<&lower::choose>>
     where_scalar_self;
 inline const OutVariant<"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-                        WhereOfNumbers>
+                        WhereOfNumbers, Lower<&lower::choose>>
     where_scalar;
 inline const OutVariant<"aten::_test_functorch_fallback(Tensor self, Tensor other) -> Tensor",
                         TestFunctorchFallback>

@@ -12,7 +12,12 @@
 #include <ATen/Operators.h>
 
 #include <sr/ops/factories.hpp>
+#include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/lowering/comparison.hpp>
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/index_select.hpp>
+#include <sr/replay/lowering/indexing.hpp>
 
 namespace sr::ops {
 
@@ -77,17 +82,18 @@ struct IndexPut {
 
 namespace registered {
 
-inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone>
+inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone,
+                        Lower<&lower::copy>>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                        MaskedFill<at::Scalar>>
+                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>>
     masked_fill_scalar;
 inline const OutVariant<"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                        MaskedFill<at::Tensor>>
+                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>>
     masked_fill_tensor;
 inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
-                        IndexByTensors>
+                        IndexByTensors, Lower<&lower::advanced_index>>
     index_tensor_hacked_twin;
 inline const OutVariant<
     "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
@@ -103,6 +109,10 @@ inline const Native<
     "-> Tensor(a!)",
     Dispatched<at::_ops::index_put_>>
     index_put_in_place_hacked_twin;
+inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>> gather;
+inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>> index_Tensor;
+inline const OperatorOf<at::_ops::index_select, Lower<&lower::index_select>> index_select;
+inline const OperatorOf<at::_ops::take_along_dim, Lower<&lower::take_along_dim>> take_along_dim;
 
 }  // namespace registered
 }  // namespace sr::ops

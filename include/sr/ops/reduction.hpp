@@ -14,7 +14,12 @@
 #include <ATen/ops/var_native.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/ops/parts.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/iterators_reductions.hpp>
+#include <sr/replay/lowering/reductions.hpp>
+#include <sr/replay/lowering/softmax.hpp>
 
 namespace sr::ops {
 
@@ -126,18 +131,27 @@ struct SoftmaxKernel {
   }
 };
 
-inline const OutVariant<"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SumAll> sum_all;
+inline const OutVariant<"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SumAll,
+                        Lower<&lower::reduce_float_all<kernels::Reduce::sum>>,
+                        LowerToIterator<&lower::reduce_all<native::sum_stub, false>>>
+    sum_all;
 inline const OutVariant<
     "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    SumDims>
+    SumDims, Lower<&lower::reduce_float_dims<kernels::Reduce::sum>>,
+    LowerToIterator<&lower::reduce_dims<native::sum_stub, false>>>
     sum_dims;
 inline const OutVariant<
     "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    MeanDims>
+    MeanDims, Lower<&lower::reduce_float_dims<kernels::Reduce::sum, true>>,
+    LowerToIterator<&lower::mean_dims_any>>
     mean_dims;
-inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll> prod_all;
-inline const OutVariant<"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", NormAll> norm_all;
+inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll,
+                        LowerToIterator<&lower::reduce_all<native::prod_stub>>>
+    prod_all;
+inline const OutVariant<"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", NormAll,
+                        Lower<&lower::norm_all>>
+    norm_all;
 inline const OutVariant<"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
                         NormAllAs>
     norm_all_as;
@@ -145,22 +159,57 @@ inline const OutVariant<"aten::var(Tensor self, bool unbiased=True) -> Tensor", 
     var_all;
 inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::std_out>>
     std_all;
-inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax> amax;
-inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">> max;
-inline const OutVariant<"aten::min(Tensor self) -> Tensor", Extremum<&at::native::min_unary_out, "min">> min;
-inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax>
+inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax,
+                        Lower<&lower::reduce_float_dims<kernels::Reduce::max>>,
+                        LowerToIterator<&lower::reduce_dims<native::max_values_stub>>>
+    amax;
+inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">,
+                        Lower<&lower::reduce_float_all<kernels::Reduce::max>>>
+    max;
+inline const OutVariant<"aten::min(Tensor self) -> Tensor", Extremum<&at::native::min_unary_out, "min">,
+                        Lower<&lower::reduce_float_all<kernels::Reduce::min>>>
+    min;
+inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax,
+                        Lower<&lower::argument_of_extreme<false>>,
+                        LowerToIterator<&lower::index_of_extreme<native::argmax_stub>>>
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                        SoftmaxLike<&at::cpu::_softmax_out>>
+                        SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>>
     softmax_int;
 inline const OutVariant<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                        SoftmaxLike<&at::cpu::_log_softmax_out>>
+                        SoftmaxLike<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>>
     log_softmax_int;
 inline const OutVariant<"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                        SoftmaxKernel<&at::cpu::_softmax_out>>
+                        SoftmaxKernel<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>>
     softmax_kernel;
 inline const OutVariant<"aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                        SoftmaxKernel<&at::cpu::_log_softmax_out>>
+                        SoftmaxKernel<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>>
     log_softmax_kernel;
 
+namespace registered {
+
+inline const OperatorOf<at::_ops::all, LowerToIterator<&lower::reduce_all<native::and_stub>>> all;
+inline const OperatorOf<at::_ops::all_dim, LowerToIterator<&lower::reduce_dims<native::and_stub>>> all_dim;
+inline const OperatorOf<at::_ops::all_dims, LowerToIterator<&lower::reduce_dims<native::and_stub>>> all_dims;
+inline const OperatorOf<at::_ops::amin, Lower<&lower::reduce_float_dims<kernels::Reduce::min>>,
+                        LowerToIterator<&lower::reduce_dims<native::min_values_stub>>>
+    amin;
+inline const OperatorOf<at::_ops::any, LowerToIterator<&lower::reduce_all<native::or_stub>>> any;
+inline const OperatorOf<at::_ops::any_dim, LowerToIterator<&lower::reduce_dims<native::or_stub>>> any_dim;
+inline const OperatorOf<at::_ops::any_dims, LowerToIterator<&lower::reduce_dims<native::or_stub>>> any_dims;
+inline const OperatorOf<at::_ops::argmin, Lower<&lower::argument_of_extreme<true>>,
+                        LowerToIterator<&lower::index_of_extreme<native::argmin_stub>>>
+    argmin;
+inline const OperatorOf<at::_ops::linalg_vector_norm, Lower<&lower::norm_dims>> linalg_vector_norm;
+inline const OperatorOf<at::_ops::max_dim, Lower<&lower::extreme_of_dim<false>>> max_dim;
+inline const OperatorOf<at::_ops::mean, Lower<&lower::reduce_float_all<kernels::Reduce::sum, true>>,
+                        LowerToIterator<&lower::mean_all_any>>
+    mean;
+inline const OperatorOf<at::_ops::min_dim, Lower<&lower::extreme_of_dim<true>>> min_dim;
+inline const OperatorOf<at::_ops::nansum, LowerToIterator<&lower::sum_of_numbers>> nansum;
+inline const OperatorOf<at::_ops::norm_ScalarOpt_dim, Lower<&lower::norm_dims>> norm_ScalarOpt_dim;
+inline const OperatorOf<at::_ops::prod_dim_int, LowerToIterator<&lower::reduce_dims<native::prod_stub>>>
+    prod_dim_int;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -4,8 +4,10 @@
 
 #include <ATen/Functions.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/ops/views.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/lowering/comparison.hpp>
 
 namespace sr::ops {
 
@@ -92,9 +94,10 @@ inline const NativeOf<at::_ops::vsplit_array> vsplit_array;
 inline const NativeOf<at::_ops::dsplit_int> dsplit_int;
 inline const NativeOf<at::_ops::dsplit_array> dsplit_array;
 inline const NativeOf<at::_ops::to_device> to_device;
-inline const NativeOf<at::_ops::to_other> to_other;
-inline const NativeOf<at::_ops::to_dtype_layout> to_dtype_layout;
-inline const NativeOf<at::_ops::type_as> type_as;
+inline const NativeOf<at::_ops::to_other, Lower<&lower::cast>, LowerToIterator<&lower::convert>> to_other;
+inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
+    to_dtype_layout;
+inline const NativeOf<at::_ops::type_as, Lower<&lower::cast>, LowerToIterator<&lower::convert>> type_as;
 inline const NativeOf<at::_ops::broadcast_tensors> broadcast_tensors;
 inline const NativeOf<at::_ops::atleast_1d> atleast_1d;
 inline const NativeOf<at::_ops::atleast_2d> atleast_2d;
@@ -120,7 +123,7 @@ inline const Native<
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
     "Tensor(a|b)",
-    ToDtypeOrSame>
+    ToDtypeOrSame, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
     to_prim_dtype;
 inline const Native<
     "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>

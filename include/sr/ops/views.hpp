@@ -4,7 +4,10 @@
 #include <ATen/Functions.h>
 #include <ATen/NativeFunctions.h>
 
+#include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/lowering/comparison.hpp>
+#include <sr/replay/lowering/copies.hpp>
 
 namespace sr::ops {
 
@@ -132,9 +135,11 @@ inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> 
     transpose;
 inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T> t;
 inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View> view;
-inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape> reshape;
+inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape,
+                    Lower<&lower::copy>>
+    reshape;
 inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-                    Flatten>
+                    Flatten, Lower<&lower::copy>>
     flatten;
 inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute> permute;
 inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Unsqueeze> unsqueeze;
@@ -155,13 +160,13 @@ inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"
 inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
 inline const Native<
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
-    Contiguous>
+    Contiguous, Lower<&lower::copy>>
     contiguous;
 inline const Native<
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
-    ToDtype>
+    ToDtype, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
     to_dtype;
 inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
                     Split>

@@ -56,9 +56,12 @@ consteval auto schema_of() {
 }
 
 // Registers an operator of ATen in one line. The schema says which results may alias which arguments.
-template <class Op>
-using NativeOf = Native<schema_of<Op>(), Dispatched<Op>>;
-template <class Op>
-using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>>;
+template <class Op, class... Parts>
+using NativeOf = Native<schema_of<Op>(), Dispatched<Op>, Parts...>;
+template <class Op, class... Parts>
+using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>, Parts...>;
+// Of an operator without a functor of sr.
+template <class Op, class... Parts>
+using OperatorOf = Operator<schema_of<Op>(), Parts...>;
 
 }  // namespace sr

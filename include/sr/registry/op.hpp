@@ -21,6 +21,7 @@
 #include <sr/registry/functor_calls.hpp>
 #include <sr/registry/functor_checks.hpp>
 #include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_spec.hpp>
 #include <sr/registry/schema.hpp>
 
 namespace sr {
@@ -49,6 +50,20 @@ constexpr OpSpec make_spec(std::string_view literal, const Schema& schema, NodeK
   return spec;
 }
 
+// The key of a schema, or the literal itself if it is a key.
+constexpr std::string_view key_of_literal(std::string_view literal) {
+  return is_key(literal) ? literal : parse_schema(literal).key;
+}
+
+template <FixedString Literal, class... Parts>
+void register_parts() {
+  if constexpr (sizeof...(Parts) != 0) {
+    static constexpr OperatorSpec spec =
+        operator_spec<Parts...>(key_of_literal(Literal.view()), Literal.view());
+    register_operator(spec);
+  }
+}
+
 }  // namespace detail
 
 // An op that writes its tensor results into tensors it is given: `void operator()(arguments..., at::Tensor&
@@ -60,8 +75,10 @@ constexpr OpSpec make_spec(std::string_view literal, const Schema& schema, NodeK
 // for each
 //   argument of the schema (`[](auto x, auto slope) { return select(x > 0, x, x * slope); }`). Replays use it
 //   on fp32 under Numerics::fast.
-// Throws RegistryError from the static initialiser when another functor has the schema's key.
-template <FixedString Literal, class Functor>
+// Parts follow the functor, in any order, and say how a replay runs the operator
+// (registry/operator_spec.hpp). Throws RegistryError from the static initialiser when another functor has the
+// schema's key.
+template <FixedString Literal, class Functor, class... Parts>
 struct OutVariant {
   static constexpr Schema schema = parse_schema(Literal.view());
   static constexpr std::size_t inputs = schema.argument_count;
@@ -93,6 +110,7 @@ struct OutVariant {
   OutVariant() {
     static constexpr OpSpec spec = make();
     register_op(spec);
+    detail::register_parts<Literal, Parts...>();
   }
 
  private:
@@ -112,7 +130,7 @@ struct OutVariant {
 // An op that returns its results, as upstream's native functions: views, containers, numbers.
 // `Result operator()(arguments...) const`, where several results are a std::tuple. The alias annotations of
 // the schema say which results may alias which arguments.
-template <FixedString Literal, class Functor>
+template <FixedString Literal, class Functor, class... Parts>
 struct Native {
   static constexpr Schema schema = parse_schema(Literal.view());
   using Result = typename detail::CallOf<Functor>::Result;
@@ -133,13 +151,14 @@ struct Native {
     static constexpr OpSpec spec = detail::make_spec<Functor>(
         Literal.view(), schema, NodeKind::native, &detail::NativeCall<Functor, schema.argument_count>::run);
     register_op(spec);
+    detail::register_parts<Literal, Parts...>();
   }
 };
 
 // A node with any number of inputs and outputs, or with sub-blocks: `void operator()(NodeView& node) const`.
 // `Key` is "name.overload" or a prim:: kind. An out variant is called once its outputs are ready, and writes
 // into them; a native op stores outputs of any kind.
-template <FixedString Key, class Functor, NodeKind Kind = NodeKind::native>
+template <FixedString Key, class Functor, NodeKind Kind = NodeKind::native, class... Parts>
 struct NodeOp {
   static_assert(detail::is_key(Key.view()),
                 "the key of a NodeOp is 'namespace::name' or 'namespace::name.overload', without arguments");
@@ -154,6 +173,7 @@ struct NodeOp {
   NodeOp() {
     static constexpr OpSpec spec = make();
     register_op(spec);
+    detail::register_parts<Key, Parts...>();
   }
 
  private:
@@ -167,6 +187,14 @@ struct NodeOp {
     if (Kind == NodeKind::out_variant) made.write = {&call, made.function.op};
     return made;
   }
+};
+
+// An operator without a functor of sr: LibTorch's `.out` overload or its interpreter runs it on the general
+// path.
+template <FixedString Literal, class... Parts>
+struct Operator {
+  static constexpr Schema schema = parse_schema(Literal.view());
+  Operator() { detail::register_parts<Literal, Parts...>(); }
 };
 
 SR_SILENT_END

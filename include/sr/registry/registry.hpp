@@ -20,6 +20,7 @@
 #include <sr/graph/processed_function.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/registry/operator_spec.hpp>
 
 namespace sr {
 
@@ -61,6 +62,33 @@ class Registry {
     return position->second;
   }
 
+  // Throws RegistryError if the operator has other parts.
+  void add(const OperatorSpec& spec) {
+    const std::unique_lock lock(mutex_);
+    const auto [position, inserted] = operators_.try_emplace(std::string(spec.key), spec);
+    if (!inserted && *position->second.parts != *spec.parts) {
+      throw RegistryError("Two entries say how a replay runs " + std::string(spec.key) + ": " +
+                          c10::demangle(position->second.parts->name()) + " and " +
+                          c10::demangle(spec.parts->name()) + ". Remove one, or give it another schema.");
+    }
+  }
+
+  // What entries say of the operator; nothing if no entry has parts.
+  OperatorSpec operator_of(const std::string& key) const {
+    const std::shared_lock lock(mutex_);
+    const auto position = operators_.find(key);
+    return position == operators_.end() ? OperatorSpec{} : position->second;
+  }
+
+  // Of which entries say anything, sorted by key.
+  std::vector<OperatorSpec> operators() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<OperatorSpec> all;
+    for (const auto& [key, spec] : operators_) all.push_back(spec);
+    std::ranges::sort(all, {}, &OperatorSpec::key);
+    return all;
+  }
+
   std::vector<OpEntry> entries() const {
     const std::shared_lock lock(mutex_);
     std::vector<OpEntry> all;
@@ -84,6 +112,7 @@ class Registry {
   mutable std::shared_mutex mutex_;
   Table out_variants_;
   Table natives_;
+  std::unordered_map<std::string, OperatorSpec> operators_;
 };
 
 inline Registry& registry() {

@@ -14,7 +14,6 @@
 #include <sr/graph/alias_rules.hpp>
 #include <sr/registry/probe_node.hpp>
 #include <sr/registry/registry.hpp>
-#include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/trace/classify.hpp>
 
 namespace sr {
@@ -77,9 +76,9 @@ inline bool is_settled(const c10::FunctionSchema& schema) {
 }
 
 inline ReplayKind replay_of(const std::string& key, NodeKind kind, const c10::FunctionSchema* schema) {
-  const replay::LowerTables& tables = replay::lower_tables();
-  if (tables.kernels.count(key) != 0) return ReplayKind::kernel;
-  if (tables.iterators.count(key) != 0) return ReplayKind::iterator;
+  const OperatorSpec spec = registry().operator_of(key);
+  if (spec.to_kernel != nullptr) return ReplayKind::kernel;
+  if (spec.to_iterator != nullptr) return ReplayKind::iterator;
   if (kind == NodeKind::out_variant) return ReplayKind::call;
   if (key == "prim::fork" || key == "aten::wait") return ReplayKind::interpreted;  // tasks of each call
   // Control flow and containers have no schema.

@@ -20,7 +20,6 @@
 #include <sr/replay/draft_lifetimes.hpp>
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
-#include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/program.hpp>
 #include <sr/replay/result_maker.hpp>
@@ -120,13 +119,17 @@ class ProgramBuilder {
 
   bool lower_to_kernels(const TracedNode& node) {
     const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
-    const LowerTables& tables = lower_tables();
+    const OperatorSpec spec = registry().operator_of(key);
+    const auto lower = [&] {
+      return (spec.to_kernel != nullptr && spec.to_kernel(lowering_, node)) ||
+             (spec.to_iterator != nullptr && spec.to_iterator(lowering_, node));
+    };
     if (node.processed->vector_op != nullptr && lower_by_vector_op(node)) return true;
-    if (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node)) return true;
+    if (lower()) return true;
     // Without a placement in a part of another tensor the result suits more kernels.
     bool displaced = false;
     for (const c10::IValue& output : node.outputs) displaced |= lowering_.displace(output.toTensor());
-    return displaced && (lower_by(tables.kernels, key, node) || lower_by(tables.iterators, key, node));
+    return displaced && lower();
   }
 
   // Lowers an operator that brings its own vector op. Its operands are tensors and numbers.
@@ -147,11 +150,6 @@ class ProgramBuilder {
     }
     if (out.count() != 0) lowering_.pointwise(*node.processed->vector_op, std::move(inputs), out);
     return true;
-  }
-
-  bool lower_by(const LowerTable& table, const std::string& key, const TracedNode& node) {
-    const auto known = table.find(key);
-    return known != table.end() && known->second(lowering_, node);
   }
 
   void measure_leaves() {

@@ -216,9 +216,5 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-inline void add_attention(LowerTable& table) {
-  table.insert({{"aten::scaled_dot_product_attention", &attention}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

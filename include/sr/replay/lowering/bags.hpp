@@ -103,10 +103,5 @@ inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-inline void add_bags(LowerTable& table) {
-  table.insert(
-      {{"aten::embedding_bag", &embedding_bag}, {"aten::embedding_bag.padding_idx", &embedding_bag}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

@@ -121,8 +121,4 @@ inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
       lowering, node, {lowering.literal(sizes, norm->shift()), *in, lowering.literal(sizes, norm->scale())});
 }
 
-inline void add_batch_norm(LowerTable& table) {
-  table.insert({{"aten::batch_norm", &batch_norm}});
-}
-
 }  // namespace sr::replay::lower

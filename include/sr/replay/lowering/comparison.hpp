@@ -136,42 +136,4 @@ inline bool cast(Lowering& lowering, const TracedNode& node) {
   return emit_in<vector_ops::Same>(lowering, *type, {*in}, out);
 }
 
-inline void add_comparison(LowerTable& table) {
-  table.insert({{"aten::eq.Tensor", &compare<vector_ops::Equal>},
-                {"aten::eq.Scalar", &compare<vector_ops::Equal>},
-                {"aten::ne.Tensor", &compare<vector_ops::NotEqual>},
-                {"aten::ne.Scalar", &compare<vector_ops::NotEqual>},
-                {"aten::lt.Tensor", &compare<vector_ops::Less>},
-                {"aten::lt.Scalar", &compare<vector_ops::Less>},
-                {"aten::le.Tensor", &compare<vector_ops::LessEqual>},
-                {"aten::le.Scalar", &compare<vector_ops::LessEqual>},
-                {"aten::gt.Tensor", &compare<vector_ops::Greater>},
-                {"aten::gt.Scalar", &compare<vector_ops::Greater>},
-                {"aten::ge.Tensor", &compare<vector_ops::GreaterEqual>},
-                {"aten::ge.Scalar", &compare<vector_ops::GreaterEqual>},
-                {"aten::logical_and", &logical<vector_ops::And>},
-                {"aten::logical_or", &logical<vector_ops::Or>},
-                {"aten::logical_xor", &logical<vector_ops::Xor>},
-                {"aten::logical_not", &logical<vector_ops::Not>},
-                {"aten::bitwise_and.Tensor", &bitwise<vector_ops::And>},
-                {"aten::bitwise_or.Tensor", &bitwise<vector_ops::Or>},
-                {"aten::bitwise_xor.Tensor", &bitwise<vector_ops::Xor>},
-                {"aten::bitwise_not", &bitwise<vector_ops::Not>},
-                {"aten::__and__.Tensor", &bitwise<vector_ops::And>},
-                {"aten::__or__.Tensor", &bitwise<vector_ops::Or>},
-                {"aten::__xor__.Tensor", &bitwise<vector_ops::Xor>},
-                {"aten::isnan", &is_nan},
-                {"aten::where.self", &choose},
-                {"aten::where.ScalarSelf", &choose},
-                {"aten::where.ScalarOther", &choose},
-                {"aten::where.Scalar", &choose},
-                {"aten::masked_fill.Scalar", &masked_fill},
-                {"aten::masked_fill.Tensor", &masked_fill},
-                {"aten::to.dtype", &cast},
-                {"aten::to.prim_dtype", &cast},
-                {"aten::to.dtype_layout", &cast},
-                {"aten::to.other", &cast},
-                {"aten::type_as", &cast}});
-}
-
 }  // namespace sr::replay::lower

@@ -273,11 +273,4 @@ inline bool convolution_either_way(Lowering& lowering, const TracedNode& node) {
          convolve(lowering, node, {node.inputs[3], node.inputs[4], node.inputs[5], node.inputs[8].toInt()});
 }
 
-inline void add_convolutions(LowerTable& table) {
-  table.insert({{"aten::conv1d", &convolution_forward},
-                {"aten::conv2d", &convolution_forward},
-                {"aten::convolution", &convolution_either_way},
-                {"aten::_convolution", &convolution_either_way}});
-}
-
 }  // namespace sr::replay::lower

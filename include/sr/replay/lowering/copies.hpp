@@ -116,17 +116,6 @@ bool join(Lowering& lowering, const TracedNode& node) {
   return emit_copies(lowering, pairs);
 }
 
-inline void add_copies(LowerTable& table) {
-  table.insert({{"aten::clone", &copy},
-                {"aten::contiguous", &copy},
-                {"aten::reshape", &copy},
-                {"aten::flatten.using_ints", &copy},
-                {"aten::cat", &join<false>},
-                {"aten::stack", &join<true>},
-                {"prim::VarConcat", &join<false>},
-                {"prim::VarStack", &join<true>}});
-}
-
 }  // namespace lower
 
 inline Operand Lowering::contiguous(Operand operand) {

@@ -45,8 +45,4 @@ inline bool relu(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-inline void add_epilogues(LowerTable& table) {
-  table.insert({{"aten::relu", &relu}});
-}
-
 }  // namespace sr::replay::lower

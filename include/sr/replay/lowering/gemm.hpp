@@ -268,12 +268,4 @@ inline bool matmul(Lowering& lowering, const TracedNode& node) {
   return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
-inline void add_gemm(LowerTable& table) {
-  table.insert({{"aten::linear", &linear},
-                {"aten::mm", &mm},
-                {"aten::addmm", &addmm},
-                {"aten::bmm", &bmm},
-                {"aten::matmul", &matmul}});
-}
-
 }  // namespace sr::replay::lower

@@ -120,9 +120,5 @@ inline bool index_select(Lowering& lowering, const TracedNode& node) {
   return select_any(lowering, *in, dim, *indices, lowering.output(node));
 }
 
-inline void add_index_select(LowerTable& table) {
-  table.insert({{"aten::embedding", &embedding}, {"aten::index_select", &index_select}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

@@ -6,7 +6,6 @@
 
 #include <ATen/WrapDimUtils.h>
 
-#include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/index_step.hpp>
 
@@ -153,13 +152,6 @@ inline bool advanced_index(Lowering& lowering, const TracedNode& node) {
   }
   lookup.strides.insert(lookup.strides.begin() + static_cast<std::ptrdiff_t>(before), shape.size(), 0);
   return emit_indexed_read(lowering, lookup, out);
-}
-
-inline void add_indexing(LowerTable& table) {
-  table.insert({{"aten::gather", &gather},
-                {"aten::take_along_dim", &take_along_dim},
-                {"aten::index.Tensor", &advanced_index},
-                {"aten::index.Tensor_hacked_twin", &advanced_index}});
 }
 
 }  // namespace lower

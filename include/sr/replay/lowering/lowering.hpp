@@ -252,7 +252,4 @@ class Lowering : public ProgramStorages {
   std::vector<std::unique_ptr<Payload>> payloads_;
 };
 
-// Lowers one node. Returns false, having emitted nothing, if it can not lower this node.
-using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
-
 }  // namespace sr::replay

@@ -164,14 +164,5 @@ inline bool instance_norm(Lowering& lowering, const TracedNode& node) {
          norm_of_groups(lowering, node, in->sizes[1], 1, node.inputs[7].toDouble());
 }
 
-inline void add_norms(LowerTable& table) {
-  table.insert({{"aten::layer_norm", &layer_norm},
-                {"aten::native_layer_norm", &layer_norm},
-                {"aten::rms_norm", &rms_norm},
-                {"aten::_fused_rms_norm", &rms_norm},
-                {"aten::group_norm", &group_norm},
-                {"aten::instance_norm", &instance_norm}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

@@ -11,7 +11,6 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/vector_ops.hpp>
-#include <sr/replay/lowering/lower_table.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
 namespace sr::replay {
@@ -209,67 +208,6 @@ inline bool power(Lowering& lowering, const TracedNode& node) {
   if (*exponent == 0 || *exponent == 1) return false;
   inputs.emplace_back(*exponent);
   return emit<vector_ops::Pow>(lowering, node, inputs);
-}
-
-inline void add_pointwise(LowerTable& table) {
-  table.insert({
-      {"aten::add.Tensor", &scaled<vector_ops::Add, vector_ops::AddScaled>},
-      {"aten::add.Scalar", &scaled<vector_ops::Add, vector_ops::AddScaled>},
-      {"aten::sub.Tensor", &scaled<vector_ops::Sub, vector_ops::SubScaled>},
-      {"aten::sub.Scalar", &scaled<vector_ops::Sub, vector_ops::SubScaled>},
-      {"aten::rsub.Scalar", &reverse_sub},
-      {"aten::rsub.Tensor", &reverse_sub},
-      {"aten::mul.Tensor", &plain<vector_ops::Mul>},
-      {"aten::mul.Scalar", &plain<vector_ops::Mul>},
-      {"aten::div.Tensor", &plain<vector_ops::Div>},
-      {"aten::div.Scalar", &plain<vector_ops::Div>},
-      {"aten::maximum", &plain<vector_ops::Maximum>},
-      {"aten::minimum", &plain<vector_ops::Minimum>},
-      {"aten::max.other", &plain<vector_ops::Maximum>},
-      {"aten::min.other", &plain<vector_ops::Minimum>},
-      {"aten::leaky_relu", &plain<vector_ops::LeakyRelu>},
-      {"aten::clamp", &clamp},
-      {"aten::clamp.Tensor", &clamp},
-      {"aten::clamp_min.Tensor", &plain<vector_ops::Maximum>},
-      {"aten::clamp_max.Tensor", &plain<vector_ops::Minimum>},
-      {"aten::relu6", &relu6},
-      {"aten::prelu", &prelu},
-      {"aten::softplus", &plain<vector_ops::Softplus>},
-      {"aten::lerp.Scalar", &plain<vector_ops::Lerp>},
-      {"aten::lerp.Tensor", &plain<vector_ops::Lerp>},
-      {"aten::addcmul", &add_scaled_pair<vector_ops::AddProduct>},
-      {"aten::addcdiv", &add_scaled_pair<vector_ops::AddQuotient>},
-      {"aten::hardtanh", &plain<vector_ops::Clamp>},
-      {"aten::clamp_min", &plain<vector_ops::ClampMin>},
-      {"aten::clamp_max", &plain<vector_ops::ClampMax>},
-      {"aten::sigmoid", &plain<vector_ops::Sigmoid>},
-      {"aten::tanh", &plain<vector_ops::Tanh>},
-      {"aten::exp", &plain<vector_ops::Exp>},
-      {"aten::expm1", &plain<vector_ops::Expm1>},
-      {"aten::log", &plain<vector_ops::Log>},
-      {"aten::log1p", &plain<vector_ops::Log1p>},
-      {"aten::erf", &plain<vector_ops::Erf>},
-      {"aten::sqrt", &plain<vector_ops::Sqrt>},
-      {"aten::rsqrt", &plain<vector_ops::Rsqrt>},
-      {"aten::reciprocal", &plain<vector_ops::Reciprocal>},
-      {"aten::neg", &plain<vector_ops::Neg>},
-      {"aten::abs", &plain<vector_ops::Abs>},
-      {"aten::sign", &plain<vector_ops::Sign>},
-      {"aten::square", &plain<vector_ops::Square>},
-      {"aten::pow.Tensor_Scalar", &power},
-      {"aten::pow.Tensor_Tensor", &plain<vector_ops::Pow>},
-      {"aten::pow.Scalar", &plain<vector_ops::Pow>},
-      {"aten::floor", &plain<vector_ops::Floor>},
-      {"aten::ceil", &plain<vector_ops::Ceil>},
-      {"aten::round", &plain<vector_ops::Round>},
-      {"aten::trunc", &plain<vector_ops::Trunc>},
-      {"aten::silu", &plain<vector_ops::Silu>},
-      {"aten::gelu", &gelu},
-      {"aten::elu", &elu},
-      {"aten::hardsigmoid", &plain<vector_ops::Hardsigmoid>},
-      {"aten::hardswish", &plain<vector_ops::Hardswish>},
-      {"aten::threshold", &plain<vector_ops::Threshold>},
-  });
 }
 
 }  // namespace lower

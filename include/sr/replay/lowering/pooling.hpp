@@ -152,13 +152,5 @@ inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
   return pool(lowering, node, axes, true, &divisor);
 }
 
-inline void add_pooling(LowerTable& table) {
-  table.insert({{"aten::max_pool1d", &max_pool<1>},
-                {"aten::max_pool2d", &max_pool<2>},
-                {"aten::avg_pool1d", &avg_pool1d},
-                {"aten::avg_pool2d", &avg_pool2d},
-                {"aten::adaptive_avg_pool2d", &adaptive_avg_pool2d}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

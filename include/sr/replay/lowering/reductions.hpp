@@ -267,24 +267,5 @@ bool extreme_of_dim(Lowering& lowering, const TracedNode& node) {
                       lowering.output(node, 1));
 }
 
-inline void add_reductions(LowerTable& table) {
-  using kernels::Reduce;
-  table.insert({{"aten::sum.dim_IntList", &reduce_float_dims<Reduce::sum>},
-                {"aten::sum", &reduce_float_all<Reduce::sum>},
-                {"aten::mean.dim", &reduce_float_dims<Reduce::sum, true>},
-                {"aten::mean", &reduce_float_all<Reduce::sum, true>},
-                {"aten::amax", &reduce_float_dims<Reduce::max>},
-                {"aten::amin", &reduce_float_dims<Reduce::min>},
-                {"aten::max", &reduce_float_all<Reduce::max>},
-                {"aten::min", &reduce_float_all<Reduce::min>},
-                {"aten::norm.ScalarOpt_dim", &norm_dims},
-                {"aten::norm.Scalar", &norm_all},
-                {"aten::linalg_vector_norm", &norm_dims},
-                {"aten::argmax", &argument_of_extreme<false>},
-                {"aten::argmin", &argument_of_extreme<true>},
-                {"aten::max.dim", &extreme_of_dim<false>},
-                {"aten::min.dim", &extreme_of_dim<true>}});
-}
-
 }  // namespace lower
 }  // namespace sr::replay

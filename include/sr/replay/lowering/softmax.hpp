@@ -90,15 +90,10 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   return true;
 }
 
-inline void add_softmax(LowerTable& table) {
-  using kernels::Table;
-  constexpr LowerFunction plain = &softmax<&Table::softmax_rows, &Table::softmax_columns>;
-  constexpr LowerFunction logarithmic = &softmax<&Table::log_softmax_rows, &Table::log_softmax_columns>;
-  table.insert({{"aten::softmax.int", plain},
-                {"aten::_softmax", plain},
-                {"aten::log_softmax.int", logarithmic},
-                {"aten::_log_softmax", logarithmic}});
-}
+inline constexpr LowerFunction kSoftmax =
+    &softmax<&kernels::Table::softmax_rows, &kernels::Table::softmax_columns>;
+inline constexpr LowerFunction kLogSoftmax =
+    &softmax<&kernels::Table::log_softmax_rows, &kernels::Table::log_softmax_columns>;
 
 }  // namespace lower
 }  // namespace sr::replay

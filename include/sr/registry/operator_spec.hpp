@@ -1,0 +1,62 @@
+// What an entry says of its operator beside the functor: how a replay runs it.
+//
+//   inline const OutVariant<"aten::floor(Tensor self) -> Tensor", Floor, Lower<&floor_by_our_kernel>> floor;
+#pragma once
+
+#include <string_view>
+#include <tuple>
+#include <typeinfo>
+
+namespace sr::replay {
+
+class Lowering;
+struct TracedNode;
+
+// Lowers one node. Returns false, having emitted nothing, if it can not lower this node.
+using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
+
+}  // namespace sr::replay
+
+namespace sr {
+
+// All of it is constant, so that registering it is one call.
+struct OperatorSpec {
+  std::string_view key;
+  std::string_view schema;                      // the literal; may be a key only
+  const std::type_info* parts = nullptr;        // std::tuple of the parts
+  replay::LowerFunction to_kernel = nullptr;    // to kernels of sr; tried first
+  replay::LowerFunction to_iterator = nullptr;  // to LibTorch's kernel on a kept iterator
+};
+
+// Throws RegistryError if the operator has other parts already.
+void register_operator(const OperatorSpec& spec);
+
+// --- parts ---
+
+// A replay runs the operator on kernels of sr, if `function` can lower the node.
+template <replay::LowerFunction function>
+struct Lower {
+  static constexpr void add_to(OperatorSpec& spec) { spec.to_kernel = function; }
+};
+
+// A replay runs the operator on LibTorch's kernel and a kept iterator, if `function` can lower the node.
+template <replay::LowerFunction function>
+struct LowerToIterator {
+  static constexpr void add_to(OperatorSpec& spec) { spec.to_iterator = function; }
+};
+
+namespace detail {
+
+template <class... Parts>
+constexpr OperatorSpec operator_spec(std::string_view key, std::string_view literal) {
+  OperatorSpec spec;
+  spec.key = key;
+  spec.schema = literal;
+  spec.parts = &typeid(std::tuple<Parts...>);
+  (Parts::add_to(spec), ...);
+  return spec;
+}
+
+}  // namespace detail
+
+}  // namespace sr

@@ -1,0 +1,4 @@
+// Pointwise operators on tensors.
+#include <sr/ops/pointwise.hpp>
+#include <sr/ops/pointwise_generic.hpp>
+#include <sr/ops/pointwise_variants.hpp>
