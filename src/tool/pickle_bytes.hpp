@@ -19,6 +19,8 @@ class PickleBytes {
   PickleBytes(const InputArchive& archive, std::span<const std::byte> pickle)
       : archive_(archive), rest_(reinterpret_cast<const char*>(pickle.data()), pickle.size()) {}
 
+  std::string_view rest() const { return rest_; }
+
   std::string_view take(std::uint64_t count) {
     if (count > rest_.size()) archive_.reject("its pickle ends in the middle of a value");
     const std::string_view taken = rest_.substr(0, count);

@@ -20,6 +20,7 @@
 #include <torch/custom_class.h>
 
 #include <sr/error.hpp>
+#include <sr/frontend/archive/pickle_nesting.hpp>
 
 #include "inputs.hpp"
 #include "pickle_bytes.hpp"
@@ -35,6 +36,12 @@ class Unpickler {
       : archive_(archive), tensors_(archive), bytes_(archive, archive.record("data.pkl")) {}
 
   c10::IValue read() {
+    constexpr std::uint32_t kDeepest = 500;  // values are destroyed by recursion
+    using Nesting = sr::detail::PickleNesting;
+    const std::string_view problem = Nesting(bytes_.rest()).problem(kDeepest);
+    if (problem == Nesting::kTooDeep) archive_.reject("its pickle nests values too deep");
+    if (problem == Nesting::kChangesPart)
+      archive_.reject("values in its pickle contain themselves, or change once they are parts of others");
     try {
       while (step()) {
       }

@@ -33,6 +33,20 @@ std::string load_error(const std::string& path) {
   return {};
 }
 
+// An archive of torch.save with one tensor's bytes.
+std::string archive_of(const std::string& pickle) {
+  std::string archive;
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* bytes, std::size_t size) {
+    archive.append(static_cast<const char*>(bytes), size);
+    return size;
+  });
+  writer.writeRecord("data.pkl", pickle.data(), pickle.size());
+  const std::vector<float> data(6);
+  writer.writeRecord("data/0", data.data(), sizeof(float) * data.size());
+  writer.writeEndOfFile();
+  return archive;
+}
+
 }  // namespace
 
 TEST_CASE("a list of lists is several input sets, any other list is one", "[tool]") {
@@ -101,20 +115,22 @@ torch.save([torch.ones(2)], 'old', _use_new_zipfile_serialization=False)
   }
 }
 
+TEST_CASE("a deep pickle does not exhaust the stack", "[tool]") {
+  const Folder folder;
+  const auto error_of = [&](const std::string& pickle) {
+    write(folder.file("deep"), archive_of("\x80\x02" + pickle + "."));
+    return load_error(folder.file("deep"));
+  };
+  constexpr std::size_t n = 200'000;
+  CHECK(contains(error_of(")" + std::string(n, '\x85')), "nests values too deep"));
+  CHECK(contains(error_of(std::string(n, ']') + std::string(n - 1, 'a')), "nests values too deep"));
+  std::string inward = "]";
+  for (std::size_t i = 0; i < n; ++i) inward += std::string("q\0]q\1h\0h\1a0", 11) + "h" + '\1';
+  CHECK(contains(error_of(inward), "change once they are parts of others"));
+}
+
 TEST_CASE("a damaged pickle is rejected or read", "[tool]") {
   const Folder folder;
-  const auto archive_of = [](const std::string& pickle) {
-    std::string archive;
-    caffe2::serialize::PyTorchStreamWriter writer([&](const void* bytes, std::size_t size) {
-      archive.append(static_cast<const char*>(bytes), size);
-      return size;
-    });
-    writer.writeRecord("data.pkl", pickle.data(), pickle.size());
-    const std::vector<float> data(6);
-    writer.writeRecord("data/0", data.data(), sizeof(float) * data.size());
-    writer.writeEndOfFile();
-    return archive;
-  };
   using namespace std::string_literals;
   const std::string intact =
       "\x80\x02](ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\n"

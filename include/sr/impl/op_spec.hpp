@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -53,6 +54,11 @@ SR_INLINE void register_op(const OpSpec& spec) {
 
 SR_INLINE void register_operator(const OperatorSpec& spec) {
   registry().add(spec);
+  if (spec.facts != 0) {
+    const std::string name(spec.key.substr(0, spec.key.find('.')));
+    fact_table().add(c10::Symbol::fromQualString(name), spec.facts);
+  }
+  if (spec.register_in_place != nullptr) spec.register_in_place(spec.key);
 }
 
 SR_INLINE void run_out_variant(NodeView& view, void (*call)(const void* op, NodeView& view), const void* op) {

@@ -158,7 +158,9 @@ struct Extreme {
     node.output(0) = OfScalars<Formula, false>{}(node.input(0), node.input(1));
   }
 };
-inline const NodeOp<"prim::max", Extreme<formulas::Larger>> max_of_numbers;
-inline const NodeOp<"prim::min", Extreme<formulas::Smaller>> min_of_numbers;
+inline const NodeOp<"prim::max", Extreme<formulas::Larger>, NodeKind::native, Facts<Fact::compares_elements>>
+    max_of_numbers;
+inline const NodeOp<"prim::min", Extreme<formulas::Smaller>, NodeKind::native, Facts<Fact::compares_elements>>
+    min_of_numbers;
 
 }  // namespace sr::ops

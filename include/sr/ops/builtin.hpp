@@ -3,17 +3,20 @@
 
 #include <sr/ops/arithmetic.hpp>
 #include <sr/ops/attention.hpp>
+#include <sr/ops/comparison.hpp>
 #include <sr/ops/concat.hpp>
 #include <sr/ops/containers.hpp>
 #include <sr/ops/control_flow.hpp>
 #include <sr/ops/conversions.hpp>
 #include <sr/ops/convolution.hpp>
 #include <sr/ops/dictionaries.hpp>
+#include <sr/ops/effects.hpp>
 #include <sr/ops/embedding.hpp>
 #include <sr/ops/factories.hpp>
 #include <sr/ops/in_place.hpp>
 #include <sr/ops/lists.hpp>
 #include <sr/ops/matmul.hpp>
+#include <sr/ops/metadata.hpp>
 #include <sr/ops/normalization.hpp>
 #include <sr/ops/numbers.hpp>
 #include <sr/ops/parts.hpp>

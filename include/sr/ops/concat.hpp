@@ -74,4 +74,10 @@ inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant, Lower<&
     var_concat;
 inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant, Lower<&lower::join<true>>> var_stack;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"aten::concat", Facts<Fact::makes_new_results>> facts_of_concat;
+inline const Operator<"aten::concatenate", Facts<Fact::makes_new_results>> facts_of_concatenate;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -156,17 +156,30 @@ struct CallMethod {
   }
 };
 
-inline const NodeOp<"prim::ListConstruct", ListConstruct> prim_list_construct;
-inline const NodeOp<"prim::TupleConstruct", TupleConstruct> prim_tuple_construct;
-inline const NodeOp<"prim::DictConstruct", DictConstruct> prim_dict_construct;
-inline const NodeOp<"prim::TupleUnpack", TupleUnpack> prim_tuple_unpack;
-inline const NodeOp<"prim::TupleIndex", TupleIndex> prim_tuple_index;
-inline const NodeOp<"prim::ListUnpack", ListUnpack> prim_list_unpack;
+inline const NodeOp<"prim::ListConstruct", ListConstruct, NodeKind::native, Facts<Fact::moves_values>>
+    prim_list_construct;
+inline const NodeOp<"prim::TupleConstruct", TupleConstruct, NodeKind::native, Facts<Fact::moves_values>>
+    prim_tuple_construct;
+inline const NodeOp<"prim::DictConstruct", DictConstruct, NodeKind::native, Facts<Fact::moves_values>>
+    prim_dict_construct;
+inline const NodeOp<"prim::TupleUnpack", TupleUnpack, NodeKind::native, Facts<Fact::moves_values>>
+    prim_tuple_unpack;
+inline const NodeOp<"prim::TupleIndex", TupleIndex, NodeKind::native, Facts<Fact::moves_values>>
+    prim_tuple_index;
+inline const NodeOp<"prim::ListUnpack", ListUnpack, NodeKind::native, Facts<Fact::moves_values>>
+    prim_list_unpack;
 inline const NodeOp<"prim::GetAttr", GetAttr> prim_get_attr;
-inline const NodeOp<"prim::SetAttr", SetAttr> prim_set_attr;
+inline const NodeOp<"prim::SetAttr", SetAttr, NodeKind::native, Facts<Fact::has_effect>> prim_set_attr;
 inline const NodeOp<"prim::CreateObject", CreateObject> prim_create_object;
-inline const NodeOp<"prim::isinstance", IsInstance> prim_isinstance;
-inline const NodeOp<"prim::Uninitialized", Uninitialized> prim_uninitialized;
+inline const NodeOp<"prim::isinstance", IsInstance, NodeKind::native, Facts<Fact::reads_metadata_only>>
+    prim_isinstance;
+inline const NodeOp<"prim::Uninitialized", Uninitialized, NodeKind::native, Facts<Fact::moves_values>>
+    prim_uninitialized;
 inline const NodeOp<"prim::CallMethod", CallMethod> prim_call_method;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"prim::TupleSlice", Facts<Fact::moves_values>> facts_of_TupleSlice;
+
+}  // namespace registered
 }  // namespace sr::ops

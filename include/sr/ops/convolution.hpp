@@ -36,36 +36,42 @@ inline const Native<
     "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
     "SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>>
+    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>>
     conv1d;
 inline const Native<
     "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>>
+    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>>
     conv2d;
 inline const Native<
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
     "SymInt[3] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv3d>>
+    Convolution<&at::conv3d>, Facts<Fact::makes_new_results>>
     conv3d;
 inline const Native<
     "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
     "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
-    MaxPool2d, Lower<&lower::max_pool<2>>>
+    MaxPool2d, Lower<&lower::max_pool<2>>, Facts<Fact::makes_new_results>>
     max_pool2d;
 
 namespace registered {
 
 inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
 inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
-inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>> max_pool1d;
-inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>> avg_pool1d;
-inline const OperatorOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>>
+inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Facts<Fact::makes_new_results>>
+    max_pool1d;
+inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Facts<Fact::makes_new_results>>
+    avg_pool1d;
+inline const OperatorOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
+                        Facts<Fact::makes_new_results>>
     adaptive_avg_pool2d;
 inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>> avg_pool2d;
+// The functional overload computes the mean of whole images in another precision.
+inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results, Fact::out_differs>>
+    facts_of_adaptive_avg_pool3d;
 
 }  // namespace registered
 }  // namespace sr::ops

@@ -80,4 +80,16 @@ inline const DictionaryOf<"float"> dictionary_of_float;
 inline const DictionaryOf<"complex"> dictionary_of_complex;
 inline const DictionaryOf<"Tensor"> dictionary_of_tensor;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"aten::keys", Facts<Fact::reads_metadata_only>> facts_of_keys;
+inline const Operator<"aten::dict", Facts<Fact::moves_values>> facts_of_dict;
+inline const Operator<"aten::get", Facts<Fact::moves_values>> facts_of_get;
+inline const Operator<"aten::items", Facts<Fact::moves_values>> facts_of_items;
+inline const Operator<"aten::popitem", Facts<Fact::moves_values>> facts_of_popitem;
+inline const Operator<"aten::setdefault", Facts<Fact::moves_values>> facts_of_setdefault;
+inline const Operator<"aten::update", Facts<Fact::moves_values>> update_dictionary;
+inline const Operator<"aten::values", Facts<Fact::moves_values>> facts_of_values;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -65,7 +65,7 @@ inline const OutVariant<
     Embedding, Lower<&lower::embedding>>
     embedding;
 inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>, NodeKind::native,
-                    Lower<&lower::embedding_bag>>
+                    Lower<&lower::embedding_bag>, Facts<Fact::makes_new_results>>
     embedding_bag;
 inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>, NodeKind::native,
                     Lower<&lower::embedding_bag>>

@@ -168,7 +168,7 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    EmptyLike>
+    EmptyLike, Facts<Fact::leaves_new_memory>>
     empty_like;
 inline const OutVariant<
     "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -188,7 +188,7 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    NewEmpty>
+    NewEmpty, Facts<Fact::leaves_new_memory>>
     new_empty;
 inline const OutVariant<
     "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -231,4 +231,17 @@ inline const OutVariant<
     Linspace>
     linspace;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"aten::empty", Facts<Fact::leaves_new_memory>> facts_of_empty;
+inline const Operator<"aten::empty_strided", Facts<Fact::leaves_new_memory>> facts_of_empty_strided;
+inline const Operator<"aten::empty_permuted", Facts<Fact::leaves_new_memory>> facts_of_empty_permuted;
+inline const Operator<"aten::empty_quantized", Facts<Fact::leaves_new_memory>> facts_of_empty_quantized;
+inline const Operator<"aten::new_empty_strided", Facts<Fact::leaves_new_memory>> facts_of_new_empty_strided;
+inline const Operator<"aten::resize", Facts<Fact::leaves_new_memory>> facts_of_resize;
+inline const Operator<"aten::resize_", Facts<Fact::leaves_new_memory>> facts_of_resize_;
+inline const Operator<"aten::resize_as", Facts<Fact::leaves_new_memory>> facts_of_resize_as;
+inline const Operator<"aten::resize_as_", Facts<Fact::leaves_new_memory>> facts_of_resize_as_;
+
+}  // namespace registered
 }  // namespace sr::ops

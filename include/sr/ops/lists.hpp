@@ -163,24 +163,34 @@ struct Extend {
   }
 };
 
-inline const Native<"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", ElementOfList> element_of_list;
-inline const Native<"aten::select.t(t[](a) list, int idx) -> t(*)", ElementOfList> select_of_list;
-inline const Native<"aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]", SliceOfList>
+inline const Native<"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", ElementOfList,
+                    Facts<Fact::moves_values>>
+    element_of_list;
+inline const Native<"aten::select.t(t[](a) list, int idx) -> t(*)", ElementOfList, Facts<Fact::moves_values>>
+    select_of_list;
+inline const Native<"aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]", SliceOfList,
+                    Facts<Fact::moves_values>>
     slice_of_list;
-inline const Native<"aten::list.t(t[] l) -> t[]", CopyOfList> copy_of_list;
-inline const Native<"aten::copy.t(t[](a) self) -> t[]", CopyOfList> copy_method_of_list;
-inline const Native<"aten::add.t(t[] a, t[] b) -> t[]", JoinLists> add_lists;
-inline const Native<"aten::mul.left_t(t[] l, int n) -> t[]", ListTimes> list_times;
+inline const Native<"aten::list.t(t[] l) -> t[]", CopyOfList, Facts<Fact::moves_values>> copy_of_list;
+inline const Native<"aten::copy.t(t[](a) self) -> t[]", CopyOfList, Facts<Fact::moves_values>>
+    copy_method_of_list;
+inline const Native<"aten::add.t(t[] a, t[] b) -> t[]", JoinLists, Facts<Fact::moves_values>> add_lists;
+inline const Native<"aten::mul.left_t(t[] l, int n) -> t[]", ListTimes, Facts<Fact::moves_values>> list_times;
 inline const Native<"aten::mul.right_(int n, t[] l) -> t[]", TimesList> times_list;
-inline const Native<"aten::len.any(Any[] a) -> int", Length> length_of_any_list;
+inline const Native<"aten::len.any(Any[] a) -> int", Length, Facts<Fact::reads_metadata_only>>
+    length_of_any_list;
 
-inline const Native<"aten::eq.int_list(int[] a, int[] b) -> bool", OfLists<std::equal_to<>>> eq_int_lists;
+inline const Native<"aten::eq.int_list(int[] a, int[] b) -> bool", OfLists<std::equal_to<>>,
+                    Facts<Fact::compares_elements>>
+    eq_int_lists;
 inline const Native<"aten::eq.float_list(float[] a, float[] b) -> bool", OfLists<std::equal_to<>>>
     eq_float_lists;
 inline const Native<"aten::eq.bool_list(bool[] a, bool[] b) -> bool", OfLists<std::equal_to<>>> eq_bool_lists;
 inline const Native<"aten::eq.str_list(str[] a, str[] b) -> bool", OfLists<std::equal_to<>>> eq_str_lists;
 inline const Native<"aten::eq.Tensor_list(Tensor[] a, Tensor[] b) -> bool", EqualTensors> eq_tensor_lists;
-inline const Native<"aten::ne.int_list(int[] a, int[] b) -> bool", OfLists<std::not_equal_to<>>> ne_int_lists;
+inline const Native<"aten::ne.int_list(int[] a, int[] b) -> bool", OfLists<std::not_equal_to<>>,
+                    Facts<Fact::compares_elements>>
+    ne_int_lists;
 inline const Native<"aten::ne.float_list(float[] a, float[] b) -> bool", OfLists<std::not_equal_to<>>>
     ne_float_lists;
 inline const Native<"aten::ne.bool_list(bool[] a, bool[] b) -> bool", OfLists<std::not_equal_to<>>>
@@ -188,7 +198,8 @@ inline const Native<"aten::ne.bool_list(bool[] a, bool[] b) -> bool", OfLists<st
 inline const Native<"aten::ne.str_list(str[] a, str[] b) -> bool", OfLists<std::not_equal_to<>>> ne_str_lists;
 inline const Native<"aten::ne.Tensor_list(Tensor[] a, Tensor[] b) -> bool", DifferentTensors> ne_tensor_lists;
 
-inline const Native<"aten::index.list_int(int[] self, int el) -> int", IndexInList<std::int64_t>>
+inline const Native<"aten::index.list_int(int[] self, int el) -> int", IndexInList<std::int64_t>,
+                    Facts<Fact::compares_elements>>
     index_of_int;
 inline const Native<"aten::index.list_float(float[] self, float el) -> int", IndexInList<double>>
     index_of_float;
@@ -196,7 +207,8 @@ inline const Native<"aten::index.list_bool(bool[] self, bool el) -> int", IndexI
 inline const Native<"aten::index.list_str(str[] self, str el) -> int", IndexInList<std::string>> index_of_str;
 inline const Native<"aten::index.list_Tensor(Tensor[] self, Tensor el) -> int", IndexInList<at::Tensor>>
     index_of_tensor;
-inline const Native<"aten::__contains__.int_list(int[] l, int item) -> bool", IsInList<std::int64_t>>
+inline const Native<"aten::__contains__.int_list(int[] l, int item) -> bool", IsInList<std::int64_t>,
+                    Facts<Fact::compares_elements>>
     contains_int;
 inline const Native<"aten::__contains__.float_list(float[] l, float item) -> bool", IsInList<double>>
     contains_float;
@@ -211,8 +223,28 @@ inline const Native<"aten::sum.complex(complex[] self) -> complex",
                     SumOfList<c10::complex<double>, c10::complex<double>, c10::complex<double>>>
     sum_of_complex;
 
-inline const Native<"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", Append> append;
-inline const Native<"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)", SetElement> set_element;
-inline const Native<"aten::extend.t(t[](a!) self, t[] other) -> ()", Extend> extend;
+inline const Native<"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", Append,
+                    Facts<Fact::moves_values>>
+    append;
+inline const Native<"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)", SetElement,
+                    Facts<Fact::moves_values>>
+    set_element;
+inline const Native<"aten::extend.t(t[](a!) self, t[] other) -> ()", Extend, Facts<Fact::moves_values>>
+    extend;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"aten::add_", Facts<Fact::moves_values>> facts_of_add_;
+inline const Operator<"aten::mul_", Facts<Fact::moves_values>> facts_of_mul_;
+inline const Operator<"aten::remove", Facts<Fact::compares_elements>> facts_of_remove;
+inline const Operator<"aten::count", Facts<Fact::compares_elements>> facts_of_count;
+inline const Operator<"aten::sort", Facts<Fact::compares_elements>> sort_list;
+inline const Operator<"aten::sorted", Facts<Fact::compares_elements>> facts_of_sorted;
+inline const Operator<"aten::clear", Facts<Fact::moves_values>> facts_of_clear;
+inline const Operator<"aten::Delete", Facts<Fact::moves_values>> delete_element;
+inline const Operator<"aten::insert", Facts<Fact::moves_values>> facts_of_insert;
+inline const Operator<"aten::pop", Facts<Fact::moves_values>> facts_of_pop;
+inline const Operator<"aten::reverse", Facts<Fact::moves_values>> facts_of_reverse;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -108,8 +108,16 @@ inline const OutVariant<
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     Baddbmm>
     baddbmm;
-inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>>
+inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>,
+                        Facts<Fact::makes_new_results>>
     matmul;
-inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower::linear>> linear;
+inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower::linear>,
+                    Facts<Fact::makes_new_results>>
+    linear;
 
+namespace registered {
+// Without a functor of sr.
+inline const Operator<"aten::outer", Facts<Fact::makes_new_results>> facts_of_outer;
+
+}  // namespace registered
 }  // namespace sr::ops

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <ATen/CPUFunctions.h>
+#include <ATen/Operators.h>
 #include <ATen/ScalarOps.h>
 
 #include <sr/ops/parts.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
@@ -102,37 +104,45 @@ struct Softplus {
 };
 
 inline const OutVariant<"aten::sigmoid(Tensor self) -> Tensor", Unary<&at::cpu::sigmoid_out>,
-                        Pointwise<vector_ops::Sigmoid>, Iterator<native::structured_sigmoid_out>>
+                        Pointwise<vector_ops::Sigmoid>, Iterator<native::structured_sigmoid_out>,
+                        InPlace<at::_ops::sigmoid_, Fact::functional_on_floats>>
     sigmoid;
 inline const OutVariant<"aten::tanh(Tensor self) -> Tensor", Unary<&at::cpu::tanh_out>,
-                        Pointwise<vector_ops::Tanh>, Iterator<native::structured_tanh_out>>
+                        Pointwise<vector_ops::Tanh>, Iterator<native::structured_tanh_out>,
+                        InPlace<at::_ops::tanh_, Fact::functional_on_floats>>
     tanh;
 inline const OutVariant<"aten::exp(Tensor self) -> Tensor", Unary<&at::cpu::exp_out>,
-                        Pointwise<vector_ops::Exp>, Iterator<native::structured_exp_out>>
+                        Pointwise<vector_ops::Exp>, Iterator<native::structured_exp_out>,
+                        InPlace<at::_ops::exp_, Fact::functional_on_floats>>
     exp;
 inline const OutVariant<"aten::expm1(Tensor self) -> Tensor", Unary<&at::cpu::expm1_out>,
                         Pointwise<vector_ops::Expm1>, Iterator<native::structured_expm1_out>>
     expm1;
 inline const OutVariant<"aten::log(Tensor self) -> Tensor", Unary<&at::cpu::log_out>,
-                        Pointwise<vector_ops::Log>, Iterator<native::structured_log_out>>
+                        Pointwise<vector_ops::Log>, Iterator<native::structured_log_out>,
+                        InPlace<at::_ops::log_>>
     log;
 inline const OutVariant<"aten::log1p(Tensor self) -> Tensor", Unary<&at::cpu::log1p_out>,
                         Pointwise<vector_ops::Log1p>, Iterator<native::structured_log1p_out>>
     log1p;
 inline const OutVariant<"aten::sqrt(Tensor self) -> Tensor", Unary<&at::cpu::sqrt_out>,
-                        Pointwise<vector_ops::Sqrt>, Iterator<native::structured_sqrt_out>>
+                        Pointwise<vector_ops::Sqrt>, Iterator<native::structured_sqrt_out>,
+                        InPlace<at::_ops::sqrt_, Fact::functional_on_floats>>
     sqrt;
 inline const OutVariant<"aten::rsqrt(Tensor self) -> Tensor", Unary<&at::cpu::rsqrt_out>,
-                        Pointwise<vector_ops::Rsqrt>, Iterator<native::structured_rsqrt_out>>
+                        Pointwise<vector_ops::Rsqrt>, Iterator<native::structured_rsqrt_out>,
+                        InPlace<at::_ops::rsqrt_, Fact::functional_on_floats>>
     rsqrt;
 inline const OutVariant<"aten::reciprocal(Tensor self) -> Tensor", Unary<&at::cpu::reciprocal_out>,
-                        Pointwise<vector_ops::Reciprocal>, Iterator<native::structured_reciprocal_out>>
+                        Pointwise<vector_ops::Reciprocal>, Iterator<native::structured_reciprocal_out>,
+                        InPlace<at::_ops::reciprocal_, Fact::functional_on_floats>>
     reciprocal;
 inline const OutVariant<"aten::erf(Tensor self) -> Tensor", Unary<&at::cpu::erf_out>,
                         Pointwise<vector_ops::Erf>, Iterator<native::structured_erf_out>>
     erf;
 inline const OutVariant<"aten::neg(Tensor self) -> Tensor", Unary<&at::cpu::neg_out>,
-                        Pointwise<vector_ops::Neg>, Iterator<native::structured_neg_out>>
+                        Pointwise<vector_ops::Neg>, Iterator<native::structured_neg_out>,
+                        InPlace<at::_ops::neg_, Fact::functional_on_floats>>
     neg;
 inline const OutVariant<"aten::sin(Tensor self) -> Tensor", Unary<&at::cpu::sin_out>,
                         Iterator<native::structured_sin_out>>
@@ -140,68 +150,79 @@ inline const OutVariant<"aten::sin(Tensor self) -> Tensor", Unary<&at::cpu::sin_
 inline const OutVariant<"aten::cos(Tensor self) -> Tensor", Unary<&at::cpu::cos_out>,
                         Iterator<native::structured_cos_out>>
     cos;
-inline const OutVariant<"aten::floor(Tensor self) -> Tensor", Unary<&at::cpu::floor_out>,
-                        Pointwise<vector_ops::Floor>,
-                        LowerToIterator<&lower::rounded<native::structured_floor_out>>>
+inline const OutVariant<
+    "aten::floor(Tensor self) -> Tensor", Unary<&at::cpu::floor_out>, Pointwise<vector_ops::Floor>,
+    LowerToIterator<&lower::rounded<native::structured_floor_out>>, InPlace<at::_ops::floor_>>
     floor;
-inline const OutVariant<"aten::ceil(Tensor self) -> Tensor", Unary<&at::cpu::ceil_out>,
-                        Pointwise<vector_ops::Ceil>,
-                        LowerToIterator<&lower::rounded<native::structured_ceil_out>>>
+inline const OutVariant<
+    "aten::ceil(Tensor self) -> Tensor", Unary<&at::cpu::ceil_out>, Pointwise<vector_ops::Ceil>,
+    LowerToIterator<&lower::rounded<native::structured_ceil_out>>, InPlace<at::_ops::ceil_>>
     ceil;
 inline const OutVariant<"aten::sign(Tensor self) -> Tensor", Unary<&at::cpu::sign_out>,
                         Pointwise<vector_ops::Sign>, Iterator<native::structured_sign_out>>
     sign;
 inline const OutVariant<"aten::silu(Tensor self) -> Tensor", Unary<&at::cpu::silu_out>,
-                        Pointwise<vector_ops::Silu>, Iterator<native::structured_silu_out>>
+                        Pointwise<vector_ops::Silu>, Iterator<native::structured_silu_out>,
+                        InPlace<at::_ops::silu_, Fact::functional_on_floats, Fact::same_when_functional>>
     silu;
 inline const OutVariant<"aten::bitwise_not(Tensor self) -> Tensor", Unary<&at::cpu::bitwise_not_out>,
-                        Lower<&lower::bitwise<vector_ops::Not>>, Iterator<native::structured_bitwise_not_out>>
+                        Lower<&lower::bitwise<vector_ops::Not>>, Iterator<native::structured_bitwise_not_out>,
+                        InPlace<at::_ops::bitwise_not_>>
     bitwise_not;
 
 inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu, Lower<&lower::relu>,
-                        LowerToIterator<&lower::relu_any>>
+                        LowerToIterator<&lower::relu_any>,
+                        InPlace<at::_ops::relu_, Fact::functional_on_floats, Fact::same_when_functional>>
     relu;
 inline const OutVariant<"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp,
-                        Lower<&lower::clamp>, Iterator<native::structured_clamp_out>>
+                        Lower<&lower::clamp>, Iterator<native::structured_clamp_out>,
+                        InPlace<at::_ops::clamp_, Fact::functional_on_floats>>
     clamp;
 inline const OutVariant<"aten::clamp_min(Tensor self, Scalar min) -> Tensor",
                         UnaryWithNumber<&at::cpu::clamp_min_out>, Pointwise<vector_ops::ClampMin>,
-                        Iterator<native::structured_clamp_min_out>>
+                        Iterator<native::structured_clamp_min_out>,
+                        InPlace<at::_ops::clamp_min_, Fact::functional_on_floats>>
     clamp_min;
 inline const OutVariant<"aten::clamp_max(Tensor self, Scalar max) -> Tensor",
                         UnaryWithNumber<&at::cpu::clamp_max_out>, Pointwise<vector_ops::ClampMax>,
-                        Iterator<native::structured_clamp_max_out>>
+                        Iterator<native::structured_clamp_max_out>,
+                        InPlace<at::_ops::clamp_max_, Fact::functional_on_floats>>
     clamp_max;
-inline const OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-                        UnaryWithNumber<&at::cpu::leaky_relu_out>, Pointwise<vector_ops::LeakyRelu>,
-                        Iterator<native::structured_leaky_relu_out>>
+inline const OutVariant<
+    "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    UnaryWithNumber<&at::cpu::leaky_relu_out>, Pointwise<vector_ops::LeakyRelu>,
+    Iterator<native::structured_leaky_relu_out>,
+    InPlace<at::_ops::leaky_relu_, Fact::functional_on_floats, Fact::same_when_functional>>
     leaky_relu;
 inline const OutVariant<"aten::gelu(Tensor self, *, str approximate='none') -> Tensor", Gelu,
-                        Lower<&lower::gelu>, Iterator<native::structured_gelu_out_cpu>>
+                        Lower<&lower::gelu>, Iterator<native::structured_gelu_out_cpu>,
+                        InPlace<at::_ops::gelu_, Fact::functional_on_floats>>
     gelu;
 inline const OutVariant<
     "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Elu,
-    Lower<&lower::elu>, Iterator<native::structured_elu_out>>
+    Lower<&lower::elu>, Iterator<native::structured_elu_out>, InPlace<at::_ops::elu_>>
     elu;
 inline const OutVariant<"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Softplus,
                         Pointwise<vector_ops::Softplus>, Iterator<native::structured_softplus_out>>
     softplus;
 
-inline const OutVariant<"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-                        BinaryScaled<&at::cpu::add_out>,
-                        Lower<&lower::scaled<vector_ops::Add, vector_ops::AddScaled>>,
-                        Iterator<native::structured_ufunc_add_CPU>>
+inline const OutVariant<
+    "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    BinaryScaled<&at::cpu::add_out>, Lower<&lower::scaled<vector_ops::Add, vector_ops::AddScaled>>,
+    Iterator<native::structured_ufunc_add_CPU>, InPlace<at::_ops::add__Tensor, Fact::functional_on_floats>>
     add_tensor;
-inline const OutVariant<"aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-                        BinaryScaled<&at::cpu::sub_out>,
-                        Lower<&lower::scaled<vector_ops::Sub, vector_ops::SubScaled>>,
-                        Iterator<native::structured_sub_out>>
+inline const OutVariant<
+    "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    BinaryScaled<&at::cpu::sub_out>, Lower<&lower::scaled<vector_ops::Sub, vector_ops::SubScaled>>,
+    Iterator<native::structured_sub_out>, InPlace<at::_ops::sub__Tensor, Fact::functional_on_floats>>
     sub_tensor;
 inline const OutVariant<"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::mul_out>,
-                        Pointwise<vector_ops::Mul>, Iterator<native::structured_mul_out>>
+                        Pointwise<vector_ops::Mul>, Iterator<native::structured_mul_out>,
+                        InPlace<at::_ops::mul__Tensor, Fact::functional_on_floats>>
     mul_tensor;
 inline const OutVariant<"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::div_out>,
-                        Pointwise<vector_ops::Div>, Iterator<native::structured_div_out>>
+                        Pointwise<vector_ops::Div>, Iterator<native::structured_div_out>,
+                        InPlace<at::_ops::div__Tensor, Fact::functional_on_floats>>
     div_tensor;
 inline const OutVariant<"aten::maximum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::maximum_out>,
                         Pointwise<vector_ops::Maximum>, Iterator<native::structured_maximum_out>>
@@ -209,86 +230,33 @@ inline const OutVariant<"aten::maximum(Tensor self, Tensor other) -> Tensor", Bi
 inline const OutVariant<"aten::minimum(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::minimum_out>,
                         Pointwise<vector_ops::Minimum>, Iterator<native::structured_minimum_out>>
     minimum;
-inline const OutVariant<"aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        BinaryScaledWithNumber<&at::cpu::add_out>,
-                        Lower<&lower::scaled<vector_ops::Add, vector_ops::AddScaled>>,
-                        Iterator<native::structured_ufunc_add_CPU>>
+inline const OutVariant<
+    "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    BinaryScaledWithNumber<&at::cpu::add_out>, Lower<&lower::scaled<vector_ops::Add, vector_ops::AddScaled>>,
+    Iterator<native::structured_ufunc_add_CPU>, InPlace<at::_ops::add__Scalar, Fact::functional_on_floats>>
     add_scalar;
-inline const OutVariant<"aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        BinaryScaledWithNumber<&at::cpu::sub_out>,
-                        Lower<&lower::scaled<vector_ops::Sub, vector_ops::SubScaled>>,
-                        Iterator<native::structured_sub_out>>
+inline const OutVariant<
+    "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    BinaryScaledWithNumber<&at::cpu::sub_out>, Lower<&lower::scaled<vector_ops::Sub, vector_ops::SubScaled>>,
+    Iterator<native::structured_sub_out>, InPlace<at::_ops::sub__Scalar, Fact::functional_on_floats>>
     sub_scalar;
 inline const OutVariant<"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
                         BinaryWithNumber<&at::cpu::mul_out>, Pointwise<vector_ops::Mul>,
-                        Iterator<native::structured_mul_out>>
+                        Iterator<native::structured_mul_out>,
+                        InPlace<at::_ops::mul__Scalar, Fact::functional_on_floats>>
     mul_scalar;
 inline const OutVariant<"aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
                         BinaryWithNumber<&at::cpu::div_out>, Pointwise<vector_ops::Div>,
-                        Iterator<native::structured_div_out>>
+                        Iterator<native::structured_div_out>,
+                        InPlace<at::_ops::div__Scalar, Fact::functional_on_floats>>
     div_scalar;
 inline const OutVariant<"aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
                         UnaryWithNumber<&at::cpu::pow_out>, Lower<&lower::power>,
-                        Iterator<native::structured_pow_Tensor_Scalar_out>>
+                        Iterator<native::structured_pow_Tensor_Scalar_out>, InPlace<at::_ops::pow__Scalar>>
     pow_tensor_scalar;
 inline const OutVariant<"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
                         Binary<&at::cpu::pow_out>, Pointwise<vector_ops::Pow>,
-                        Iterator<native::structured_pow_Tensor_Tensor_out>>
+                        Iterator<native::structured_pow_Tensor_Tensor_out>, InPlace<at::_ops::pow__Tensor>>
     pow_tensor_tensor;
-
-inline const OutVariant<"aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::eq_out>,
-                        Lower<&lower::compare<vector_ops::Equal>>, Iterator<native::structured_eq_Tensor_out>>
-    eq_tensor;
-inline const OutVariant<"aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ne_out>,
-                        Lower<&lower::compare<vector_ops::NotEqual>>,
-                        Iterator<native::structured_ne_Tensor_out>>
-    ne_tensor;
-inline const OutVariant<"aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::lt_out>,
-                        Lower<&lower::compare<vector_ops::Less>>, Iterator<native::structured_lt_Tensor_out>>
-    lt_tensor;
-inline const OutVariant<"aten::le.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::le_out>,
-                        Lower<&lower::compare<vector_ops::LessEqual>>,
-                        Iterator<native::structured_le_Tensor_out>>
-    le_tensor;
-inline const OutVariant<"aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::gt_out>,
-                        Lower<&lower::compare<vector_ops::Greater>>,
-                        Iterator<native::structured_gt_Tensor_out>>
-    gt_tensor;
-inline const OutVariant<"aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::ge_out>,
-                        Lower<&lower::compare<vector_ops::GreaterEqual>>,
-                        Iterator<native::structured_ge_Tensor_out>>
-    ge_tensor;
-inline const OutVariant<"aten::eq.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::eq_out>, Lower<&lower::compare<vector_ops::Equal>>,
-                        Iterator<native::structured_eq_Scalar_out>>
-    eq_scalar;
-inline const OutVariant<"aten::ne.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::ne_out>, Lower<&lower::compare<vector_ops::NotEqual>>,
-                        Iterator<native::structured_ne_Scalar_out>>
-    ne_scalar;
-inline const OutVariant<"aten::lt.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::lt_out>, Lower<&lower::compare<vector_ops::Less>>,
-                        Iterator<native::structured_lt_Scalar_out>>
-    lt_scalar;
-inline const OutVariant<"aten::le.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::le_out>, Lower<&lower::compare<vector_ops::LessEqual>>,
-                        Iterator<native::structured_le_Scalar_out>>
-    le_scalar;
-inline const OutVariant<"aten::gt.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::gt_out>, Lower<&lower::compare<vector_ops::Greater>>,
-                        Iterator<native::structured_gt_Scalar_out>>
-    gt_scalar;
-inline const OutVariant<"aten::ge.Scalar(Tensor self, Scalar other) -> Tensor",
-                        UnaryWithNumber<&at::cpu::ge_out>, Lower<&lower::compare<vector_ops::GreaterEqual>>,
-                        Iterator<native::structured_ge_Scalar_out>>
-    ge_scalar;
-inline const OutVariant<"aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_and_out>, Lower<&lower::bitwise<vector_ops::And>>,
-                        Iterator<native::structured_bitwise_and_out>>
-    bitwise_and_tensor;
-inline const OutVariant<"aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_or_out>, Lower<&lower::bitwise<vector_ops::Or>>,
-                        Iterator<native::structured_bitwise_or_out>>
-    bitwise_or_tensor;
 
 }  // namespace sr::ops

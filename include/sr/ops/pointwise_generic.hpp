@@ -9,41 +9,37 @@
 
 namespace sr::ops::registered {
 
-inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>> selu;
-inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>> prelu;
+inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>, Facts<Fact::makes_new_results>>
+    selu;
+inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Facts<Fact::makes_new_results>> prelu;
 inline const OperatorOf<at::_ops::abs, Pointwise<vector_ops::Abs>,
-                        LowerToIterator<&lower::same_dtype<native::abs_stub>>>
+                        LowerToIterator<&lower::same_dtype<native::abs_stub>>,
+                        InPlace<at::_ops::abs_, Fact::functional_on_floats>>
     abs;
 inline const OperatorOf<at::_ops::acos, Iterator<native::structured_acos_out>> acos;
 inline const OperatorOf<at::_ops::acosh, Iterator<native::structured_acosh_out>> acosh;
 inline const OperatorOf<at::_ops::addcdiv, Lower<&lower::add_scaled_pair<vector_ops::AddQuotient>>,
-                        Iterator<native::structured_addcdiv_out>>
+                        Iterator<native::structured_addcdiv_out>, InPlace<at::_ops::addcdiv_>>
     addcdiv;
 inline const OperatorOf<at::_ops::addcmul, Lower<&lower::add_scaled_pair<vector_ops::AddProduct>>,
-                        Iterator<native::structured_addcmul_out>>
+                        Iterator<native::structured_addcmul_out>, InPlace<at::_ops::addcmul_>>
     addcmul;
 inline const OperatorOf<at::_ops::asin, Iterator<native::structured_asin_out>> asin;
 inline const OperatorOf<at::_ops::asinh, Iterator<native::structured_asinh_out>> asinh;
 inline const OperatorOf<at::_ops::atan, Iterator<native::structured_atan_out>> atan;
 inline const OperatorOf<at::_ops::atan2, Iterator<native::structured_atan2_out>> atan2;
 inline const OperatorOf<at::_ops::atanh, Iterator<native::structured_atanh_out>> atanh;
-inline const OperatorOf<at::_ops::bitwise_and_Scalar, Iterator<native::structured_bitwise_and_out>>
-    bitwise_and_Scalar;
-inline const OperatorOf<at::_ops::bitwise_or_Scalar, Iterator<native::structured_bitwise_or_out>>
-    bitwise_or_Scalar;
-inline const OperatorOf<at::_ops::bitwise_xor_Scalar, Iterator<native::structured_bitwise_xor_out>>
-    bitwise_xor_Scalar;
-inline const OperatorOf<at::_ops::bitwise_xor_Tensor, Lower<&lower::bitwise<vector_ops::Xor>>,
-                        Iterator<native::structured_bitwise_xor_out>>
-    bitwise_xor_Tensor;
 inline const OperatorOf<at::_ops::clamp_Tensor, Lower<&lower::clamp>,
-                        Iterator<native::structured_clamp_Tensor_out>>
+                        Iterator<native::structured_clamp_Tensor_out>,
+                        InPlace<at::_ops::clamp__Tensor, Fact::functional_on_floats>>
     clamp_Tensor;
 inline const OperatorOf<at::_ops::clamp_max_Tensor, Pointwise<vector_ops::Minimum>,
-                        Iterator<native::structured_clamp_max_Tensor_out>>
+                        Iterator<native::structured_clamp_max_Tensor_out>,
+                        InPlace<at::_ops::clamp_max__Tensor, Fact::functional_on_floats>>
     clamp_max_Tensor;
 inline const OperatorOf<at::_ops::clamp_min_Tensor, Pointwise<vector_ops::Maximum>,
-                        Iterator<native::structured_clamp_min_Tensor_out>>
+                        Iterator<native::structured_clamp_min_Tensor_out>,
+                        InPlace<at::_ops::clamp_min__Tensor, Fact::functional_on_floats>>
     clamp_min_Tensor;
 inline const OperatorOf<at::_ops::copysign_Scalar, Iterator<native::structured_copysign_out>> copysign_Scalar;
 inline const OperatorOf<at::_ops::copysign_Tensor, Iterator<native::structured_copysign_out>> copysign_Tensor;
@@ -60,13 +56,16 @@ inline const OperatorOf<at::_ops::fmod_Tensor, Iterator<native::structured_fmod_
 inline const OperatorOf<at::_ops::frac, Iterator<native::structured_frac_out>> frac;
 inline const OperatorOf<at::_ops::hardshrink, Iterator<native::structured_hardshrink_out>> hardshrink;
 inline const OperatorOf<at::_ops::hardsigmoid, Pointwise<vector_ops::Hardsigmoid>,
-                        Iterator<native::structured_hardsigmoid_out>>
+                        Iterator<native::structured_hardsigmoid_out>,
+                        InPlace<at::_ops::hardsigmoid_, Fact::functional_on_floats>>
     hardsigmoid;
 inline const OperatorOf<at::_ops::hardswish, Pointwise<vector_ops::Hardswish>,
-                        LowerToIterator<&lower::same_dtype<native::hardswish_stub>>>
+                        LowerToIterator<&lower::same_dtype<native::hardswish_stub>>,
+                        InPlace<at::_ops::hardswish_, Fact::functional_on_floats, Fact::same_when_functional>>
     hardswish;
 inline const OperatorOf<at::_ops::hardtanh, Pointwise<vector_ops::Clamp>,
-                        LowerToIterator<&lower::hardtanh_any>>
+                        LowerToIterator<&lower::hardtanh_any>,
+                        InPlace<at::_ops::hardtanh_, Fact::same_when_functional>>
     hardtanh;
 inline const OperatorOf<at::_ops::heaviside, Iterator<native::structured_heaviside_out>> heaviside;
 inline const OperatorOf<at::_ops::hypot, Iterator<native::structured_hypot_out>> hypot;
@@ -74,28 +73,16 @@ inline const OperatorOf<at::_ops::i0, Iterator<native::structured_i0_out>> i0;
 inline const OperatorOf<at::_ops::isneginf, Iterator<native::structured_isneginf_out>> isneginf;
 inline const OperatorOf<at::_ops::isposinf, Iterator<native::structured_isposinf_out>> isposinf;
 inline const OperatorOf<at::_ops::lerp_Scalar, Pointwise<vector_ops::Lerp>,
-                        Iterator<native::structured_lerp_Scalar>>
+                        Iterator<native::structured_lerp_Scalar>, InPlace<at::_ops::lerp__Scalar>>
     lerp_Scalar;
 inline const OperatorOf<at::_ops::lerp_Tensor, Pointwise<vector_ops::Lerp>,
-                        Iterator<native::structured_lerp_Tensor>>
+                        Iterator<native::structured_lerp_Tensor>, InPlace<at::_ops::lerp__Tensor>>
     lerp_Tensor;
 inline const OperatorOf<at::_ops::lgamma, Iterator<native::structured_lgamma_out>> lgamma;
 inline const OperatorOf<at::_ops::log10, Iterator<native::structured_log10_out>> log10;
 inline const OperatorOf<at::_ops::log2, Iterator<native::structured_log2_out>> log2;
 inline const OperatorOf<at::_ops::logaddexp, Iterator<native::structured_logaddexp_out>> logaddexp;
 inline const OperatorOf<at::_ops::logaddexp2, Iterator<native::structured_logaddexp2_out>> logaddexp2;
-inline const OperatorOf<at::_ops::logical_and, Lower<&lower::logical<vector_ops::And>>,
-                        LowerToIterator<&lower::logical<native::logical_and_stub>>>
-    logical_and;
-inline const OperatorOf<at::_ops::logical_not, Lower<&lower::logical<vector_ops::Not>>,
-                        LowerToIterator<&lower::logical_not>>
-    logical_not;
-inline const OperatorOf<at::_ops::logical_or, Lower<&lower::logical<vector_ops::Or>>,
-                        LowerToIterator<&lower::logical<native::logical_or_stub>>>
-    logical_or;
-inline const OperatorOf<at::_ops::logical_xor, Lower<&lower::logical<vector_ops::Xor>>,
-                        LowerToIterator<&lower::logical<native::logical_xor_stub>>>
-    logical_xor;
 inline const OperatorOf<at::_ops::logit, LowerToIterator<&lower::logit>> logit;
 inline const OperatorOf<at::_ops::max_other, Pointwise<vector_ops::Maximum>,
                         Iterator<native::structured_maximum_out>>
@@ -114,14 +101,16 @@ inline const OperatorOf<at::_ops::remainder_Scalar, Iterator<native::structured_
 inline const OperatorOf<at::_ops::remainder_Tensor, Iterator<native::structured_remainder_out>>
     remainder_Tensor;
 inline const OperatorOf<at::_ops::round, Pointwise<vector_ops::Round>,
-                        LowerToIterator<&lower::rounded<native::structured_round_out>>>
+                        LowerToIterator<&lower::rounded<native::structured_round_out>>,
+                        InPlace<at::_ops::round_>>
     round;
 inline const OperatorOf<at::_ops::sgn, Iterator<native::structured_sgn_out>> sgn;
 inline const OperatorOf<at::_ops::signbit, Iterator<native::structured_signbit_out>> signbit;
 inline const OperatorOf<at::_ops::sinc, Iterator<native::structured_sinc_out>> sinc;
 inline const OperatorOf<at::_ops::sinh, Iterator<native::structured_sinh_out>> sinh;
 inline const OperatorOf<at::_ops::softshrink, Iterator<native::structured_softshrink_out>> softshrink;
-inline const OperatorOf<at::_ops::square, Pointwise<vector_ops::Square>, LowerToIterator<&lower::square_any>>
+inline const OperatorOf<at::_ops::square, Pointwise<vector_ops::Square>, LowerToIterator<&lower::square_any>,
+                        Facts<Fact::makes_new_results>, InPlace<at::_ops::square_>>
     square;
 inline const OperatorOf<at::_ops::tan, Iterator<native::structured_tan_out>> tan;
 inline const OperatorOf<at::_ops::threshold, Pointwise<vector_ops::Threshold>,
@@ -133,5 +122,6 @@ inline const OperatorOf<at::_ops::trunc, Pointwise<vector_ops::Trunc>,
 inline const OperatorOf<at::_ops::where_self, Lower<&lower::choose>, LowerToIterator<&lower::where>>
     where_self;
 inline const OperatorOf<at::_ops::xlogy_Tensor, Iterator<native::structured_xlogy_out>> xlogy_Tensor;
+inline const Operator<"aten::clip", Facts<Fact::makes_new_results>> facts_of_clip;
 
 }  // namespace sr::ops::registered

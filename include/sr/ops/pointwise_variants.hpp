@@ -3,10 +3,12 @@
 
 #include <ATen/CPUFunctions.h>
 #include <ATen/NativeFunctions.h>
+#include <ATen/Operators.h>
 #include <ATen/ScalarOps.h>
 
 #include <sr/ops/parts.hpp>
 #include <sr/ops/pointwise.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 
@@ -109,22 +111,24 @@ struct TestFunctorchFallback {
 namespace registered {
 
 inline const OutVariant<"aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::mul_out>>
+                        BinaryWithNumber<&at::cpu::mul_out>, Facts<Fact::makes_new_results>>
     multiply_scalar;
 inline const OutVariant<"aten::divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::div_out>>
+                        BinaryWithNumber<&at::cpu::div_out>, Facts<Fact::makes_new_results>>
     divide_scalar;
 inline const OutVariant<"aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::div_out>>
+                        BinaryWithNumber<&at::cpu::div_out>, Facts<Fact::makes_new_results>>
     true_divide_scalar;
 inline const OutVariant<"aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        BinaryScaledWithNumber<&at::cpu::sub_out>>
+                        BinaryScaledWithNumber<&at::cpu::sub_out>, Facts<Fact::makes_new_results>>
     subtract_scalar;
 inline const OutVariant<"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-                        DivideRounded, Iterator<native::structured_div_out_mode>>
+                        DivideRounded, Iterator<native::structured_div_out_mode>,
+                        InPlace<at::_ops::div__Tensor_mode, Fact::functional_on_floats>>
     div_tensor_mode;
 inline const OutVariant<"aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-                        DivideRoundedByNumber, Iterator<native::structured_div_out_mode>>
+                        DivideRoundedByNumber, Iterator<native::structured_div_out_mode>,
+                        InPlace<at::_ops::div__Scalar_mode, Fact::functional_on_floats>>
     div_scalar_mode;
 inline const OutVariant<
     "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
@@ -171,7 +175,8 @@ inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scala
                         AddRelu>
     add_relu_scalar;
 inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::relu6>,
-                        LowerToIterator<&lower::relu6_any>>
+                        LowerToIterator<&lower::relu6_any>, Facts<Fact::makes_new_results>,
+                        InPlace<at::_ops::relu6_, Fact::same_when_functional>>
     relu6;
 inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan, Lower<&lower::is_nan>> is_nan;
 inline const OutVariant<"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",

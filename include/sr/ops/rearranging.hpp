@@ -87,17 +87,19 @@ inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>>
+                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>,
+                        InPlace<at::_ops::masked_fill__Scalar>>
     masked_fill_scalar;
 inline const OutVariant<"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>>
+                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>,
+                        InPlace<at::_ops::masked_fill__Tensor>>
     masked_fill_tensor;
 inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
                         IndexByTensors, Lower<&lower::advanced_index>>
     index_tensor_hacked_twin;
 inline const OutVariant<
     "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    IndexPut>
+    IndexPut, InPlace<at::_ops::index_put_>>
     index_put;
 inline const OutVariant<
     "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> "

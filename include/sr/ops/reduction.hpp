@@ -174,10 +174,12 @@ inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=F
                         LowerToIterator<&lower::index_of_extreme<native::argmax_stub>>>
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                        SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>>
+                        SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,
+                        Facts<Fact::makes_new_results>>
     softmax_int;
 inline const OutVariant<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                        SoftmaxLike<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>>
+                        SoftmaxLike<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>,
+                        Facts<Fact::makes_new_results>>
     log_softmax_int;
 inline const OutVariant<"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
                         SoftmaxKernel<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>>

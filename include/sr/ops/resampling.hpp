@@ -81,15 +81,15 @@ namespace registered {
 
 inline const OutVariant<
     "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest1d_out>>
+    UpsampleNearest<&at::cpu::upsample_nearest1d_out>, Facts<Fact::makes_new_results>>
     upsample_nearest1d_vec;
 inline const OutVariant<
     "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest2d_out>>
+    UpsampleNearest<&at::cpu::upsample_nearest2d_out>, Facts<Fact::makes_new_results>>
     upsample_nearest2d_vec;
 inline const OutVariant<
     "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest3d_out>>
+    UpsampleNearest<&at::cpu::upsample_nearest3d_out>, Facts<Fact::makes_new_results>>
     upsample_nearest3d_vec;
 inline const OutVariant<
     "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
@@ -99,22 +99,22 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_linear1d_out>>
+    UpsampleSmooth<&at::cpu::upsample_linear1d_out>, Facts<Fact::makes_new_results>>
     upsample_linear1d_vec;
 inline const OutVariant<
     "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>>
+    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>, Facts<Fact::makes_new_results>>
     upsample_bilinear2d_vec;
 inline const OutVariant<
     "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>>
+    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>, Facts<Fact::makes_new_results>>
     upsample_bicubic2d_vec;
 inline const OutVariant<
     "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>>
+    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>, Facts<Fact::makes_new_results>>
     upsample_trilinear3d_vec;
 
 }  // namespace registered

@@ -105,11 +105,15 @@ struct DtypeOf {
 };
 
 inline const Native<"aten::__not__(bool self) -> bool", Not> not_;
-inline const Native<"aten::__is__(t1 self, t2 obj) -> bool", Is> is;
-inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot> is_not;
+inline const Native<"aten::__is__(t1 self, t2 obj) -> bool", Is,
+                    Facts<Fact::reads_metadata_only, Fact::compares_identity>>
+    is;
+inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot,
+                    Facts<Fact::reads_metadata_only, Fact::compares_identity>>
+    is_not;
 inline const Native<"aten::len.t(t[] a) -> int", Length> list_length;
 inline const Native<"aten::len.Tensor(Tensor t) -> int", LengthOfTensor> tensor_length;
-inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf> dtype_of;
+inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf, Facts<Fact::reads_metadata_only>> dtype_of;
 
 inline const Native<"aten::__range_length(int lo, int hi, int step) -> int", LengthOfRange> length_of_range;
 inline const Native<"aten::__derive_index(int index, int start, int step) -> int", IndexInRange>
@@ -126,8 +130,10 @@ inline const Native<"aten::__or__.bool(bool a, bool b) -> bool", OfFlags<std::lo
 inline const Native<"aten::gcd.int(int a, int b) -> int", GreatestDivisor> greatest_divisor;
 inline const Native<"aten::ldexp(float x, int i) -> float", LoadExponent> load_exponent;
 inline const Native<"aten::_unwrap_optional(t(a)? optional) -> t(a)", Unwrap> unwrap;
-inline const NodeOp<"prim::unchecked_cast", PassOn> unchecked_cast;
-inline const NodeOp<"prim::unchecked_unwrap_optional", PassOn> unchecked_unwrap;
+inline const NodeOp<"prim::unchecked_cast", PassOn, NodeKind::native, Facts<Fact::moves_values>>
+    unchecked_cast;
+inline const NodeOp<"prim::unchecked_unwrap_optional", PassOn, NodeKind::native, Facts<Fact::moves_values>>
+    unchecked_unwrap;
 inline const NodeOp<"prim::TypeCheck", TypeCheck> type_check;
 
 }  // namespace sr::ops

@@ -13,17 +13,19 @@ namespace registered {
 inline const NewTensorsOf<at::_ops::conv1d_padding> conv1d_padding;
 inline const NewTensorsOf<at::_ops::conv2d_padding> conv2d_padding;
 inline const NewTensorsOf<at::_ops::conv3d_padding> conv3d_padding;
-inline const NewTensorsOf<at::_ops::conv_transpose1d> conv_transpose1d;
-inline const NewTensorsOf<at::_ops::conv_transpose2d_input> conv_transpose2d_input;
-inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_input;
-inline const NewTensorsOf<at::_ops::max_pool3d> max_pool3d;
-inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d> adaptive_avg_pool1d;
+inline const NewTensorsOf<at::_ops::conv_transpose1d, Facts<Fact::makes_new_results>> conv_transpose1d;
+inline const NewTensorsOf<at::_ops::conv_transpose2d_input, Facts<Fact::makes_new_results>>
+    conv_transpose2d_input;
+inline const NewTensorsOf<at::_ops::conv_transpose3d_input, Facts<Fact::makes_new_results>>
+    conv_transpose3d_input;
+inline const NewTensorsOf<at::_ops::max_pool3d, Facts<Fact::makes_new_results>> max_pool3d;
+inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d, Facts<Fact::makes_new_results>> adaptive_avg_pool1d;
 inline const NewTensorsOf<at::_ops::adaptive_max_pool1d> adaptive_max_pool1d;
 inline const NewTensorsOf<at::_ops::native_group_norm> native_group_norm;
 inline const NewTensorsOf<at::_ops::_embedding_bag> _embedding_bag;
 inline const NewTensorsOf<at::_ops::cdist> cdist;
-inline const NewTensorsOf<at::_ops::bilinear> bilinear;
-inline const NewTensorsOf<at::_ops::cosine_similarity> cosine_similarity;
+inline const NewTensorsOf<at::_ops::bilinear, Facts<Fact::makes_new_results>> bilinear;
+inline const NewTensorsOf<at::_ops::cosine_similarity, Facts<Fact::makes_new_results>> cosine_similarity;
 inline const NewTensorsOf<at::_ops::pairwise_distance> pairwise_distance;
 inline const NewTensorsOf<at::_ops::grid_sampler> grid_sampler;
 inline const NewTensorsOf<at::_ops::grid_sampler_2d> grid_sampler_2d;
@@ -59,13 +61,15 @@ inline const NewTensorsOf<at::_ops::eye_m> eye_m;
 inline const NewTensorsOf<at::_ops::pixel_shuffle> pixel_shuffle;
 inline const NewTensorsOf<at::_ops::pixel_unshuffle> pixel_unshuffle;
 inline const NewTensorsOf<at::_ops::channel_shuffle> channel_shuffle;
-inline const NewTensorsOf<at::_ops::masked_scatter> masked_scatter;
-inline const NewTensorsOf<at::_ops::fill_Scalar> fill_Scalar;
-inline const NewTensorsOf<at::_ops::fill_Tensor> fill_Tensor;
-inline const NewTensorsOf<at::_ops::zero> zero;
-inline const NewTensorsOf<at::_ops::copy> copy;
-inline const NewTensorsOf<at::_ops::index_fill_int_Scalar> index_fill_int_Scalar;
-inline const NewTensorsOf<at::_ops::index_fill_int_Tensor> index_fill_int_Tensor;
+inline const NewTensorsOf<at::_ops::masked_scatter, InPlace<at::_ops::masked_scatter_>> masked_scatter;
+inline const NewTensorsOf<at::_ops::fill_Scalar, InPlace<at::_ops::fill__Scalar>> fill_Scalar;
+inline const NewTensorsOf<at::_ops::fill_Tensor, InPlace<at::_ops::fill__Tensor>> fill_Tensor;
+inline const NewTensorsOf<at::_ops::zero, InPlace<at::_ops::zero_>> zero;
+inline const NewTensorsOf<at::_ops::copy, InPlace<at::_ops::copy_>> copy;
+inline const NewTensorsOf<at::_ops::index_fill_int_Scalar, InPlace<at::_ops::index_fill__int_Scalar>>
+    index_fill_int_Scalar;
+inline const NewTensorsOf<at::_ops::index_fill_int_Tensor, InPlace<at::_ops::index_fill__int_Tensor>>
+    index_fill_int_Tensor;
 inline const NewTensorsOf<at::_ops::roll> roll;
 inline const NewTensorsOf<at::_ops::flip> flip;
 inline const NewTensorsOf<at::_ops::fliplr> fliplr;
@@ -76,7 +80,7 @@ inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_int> repeat_interleave_self_int;
 inline const NewTensorsOf<at::_ops::constant_pad_nd> constant_pad_nd;
-inline const NewTensorsOf<at::_ops::one_hot> one_hot;
+inline const NewTensorsOf<at::_ops::one_hot, Facts<Fact::makes_new_results>> one_hot;
 inline const NewTensorsOf<at::_ops::argsort> argsort;
 inline const NewTensorsOf<at::_ops::argwhere> argwhere;
 inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
@@ -90,17 +94,28 @@ inline const NativeOf<at::_ops::where> where;
 inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;
 inline const NativeOf<at::_ops::unsafe_chunk> unsafe_chunk;
 inline const NativeOf<at::_ops::unsafe_split_Tensor> unsafe_split_Tensor;
-inline const NativeOf<at::_ops::meshgrid> meshgrid;
+inline const NativeOf<at::_ops::meshgrid, Facts<Fact::takes_shape_of_second>> meshgrid;
 inline const NativeOf<at::_ops::meshgrid_indexing> meshgrid_indexing;
 inline const NativeOf<at::_ops::sum_to_size> sum_to_size;
 
 // Ops whose results are no tensors.
 inline const NativeOf<at::_ops::allclose> allclose;
 inline const NativeOf<at::_ops::equal> equal;
-inline const NativeOf<at::_ops::is_floating_point> is_floating_point;
-inline const NativeOf<at::_ops::is_complex> is_complex;
-inline const NativeOf<at::_ops::result_type_Tensor> result_type_Tensor;
+inline const NativeOf<at::_ops::is_floating_point, Facts<Fact::reads_metadata_only>> is_floating_point;
+inline const NativeOf<at::_ops::is_complex, Facts<Fact::reads_metadata_only>> is_complex;
+inline const NativeOf<at::_ops::result_type_Tensor, Facts<Fact::reads_metadata_only>> result_type_Tensor;
 inline const NativeOf<at::_ops::result_type_Scalar> result_type_Scalar;
+
+// Without a functor of sr.
+inline const Operator<"aten::cross_entropy_loss", Facts<Fact::makes_new_results>> facts_of_cross_entropy_loss;
+// Its `.out` overload computes into a buffer of the result's size, where the input's is needed.
+inline const Operator<"aten::binary_cross_entropy", Facts<Fact::out_differs>> facts_of_binary_cross_entropy;
+// The functional overload returns real tensors unchanged.
+inline const Operator<"aten::conj_physical", Facts<Fact::out_differs>> facts_of_conj_physical;
+// The `.out` overload leaves its output empty.
+inline const Operator<"aten::fft_ihfftn", Facts<Fact::out_differs>> facts_of_fft_ihfftn;
+// The `.out` overload broadcasts the previous sizes of its output against those of its arguments.
+inline const Operator<"aten::normal", Facts<Fact::out_differs>> facts_of_normal;
 
 }  // namespace registered
 }  // namespace sr::ops

@@ -75,13 +75,13 @@ inline const NativeOf<at::_ops::swapdims> swapdims;
 inline const NativeOf<at::_ops::narrow_Tensor> narrow_Tensor;
 inline const NativeOf<at::_ops::positive> positive;
 inline const NativeOf<at::_ops::ravel> ravel;
-inline const NativeOf<at::_ops::reshape_as> reshape_as;
-inline const NativeOf<at::_ops::view_as> view_as;
+inline const NativeOf<at::_ops::reshape_as, Facts<Fact::takes_shape_of_second>> reshape_as;
+inline const NativeOf<at::_ops::view_as, Facts<Fact::takes_shape_of_second>> view_as;
 inline const NativeOf<at::_ops::view_dtype> view_dtype;
 inline const NativeOf<at::_ops::unfold> unfold;
 inline const NativeOf<at::_ops::unflatten_int> unflatten_int;
 inline const NativeOf<at::_ops::squeeze_dims> squeeze_dims;
-inline const NativeOf<at::_ops::as_strided> as_strided;
+inline const NativeOf<at::_ops::as_strided, Facts<Fact::views_whole_storage>> as_strided;
 inline const NativeOf<at::_ops::split_sizes> split_sizes;
 inline const NativeOf<at::_ops::tensor_split_sections> tensor_split_sections;
 inline const NativeOf<at::_ops::tensor_split_indices> tensor_split_indices;
@@ -97,8 +97,10 @@ inline const NativeOf<at::_ops::to_device> to_device;
 inline const NativeOf<at::_ops::to_other, Lower<&lower::cast>, LowerToIterator<&lower::convert>> to_other;
 inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
     to_dtype_layout;
-inline const NativeOf<at::_ops::type_as, Lower<&lower::cast>, LowerToIterator<&lower::convert>> type_as;
-inline const NativeOf<at::_ops::broadcast_tensors> broadcast_tensors;
+inline const NativeOf<at::_ops::type_as, Lower<&lower::cast>, LowerToIterator<&lower::convert>,
+                      Facts<Fact::takes_shape_of_second>>
+    type_as;
+inline const NativeOf<at::_ops::broadcast_tensors, Facts<Fact::takes_shape_of_second>> broadcast_tensors;
 inline const NativeOf<at::_ops::atleast_1d> atleast_1d;
 inline const NativeOf<at::_ops::atleast_2d> atleast_2d;
 inline const NativeOf<at::_ops::atleast_3d> atleast_3d;
@@ -118,7 +120,7 @@ inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu> to_cpu;
 inline const Native<
     "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
     "copy=False) -> Tensor(a|b)",
-    ToDeviceOrDtype>
+    ToDeviceOrDtype, Facts<Fact::takes_shape_of_second>>
     to_prim_device;
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
@@ -128,8 +130,15 @@ inline const Native<
 inline const Native<
     "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>
     to_prim_other;
-inline const Native<"prim::device(Tensor a) -> Device", DeviceOf> device_of;
-inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda> is_cuda;
+inline const Native<"prim::device(Tensor a) -> Device", DeviceOf, Facts<Fact::reads_metadata_only>> device_of;
+inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda, Facts<Fact::reads_metadata_only>> is_cuda;
+
+// Without a functor of sr.
+inline const Operator<"aten::as_strided_copy", Facts<Fact::reads_whole_storage>> facts_of_as_strided_copy;
+inline const Operator<"aten::as_strided_scatter", Facts<Fact::reads_whole_storage>>
+    facts_of_as_strided_scatter;
+inline const Operator<"aten::set_", Facts<Fact::reads_whole_storage>> facts_of_set_;
+inline const Operator<"aten::as_strided_", Facts<Fact::views_whole_storage>> facts_of_as_strided_;
 
 }  // namespace registered
 }  // namespace sr::ops

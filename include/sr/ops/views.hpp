@@ -156,7 +156,9 @@ inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt 
 inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
                     Expand>
     expand;
-inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs> expand_as;
+inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs,
+                    Facts<Fact::takes_shape_of_second>>
+    expand_as;
 inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
 inline const Native<
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
@@ -177,10 +179,10 @@ inline const Native<
     split_with_sizes;
 inline const Native<"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", Chunk> chunk;
 inline const Native<"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", Unbind> unbind;
-inline const Native<"aten::size(Tensor self) -> int[]", Sizes> sizes;
+inline const Native<"aten::size(Tensor self) -> int[]", Sizes, Facts<Fact::reads_metadata_only>> sizes;
 inline const Native<"aten::size.int(Tensor self, int dim) -> int", SizeOf> size_of;
-inline const Native<"aten::dim(Tensor self) -> int", Dim> dim;
-inline const Native<"aten::numel(Tensor self) -> int", Numel> numel;
+inline const Native<"aten::dim(Tensor self) -> int", Dim, Facts<Fact::reads_metadata_only>> dim;
+inline const Native<"aten::numel(Tensor self) -> int", Numel, Facts<Fact::reads_metadata_only>> numel;
 
 }  // namespace registered
 }  // namespace sr::ops

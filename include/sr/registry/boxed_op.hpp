@@ -13,9 +13,9 @@
 
 #include <sr/base/borrowed.hpp>
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/operator_facts.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
-#include <sr/registry/mismatched_out_overloads.hpp>
 #include <sr/registry/op_spec.hpp>
 #include <sr/registry/out_protocol.hpp>
 
@@ -76,7 +76,7 @@ namespace detail {
 inline std::optional<c10::OperatorHandle> find_out_overload(const torch::jit::Node& node) {
   const c10::FunctionSchema* schema = node.maybeSchema();
   if (!dispatched(node) || schema->is_vararg() || schema->is_varret()) return std::nullopt;
-  if (has_mismatched_out(node.kind())) return std::nullopt;
+  if (has_fact(node.kind(), Fact::out_differs)) return std::nullopt;
   const auto is_tensor = [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::TensorType;
   };

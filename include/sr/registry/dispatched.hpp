@@ -64,4 +64,24 @@ using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>, Parts...>;
 template <class Op, class... Parts>
 using OperatorOf = Operator<schema_of<Op>(), Parts...>;
 
+// A part: the operator that writes its first argument instead, with facts about it. It is called like a
+// NativeOf.
+template <class Op, Fact... facts>
+struct InPlace {
+  static constexpr void add_to(OperatorSpec& spec) { spec.register_in_place = &add; }
+
+ private:
+  static void add(std::string_view functional) {
+    static const NativeOf<Op> functor;
+    OperatorSpec spec;
+    spec.schema = std::string_view(kLiteral.view());
+    spec.key = NativeOf<Op>::schema.key;
+    spec.parts = &typeid(InPlace);
+    spec.facts = (FactMask{0} | ... | mask_of(facts));
+    spec.functional = functional;
+    register_operator(spec);
+  }
+  static constexpr auto kLiteral = schema_of<Op>();
+};
+
 }  // namespace sr

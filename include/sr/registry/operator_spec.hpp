@@ -1,4 +1,4 @@
-// What an entry says of its operator beside the functor: how a replay runs it.
+// What an entry says of its operator beside the functor: facts, how a replay runs it, its twin in place.
 //
 //   inline const OutVariant<"aten::floor(Tensor self) -> Tensor", Floor, Lower<&floor_by_our_kernel>> floor;
 #pragma once
@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 #include <typeinfo>
+
+#include <sr/graph/operator_facts.hpp>
 
 namespace sr::replay {
 
@@ -26,6 +28,10 @@ struct OperatorSpec {
   const std::type_info* parts = nullptr;        // std::tuple of the parts
   replay::LowerFunction to_kernel = nullptr;    // to kernels of sr; tried first
   replay::LowerFunction to_iterator = nullptr;  // to LibTorch's kernel on a kept iterator
+  FactMask facts = 0;                           // of all overloads
+  std::string_view functional;                  // of an operator in place: the key of the functional one
+  // Registers the operator in place whose functional twin this is; null if the entry names none.
+  void (*register_in_place)(std::string_view functional) = nullptr;
 };
 
 // Throws RegistryError if the operator has other parts already.
@@ -43,6 +49,12 @@ struct Lower {
 template <replay::LowerFunction function>
 struct LowerToIterator {
   static constexpr void add_to(OperatorSpec& spec) { spec.to_iterator = function; }
+};
+
+// Facts of the operator and of all its overloads.
+template <Fact... facts>
+struct Facts {
+  static constexpr void add_to(OperatorSpec& spec) { spec.facts = (mask_of(facts) | ...); }
 };
 
 namespace detail {

@@ -67,8 +67,8 @@ inline bool is_settled(const c10::FunctionSchema& schema) {
   });
   if (writes_tensor) return false;
   if (!any_may_hold_tensor(schema.returns())) {
-    return !any_may_hold_tensor(schema.arguments()) || replay::detail::reads_metadata_only(kind) ||
-           (!is_dispatched && replay::detail::moves_values(kind));
+    return !any_may_hold_tensor(schema.arguments()) || has_fact(kind, Fact::reads_metadata_only) ||
+           (!is_dispatched && has_fact(kind, Fact::moves_values));
   }
   return !is_dispatched ||
          std::any_of(schema.returns().begin(), schema.returns().end(),

@@ -107,7 +107,7 @@ void flip(const std::string& archive, std::size_t bit, const Behaviour& intact, 
 }
 
 std::vector<Entry> module_entries() {
-  return {{"m/data.pkl", "a pickle"}, {"m/constants.pkl", "constants"}, {"m/version", "3\n"}};
+  return {{"m/data.pkl", "\x80\2]."}, {"m/constants.pkl", "\x80\2)."}, {"m/version", "3\n"}};
 }
 
 }  // namespace

@@ -34,6 +34,45 @@ def test_a_message_may_quote_bytes_that_are_no_utf_8():
         sr.load(damaged.getvalue())
 
 
+MANY = 200_000
+DEEP_CODE = {
+    'parentheses': b'(' * MANY + b'x',
+    'lists': b'[' * MANY + b'x',
+    'signs': b'-' * MANY + b'x',
+    'words': b'not ' * MANY + b'x',
+    'attributes': b'x' + b'.a' * MANY,
+    'sums': b'1' + b'+1' * MANY,
+    'choices': b'1' + b' if True else 1' * MANY,
+    'calls': b'f(a, ' * MANY,
+    'lines': b'1' + b'\\\n+1' * MANY,
+    'blocks': b''.join(b'\n' + b' ' * i + b'if True:' for i in range(8, 3000)),
+    'branches': b'1\n    if True:\n      x\n' + b'    elif True:\n      x\n' * MANY,
+}
+DEEP_PICKLES = {
+    'tuples': b')' + b'\x85' * MANY,
+    'lists': b']' * MANY + b'a' * (MANY - 1),
+    'objects': b'cm\nC\n' * MANY + b')' + b'\x81' * MANY,
+    'lists from the outside': b']q\x00' + b']q\x01h\x00h\x01a0q\x00' * MANY,
+}
+
+
+@pytest.mark.parametrize('record, content', [
+    *(pytest.param('.py', content, id=f'code-{name}') for name, content in DEEP_CODE.items()),
+    *(pytest.param('/data.pkl', content, id=f'pickle-{name}') for name, content in DEEP_PICKLES.items())])
+def test_deep_files_do_not_exhaust_the_stack(record, content):
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(nn.Linear(2, 2).eval()), file)
+    crafted = io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(crafted, 'w', zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            was = old.read(name)
+            if name.endswith(record):
+                was = was.replace(b'return ', b'return ' + content) if record == '.py' else b'\x80\x02' + content + b'.'
+            new.writestr(name, was)
+    with pytest.raises(sr.LoadError, match='nests|changes a value|takes more values'):
+        sr.load(crafted.getvalue())
+
+
 @pytest.mark.parametrize('args, kwargs, message', [
     ((), {}, "no value for argument 0 \\('x'\\) of forward"),
     ((torch.ones(2), 1.0, None, 1, 1), {}, 'gives 5 positional arguments'),

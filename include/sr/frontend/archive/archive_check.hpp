@@ -13,7 +13,9 @@
 #include <vector>
 
 #include <sr/base/error.hpp>
+#include <sr/frontend/archive/code_nesting.hpp>
 #include <sr/frontend/archive/crc32.hpp>
+#include <sr/frontend/archive/pickle_nesting.hpp>
 #include <sr/frontend/archive/zip_directory.hpp>
 
 // From miniz, which LibTorch contains and exports; its header is not shipped. Inflates piecewise, with 32 KB
@@ -117,6 +119,41 @@ inline bool is_exported(const std::vector<ZipRecord>& records) {
   });
 }
 
+namespace detail {
+
+inline int append_inflated(const void* piece, int size, void* user) {
+  static_cast<std::string*>(user)->append(static_cast<const char*>(piece), static_cast<std::size_t>(size));
+  return 1;
+}
+
+// The bytes of a record that check_record has passed; `inflated` keeps them if they are compressed.
+inline std::string_view bytes_of(const ZipRecord& record, std::string& inflated) {
+  if (!record.deflated) return {reinterpret_cast<const char*>(record.stored.data()), record.stored.size()};
+  inflated.clear();
+  std::size_t read = record.stored.size();
+  tinfl_decompress_mem_to_callback(record.stored.data(), &read, append_inflated, &inflated, 0);
+  return inflated;
+}
+
+// Rejects pickles and code that LibTorch can not read without exhausting the stack.
+inline void check_nesting(const std::vector<ZipRecord>& records, const std::string& file) {
+  constexpr std::uint32_t kDeepest = 500;
+  std::string inflated;
+  for (const ZipRecord& record : records) {
+    std::string_view problem;
+    if (record.name.ends_with("pkl")) {
+      problem = PickleNesting(bytes_of(record, inflated)).problem(kDeepest);
+    } else if (record.name.ends_with(".py") && CodeNesting(bytes_of(record, inflated)).depth() > kDeepest) {
+      problem = "nests code too deep";
+    }
+    if (problem.empty()) continue;
+    throw LoadError("The file '" + file + "' is refused: its record '" + std::string(record.name) + "' " +
+                    std::string(problem) + ". torch.jit.save does not write such records.");
+  }
+}
+
+}  // namespace detail
+
 // Checks an archive of torch.jit.save: check_zip, and the records that such a module has.
 inline void check_archive(std::span<const std::byte> bytes, const std::string& file) {
   const std::vector<ZipRecord> records = check_zip(bytes, file);
@@ -136,7 +173,7 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
                                [&](const ZipRecord& record) { return record.name.starts_with(start); });
   };
   const bool versioned = has("version") || has(".data/version");  // LibTorch writes one or the other
-  if (has("data.pkl") && has("constants.pkl") && versioned) return;
+  if (has("data.pkl") && has("constants.pkl") && versioned) return detail::check_nesting(records, file);
   const std::string begin = "The file '" + file + "' ";
   if (is_exported(records)) {
     throw LoadError(

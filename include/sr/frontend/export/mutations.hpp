@@ -2,11 +2,8 @@
 // such effects. Follows the alias annotations of schemas to each write.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -72,24 +69,18 @@ class Mutations {
   void pass_on(const torch::jit::Node& node) {
     const c10::FunctionSchema* schema = node.maybeSchema();
     const bool container = node.kind().is_prim();
+    const auto handle = sr::detail::dispatched(node);
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
       const bool annotated = schema != nullptr && i < schema->arguments().size() &&
                              schema->arguments()[i].alias_info() != nullptr;
-      if (!container && !annotated && !may_return_its_input(node)) continue;
+      const bool passes =
+          container || (handle ? sr::detail::may_return_input(*schema, *handle, i) : annotated);
+      if (!passes) continue;
       for (std::size_t j = 0; j < node.outputs().size(); ++j) {
         if (annotated && !container && schema->returns()[j].alias_info() == nullptr) continue;
         add(node.output(j), node.input(i));
       }
     }
-  }
-
-  // For operators without annotations.
-  static bool may_return_its_input(const torch::jit::Node& node) {
-    static constexpr std::array<std::string_view, 9> kNames{
-        "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",
-        "aten::type_as", "aten::atleast_1d",      "aten::atleast_2d",    "aten::atleast_3d",
-        "aten::meshgrid"};
-    return std::ranges::find(kNames, std::string_view(node.kind().toQualString())) != kNames.end();
   }
 
   void check_writes(const torch::jit::Node& node) const {

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +14,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/graph/operator_facts.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/trace/trace.hpp>
 
@@ -24,16 +23,8 @@ namespace sr::replay {
 // The key of the functional twin of an operator that writes its first argument. Empty if no twin is known to
 // map floats to floats of the same sizes.
 inline std::string functional_twin(const torch::jit::Node& node) {
-  static constexpr std::array<std::string_view, 21> kPointwise{
-      "aten::abs_",        "aten::add_",     "aten::clamp_", "aten::clamp_max_",   "aten::clamp_min_",
-      "aten::div_",        "aten::exp_",     "aten::gelu_",  "aten::hardsigmoid_", "aten::hardswish_",
-      "aten::leaky_relu_", "aten::mul_",     "aten::neg_",   "aten::reciprocal_",  "aten::relu_",
-      "aten::rsqrt_",      "aten::sigmoid_", "aten::silu_",  "aten::sqrt_",        "aten::sub_",
-      "aten::tanh_"};
-  std::string key = key_of(node);
-  const std::size_t end = std::min(key.find('.'), key.size());
-  if (std::ranges::find(kPointwise, std::string_view(key).substr(0, end)) == kPointwise.end()) return {};
-  return key.erase(end - 1, 1);
+  if (!has_fact(node.kind(), Fact::functional_on_floats)) return {};
+  return std::string(registry().operator_of(key_of(node)).functional);
 }
 
 // Rewrites a complete trace. Two traces of one signature are rewritten in the same way, so that their

@@ -55,7 +55,7 @@ bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static
     for (const torch::jit::Value* input : maker->inputs()) {
       if (!sr::detail::may_hold_tensor(input->type())) {
         open.push_back(input);
-      } else if (!detail::reads_metadata_only(maker->kind())) {
+      } else if (!has_fact(maker->kind(), Fact::reads_metadata_only)) {
         return false;
       }
     }

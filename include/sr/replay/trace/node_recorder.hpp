@@ -55,7 +55,7 @@ class NodeRecorder : private RecordedNode {
     }
     if ((makes_real && !reads_real) || kind == c10::aten::result_type || !node_.sub_blocks.empty())
       trace.asked |= Environment::default_dtype;
-    if (!detail::leaves_new_memory(kind)) return;
+    if (!facts_.has(Fact::leaves_new_memory)) return;
     trace.asked |= Environment::new_memory;
     if (tensors_read() != 0 && trace.environment.fills_memory)
       bail_out("fills new memory with NaN (torch.use_deterministic_algorithms).");
@@ -85,16 +85,16 @@ class NodeRecorder : private RecordedNode {
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (facts_.has_effect) return bail_out("has an effect that a replay would not repeat.");
-    const c10::Symbol kind = node_.node->kind();
-    if (detail::reads_whole_storage(kind) || (detail::views_whole_storage(kind) && reads_of_caller()))
+    if (facts_.has(Fact::reads_whole_storage) || (facts_.has(Fact::views_whole_storage) && reads_of_caller()))
       return bail_out("reads memory beside the elements of its input.");
-    if (detail::asks_storage(kind) && reads_of_call())
+    if (facts_.has(Fact::asks_storage) && reads_of_call())
       return bail_out("asks where a tensor lies, or how often it was written.");
-    if (detail::compares_identity(kind) && compares_values_of_call())
+    if (facts_.has(Fact::compares_identity) && compares_values_of_call())
       return bail_out("asks whether two names are of one value.");
     if (sr::detail::may_train_statistics(*node_.node) && trains_statistics())
       return bail_out("writes the running statistics it is given.");
-    if (facts_.changes_container && facts_.builtin && detail::compares_elements(kind) && tensors_read() != 0)
+    if (facts_.changes_container && facts_.builtin && facts_.has(Fact::compares_elements) &&
+        tensors_read() != 0)
       return bail_out("compares the tensors of a list.");
     if (facts_.changes_container && !changes_own_container())
       return bail_out("changes a container that was not made in the call.");
@@ -139,10 +139,10 @@ class NodeRecorder : private RecordedNode {
         return bail_out("looks for a tensor among the keys of a dictionary.");
       if (has_new) {
         computes = true;
-      } else if (!has_tensor && reads_tensor && reads_call && !detail::reads_metadata_only(kind) &&
+      } else if (!has_tensor && reads_tensor && reads_call && !facts_.has(Fact::reads_metadata_only) &&
                  !is_structural()) {
         return add_interpreted();
-      } else if (has_tensor && facts_.builtin && detail::compares_elements(kind)) {
+      } else if (has_tensor && facts_.builtin && facts_.has(Fact::compares_elements)) {
         return bail_out("compares the tensors of a list.");
       }
       own(output(i));
@@ -195,7 +195,7 @@ class NodeRecorder : private RecordedNode {
       return false;
     }
     // The view is of the first input, also if another input that decides it has the same storage.
-    if (!detail::shapes_like_second(node_.node->kind())) {
+    if (!facts_.has(Fact::takes_shape_of_second)) {
       for (std::size_t i = 1; i < traced_.inputs.size(); ++i) {
         sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
           bail_out("makes a view that another tensor decides about.");

@@ -103,7 +103,7 @@ class RecordedNode {
   }
 
   // Whether it only builds, unpacks or copies containers.
-  bool is_structural() const { return facts_.builtin && detail::moves_values(node_.node->kind()); }
+  bool is_structural() const { return facts_.builtin && facts_.has(Fact::moves_values); }
 
   bool outputs_are_plain() const {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
@@ -131,7 +131,7 @@ class RecordedNode {
   Record& record_;
   const ProcessedNode& node_;
   TracedNode traced_;
-  OperatorFacts facts_;
+  NodeFacts facts_;
 };
 
 }  // namespace sr::replay

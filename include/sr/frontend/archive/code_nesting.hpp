@@ -1,0 +1,117 @@
+// How deep the code of an archive is nested. LibTorch parses and compiles it by recursion, so that a crafted
+// file could exhaust the stack.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sr::detail {
+
+// A bound of the depth of the syntax tree of TorchScript's code: open brackets, the indentation of a line,
+// the words and operators between two commas, and branches of `elif`, which may all be nested in each other.
+class CodeNesting {
+ public:
+  explicit CodeNesting(std::string_view code) : code_(code) {}
+
+  std::size_t depth() {
+    for (at_ = 0; at_ < code_.size(); ++at_) {
+      if (begins_line_ && !indent()) continue;
+      read();
+    }
+    return deepest_ + elifs_;
+  }
+
+ private:
+  static constexpr std::size_t kSpacesOfBlock = 2;
+
+  char now() const { return code_[at_]; }
+  bool follows(std::string_view text) const { return code_.substr(at_, text.size()) == text; }
+  static bool is_of_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }
+
+  // Counts the spaces before the code of a line; returns whether there is code.
+  bool indent() {
+    if (now() == ' ') ++spaces_;
+    if (now() == '\n') spaces_ = 0;
+    if (now() == ' ' || now() == '\n') return false;
+    begins_line_ = false;
+    if (operators_.size() == 1) depth_ = spaces_ / kSpacesOfBlock;
+    return true;
+  }
+
+  void read() {
+    if (is_of_word(now())) return read_word();
+    switch (now()) {
+      case '(':
+      case '[':
+      case '{':
+        operators_.push_back(0);
+        return deepen();
+      case ')':
+      case ']':
+      case '}':
+        forget_operators();
+        if (operators_.size() == 1) return;
+        operators_.pop_back();
+        --depth_;
+        return;
+      case ',':
+        return forget_operators();
+      case '\'':
+      case '"':
+        return skip_string();
+      case '#':
+        at_ = std::min(code_.find('\n', at_), code_.size()) - 1;
+        return;
+      case '\\':  // continues the line
+        at_ += 1;
+        return;
+      case '\n':
+        spaces_ = 0;
+        begins_line_ = true;
+        if (operators_.size() == 1) operators_.back() = 0;
+        return;
+      case ' ':
+        return;
+      default:
+        ++operators_.back();
+        deepen();
+    }
+  }
+
+  void read_word() {
+    const std::size_t begin = at_;
+    while (at_ + 1 < code_.size() && is_of_word(code_[at_ + 1])) ++at_;
+    if (code_.substr(begin, at_ + 1 - begin) == "elif") ++elifs_;
+    ++operators_.back();
+    deepen();
+  }
+
+  void skip_string() {
+    const char quote = now();
+    const std::string three(3, quote);
+    if (follows(three)) {
+      at_ = std::min(code_.find(three, at_ + 3), code_.size() - 3) + 2;
+      return;
+    }
+    while (++at_ < code_.size() && now() != quote && now() != '\n') at_ += now() == '\\' ? 1 : 0;
+  }
+
+  void deepen() { deepest_ = std::max(deepest_, ++depth_); }
+  void forget_operators() {
+    depth_ -= operators_.back();
+    operators_.back() = 0;
+  }
+
+  std::string_view code_;
+  std::size_t at_ = 0;
+  std::vector<std::size_t> operators_{0};  // by open bracket: words and operators since its last comma
+  std::size_t depth_ = 0, deepest_ = 0, spaces_ = 0, elifs_ = 0;
+  bool begins_line_ = true;
+};
+
+}  // namespace sr::detail

@@ -1,0 +1,171 @@
+// How deep the values of a pickle are nested. LibTorch types and destroys them by recursion, so that a
+// crafted file could exhaust the stack.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace sr::detail {
+
+// Reads the instructions of a pickle that LibTorch or torch.save writes, and keeps the depth of each value
+// instead of the value.
+class PickleNesting {
+ public:
+  static constexpr std::string_view kTooDeep = "nests values too deep";
+  static constexpr std::string_view kChangesPart = "changes a value that is a part of another one";
+
+  explicit PickleNesting(std::string_view pickle) : rest_(pickle) {}
+
+  // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is. An instruction
+  // that LibTorch does not know is wrong, too.
+  std::string_view problem(std::uint32_t limit) {
+    while (problem_.empty() && step()) {
+      if (deepest_ > limit) problem_ = kTooDeep;
+    }
+    return problem_;
+  }
+
+ private:
+  struct Value {
+    std::uint32_t depth = 0;
+    bool is_part = false;  // of another value
+  };
+  using Position = std::uint32_t;  // in `values_`: several places of the stack may hold one value
+
+  bool step() {
+    const std::uint64_t code = number(1);
+    if (!problem_.empty()) return false;
+    // clang-format off
+    switch (code) {
+      case '.': return false;
+      case 0x80: skip(1); break;                                            // PROTO
+      case 0x95: skip(8); break;                                            // FRAME
+      case 'N': case 0x88: case 0x89: case ']': case '}': case ')': push(0); break;
+      case 'K': skip(1); push(0); break;                                    // BININT1
+      case 'M': skip(2); push(0); break;                                    // BININT2
+      case 'J': skip(4); push(0); break;                                    // BININT
+      case 'G': skip(8); push(0); break;                                    // BINFLOAT
+      case 0x8a: case 0x8c: case 'U': skip(number(1)); push(0); break;      // LONG1, SHORT_BINUNICODE, SHORT_BINSTRING
+      case 'X': case 'T': case 0x8b: skip(number(4)); push(0); break;       // BINUNICODE, BINSTRING, LONG4
+      case 0x8d: skip(number(8)); push(0); break;                           // BINUNICODE8
+      case 'c': line(); line(); push(0); break;                             // GLOBAL
+      case '(': marks_.push_back(stack_.size()); break;                     // MARK
+      case '0': pop(); break;                                               // POP
+      case '1': take(since_mark()); break;                                  // POP_MARK
+      case 0x93: take(2); push(0); break;                                   // STACK_GLOBAL
+      case 0x94: remember(memo_.size()); break;                             // MEMOIZE
+      case 't': wrap(since_mark()); break;                                  // TUPLE
+      case 0x85: case 'Q': wrap(1); break;                                  // TUPLE1, BINPERSID
+      case 0x86: case 'R': case 0x81: wrap(2); break;                       // TUPLE2, REDUCE, NEWOBJ
+      case 0x87: wrap(3); break;                                            // TUPLE3
+      case 'a': case 'b': add(1); break;                                    // APPEND, BUILD
+      case 's': add(2); break;                                              // SETITEM
+      case 'e': case 'u': add(since_mark()); break;                         // APPENDS, SETITEMS
+      case 'q': remember(number(1)); break;                                 // BINPUT
+      case 'r': remember(number(4)); break;                                 // LONG_BINPUT
+      case 'h': recall(number(1)); break;                                   // BINGET
+      case 'j': recall(number(4)); break;                                   // LONG_BINGET
+      default: problem_ = "has an instruction that TorchScript does not write";
+    }
+    // clang-format on
+    return true;
+  }
+
+  void skip(std::uint64_t count) {
+    if (count > rest_.size()) {
+      problem_ = "ends in the middle of a value";
+      return;
+    }
+    rest_.remove_prefix(count);
+  }
+  std::uint64_t number(unsigned width) {
+    std::uint64_t value = 0;
+    if (width <= rest_.size()) {
+      for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(rest_[i]);
+    }
+    skip(width);
+    return value;
+  }
+  void line() { skip(std::min(rest_.find('\n'), rest_.size()) + 1); }
+
+  void push(std::uint32_t depth) {
+    stack_.push_back(static_cast<Position>(values_.size()));
+    values_.push_back({depth});
+    deepest_ = std::max(deepest_, depth);
+  }
+  Position pop() {
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) {
+      problem_ = "takes more values than it has";
+      return 0;
+    }
+    const Position top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+  std::size_t since_mark() {
+    if (marks_.empty()) {
+      problem_ = "has an end of a list without a begin";
+      return 0;
+    }
+    const std::size_t count = stack_.size() - marks_.back();
+    marks_.pop_back();
+    return count;
+  }
+
+  // The depth of a value that holds the last `count` ones.
+  std::uint32_t take(std::size_t count) {
+    std::uint32_t depth = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Position part = pop();
+      if (!problem_.empty()) return 0;
+      values_[part].is_part = true;
+      depth = std::max(depth, values_[part].depth + 1);
+    }
+    return depth;
+  }
+  void wrap(std::size_t count) { push(take(count)); }
+
+  // To the value below the last `count` ones. Once it is a part of another value, it does not change: the
+  // depth of that one would be wrong.
+  void add(std::size_t count) {
+    const std::uint32_t depth = take(count);
+    const Position target = pop();
+    if (!problem_.empty()) return;
+    if (values_[target].is_part && depth > values_[target].depth) {
+      problem_ = kChangesPart;
+      return;
+    }
+    values_[target].depth = std::max(values_[target].depth, depth);
+    deepest_ = std::max(deepest_, depth);
+    stack_.push_back(target);
+  }
+
+  void remember(std::uint64_t key) {
+    const Position top = pop();
+    if (!problem_.empty()) return;
+    stack_.push_back(top);
+    memo_[key] = top;
+  }
+  void recall(std::uint64_t key) {
+    const auto found = memo_.find(key);
+    if (found == memo_.end()) {
+      problem_ = "recalls a value it never had";
+      return;
+    }
+    stack_.push_back(found->second);
+  }
+
+  std::string_view rest_;
+  std::string_view problem_;
+  std::vector<Value> values_;
+  std::vector<Position> stack_;
+  std::vector<std::size_t> marks_;
+  std::unordered_map<std::uint64_t, Position> memo_;
+  std::uint32_t deepest_ = 0;
+};
+
+}  // namespace sr::detail

@@ -1,0 +1,106 @@
+// What is known of operators beside their schemas. Entries of operators say it (Facts in
+// registry/operator_spec.hpp); passes, alias analysis and recording ask for it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/core/interned_strings.h>
+
+namespace sr {
+
+// A fact holds for all overloads of a name.
+enum class Fact : std::uint32_t {
+  // Returns numbers, flags or strings that depend on the metadata of tensors and never on their elements.
+  reads_metadata_only = 1U << 0,
+  // Of the language: builds, unpacks or copies containers and reads no tensor in them. Does not hold for
+  // overloads on tensors.
+  moves_values = 1U << 1,
+  // Of the language, on lists: compares elements.
+  compares_elements = 1U << 2,
+  // Asks whether two names refer to one value, which no signature states.
+  compares_identity = 1U << 3,
+  // Asks how often a tensor was written, or where its elements begin in its storage, which no signature
+  // states.
+  asks_storage = 1U << 4,
+  // Reads the storage of its first input beyond the elements of the tensor.
+  reads_whole_storage = 1U << 5,
+  // Returns a view whose offset counts from the beginning of the first input's storage.
+  views_whole_storage = 1U << 6,
+  // Reads only sizes or dtype of its second tensor.
+  takes_shape_of_second = 1U << 7,
+  // Returns uninitialised elements.
+  leaves_new_memory = 1U << 8,
+  // Answers differently for the same arguments. Queries of gradient mode and autocast do not count: calls of
+  // sr
+  // compute no gradients, and autocast is part of the signature.
+  asks_the_world = 1U << 9,
+  // Has an effect that a replay would not repeat.
+  has_effect = 1U << 10,
+  // A norm that writes its running statistics, arguments 3 and 4, if argument 5 is true. Its schema does not
+  // say
+  // so; LibTorch's AliasDb knows it by name (analyzeBatchNorm, analyzeInstanceNorm).
+  trains_statistics = 1U << 11,
+  // A composite operator that calls a kernel whatever its arguments are, so that every result is a new
+  // tensor.
+  makes_new_results = 1U << 12,
+  // The `.out` overload of LibTorch 2.13 computes something else than the functional one: LibTorch's
+  // interpreter
+  // runs the operator. Found by ./dev conformance.
+  out_differs = 1U << 15,
+  // In place: the functional twin returns the dtype and sizes of the written tensor and rejects the same
+  // arguments. Operators that promote dtypes or broadcast (add_, eq_, sigmoid_ on integers) do not.
+  same_when_functional = 1U << 13,
+  // In place: the functional twin maps floats to floats of the same sizes.
+  functional_on_floats = 1U << 14,
+};
+
+using FactMask = std::uint32_t;
+constexpr FactMask mask_of(Fact fact) {
+  return static_cast<FactMask>(fact);
+}
+
+// Static initialisers fill it, also those of libraries loaded later. Thread-safe.
+class FactTable {
+ public:
+  void add(c10::Symbol name, FactMask facts) {
+    const std::unique_lock lock(mutex_);
+    facts_[name] |= facts;
+  }
+
+  FactMask of(c10::Symbol name) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = facts_.find(name);
+    return found == facts_.end() ? 0 : found->second;
+  }
+
+  // In no order.
+  std::vector<c10::Symbol> names_with(Fact fact) const {
+    const std::shared_lock lock(mutex_);
+    std::vector<c10::Symbol> names;
+    for (const auto& [name, facts] : facts_) {
+      if ((facts & mask_of(fact)) != 0) names.push_back(name);
+    }
+    return names;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<c10::Symbol, FactMask> facts_;
+};
+
+inline FactTable& fact_table() {
+  static FactTable table;
+  return table;
+}
+
+// `name` is the kind of a node, "aten::size". An operator of which nothing is known has no fact.
+inline bool has_fact(c10::Symbol name, Fact fact) {
+  return (fact_table().of(name) & mask_of(fact)) != 0;
+}
+
+}  // namespace sr
