@@ -28,6 +28,8 @@
 // reject 25: the key of a NodeOp is 'namespace::name' or 'namespace::name.overload', without arguments
 // reject 26: the functor of a NodeOp is called as 'void operator()(NodeView& node) const'
 // reject 27: a NodeOp is native or an out variant; nobody registers the fallback
+// reject 28: the parts of an entry are Lower, LowerToIterator, Facts and InPlace
+// reject 29: an entry has one part of each kind
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,14 @@ struct Good {
   void operator()(const at::Tensor&, const at::Scalar&, at::Tensor&) const noexcept {}
 };
 const sr::OutVariant<"my::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", Good> good;
+
+inline bool lower(sr::replay::Lowering&, const sr::replay::TracedNode&) {
+  return false;
+}
+const sr::OutVariant<"my::parts(Tensor self, Scalar negative_slope=0.01) -> Tensor", Good, sr::Lower<&lower>,
+                     sr::LowerToIterator<&lower>, sr::Facts<sr::Fact::makes_new_results>>
+    good_with_parts;
+const sr::Operator<"my::other", sr::Facts<sr::Fact::has_effect>> good_without_functor;
 
 struct EveryType {
   void operator()(const at::Tensor&, at::Tensor, const std::optional<at::Tensor>&, const at::Tensor*,
@@ -220,4 +230,10 @@ struct Functor {
   void operator()(sr::NodeView& node) const;
 };
 const sr::NodeOp<"aten::linear", Functor, sr::NodeKind::fallback> bad;
+#elif SR_REJECT == 28
+const sr::OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", Good, int> bad;
+#elif SR_REJECT == 29
+const sr::OutVariant<"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", Good,
+                     sr::Lower<&lower>, sr::Lower<&lower>>
+    bad;
 #endif

@@ -57,7 +57,10 @@ constexpr std::string_view key_of_literal(std::string_view literal) {
 
 template <FixedString Literal, class... Parts>
 void register_parts() {
-  if constexpr (sizeof...(Parts) != 0) {
+  static_assert((OperatorPart<Parts> && ...),
+                "the parts of an entry are Lower, LowerToIterator, Facts and InPlace");
+  if constexpr (sizeof...(Parts) != 0 && (OperatorPart<Parts> && ...)) {
+    static_assert(are_different_parts<Parts...>(), "an entry has one part of each kind");
     static constexpr OperatorSpec spec =
         operator_spec<Parts...>(key_of_literal(Literal.view()), Literal.view());
     register_operator(spec);

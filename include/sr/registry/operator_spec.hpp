@@ -59,6 +59,27 @@ struct Facts {
 
 namespace detail {
 
+template <class Part>
+concept OperatorPart = requires(OperatorSpec& spec) {
+  Part::add_to(spec);
+};
+
+// Whether no two parts say the same thing.
+template <class... Parts>
+constexpr bool are_different_parts() {
+  int kernels = 0, iterators = 0, facts = 0, twins = 0;
+  const auto count = [&](auto add_to) {
+    OperatorSpec spec;
+    add_to(spec);
+    kernels += spec.to_kernel != nullptr ? 1 : 0;
+    iterators += spec.to_iterator != nullptr ? 1 : 0;
+    facts += spec.facts != 0 ? 1 : 0;
+    twins += spec.register_in_place != nullptr ? 1 : 0;
+  };
+  (count([](OperatorSpec& spec) { Parts::add_to(spec); }), ...);
+  return kernels <= 1 && iterators <= 1 && facts <= 1 && twins <= 1;
+}
+
 template <class... Parts>
 constexpr OperatorSpec operator_spec(std::string_view key, std::string_view literal) {
   OperatorSpec spec;
