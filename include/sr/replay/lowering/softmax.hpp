@@ -7,6 +7,7 @@
 
 #include <ATen/WrapDimUtils.h>
 
+#include <sr/registry/operator_spec.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/reductions.hpp>
 
