@@ -21,7 +21,8 @@ struct Pair {
   const char* copy;
 };
 
-// Views of `a`, 8 x 6 x n or 64 x 6 x n.
+// Operators that return a view of the tensor `a`, and their twins that copy. The sizes of `a` are [8, 6, n]
+// or [64, 6, n].
 constexpr Pair kPairs[] = {
     {"reshape", "torch.reshape(a, [a.size(0), -1])", "torch._reshape_copy(a, [a.size(0), -1])"},
     {"flatten", "torch.flatten(a, 1)", "torch._reshape_copy(a, [a.size(0), -1])"},

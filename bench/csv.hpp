@@ -20,7 +20,7 @@
 
 namespace sr::bench {
 
-// The message begins with the place: "plans/a.csv:3: ...".
+// The message begins with the file and line, as in "plans/a.csv:3: ...".
 struct CsvError : std::runtime_error {
   CsvError(const std::string& name, std::size_t line, const std::string& what)
       : std::runtime_error(name + ":" + std::to_string(line) + ": " + what) {}

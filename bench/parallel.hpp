@@ -18,8 +18,7 @@ namespace sr::bench {
 
 struct Rate {
   double calls_per_second = 0;  // of all callers together
-  // By the clock of each thread, which stops while it does not run: it rises only if callers disturb each
-  // other.
+  // CPU time of the calling threads. It does not include the time that a thread waits for a core.
   double cpu_ns_per_call = 0;
 };
 

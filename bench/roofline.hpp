@@ -30,12 +30,12 @@ struct Work {
   double bytes() const { return read + written; }
 };
 
-// Bytes a nanosecond (GB/s) of a memory level with that capacity.
+// The bandwidth of a memory level, such as the L2 cache.
 struct Bandwidth {
   std::string level;
-  double capacity = 0;
-  double load = 0, store = 0;
-  double copy = 0;  // reads and writes together
+  double capacity = 0;         // in bytes
+  double load = 0, store = 0;  // in bytes per nanosecond (GB/s)
+  double copy = 0;             // reads and writes together
 };
 
 inline constexpr double kExpOperations = 24;  // of an exponential in math.hpp

@@ -60,7 +60,7 @@ void add_compute(std::vector<Roof>& roofs, Peaks& peaks) {
   roofs.push_back({repeat([x] { peaks::take_root((*x)[0], (*x)[1], n); }), n, &peaks.roots});
 }
 
-// `bytes` is the memory that one loop touches.
+// Measures the bandwidth of one memory level with loops that each touch about `bytes` bytes of memory.
 void add_bandwidth(std::vector<Roof>& roofs, Bandwidth& level, double bytes) {
   const std::size_t half =
       static_cast<std::size_t>(bytes) / 2 / sizeof(float) / peaks::kMultiple * peaks::kMultiple;

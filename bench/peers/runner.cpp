@@ -35,7 +35,7 @@ Rival prepare(std::string name, const at::Tensor& expected, const std::function<
   Rival rival{std::move(name), {}, {}};
   try {
     const Call call = make();
-    // The interpreter compiles again in its second call.
+    // TorchScript's interpreter optimises a graph again in its second call.
     for (int i = 0; i < 4; ++i) {
       if (!at::allclose(call(), expected, /*rtol=*/1e-3, /*atol=*/1e-4))
         throw std::runtime_error("its output differs from eager's");

@@ -19,10 +19,10 @@ inline double inverse_ulp(float of) {
   return std::bit_cast<double>((std::uint64_t{1023 + 150} - exponent) << 52);
 }
 
-// The distance from `got` to `truth` in ulps of the float nearest to the truth; rounding itself may cost 0.5.
-// Denormal results and zeros count in steps of 2^-149. NaN and infinity must appear exactly where that float
-// is one; a zero must have the sign of the truth. `scale` is a magnitude below which the unit does not
-// shrink.
+// The distance from `got` to `truth`, in ULPs of the float nearest to `truth`. A correctly rounded result is
+// at most 0.5 ULPs away. Denormal results and zeros count in steps of 2^-149. NaN and infinity must appear
+// exactly where that float is one; a zero must have the sign of the truth. `scale` is a magnitude below which
+// the unit does not shrink.
 inline double ulps_between(float got, double truth, float scale) {
   const auto rounded = static_cast<float>(truth);
   if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) == std::isnan(got) ? 0 : kWrong;

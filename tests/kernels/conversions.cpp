@@ -12,16 +12,12 @@
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
+using sr::test::any_float;
 using sr::test::kernel_sets;
 using sr::test::kInf;
 using sr::test::kNaN;
 
 namespace {
-
-float any() {
-  static sr::test::RandomFloats random(7, -5, 5);
-  return random.one();
-}
 
 template <class T>
 void check_to_float(const Kernels& set, Element element, const std::vector<T>& values,
@@ -63,7 +59,7 @@ TEST_CASE("kernels: conversions of types", "[kernels]") {
       some<std::int64_t>({0, 1, -1, 16777217, INT64_MAX, INT64_MIN, 9007199254740993});
   std::vector<float> floats{0.0f,   -0.0f,  0.5f,        -0.5f,      1,          2.75f,
                             -2.75f, 1e-45f, 16777216.0f, 8388607.5f, -1234567.0f};
-  while (floats.size() < 70) floats.push_back(any() * 1000);
+  while (floats.size() < 70) floats.push_back(any_float() * 1000);
   std::vector<float> all = floats;
   all[12] = kInf;
   all[13] = -kInf;

@@ -13,17 +13,13 @@
 #include "support/kernel_sets.hpp"
 
 using namespace sr::kernels;
+using sr::test::any_float;
 using sr::test::Guarded;
 using sr::test::kernel_sets;
 using sr::test::kInf;
 using sr::test::kNaN;
 
 namespace {
-
-float any() {
-  static sr::test::RandomFloats random(7, -5, 5);
-  return random.one();
-}
 
 // Two groups of `count` rows of `inner` elements, with gaps between rows, at the end of a page.
 struct Sample {
@@ -35,7 +31,7 @@ struct Sample {
       : count(rows), inner(columns), row(columns == 1 ? 1 : columns + 3), group(rows * row + 5) {
     const std::size_t size = (kOuter - 1) * group + (rows - 1) * row + columns;
     in = memory.last<>(size);
-    std::generate(in, in + size, any);
+    std::generate(in, in + size, any_float);
   }
 
   std::vector<float> column(std::size_t o, std::size_t i) const {

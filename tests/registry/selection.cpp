@@ -1,4 +1,4 @@
-// From a functor to a node that runs it: which path is chosen, and what the report says about it.
+// The selection of a functor for a node, and what the report says about the choice.
 #include <atomic>
 #include <sstream>
 

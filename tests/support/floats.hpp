@@ -29,4 +29,10 @@ class RandomFloats {
   float low_, high_;
 };
 
+// The next of a sequence that the tests of a program share.
+inline float any_float() {
+  static RandomFloats random(7, -5, 5);
+  return random.one();
+}
+
 }  // namespace sr::test
