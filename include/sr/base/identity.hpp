@@ -22,11 +22,19 @@ inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
              : nullptr;
 }
 
-// Whether the tensor's storage was freed or never allocated. Operators of ATen would dereference a null
-// pointer.
-inline bool has_no_memory(const at::Tensor& tensor) {
+// Whether the tensor's storage holds no address although the tensor has elements.
+[[gnu::noinline]] inline bool needs_memory(const at::Tensor& tensor) {
   const c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && tensor.numel() != 0 && storage->data() == nullptr;
+}
+
+// Whether the tensor's storage was freed or never allocated. Operators of ATen would dereference a null
+// pointer. Every argument of a call on the general path is asked: the first line answers for nearly all,
+// without the virtual functions of tensors.
+[[gnu::always_inline]] inline bool has_no_memory(const at::Tensor& tensor) {
+  c10::StorageImpl* const storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  if (storage == nullptr || storage->_mutable_data_ptr_no_checks().get() != nullptr) return false;
+  return needs_memory(tensor);
 }
 
 // The identity of what a value may change: the storage of a tensor (the tensor itself if it has none), or the

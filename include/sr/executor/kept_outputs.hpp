@@ -12,10 +12,9 @@ namespace sr::detail {
 // default dtype (true division of integers, factory functions), and inference mode makes inference tensors.
 class KeptOutputs {
  public:
-  // Must be called before a call on the general path. Drops the outputs if a mode differs from the last
-  // call's.
-  void obey_modes(ExecutionState& execution) {
-    const ThreadModes modes = ThreadModes::now();
+  // Must be called before a call on the general path, with the modes of its thread. Drops the outputs if a
+  // mode differs from the last call's.
+  void obey(ThreadModes modes, ExecutionState& execution) {
     const auto dtype = c10::get_default_dtype_as_scalartype();
     if (modes == modes_ && dtype == default_dtype_) return;
     for (NodeState& state : execution.frame.states) state.valid = false;

@@ -152,8 +152,9 @@ class RuntimeState {
   }
 
   c10::IValue general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
-    kept_outputs_.obey_modes(execution);
-    execution.frame.dispatches = ThreadModes::now().autocast() || replay::Environment::memory_is_filled();
+    const ThreadModes modes = ThreadModes::now();
+    kept_outputs_.obey(modes, execution);
+    execution.frame.dispatches = modes.autocast() || replay::Environment::memory_is_filled();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     const ObserverHooks& observer = execution.observer;
