@@ -20,7 +20,7 @@
 #include <torch/custom_class.h>
 
 #include <sr/error.hpp>
-#include <sr/frontend/archive/pickle_nesting.hpp>
+#include <sr/frontend/archive/pickle_outline.hpp>
 
 #include "inputs.hpp"
 #include "pickle_bytes.hpp"
@@ -37,10 +37,10 @@ class Unpickler {
 
   c10::IValue read() {
     constexpr std::uint32_t kDeepest = 500;  // values are destroyed by recursion
-    using Nesting = sr::detail::PickleNesting;
-    const std::string_view problem = Nesting(bytes_.rest()).problem(kDeepest);
-    if (problem == Nesting::kTooDeep) archive_.reject("its pickle nests values too deep");
-    if (problem == Nesting::kChangesPart)
+    using Outline = sr::detail::PickleOutline;
+    const std::string_view problem = Outline(bytes_.rest()).problem(kDeepest);
+    if (problem == Outline::kTooDeep) archive_.reject("its pickle nests values too deep");
+    if (problem == Outline::kChangesPart)
       archive_.reject("values in its pickle contain themselves, or change once they are parts of others");
     try {
       while (step()) {

@@ -1,6 +1,4 @@
 // The differential fuzzer: thousands of programs, run by the interpreter and by sr.
-#include <chrono>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -65,20 +63,19 @@ int replay(const std::string& path) {
 }
 
 int fuzz(const Settings& settings) {
-  const auto started = std::chrono::steady_clock::now();
-  const Tally tally = run_all(settings);
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
-  const auto programs = static_cast<double>(std::max<std::uint64_t>(1, tally.programs));
+  Tally tally;
+  const Progress done = run_all(settings, tally);
+  const auto programs = static_cast<double>(std::max<std::uint64_t>(1, done.checked));
   for (std::size_t i = 0; i < kFeatureCount; ++i) {
     std::cout << kFeatureNames[i] << ' ' << tally.features[i] << (i + 1 < kFeatureCount ? ", " : "\n");
   }
-  std::cout << tally.programs << " programs, " << tally.counts.runs << " runs, " << tally.counts.calls
+  std::cout << done.checked << " programs, " << tally.counts.runs << " runs, " << tally.counts.calls
             << " calls of sr (" << tally.counts.replayed << " replayed), " << tally.counts.threw
             << " programs threw (" << 100 * static_cast<double>(tally.counts.threw) / programs << " %), "
             << tally.not_compiled << " not valid, " << tally.counts.within_noise << " results within noise, "
             << tally.counts.dead_code << " exceptions of dead code, " << tally.counts.ignored << " ignored, "
-            << tally.failed << " failed; " << 1000 * passed.count() / programs << " ms a program\n";
-  return tally.failed == 0 ? 0 : 1;
+            << done.failed << " failed; " << done.milliseconds_each() << " ms a program\n";
+  return done.failed == 0 ? 0 : 1;
 }
 
 int run_command(const std::vector<std::string>& arguments) {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <iterator>
 
 namespace sr::fuzz {
 
@@ -30,13 +30,14 @@ class Random {
   bool chance(int percent) { return below(100) < static_cast<std::size_t>(percent); }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  template <class T>
-  const T& of(const std::vector<T>& items) {
-    return items[below(items.size())];
+  // One of the items of a container or array.
+  template <class Items>
+  auto& of(Items& items) {
+    return items[below(std::size(items))];
   }
-  template <class T, std::size_t N>
-  const T& of(const T (&items)[N]) {
-    return items[below(N)];
+  template <class Items>
+  const auto& of(const Items& items) {
+    return items[below(std::size(items))];
   }
 
  private:

@@ -1,6 +1,6 @@
 #include "fuzz/workers.hpp"
 
-#include <chrono>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -9,7 +9,6 @@
 #include <map>
 #include <sstream>
 #include <stdexcept>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,56 +18,21 @@ namespace sr::fuzz {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::uint64_t kChunk = 500;
 constexpr unsigned kSeconds = 60;  // a program takes milliseconds
-
-// Shared by parent and child. Failures beyond the last place are only counted.
-struct Shared {
-  std::uint64_t current = 0, next = 0;  // `next`: where another child continues after a crash
-  std::size_t failures = 0;
-  std::array<std::uint64_t, 64> failed = {};
-  Tally tally;
-};
-
-template <class T>
-T* share() {
-  void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  return new (memory) T();
-}
 
 std::vector<std::string> configurations_of(const Case& program, const Settings& settings) {
   if (!settings.configuration.empty()) return {settings.configuration};
   return choose_configurations(program, 3);
 }
 
-void add(Tally& total, const Tally& part) {
-  total.programs += part.programs;
-  total.not_compiled += part.not_compiled;
-  total.failed += part.failed;
-  total.counts += part.counts;
-  for (std::size_t i = 0; i < kFeatureCount; ++i) total.features[i] += part.features[i];
-}
-
-void check_range(const Settings& settings, std::uint64_t end, Shared& shared) {
-  while (shared.next < end) {
-    shared.current = shared.next++;
-    alarm(kSeconds);
-    const Case program = generate(settings.seed, shared.current);
-    const Verdict verdict =
-        check(program, configurations_of(program, settings), {Fault::none, settings.ignored});
-    Tally& tally = shared.tally;
-    ++tally.programs;
-    tally.counts += verdict.counts;
-    tally.not_compiled += verdict.kind == "does not compile" ? 1 : 0;
-    for (std::size_t i = 0; i < kFeatureCount; ++i) tally.features[i] += program.features[i] ? 1 : 0;
-    if (verdict.kind.empty()) continue;
-    ++tally.failed;
-    if (shared.failures < shared.failed.size()) shared.failed[shared.failures++] = shared.current;
-  }
-  alarm(0);
+bool passes(const Settings& settings, std::uint64_t index, Tally& tally) {
+  const Case program = generate(settings.seed, index);
+  const Verdict verdict =
+      check(program, configurations_of(program, settings), {Fault::none, settings.ignored});
+  tally.counts += verdict.counts;
+  tally.not_compiled += verdict.kind == "does not compile" ? 1 : 0;
+  for (std::size_t i = 0; i < kFeatureCount; ++i) tally.features[i] += program.features[i] ? 1 : 0;
+  return verdict.kind.empty();
 }
 
 // Saves the shrunk program in a file of its own. Only the first few failures of one kind are shrunk.
@@ -113,21 +77,6 @@ class Reporter {
   std::map<std::string, int> shrunk_;
 };
 
-struct Worker {
-  Shared* shared;
-  std::uint64_t end = 0;
-  pid_t process = 0;
-};
-
-void start(Worker& worker, const Settings& settings) {
-  std::cout.flush();
-  worker.process = fork();
-  if (worker.process < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
-  if (worker.process != 0) return;
-  check_range(settings, worker.end, *worker.shared);
-  _exit(0);
-}
-
 }  // namespace
 
 Verdict isolated_check(const Case& program, const std::vector<std::string>& names,
@@ -163,61 +112,31 @@ Verdict isolated_check(const Case& program, const std::vector<std::string>& name
   return verdict;
 }
 
-Tally run_all(const Settings& settings) {
+Tally& Tally::operator+=(const Tally& part) {
+  not_compiled += part.not_compiled;
+  counts += part.counts;
+  for (std::size_t i = 0; i < kFeatureCount; ++i) features[i] += part.features[i];
+  return *this;
+}
+
+Progress run_all(const Settings& settings, Tally& total) {
   Reporter reporter(settings);
-  Tally total;
-  const std::uint64_t end = settings.first + settings.count;
-  std::uint64_t next = settings.first;
-  if (settings.jobs == 0) {
-    Shared shared;
-    shared.next = next;
-    check_range(settings, end, shared);
-    for (std::size_t i = 0; i < shared.failures; ++i) reporter.report(shared.failed[i]);
-    return shared.tally;
-  }
-  std::vector<Worker> workers;
-  const auto begin_chunk = [&](Worker& worker) {
-    worker.process = 0;
-    if (next >= end) return;
-    *worker.shared = Shared{};
-    worker.shared->next = next;
-    worker.end = next = std::min(end, next + kChunk);
-    start(worker, settings);
+  Checks<Tally> checks{
+      .first = settings.first, .count = settings.count, .jobs = settings.jobs, .seconds = kSeconds};
+  checks.passes = [&](std::uint64_t index, Tally& tally) { return passes(settings, index, tally); };
+  checks.failed = [&](std::uint64_t index) { reporter.report(index); };
+  checks.crashed = [&](std::uint64_t index, int) {
+    std::cout << "program " << index << " of seed " << settings.seed << " ended its process\n";
+    reporter.report(index);
   };
-  for (int i = 0; i < settings.jobs; ++i) {
-    workers.push_back({share<Shared>()});
-    begin_chunk(workers.back());
-  }
-  const auto started = Clock::now();
-  auto said = started;
-  int status = 0;
-  for (pid_t ended = 0; (ended = waitpid(-1, &status, 0)) > 0;) {
-    for (Worker& worker : workers) {
-      if (worker.process != ended) continue;
-      if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
-        const std::uint64_t crashed = worker.shared->current;
-        ++worker.shared->tally.programs;
-        ++worker.shared->tally.failed;
-        start(worker, settings);  // continues with the next program
-        std::cout << "program " << crashed << " of seed " << settings.seed << " ended its process\n";
-        reporter.report(crashed);
-        continue;
-      }
-      const Shared done = *worker.shared;
-      begin_chunk(worker);
-      add(total, done.tally);
-      for (std::size_t i = 0; i < done.failures; ++i) reporter.report(done.failed[i]);
-    }
-    const std::chrono::duration<double> passed = Clock::now() - started;
-    if (settings.verbose && Clock::now() - said > std::chrono::seconds(10)) {
-      said = Clock::now();
-      std::cout << total.programs << " programs, " << total.failed << " failed, "
-                << 1000 * passed.count() / static_cast<double>(std::max<std::uint64_t>(1, total.programs))
-                << " ms each\n"
+  if (settings.verbose) {
+    checks.progress = [](const Progress& progress) {
+      std::cout << progress.checked << " programs, " << progress.failed << " failed, "
+                << progress.milliseconds_each() << " ms each\n"
                 << std::flush;
-    }
+    };
   }
-  return total;
+  return run_in_processes(checks, total);
 }
 
 }  // namespace sr::fuzz

@@ -1,5 +1,4 @@
-// Runs programs in processes of their own: a crash is attributed to its program, and memory is freed with the
-// process.
+// Checks programs in processes of their own.
 #pragma once
 
 #include <array>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "fuzz/check.hpp"
+#include "fuzz/processes.hpp"
 #include "fuzz/program.hpp"
 
 namespace sr::fuzz {
@@ -21,15 +21,17 @@ struct Settings {
 };
 
 struct Tally {
-  std::uint64_t programs = 0, not_compiled = 0, failed = 0;
+  std::uint64_t not_compiled = 0;
   Counts counts = {};
   std::array<std::uint64_t, kFeatureCount> features = {};
+
+  Tally& operator+=(const Tally& part);
 };
 
 // The result of `check` in another process; a signal there is a failure of kind "crash".
 Verdict isolated_check(const Case& program, const std::vector<std::string>& configurations,
                        const CheckOptions& options);
 // Checks the programs, shrinks and saves failing ones, and prints failures as they occur.
-Tally run_all(const Settings& settings);
+Progress run_all(const Settings& settings, Tally& total);
 
 }  // namespace sr::fuzz

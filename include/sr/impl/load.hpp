@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <istream>
 #include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -31,20 +33,38 @@ inline torch::jit::Module parse_exported(std::span<const std::byte> archive, con
       "program that is built with SR_HEADER_ONLY.");
 }
 
+// The archive with other names for the records that say which line of Python code is from. LibTorch looks for
+// them when it composes a message, and where one is not as it writes them, throws from a noexcept function or
+// reads beyond a table.
+inline std::string without_debug_records(const std::string& bytes, const std::vector<ZipRecord>& records) {
+  std::string hidden = bytes;
+  for (const ZipRecord& record : records) {
+    if (!is_for_messages(record)) continue;
+    constexpr std::uint64_t kHeader = 30;  // before the name's other copy
+    const std::size_t last = record.name.size() - 1;
+    hidden[static_cast<std::size_t>(record.name.data() - bytes.data()) + last] = '_';
+    hidden[record.begin + kHeader + last] = '_';
+  }
+  return hidden;
+}
+
 SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::string& name) {
   const auto archive = std::as_bytes(std::span(bytes.data(), bytes.size()));
-  if (is_exported(read_zip_directory(archive, name))) return parse_exported(archive, name);
+  const std::vector<ZipRecord> records = read_zip_directory(archive, name);
+  if (is_exported(records)) return parse_exported(archive, name);
   check_archive(archive, name);
-  std::istringstream stream(bytes);
+  std::istringstream stream(without_debug_records(bytes, records));
+  const std::string refusal = name + " is an intact archive that LibTorch can not load as TorchScript: ";
   try {
     return torch::jit::load(stream, c10::Device(c10::kCPU));
+  } catch (const c10::Error& error) {
+    throw LoadError(refusal + error.what_without_backtrace());
   } catch (const std::exception& error) {
-    throw LoadError(name +
-                    " is an intact archive that LibTorch can not load as TorchScript: " + error.what());
+    throw LoadError(refusal + error.what());
   }
 }
 
-SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
+inline StaticModule prepare(const torch::jit::Module& module, const StaticModuleOptions& options) {
   const passes::PassSettings settings{.off = options.without_passes, .watch = nullptr};
   const WeightOwner owner = weight_owner(options);
   LoadedGraph loaded = load_graph(module, "forward", settings,
@@ -53,6 +73,17 @@ SR_INLINE StaticModule take_module(const torch::jit::Module& module, const Stati
     loaded = load_graph(module, "forward", settings, owner);
   for (WeightSource& source : loaded.weights) source.mark_as_private();
   return StaticModule(std::move(loaded), options);
+}
+
+SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
+  try {
+    return prepare(module, options);
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw LoadError(std::string("LibTorch can not prepare the module of the file: ") +
+                    error.what_without_backtrace());
+  }
 }
 
 }  // namespace detail

@@ -10,12 +10,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include <c10/core/ScalarType.h>
+
 #include <sr/base/error.hpp>
-#include <sr/frontend/archive/code_nesting.hpp>
+#include <sr/frontend/archive/code_outline.hpp>
 #include <sr/frontend/archive/crc32.hpp>
-#include <sr/frontend/archive/pickle_nesting.hpp>
+#include <sr/frontend/archive/pickle_outline.hpp>
 #include <sr/frontend/archive/zip_directory.hpp>
 
 // From miniz, which LibTorch contains and exports; its header is not shipped. Inflates piecewise, with 32 KB
@@ -135,16 +138,63 @@ inline std::string_view bytes_of(const ZipRecord& record, std::string& inflated)
   return inflated;
 }
 
-// Rejects pickles and code that LibTorch can not read without exhausting the stack.
-inline void check_nesting(const std::vector<ZipRecord>& records, const std::string& file) {
+// Bytes of an element of the storages of that class, such as FloatStorage; 0 if LibTorch knows none.
+inline std::uint64_t element_size_of(std::string_view storage_class) {
+  constexpr std::string_view kEnd = "Storage";
+  if (!storage_class.ends_with(kEnd)) return 0;
+  storage_class.remove_suffix(kEnd.size());
+  for (int i = 0; i < static_cast<int>(c10::ScalarType::NumOptions); ++i) {
+    const auto type = static_cast<c10::ScalarType>(i);
+    if (type != c10::ScalarType::Undefined && storage_class == c10::toString(type))
+      return c10::elementSize(type);
+  }
+  return 0;
+}
+
+// Whether the record of each storage is as large as the pickle says: LibTorch takes its word.
+inline bool holds_storages(const std::vector<PickleOutline::Storage>& storages, const std::string& folder,
+                           const std::unordered_map<std::string_view, const ZipRecord*>& records) {
+  return std::ranges::all_of(storages, [&](const PickleOutline::Storage& storage) {
+    const std::uint64_t size = element_size_of(storage.type);
+    if (storage.count == 0) return size != 0;
+    const auto found = records.find(folder + std::string(storage.record));
+    return size != 0 && storage.count > 0 && found != records.end() &&
+           static_cast<std::uint64_t>(storage.count) <= found->second->size / size;
+  });
+}
+
+// LibTorch finds records whatever the case of their names is.
+inline bool is_named(const ZipRecord& record, std::string_view ending) {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  return record.name.size() >= ending.size() &&
+         std::ranges::equal(record.name.substr(record.name.size() - ending.size()), ending, same);
+}
+
+// Whether LibTorch reads the record only to show in messages where the code is from.
+inline bool is_for_messages(const ZipRecord& record) {
+  return is_named(record, ".debug_pkl");
+}
+
+// Rejects pickles and code that LibTorch can not read without exhausting the stack or reading other memory.
+inline void check_contents(const std::vector<ZipRecord>& records, const std::string& file) {
   constexpr std::uint32_t kDeepest = 500;
+  std::unordered_map<std::string_view, const ZipRecord*> by_name;
+  for (const ZipRecord& record : records) by_name.emplace(record.name, &record);
   std::string inflated;
   for (const ZipRecord& record : records) {
     std::string_view problem;
-    if (record.name.ends_with("pkl")) {
-      problem = PickleNesting(bytes_of(record, inflated)).problem(kDeepest);
-    } else if (record.name.ends_with(".py") && CodeNesting(bytes_of(record, inflated)).depth() > kDeepest) {
-      problem = "nests code too deep";
+    if (is_named(record, ".pkl")) {
+      PickleOutline pickle(bytes_of(record, inflated));
+      problem = pickle.problem(kDeepest);
+      // Arguments of a trace (traced_inputs.pkl) have records elsewhere, and are not read.
+      const bool is_read = is_named(record, "/data.pkl") || is_named(record, "/constants.pkl");
+      const std::string folder(record.name.substr(0, record.name.rfind('.')));
+      if (problem.empty() && is_read && !holds_storages(pickle.storages(), folder + '/', by_name))
+        problem = "asks for a storage that the file does not hold";
+    } else if (is_named(record, ".py")) {
+      const CodeOutline code(bytes_of(record, inflated));
+      if (code.depth() > kDeepest) problem = "nests code too deep";
+      if (!code.enumerations_have_values()) problem = "has an enumeration whose names have no values";
     }
     if (problem.empty()) continue;
     throw LoadError("The file '" + file + "' is refused: its record '" + std::string(record.name) + "' " +
@@ -173,7 +223,7 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
                                [&](const ZipRecord& record) { return record.name.starts_with(start); });
   };
   const bool versioned = has("version") || has(".data/version");  // LibTorch writes one or the other
-  if (has("data.pkl") && has("constants.pkl") && versioned) return detail::check_nesting(records, file);
+  if (has("data.pkl") && has("constants.pkl") && versioned) return detail::check_contents(records, file);
   const std::string begin = "The file '" + file + "' ";
   if (is_exported(records)) {
     throw LoadError(

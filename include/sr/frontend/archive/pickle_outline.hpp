@@ -1,24 +1,31 @@
-// How deep the values of a pickle are nested. LibTorch types and destroys them by recursion, so that a
-// crafted file could exhaust the stack.
+// What a pickle would make, without making it. LibTorch types and destroys values by recursion, so that a
+// crafted file could exhaust the stack; and it believes a pickle that says how large its storages are.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace sr::detail {
 
-// Reads the instructions of a pickle that LibTorch or torch.save writes, and keeps the depth of each value
-// instead of the value.
-class PickleNesting {
+// Reads the instructions of a pickle that LibTorch or torch.save writes, and keeps what is asked of each
+// value instead of the value. The pickle must outlive it.
+class PickleOutline {
  public:
+  // A storage that the pickle asks for: the name of its class, the name of its record, and its elements.
+  struct Storage {
+    std::string_view type, record;
+    std::int64_t count = 0;
+  };
+
   static constexpr std::string_view kTooDeep = "nests values too deep";
   static constexpr std::string_view kChangesPart = "changes a value that is a part of another one";
 
-  explicit PickleNesting(std::string_view pickle) : rest_(pickle) {}
+  explicit PickleOutline(std::string_view pickle) : rest_(pickle) {}
 
   // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is. An instruction
   // that LibTorch does not know is wrong, too.
@@ -29,10 +36,16 @@ class PickleNesting {
     return problem_;
   }
 
+  // Those of a pickle without a problem.
+  const std::vector<Storage>& storages() const { return storages_; }
+
  private:
   struct Value {
     std::uint32_t depth = 0;
-    bool is_part = false;  // of another value
+    bool is_part = false;                       // of another value
+    std::optional<std::int64_t> number = {};    // of an integer
+    std::optional<std::string_view> text = {};  // of a string, or the class of a global name
+    std::optional<Storage> storage = {};        // of a tuple that names one
   };
   using Position = std::uint32_t;  // in `values_`: several places of the stack may hold one value
 
@@ -45,21 +58,24 @@ class PickleNesting {
       case 0x80: skip(1); break;                                            // PROTO
       case 0x95: skip(8); break;                                            // FRAME
       case 'N': case 0x88: case 0x89: case ']': case '}': case ')': push(0); break;
-      case 'K': skip(1); push(0); break;                                    // BININT1
-      case 'M': skip(2); push(0); break;                                    // BININT2
-      case 'J': skip(4); push(0); break;                                    // BININT
+      case 'K': integer(number(1)); break;                                  // BININT1
+      case 'M': integer(number(2)); break;                                  // BININT2
+      case 'J': integer(static_cast<std::int32_t>(number(4))); break;       // BININT
       case 'G': skip(8); push(0); break;                                    // BINFLOAT
-      case 0x8a: case 0x8c: case 'U': skip(number(1)); push(0); break;      // LONG1, SHORT_BINUNICODE, SHORT_BINSTRING
-      case 'X': case 'T': case 0x8b: skip(number(4)); push(0); break;       // BINUNICODE, BINSTRING, LONG4
-      case 0x8d: skip(number(8)); push(0); break;                           // BINUNICODE8
-      case 'c': line(); line(); push(0); break;                             // GLOBAL
+      case 0x8a: long_integer(number(1)); break;                            // LONG1
+      case 0x8c: case 'U': text(number(1)); break;                          // SHORT_BINUNICODE, SHORT_BINSTRING
+      case 'X': case 'T': text(number(4)); break;                           // BINUNICODE, BINSTRING
+      case 0x8b: skip(number(4)); push(0); break;                           // LONG4
+      case 0x8d: text(number(8)); break;                                    // BINUNICODE8
+      case 'c': line(); add_text(line()); break;                            // GLOBAL
       case '(': marks_.push_back(stack_.size()); break;                     // MARK
       case '0': pop(); break;                                               // POP
       case '1': take(since_mark()); break;                                  // POP_MARK
       case 0x93: take(2); push(0); break;                                   // STACK_GLOBAL
       case 0x94: remember(memo_.size()); break;                             // MEMOIZE
-      case 't': wrap(since_mark()); break;                                  // TUPLE
-      case 0x85: case 'Q': wrap(1); break;                                  // TUPLE1, BINPERSID
+      case 't': tuple(since_mark()); break;                                 // TUPLE
+      case 0x85: wrap(1); break;                                            // TUPLE1
+      case 'Q': storage(); break;                                           // BINPERSID
       case 0x86: case 'R': case 0x81: wrap(2); break;                       // TUPLE2, REDUCE, NEWOBJ
       case 0x87: wrap(3); break;                                            // TUPLE3
       case 'a': case 'b': add(1); break;                                    // APPEND, BUILD
@@ -90,7 +106,35 @@ class PickleNesting {
     skip(width);
     return value;
   }
-  void line() { skip(std::min(rest_.find('\n'), rest_.size()) + 1); }
+  std::string_view piece(std::uint64_t count) {
+    const std::string_view begin = rest_.substr(0, count);
+    skip(count);
+    return begin;
+  }
+  std::string_view line() {
+    const std::string_view text = piece(std::min(rest_.find('\n'), rest_.size()));
+    skip(1);
+    return text;
+  }
+  void add_text(std::string_view text) {
+    push(0);
+    values_.back().text = text;
+  }
+  void text(std::uint64_t size) { add_text(piece(size)); }
+  void integer(std::int64_t number) {
+    push(0);
+    values_.back().number = number;
+  }
+  // One of more than eight bytes is none that LibTorch takes for a size.
+  void long_integer(std::uint64_t width) {
+    if (width > 8) {
+      skip(width);
+      return push(0);
+    }
+    const std::uint64_t bits = number(static_cast<unsigned>(width));
+    const auto unused = static_cast<unsigned>(64 - 8 * width);
+    integer(unused == 64 ? 0 : static_cast<std::int64_t>(bits << unused) >> unused);  // keeps the sign
+  }
 
   void push(std::uint32_t depth) {
     stack_.push_back(static_cast<Position>(values_.size()));
@@ -129,6 +173,31 @@ class PickleNesting {
   }
   void wrap(std::size_t count) { push(take(count)); }
 
+  // ('storage', class, record, device, elements) names a storage. Python adds to it for views.
+  void tuple(std::size_t count) {
+    std::optional<Storage> named;
+    if (count >= 5 && count <= stack_.size()) {
+      const auto part = [&](std::size_t i) -> const Value& {
+        return values_[stack_[stack_.size() - count + i]];
+      };
+      if (part(0).text == "storage" && part(1).text && part(2).text && part(4).number)
+        named = {*part(1).text, *part(2).text, *part(4).number};
+    }
+    wrap(count);
+    if (problem_.empty()) values_.back().storage = named;
+  }
+  void storage() {
+    const Position top = pop();
+    if (!problem_.empty()) return;
+    if (!values_[top].storage) {
+      problem_ = "asks for a storage without saying its class, record and size";
+      return;
+    }
+    storages_.push_back(*values_[top].storage);
+    stack_.push_back(top);
+    wrap(1);
+  }
+
   // To the value below the last `count` ones. Once it is a part of another value, it does not change: the
   // depth of that one would be wrong.
   void add(std::size_t count) {
@@ -162,6 +231,7 @@ class PickleNesting {
   std::string_view rest_;
   std::string_view problem_;
   std::vector<Value> values_;
+  std::vector<Storage> storages_;
   std::vector<Position> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, Position> memo_;

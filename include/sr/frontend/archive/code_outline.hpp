@@ -1,5 +1,5 @@
-// How deep the code of an archive is nested. LibTorch parses and compiles it by recursion, so that a crafted
-// file could exhaust the stack.
+// The form of the code in an archive. LibTorch parses and compiles it by recursion, so that a crafted file
+// could exhaust the stack; and it takes for granted that the names of an enumeration have values.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,19 @@ namespace sr::detail {
 
 // A bound of the depth of the syntax tree of TorchScript's code: open brackets, the indentation of a line,
 // the words and operators between two commas, and branches of `elif`, which may all be nested in each other.
-class CodeNesting {
+class CodeOutline {
  public:
-  explicit CodeNesting(std::string_view code) : code_(code) {}
-
-  std::size_t depth() {
+  explicit CodeOutline(std::string_view code) : code_(code) {
     for (at_ = 0; at_ < code_.size(); ++at_) {
       if (begins_line_ && !indent()) continue;
       read();
     }
-    return deepest_ + elifs_;
   }
+
+  std::size_t depth() const { return deepest_ + elifs_; }
+
+  // Whether each line of each enumeration is `NAME = value`.
+  bool enumerations_have_values() const { return enumerations_have_values_; }
 
  private:
   static constexpr std::size_t kSpacesOfBlock = 2;
@@ -39,7 +41,10 @@ class CodeNesting {
     if (now() == '\n') spaces_ = 0;
     if (now() == ' ' || now() == '\n') return false;
     begins_line_ = false;
-    if (operators_.size() == 1) depth_ = spaces_ / kSpacesOfBlock;
+    if (operators_.size() != 1) return true;
+    depth_ = spaces_ / kSpacesOfBlock;
+    in_enumeration_ = in_enumeration_ && spaces_ > 0;
+    if (in_enumeration_ && !assigns()) enumerations_have_values_ = false;
     return true;
   }
 
@@ -86,9 +91,30 @@ class CodeNesting {
   void read_word() {
     const std::size_t begin = at_;
     while (at_ + 1 < code_.size() && is_of_word(code_[at_ + 1])) ++at_;
-    if (code_.substr(begin, at_ + 1 - begin) == "elif") ++elifs_;
+    const std::string_view word = code_.substr(begin, at_ + 1 - begin);
+    if (word == "elif") ++elifs_;
+    if (word == "class") in_enumeration_ = derives_from_enum(code_.substr(at_ + 1));
     ++operators_.back();
     deepen();
+  }
+
+  static std::string_view without_space(std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of(" \\\n"), text.size()));
+  }
+  static std::string_view without_word(std::string_view text) {
+    const auto end = std::ranges::find_if_not(text, is_of_word);
+    return without_space(text.substr(static_cast<std::size_t>(end - text.begin())));
+  }
+  // Of what follows the word `class`: NAME(Enum).
+  static bool derives_from_enum(std::string_view rest) {
+    rest = without_word(without_space(rest));
+    if (!rest.starts_with('(')) return false;
+    rest = without_space(rest.substr(1));
+    return rest.starts_with("Enum") && without_word(rest).starts_with(')');
+  }
+  bool assigns() const {
+    const std::string_view rest = without_word(code_.substr(at_));
+    return rest.starts_with("= ");
   }
 
   void skip_string() {
@@ -111,7 +137,7 @@ class CodeNesting {
   std::size_t at_ = 0;
   std::vector<std::size_t> operators_{0};  // by open bracket: words and operators since its last comma
   std::size_t depth_ = 0, deepest_ = 0, spaces_ = 0, elifs_ = 0;
-  bool begins_line_ = true;
+  bool begins_line_ = true, in_enumeration_ = false, enumerations_have_values_ = true;
 };
 
 }  // namespace sr::detail
