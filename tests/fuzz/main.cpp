@@ -6,6 +6,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "fuzz/export.hpp"
 #include "fuzz/faults.hpp"
 #include "fuzz/runner.hpp"
 #include "fuzz/workers.hpp"
@@ -17,7 +18,8 @@ namespace {
 constexpr const char* kUsage =
     "sr_fuzz [--count N] [--seed S] [--first K] [--jobs J] [--config NAME] [--save DIR]\n"
     "        [--ignore KIND]... [--verbose]\n"
-    "sr_fuzz --replay FILE | --print K [--seed S] | --self-test\n"
+    "sr_fuzz --replay FILE | --print K [--seed S] | --export FILE [--count N] [--seed S] [--first K] | "
+    "--self-test\n"
     "Programs K to K + N - 1 of a seed are always the same. --jobs 0: no other process. Configurations:\n ";
 
 // Prints how many programs were needed to detect each planted fault. Fails if one is not detected.
@@ -80,7 +82,7 @@ int fuzz(const Settings& settings) {
 
 int run_command(const std::vector<std::string>& arguments) {
   Settings settings;
-  std::string replayed;
+  std::string replayed, exported;
   bool print = false, test = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& option = arguments[i];
@@ -102,6 +104,8 @@ int run_command(const std::vector<std::string>& arguments) {
       settings.configuration = value();
     else if (option == "--replay")
       replayed = value();
+    else if (option == "--export")
+      exported = value();
     else if (option == "--ignore")
       settings.ignored.push_back(value());
     else if (option == "--verbose")
@@ -120,6 +124,10 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   if (test) return self_test();
   if (!replayed.empty()) return replay(replayed);
+  if (!exported.empty()) {
+    export_programs(settings.seed, settings.first, settings.count, exported);
+    return 0;
+  }
   if (print) {
     const Case program = generate(settings.seed, settings.first);
     std::cout << to_text(program) << source(program);
