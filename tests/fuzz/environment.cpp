@@ -1,5 +1,9 @@
 #include "fuzz/environment.hpp"
 
+#include <thread>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/InferenceMode.h>
 
@@ -21,6 +25,32 @@ class Autocast {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
     at::autocast::set_autocast_enabled(at::kCPU, false);
   }
+};
+
+// LibTorch's intra-op threads.
+class TwoThreads {
+ public:
+  TwoThreads() { at::set_num_threads(2); }
+  TwoThreads(const TwoThreads&) = delete;
+  TwoThreads& operator=(const TwoThreads&) = delete;
+  ~TwoThreads() { at::set_num_threads(1); }
+};
+
+// New memory is filled with NaN, as under torch.use_deterministic_algorithms.
+class FilledMemory {
+ public:
+  FilledMemory() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false); }
+  FilledMemory(const FilledMemory&) = delete;
+  FilledMemory& operator=(const FilledMemory&) = delete;
+  ~FilledMemory() { at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false); }
+};
+
+class FlushedDenormals {
+ public:
+  FlushedDenormals() { at::globalContext().setFlushDenormal(true); }
+  FlushedDenormals(const FlushedDenormals&) = delete;
+  FlushedDenormals& operator=(const FlushedDenormals&) = delete;
+  ~FlushedDenormals() { at::globalContext().setFlushDenormal(false); }
 };
 
 }  // namespace
@@ -66,6 +96,22 @@ void under_modes(const Run& run, const std::function<void()>& call) {
     }
     case Setting::default_dtype: {
       const DoubleByDefault default_dtype;
+      return call();
+    }
+    case Setting::two_threads: {
+      const TwoThreads threads;
+      return call();
+    }
+    case Setting::other_thread: {
+      std::thread thread(call);
+      return thread.join();
+    }
+    case Setting::filled_memory: {
+      const FilledMemory memory;
+      return call();
+    }
+    case Setting::flushed_denormals: {
+      const FlushedDenormals denormals;
       return call();
     }
     default:

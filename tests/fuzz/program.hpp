@@ -51,9 +51,22 @@ constexpr std::array<std::string_view, 8> kChangeNames = {"A",       "B",      "
                                                           "overlap", "layout", "bad_size", "absent"};
 
 // A change of something other than the arguments. Changed weights stay changed.
-enum class Setting { none, writes_weight, moves_weight, inference_mode, autocast, default_dtype, offset };
-constexpr std::array<std::string_view, 7> kSettingNames = {
-    "none", "writes_weight", "moves_weight", "inference_mode", "autocast", "default_dtype", "offset"};
+enum class Setting {
+  none,
+  writes_weight,
+  moves_weight,
+  inference_mode,
+  autocast,
+  default_dtype,
+  offset,
+  two_threads,
+  other_thread,
+  filled_memory,
+  flushed_denormals
+};
+constexpr std::array<std::string_view, 11> kSettingNames = {
+    "none",   "writes_weight", "moves_weight", "inference_mode", "autocast",         "default_dtype",
+    "offset", "two_threads",   "other_thread", "filled_memory",  "flushed_denormals"};
 
 struct Run {
   Change change = Change::none;

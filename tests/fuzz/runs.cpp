@@ -13,7 +13,8 @@ namespace {
 void add_settings(const Case& program, std::uint64_t seed, std::vector<Run>& runs) {
   Random random(seed ^ 0x5E771465);
   const auto has = [&](Feature feature) { return program.features[static_cast<std::size_t>(feature)]; };
-  std::vector<Setting> pool = {Setting::inference_mode, Setting::offset};
+  std::vector<Setting> pool = {Setting::inference_mode, Setting::offset,        Setting::two_threads,
+                               Setting::other_thread,   Setting::filled_memory, Setting::flushed_denormals};
   // Values that were folded when the module was loaded (factories, and replacements of a None argument) keep
   // the dtypes of that time.
   if (!has(Feature::factories) && !has(Feature::optional_input))
