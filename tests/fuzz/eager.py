@@ -19,6 +19,7 @@ import sr
 import torch
 from torch import nn
 
+
 class Torch:
     """TorchScript calls every operator of ATen by `torch`, Python some of them by `torch.nn.functional`."""
 

@@ -1,5 +1,6 @@
 // What entries say of operators, against what LibTorch knows.
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -66,6 +67,56 @@ TEST_CASE("operators that read metadata only return no tensor", "[facts]") {
       CHECK((is_of_dictionary || !returns_tensor(op->schema())));
     }
   }
+}
+
+TEST_CASE("every operator that answers questions about tensors is known", "[facts]") {
+  // A replay asks these again: the answer follows from the elements, or from what a signature states.
+  static const std::unordered_set<std::string> asked_again{"_choose_qparams_per_tensor",
+                                                           "_cslt_sparse_mm_search",
+                                                           "_debug_has_internal_overlap",
+                                                           "_dimI",
+                                                           "_dimV",
+                                                           "_fused_sdp_choice",
+                                                           "_has_compatible_shallow_copy_type",
+                                                           "_is_zerotensor",
+                                                           "_local_scalar_dense",
+                                                           "_nested_get_ragged_idx",
+                                                           "_nested_tensor_from_mask_left_aligned",
+                                                           "_nnz",
+                                                           "_use_cudnn_ctc_loss",
+                                                           "_use_miopen_ctc_loss",
+                                                           "allclose",
+                                                           "cudnn_is_acceptable",
+                                                           "dense_dim",
+                                                           "equal",
+                                                           "is_coalesced",
+                                                           "is_distributed",
+                                                           "is_nonzero",
+                                                           "is_non_overlapping_and_dense",
+                                                           "is_pinned",
+                                                           "is_strides_like_format",
+                                                           "item",
+                                                           "q_per_channel_axis",
+                                                           "q_scale",
+                                                           "q_zero_point",
+                                                           "qscheme",
+                                                           "sparse_dim",
+                                                           "sym_is_contiguous"};
+  std::unordered_set<std::string> with_functor;
+  for (const OpEntry& entry : registry().entries())
+    with_functor.insert(entry.key.substr(0, entry.key.find('.')));
+  std::size_t found = 0;
+  each_operator([&](const c10::FunctionSchema& schema) {
+    const auto is_tensor = [](const c10::Argument& value) { return detail::may_hold_tensor(value.type()); };
+    if (schema.returns().empty() || returns_tensor(schema) || schema.is_mutable() ||
+        std::ranges::none_of(schema.arguments(), is_tensor))
+      return;
+    INFO(schema);
+    ++found;
+    CHECK((fact_table().of(name_of(schema)) != 0 || with_functor.contains(schema.name()) ||
+           asked_again.contains(schema.name().substr(6))));
+  });
+  CHECK(found > 50);
 }
 
 TEST_CASE("operators that move values have an overload of the language", "[facts]") {

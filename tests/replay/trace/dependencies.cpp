@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/InferenceMode.h>
 #include <torch/script.h>
 
 #include <sr/sr.hpp>
@@ -48,6 +49,34 @@ TEST_CASE("storage offsets of arguments are read in each call", "[replay]") {
   const at::Tensor base = at::arange(12.0);
   check_in_turn(script("def forward(self, x):\n    return x.storage_offset(), x + x.storage_offset()\n"),
                 {{base.slice(0, 0, 4)}, {base.slice(0, 5, 9)}});
+}
+
+TEST_CASE("what autograd, inference mode and the storage know of an argument is asked in each call",
+          "[replay]") {
+  const at::Tensor plain = at::randn({3, 4}), part = at::randn({30}).slice(0, 0, 12).view({3, 4});
+  at::Tensor leaf = at::randn({3, 4}).requires_grad_();
+  at::Tensor retains = leaf * 2.0;
+  retains.retain_grad();
+  const at::Tensor second = (at::randn({6, 4}).requires_grad_() * 1.0).split(3)[1];
+  at::Tensor inference;
+  {
+    const c10::InferenceMode mode;
+    inference = at::randn({3, 4});
+  }
+  for (const char* const question :
+       {"x.is_leaf", "x.requires_grad", "torch.output_nr(x) == 1", "torch.retains_grad(x)",
+        "torch.is_inference(x)", "torch._has_same_storage_numel(x, torch.zeros([3, 4]))"}) {
+    INFO(question);
+    torch::jit::Module model = script(std::string("def forward(self, x):\n    n = 0.0\n    if ") + question +
+                                      ":\n        n = 8.0\n    return x + n\n");
+    StaticRuntime<> runtime{StaticModule(model)};
+    for (int turn = 0; turn < 5; ++turn) {
+      for (const at::Tensor& x : {plain, part, leaf, retains, second, inference}) {
+        const at::Tensor expected = interpret(model, {x}).toTensor();
+        CHECK(at::equal(runtime(x).toTensor(), expected));
+      }
+    }
+  }
 }
 
 TEST_CASE("the identity of arguments is compared in each call", "[replay]") {

@@ -88,7 +88,7 @@ class NodeRecorder : private RecordedNode {
     if (facts_.has(Fact::reads_whole_storage) || (facts_.has(Fact::views_whole_storage) && reads_of_caller()))
       return bail_out("reads memory beside the elements of its input.");
     if (facts_.has(Fact::asks_storage) && reads_of_call())
-      return bail_out("asks where a tensor lies, or how often it was written.");
+      return bail_out("asks where a tensor lies, how often it was written, or what autograd knows of it.");
     if (facts_.has(Fact::compares_identity) && compares_values_of_call())
       return bail_out("asks whether two names are of one value.");
     if (sr::detail::may_train_statistics(*node_.node) && trains_statistics())
