@@ -49,7 +49,7 @@ inline bool lower(sr::replay::Lowering&, const sr::replay::TracedNode&) {
 const sr::OutVariant<"my::parts(Tensor self, Scalar negative_slope=0.01) -> Tensor", Good, sr::Lower<&lower>,
                      sr::LowerToIterator<&lower>, sr::Facts<sr::Fact::makes_new_results>>
     good_with_parts;
-const sr::Operator<"my::other", sr::Facts<sr::Fact::has_effect>> good_without_functor;
+const sr::Operator<"my::other", sr::Facts<sr::Fact::unrepeatable>> good_without_functor;
 
 struct EveryType {
   void operator()(const at::Tensor&, at::Tensor, const std::optional<at::Tensor>&, const at::Tensor*,

@@ -215,7 +215,7 @@ TEST_CASE("an operator in place has the arguments of its functional twin", "[fac
 
 TEST_CASE("an operator of which nothing is known has no fact", "[facts]") {
   CHECK(fact_table().of(c10::Symbol::fromQualString("sr_test::nothing_is_known")) == 0);
-  CHECK_FALSE(has_fact(c10::aten::relu, Fact::has_effect));
+  CHECK_FALSE(has_fact(c10::aten::relu, Fact::unrepeatable));
   CHECK(has_fact(c10::aten::size, Fact::reads_metadata_only));
 }
 

@@ -24,9 +24,9 @@ enum class Fact : std::uint32_t {
   compares_elements = 1U << 2,
   // Asks whether two names refer to one value, which no signature states.
   compares_identity = 1U << 3,
-  // Asks how often a tensor was written, or where its elements begin in its storage, which no signature
-  // states.
-  asks_storage = 1U << 4,
+  // Asks what no signature states of a tensor: how often it was written, where its elements begin in its
+  // storage, what autograd and inference mode know of it.
+  asks_hidden_state = 1U << 4,
   // Reads the storage of its first input beyond the elements of the tensor.
   reads_whole_storage = 1U << 5,
   // Returns a view whose offset counts from the beginning of the first input's storage.
@@ -35,28 +35,24 @@ enum class Fact : std::uint32_t {
   takes_shape_of_second = 1U << 7,
   // Returns uninitialised elements.
   leaves_new_memory = 1U << 8,
-  // Answers differently for the same arguments. Queries of gradient mode and autocast do not count: calls of
-  // sr
-  // compute no gradients, and autocast is part of the signature.
-  asks_the_world = 1U << 9,
-  // Has an effect that a replay would not repeat.
-  has_effect = 1U << 10,
+  // Has an effect, or an answer that does not follow from its arguments: a replay would not repeat it.
+  // Queries
+  // of gradient mode do not count, because calls of sr compute no gradients. Nor do queries of autocast,
+  // because calls under autocast are not replayed.
+  unrepeatable = 1U << 9,
   // A norm that writes its running statistics, arguments 3 and 4, if argument 5 is true. Its schema does not
-  // say
-  // so; LibTorch's AliasDb knows it by name (analyzeBatchNorm, analyzeInstanceNorm).
-  trains_statistics = 1U << 11,
-  // A composite operator that calls a kernel whatever its arguments are, so that every result is a new
-  // tensor.
-  makes_new_results = 1U << 12,
-  // The `.out` overload of LibTorch 2.13 computes something else than the functional one: LibTorch's
-  // interpreter
-  // runs the operator. Found by ./dev conformance.
-  out_differs = 1U << 15,
+  // say so; LibTorch's AliasDb knows it by name (analyzeBatchNorm, analyzeInstanceNorm).
+  trains_statistics = 1U << 10,
+  // A composite operator that calls a kernel whatever its arguments are: every result is a new tensor.
+  makes_new_results = 1U << 11,
   // In place: the functional twin returns the dtype and sizes of the written tensor and rejects the same
   // arguments. Operators that promote dtypes or broadcast (add_, eq_, sigmoid_ on integers) do not.
-  same_when_functional = 1U << 13,
+  same_when_functional = 1U << 12,
   // In place: the functional twin maps floats to floats of the same sizes.
-  functional_on_floats = 1U << 14,
+  functional_on_floats = 1U << 13,
+  // The `.out` overload of LibTorch 2.13 computes something else than the functional one, as
+  // ./dev conformance found: LibTorch's interpreter runs the operator.
+  out_differs = 1U << 14,
 };
 
 using FactMask = std::uint32_t;

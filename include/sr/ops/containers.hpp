@@ -169,7 +169,7 @@ inline const NodeOp<"prim::TupleIndex", TupleIndex, NodeKind::native, Facts<Fact
 inline const NodeOp<"prim::ListUnpack", ListUnpack, NodeKind::native, Facts<Fact::moves_values>>
     prim_list_unpack;
 inline const NodeOp<"prim::GetAttr", GetAttr> prim_get_attr;
-inline const NodeOp<"prim::SetAttr", SetAttr, NodeKind::native, Facts<Fact::has_effect>> prim_set_attr;
+inline const NodeOp<"prim::SetAttr", SetAttr, NodeKind::native, Facts<Fact::unrepeatable>> prim_set_attr;
 inline const NodeOp<"prim::CreateObject", CreateObject> prim_create_object;
 inline const NodeOp<"prim::isinstance", IsInstance, NodeKind::native, Facts<Fact::reads_metadata_only>>
     prim_isinstance;

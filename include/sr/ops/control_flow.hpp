@@ -106,6 +106,6 @@ inline const NodeOp<"prim::Loop", Loop> prim_loop;
 inline const NodeOp<"prim::RaiseException", RaiseException> prim_raise_exception;
 inline const NodeOp<"prim::fork", Fork> prim_fork;
 inline const NodeOp<"aten::wait", Wait> aten_wait;
-inline const NodeOp<"aten::warn", Warn, NodeKind::native, Facts<Fact::has_effect>> aten_warn;
+inline const NodeOp<"aten::warn", Warn, NodeKind::native, Facts<Fact::unrepeatable>> aten_warn;
 
 }  // namespace sr::ops

@@ -36,15 +36,15 @@ inline const Operator<"prim::is_maia", Facts<Fact::reads_metadata_only>> facts_o
 inline const Operator<"aten::is_conj", Facts<Fact::reads_metadata_only>> facts_of_is_conj;
 inline const Operator<"aten::is_same_size", Facts<Fact::reads_metadata_only>> facts_of_is_same_size;
 inline const Operator<"aten::is_set_to", Facts<Fact::compares_identity>> facts_of_is_set_to;
-inline const Operator<"aten::_version", Facts<Fact::asks_storage>> facts_of__version;
-inline const Operator<"aten::storage_offset", Facts<Fact::asks_storage>> facts_of_storage_offset;
-inline const Operator<"aten::sym_storage_offset", Facts<Fact::asks_storage>> facts_of_sym_storage_offset;
-inline const Operator<"aten::_has_same_storage_numel", Facts<Fact::asks_storage>>
+inline const Operator<"aten::_version", Facts<Fact::asks_hidden_state>> facts_of__version;
+inline const Operator<"aten::storage_offset", Facts<Fact::asks_hidden_state>> facts_of_storage_offset;
+inline const Operator<"aten::sym_storage_offset", Facts<Fact::asks_hidden_state>> facts_of_sym_storage_offset;
+inline const Operator<"aten::_has_same_storage_numel", Facts<Fact::asks_hidden_state>>
     facts_of__has_same_storage_numel;
 // What autograd and inference mode know of a tensor is not in a signature either.
-inline const Operator<"aten::is_inference", Facts<Fact::asks_storage>> facts_of_is_inference;
-inline const Operator<"aten::is_leaf", Facts<Fact::asks_storage>> facts_of_is_leaf;
-inline const Operator<"aten::output_nr", Facts<Fact::asks_storage>> facts_of_output_nr;
-inline const Operator<"aten::retains_grad", Facts<Fact::asks_storage>> facts_of_retains_grad;
+inline const Operator<"aten::is_inference", Facts<Fact::asks_hidden_state>> facts_of_is_inference;
+inline const Operator<"aten::is_leaf", Facts<Fact::asks_hidden_state>> facts_of_is_leaf;
+inline const Operator<"aten::output_nr", Facts<Fact::asks_hidden_state>> facts_of_output_nr;
+inline const Operator<"aten::retains_grad", Facts<Fact::asks_hidden_state>> facts_of_retains_grad;
 
 }  // namespace sr::ops::registered

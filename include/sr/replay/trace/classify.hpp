@@ -34,10 +34,6 @@ inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>
   return any;
 }
 
-inline bool has_effect(FactMask facts) {
-  return (facts & (mask_of(Fact::has_effect) | mask_of(Fact::asks_the_world))) != 0;
-}
-
 // Recurrent networks, attention and dropout draw random numbers only in training and with a dropout
 // probability above 0, although the tags of their schemas say that they always do.
 inline bool drops_nothing(const torch::jit::Node& node, const c10::FunctionSchema& schema) {
@@ -68,7 +64,6 @@ struct NodeFacts {
   bool builtin = false;  // the language's own: containers, numbers, strings
   bool changes_tensor = false;
   bool changes_container = false;
-  bool has_effect = false;  // prints, warns, sets an attribute
   bool is_random = false;
   bool data_decides = false;  // sizes of the results depend on elements
   FactMask known = 0;         // what the operator's entry says
@@ -81,7 +76,6 @@ inline NodeFacts facts_of(const ProcessedNode& processed) {
   NodeFacts facts;
   const c10::Symbol kind = node.kind();
   facts.known = fact_table().of(kind);
-  facts.has_effect = detail::has_effect(facts.known);
   const c10::FunctionSchema* schema = node.maybeSchema();
   const auto handle = sr::detail::dispatched(node);
   facts.builtin = !handle && (kind.is_prim() || kind.is_aten());
@@ -126,7 +120,7 @@ inline bool body_is_pure(const torch::jit::Block* block) {
     const bool is_known = node->kind().is_prim() || node->kind().is_aten();
     return !is_known || (schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
            node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
-           node->kind() == c10::prim::CallFunction || detail::has_effect(fact_table().of(node->kind()));
+           node->kind() == c10::prim::CallFunction || has_fact(node->kind(), Fact::unrepeatable);
   });
 }
 

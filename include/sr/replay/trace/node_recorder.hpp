@@ -84,10 +84,10 @@ class NodeRecorder : private RecordedNode {
 
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
-    if (facts_.has_effect) return bail_out("has an effect that a replay would not repeat.");
+    if (facts_.has(Fact::unrepeatable)) return bail_out("has an effect that a replay would not repeat.");
     if (facts_.has(Fact::reads_whole_storage) || (facts_.has(Fact::views_whole_storage) && reads_of_caller()))
       return bail_out("reads memory beside the elements of its input.");
-    if (facts_.has(Fact::asks_storage) && reads_of_call())
+    if (facts_.has(Fact::asks_hidden_state) && reads_of_call())
       return bail_out("asks where a tensor lies, how often it was written, or what autograd knows of it.");
     if (facts_.has(Fact::compares_identity) && compares_values_of_call())
       return bail_out("asks whether two names are of one value.");
