@@ -70,7 +70,8 @@ TEST_CASE("operators that read metadata only return no tensor", "[facts]") {
 }
 
 TEST_CASE("every operator that answers questions about tensors is known", "[facts]") {
-  // A replay asks these again: the answer follows from the elements, or from what a signature states.
+  // These have no facts. A replay calls them again and gets the right answer, which depends only on the
+  // elements of its arguments or on what the signature states.
   static const std::unordered_set<std::string> asked_again{"_choose_qparams_per_tensor",
                                                            "_cslt_sparse_mm_search",
                                                            "_debug_has_internal_overlap",

@@ -9,7 +9,8 @@ namespace sr::fuzz {
 
 namespace {
 
-// Bytes of an instruction's operand; for those that say their length themselves, the width of the length.
+// How an instruction's operand is written: in `width` bytes, or, if `is_length`, as a length of `width` bytes
+// and then as many bytes as the length says.
 struct Operand {
   std::size_t width = 0;
   bool is_length = false;

@@ -1,4 +1,4 @@
-// Loads an archive that may be damaged, and judges what came of it.
+// Loads an archive that may be damaged, and says whether sr behaved as it promises.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ std::string with_edited_records(const Seed& seed, Random& random) {
       continue;
     }
     test::Entry* record = &records[random.below(records.size())];
-    // Most records are numbers, or one word that is compared.
+    // Most records hold the elements of a tensor or a version number. Damage there reaches little code.
     for (int again = 0; again < 3 && !has_structure(*record); ++again)
       record = &records[random.below(records.size())];
     edit_record(*record, random);

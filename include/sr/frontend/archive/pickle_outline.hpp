@@ -16,7 +16,8 @@ namespace sr::detail {
 // value instead of the value. The pickle must outlive it.
 class PickleOutline {
  public:
-  // A storage that the pickle asks for: the name of its class, the name of its record, and its elements.
+  // A storage that the pickle asks for: the name of its class, as FloatStorage, the name of its record, and
+  // the number of its elements.
   struct Storage {
     std::string_view type, record;
     std::int64_t count = 0;
