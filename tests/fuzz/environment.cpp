@@ -103,7 +103,12 @@ void under_modes(const Run& run, const std::function<void()>& call) {
       return call();
     }
     case Setting::other_thread: {
-      std::thread thread(call);
+      // LibTorch tells a thread how many threads its products take when something first asks; until then they
+      // are another number, and products round differently.
+      std::thread thread([&call] {
+        at::get_num_threads();
+        call();
+      });
       return thread.join();
     }
     case Setting::filled_memory: {
