@@ -12,9 +12,13 @@
 namespace sr::replay {
 
 struct DirectResult {
+  DirectResult(std::uint32_t index, const FreshStorage& fresh)
+      : tensor(index), storage(fresh.storage), copy_of(fresh.copy_of) {}
+
   // `keys` are the dispatch keys of the expected buffers, for which the comparison is fastest.
-  DirectResult(const ResultTensor& result, const FreshStorage& fresh, c10::DispatchKeySet keys)
-      : storage(fresh.storage), bytes(result.bytes), copy_of(fresh.copy_of) {
+  void settle(const ResultTensor& result, std::size_t result_bytes, c10::DispatchKeySet keys) {
+    bytes = result_bytes;
+    words.clear();
     detail::add_tensor(detail::kind_of(result.dtype, false), result.dtype, keys, result.sizes, result.strides,
                        words);
   }
@@ -29,9 +33,10 @@ struct DirectResult {
     return start == nullptr ? nullptr : start + impl->storage_offset() * (words[0] >> detail::kCountAt);
   }
 
+  std::uint32_t tensor;  // of the results
   StorageId storage;
-  std::size_t bytes;    // never 0
-  const void* copy_of;  // a literal, or null
+  const void* copy_of;    // a literal, or null
+  std::size_t bytes = 0;  // in this call, never 0; and the layout
   SignatureWords words;
 
  private:

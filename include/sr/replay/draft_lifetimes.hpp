@@ -43,7 +43,9 @@ inline void request_memory(const std::vector<Draft>& drafts, const std::vector<b
       if (!is_placed(storage) || request_of[storage] != kNone) continue;
       request_of[storage] = static_cast<std::uint32_t>(program.requests.size());
       program.placed.push_back(storage);
-      program.requests.push_back({.bytes = storages[storage].bytes, .first = d, .end = d + 1});
+      program.request_bytes.push_back(storages[storage].bytes);
+      program.requests.push_back(
+          {.bytes = static_cast<std::size_t>(storages[storage].bytes.recorded()), .first = d, .end = d + 1});
     }
     for (const StorageId storage : drafts[d].writes) {
       if (is_placed(storage)) program.requests[request_of[storage]].end = d + 1;

@@ -33,6 +33,7 @@ class Fusion {
     set_up_step();
     count_reads();
     ones_.clear();
+    spread_.clear();
     slot_bytes_ = kTile * widest_element();
     std::size_t numbers = 0;
     for (const PointwiseOp& op : group.ops) {
@@ -45,7 +46,7 @@ class Fusion {
     step_->link();
     most_bytes_ = std::max(most_bytes_, slots_.count() * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
-    draft.step.run = step_->runner();
+    draft.step.run = &FusedStep::run;
     draft.step.payload = step_.get();
     std::erase_if(draft.reads, [&](StorageId storage) { return is_scratch_only(storage); });
     std::erase_if(draft.writes, [&](StorageId storage) { return !is_kept_[storage]; });
@@ -56,8 +57,7 @@ class Fusion {
   static constexpr std::size_t kExpandAtMost = std::size_t{1} << 14;  // elements of a constant spread out
 
   void set_up_step() {
-    step_->count = space_->count();
-    step_->sizes = space_->sizes();
+    step_->sizes_of = space_->sizes();
     const kernels::Table& table = kernels::kernels().table;
     step_->copy = table.copy;
     step_->run_links = table.run_chain;
@@ -68,8 +68,21 @@ class Fusion {
 
   // Whether a small constant that repeats is expanded once, when the program is built.
   bool is_spread(const Operand& operand) const {
+    const Size count = group_->ops.front().out.count();
     return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
-           group_->ops.front().out.count() <= kExpandAtMost && operand.sizes != group_->sizes;
+           count.is_constant() && count <= kExpandAtMost && operand.sizes != group_->sizes;
+  }
+
+  // Whether a constant that repeats from tile to tile is expanded for one tile, since the number of tiles is
+  // another in each call.
+  bool is_spread_over_tile(const Operand& operand, const Dims& strides) const {
+    const auto inside = static_cast<std::ptrdiff_t>(step_->split) + 1;
+    return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
+           !space_->count().is_constant() &&
+           std::all_of(strides.begin(), strides.begin() + inside,
+                       [](const Size& stride) { return stride == 0; }) &&
+           std::all_of(space_->sizes().begin() + inside, space_->sizes().end(),
+                       [](const Size& size) { return size.is_constant(); });
   }
 
   bool is_scratch_only(StorageId storage) const {
@@ -89,7 +102,9 @@ class Fusion {
 
   using Key = ScratchSlots::Key;
   Key key(const Operand& operand) const {
-    return {operand.storage, operand.dtype, operand.offset, space_->strides(operand)};
+    std::vector<Size::Identity> lies{operand.offset.identity()};
+    for (const Size& stride : space_->strides(operand)) lies.push_back(stride.identity());
+    return {operand.storage, operand.dtype, std::move(lies)};
   }
 
   // Whether the operand has the type that the group computes in.
@@ -157,8 +172,8 @@ class Fusion {
     step_->tails.push_back({.kernel = std::move(rows.kernel),
                             .in = slot ? in_slot(*slot) : in_memory(rows.in),
                             .out = lowering_.address(rows.out),
-                            .columns = rows.columns(),
-                            .out_columns = rows.out_columns});
+                            .columns_of = rows.columns(),
+                            .out_columns_of = rows.out_columns});
   }
 
   // Adds a conversion from one array in memory to another, without scratch between them.
@@ -238,8 +253,9 @@ class Fusion {
     if (const std::optional<std::uint32_t> slot = slots_.find(wanted)) return in_slot(*slot);
     if (is_spread(operand)) return in_memory(detail::spread_out(lowering_, operand, *space_, group_->sizes));
     const Dims strides = space_->strides(operand);
-    const bool repeats = std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
-    if (step_->count > 1 && is_native(operand) && repeats) {
+    if (is_spread_over_tile(operand, strides)) return spread_over_tile(operand, wanted, strides);
+    const bool repeats = std::ranges::all_of(strides, [](const Size& stride) { return stride == 0; });
+    if (space_->count() > 1 && is_native(operand) && repeats) {
       is_scalar = true;
       return {lowering_.address(operand), 0};
     }
@@ -262,6 +278,12 @@ class Fusion {
       slots_.give_back(gathered);
     }
     return in_slot(loaded);
+  }
+
+  TileOperand spread_over_tile(const Operand& operand, const Key& wanted, const Dims& strides) {
+    const auto [known, is_new] = spread_.try_emplace(wanted);
+    if (is_new) known->second = detail::spread_over_tile(lowering_, operand, strides, *step_);
+    return {known->second, 0};
   }
 
   // Copies the element to scratch, where it stays for all operations.
@@ -288,6 +310,7 @@ class Fusion {
   std::optional<IterationSpace> space_;
   ScratchSlots slots_;
   std::map<Key, std::uint32_t> ones_;  // slots of single elements, which stay for all operations
+  std::map<Key, Address> spread_;      // constants, expanded for one tile
   std::size_t slot_bytes_ = 0;
 };
 

@@ -36,28 +36,28 @@ class IterationSpace {
     }
     if (merged_.empty()) merged_.push_back({});
     for (const auto& dims : merged_) {
-      std::int64_t size = 1;
+      Size size = 1;
       for (const std::size_t d : dims) size *= first.sizes[d];
       sizes_.push_back(size);
     }
   }
 
-  std::size_t count() const { return count_; }
+  const Size& count() const { return count_; }
   const Dims& sizes() const { return sizes_; }
   const std::vector<std::size_t>& order() const { return order_; }  // dimensions before they were merged
 
   Dims strides(const Operand& operand) const {
     const Dims all = broadcast_strides(operand, group_->sizes);
     Dims result;
-    for (const auto& dims : merged_) result.push_back(dims.empty() ? 0 : all[dims.back()]);
+    for (const auto& dims : merged_) result.push_back(dims.empty() ? Size(0) : all[dims.back()]);
     return result;
   }
 
   // Whether the elements lie in memory in the order of iteration.
   bool in_order(const Dims& strides) const {
-    std::int64_t expected = 1;
+    Size expected = 1;
     for (std::size_t d = strides.size(); d-- > 0;) {
-      if (sizes_[d] != 1 && strides[d] != expected) return false;
+      if (sizes_[d] != 1 && !Size::always_equal(strides[d], expected)) return false;
       expected *= sizes_[d];
     }
     return true;
@@ -74,7 +74,7 @@ class IterationSpace {
     });
     if (ends_rows) return false;
     const auto is_even = [&](const Dims& strides) {
-      return strides[outer] == strides[inner] * group_->sizes[inner];
+      return Size::always_equal(strides[outer], strides[inner] * group_->sizes[inner]);
     };
     return std::ranges::all_of(group_->ops, [&](const PointwiseOp& op) {
       return is_even(op.out.strides) && std::ranges::all_of(op.inputs, [&](const PointwiseInput& input) {
@@ -85,7 +85,7 @@ class IterationSpace {
   }
 
   const Group* group_;
-  std::size_t count_ = 0;
+  Size count_;
   std::vector<std::size_t> order_;                // outermost first, without those of size 1
   std::vector<std::vector<std::size_t>> merged_;  // dimensions of the iteration space
   Dims sizes_;

@@ -10,6 +10,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/table.hpp>
+#include <sr/replay/sizes/expressions.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -40,35 +41,33 @@ inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
   }
 }
 
-using Dims = c10::SmallVector<std::int64_t, 4>;
-
 struct Operand {
   StorageId storage = kNone;
-  std::int64_t offset = 0;  // elements from the base of the storage in the program
+  Size offset = 0;  // elements from the base of the storage in the program
   Dims sizes, strides;
   c10::ScalarType dtype = c10::kFloat;
 
   std::size_t rank() const { return sizes.size(); }
-  std::int64_t size(std::int64_t d) const { return sizes[index(d)]; }
-  std::int64_t stride(std::int64_t d) const { return strides[index(d)]; }
-  std::size_t count() const {
-    std::size_t product = 1;
-    for (const std::int64_t size : sizes) product *= static_cast<std::size_t>(size);
-    return product;
-  }
-  std::int64_t byte_offset() const { return offset * static_cast<std::int64_t>(c10::elementSize(dtype)); }
+  const Size& size(std::int64_t d) const { return sizes[index(d)]; }
+  const Size& stride(std::int64_t d) const { return strides[index(d)]; }
+  Size count() const { return product_of(sizes); }
+  Size byte_offset() const { return offset * c10::elementSize(dtype); }
   bool is_float() const { return dtype == c10::kFloat; }
 
   // Whether elements lie in memory in the order of their indices, without gaps.
   bool is_contiguous() const {
-    std::int64_t expected = 1;
+    Size expected = 1;
     for (std::size_t d = rank(); d-- > 0;) {
       if (sizes[d] != 1 && strides[d] != expected) return false;
       expected *= sizes[d];
     }
     return true;
   }
-  friend bool operator==(const Operand&, const Operand&) = default;
+  // In all calls; notes no guard.
+  friend bool operator==(const Operand& a, const Operand& b) {
+    return a.storage == b.storage && a.dtype == b.dtype && Size::always_equal(a.offset, b.offset) &&
+           always_equal(a.sizes, b.sizes) && always_equal(a.strides, b.strides);
+  }
 
  private:
   std::size_t index(std::int64_t d) const {
@@ -76,38 +75,38 @@ struct Operand {
   }
 };
 
-inline Dims dense_strides(c10::ArrayRef<std::int64_t> sizes) {
+inline Dims dense_strides(c10::ArrayRef<Size> sizes) {
   Dims strides(sizes.size());
-  std::int64_t next = 1;
+  Size next = 1;
   for (std::size_t d = sizes.size(); d-- > 0;) {
     strides[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
+    if (sizes[d] != 0) next *= sizes[d];
   }
   return strides;
 }
 
 // The strides with which the operand is read when it is broadcast to these sizes: 0 where it repeats.
-inline Dims broadcast_strides(const Operand& operand, c10::ArrayRef<std::int64_t> sizes) {
+inline Dims broadcast_strides(const Operand& operand, c10::ArrayRef<Size> sizes) {
   Dims strides(sizes.size(), 0);
   for (std::size_t d = 0; d < operand.rank(); ++d) {
     const std::size_t to = sizes.size() - operand.rank() + d;
-    strides[to] = operand.sizes[d] == 1 ? 0 : operand.strides[d];
+    if (operand.sizes[d] != 1) strides[to] = operand.strides[d];
   }
   return strides;
 }
 
 // Merges the leading dimensions of an operand into rows of equal distance, each contiguous: {rows, distance},
 // or {-1, 0} if that is not possible.
-inline std::pair<std::int64_t, std::int64_t> as_rows(const Operand& operand, std::size_t row_rank = 1) {
-  constexpr std::pair<std::int64_t, std::int64_t> none{-1, 0};
+inline std::pair<Size, Size> as_rows(const Operand& operand, std::size_t row_rank = 1) {
+  const std::pair<Size, Size> none{-1, 0};
   if (operand.rank() < row_rank) return none;
-  std::int64_t length = 1;
+  Size length = 1;
   for (std::size_t d = operand.rank(); d-- > operand.rank() - row_rank;) {
     if (operand.sizes[d] != 1 && operand.strides[d] != length) return none;
     length *= operand.sizes[d];
   }
-  std::int64_t rows = 1;
-  std::int64_t distance = length;
+  Size rows = 1;
+  Size distance = length;
   bool first = true;
   for (std::size_t d = operand.rank() - row_rank; d-- > 0;) {
     if (operand.sizes[d] == 1) continue;

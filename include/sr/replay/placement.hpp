@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/TensorUtils.h>
 #include <ATen/WrapDimUtils.h>
 
 #include <sr/base/identity.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/replay/operand.hpp>
+#include <sr/replay/sizes/reshape.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -21,24 +21,25 @@ namespace sr::replay {
 // One tensor that `cat` or `stack` joins, and its part of the result.
 struct JoinedPart {
   at::Tensor tensor;
-  std::int64_t offset = 0;  // elements from the joined tensor's first
-  Dims strides;             // of its elements there
+  Size offset;   // elements from the joined tensor's first
+  Dims strides;  // of its elements there
 };
 
 // The parts of a node with the inputs (tensors, dim), or with the tensors one by one and then dim. `strides`
 // are those of the joined tensor.
-inline std::vector<JoinedPart> parts_of(const TracedNode& node, bool stacks, c10::IntArrayRef strides) {
+inline std::vector<JoinedPart> parts_of(const Trace& trace, const TracedNode& node, bool stacks,
+                                        const Dims& strides) {
   const auto rank = static_cast<std::int64_t>(strides.size());
   const std::int64_t dim = at::maybe_wrap_dim(node.inputs.back().toInt(), rank);
   std::vector<JoinedPart> parts;
-  std::int64_t at = 0;
+  Size at = 0;
   const auto add = [&](const at::Tensor& tensor) {
-    if (!stacks && tensor.dim() == 1 && tensor.numel() == 0 && rank != 1)
-      return;  // the one other shape cat takes
-    Dims there(strides.begin(), strides.end());
+    const Dims& sizes = trace.layout_of(tensor).sizes;
+    if (!stacks && rank != 1 && sizes.size() == 1 && sizes[0] == 0) return;  // the one other shape cat takes
+    Dims there = strides;
     if (stacks) there.erase(there.begin() + dim);
     parts.push_back({tensor, at * strides[static_cast<std::size_t>(dim)], std::move(there)});
-    at += stacks ? 1 : tensor.size(dim);
+    at += stacks ? Size(1) : sizes[static_cast<std::size_t>(dim)];
   };
   if (node.inputs[0].isList()) {
     for (const c10::IValue& element : node.inputs[0].toListRef()) add(element.toTensor());
@@ -87,11 +88,16 @@ class PlacementSearch {
   }
 
  private:
+  static bool is_dense(const TensorLayout& layout) {
+    return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
+  }
+
   void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
     const at::Tensor& joined = node.outputs[0].toTensor();
     const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
     if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
-    const std::vector<JoinedPart> parts = parts_of(node, stacks, joined.strides());
+    const TensorLayout& layout = trace_.layout_of(joined);
+    const std::vector<JoinedPart> parts = parts_of(trace_, node, stacks, layout.strides);
     // Nothing is placed in a result that none of our kernels joins.
     const bool ours = joined.dim() <= static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) &&
                       std::all_of(parts.begin(), parts.end(), [&](const JoinedPart& part) {
@@ -101,11 +107,10 @@ class PlacementSearch {
     for (const JoinedPart& part : parts) {
       const auto sizes = made_as(part.tensor);
       if (!sizes) continue;
-      const auto placed = at::detail::computeStride(part.tensor.sizes(), part.strides, *sizes);
+      const auto placed = strides_of_view(trace_.layout_of(part.tensor).sizes, part.strides, *sizes);
       if (!placed) continue;
       placements[trace_.tensors[trace_.id_of(part.tensor)].storage] = {
-          target, joined.storage_offset() + part.offset, *sizes, Dims(placed->begin(), placed->end()),
-          part.tensor.scalar_type()};
+          target, layout.offset + part.offset, *sizes, *placed, part.tensor.scalar_type()};
     }
   }
 
@@ -114,17 +119,18 @@ class PlacementSearch {
   std::optional<Dims> made_as(const at::Tensor& part) const {
     const StorageId storage = trace_.tensors[trace_.id_of(part)].storage;
     const TracedStorage& traced = trace_.storages[storage];
-    if (traced.home != Home::produced || traced.producer == kNone || readers_[storage] != 1 ||
-        part.numel() == 0 || !part.is_contiguous() || part.storage_offset() != 0 ||
-        traced.bytes != part.nbytes()) {
+    if (traced.home != Home::produced || traced.producer == kNone || readers_[storage] != 1)
       return std::nullopt;
-    }
+    const TensorLayout& layout = trace_.layout_of(part);
+    const Size count = product_of(layout.sizes);
+    if (count == 0 || layout.offset != 0 || !is_dense(layout) || traced.bytes != count * part.element_size())
+      return std::nullopt;
     const TracedNode& maker = trace_.nodes[traced.producer];
     if (maker.outputs.size() != 1 || !maker.outputs[0].isTensor()) return std::nullopt;
     const at::Tensor& made = maker.outputs[0].toTensor();
-    if (!made.is_contiguous() || made.numel() != part.numel() || made.storage_offset() != 0)
-      return std::nullopt;
-    return Dims(made.sizes().begin(), made.sizes().end());
+    const TensorLayout& as_made = trace_.layout_of(made);
+    if (!is_dense(as_made) || product_of(as_made.sizes) != count || as_made.offset != 0) return std::nullopt;
+    return as_made.sizes;
   }
 
   const Trace& trace_;

@@ -12,6 +12,7 @@
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/memory/request.hpp>
 #include <sr/replay/results.hpp>
+#include <sr/replay/steps/derived_base.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -31,6 +32,7 @@ struct Program {
   SignatureWords signature;
   std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;
+  std::vector<DerivedBase> derived;
   unsigned asked = 0;                                   // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
   std::uint64_t last_used = 0;
@@ -50,8 +52,11 @@ struct Program {
 
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
   std::vector<memory::Request> requests;
+  std::vector<Size> request_bytes;  // of each request in any call
   memory::Layout layout;
-  std::vector<std::size_t> leaf_bytes;  // how far each tensor of the arguments reaches from its first element
+  // How far each tensor of the arguments reaches from its first element, in any call and in this one.
+  std::vector<Size> leaf_bytes_of;
+  std::vector<std::size_t> leaf_bytes;
 
   std::vector<std::unique_ptr<Payload>> payloads;
   std::vector<at::Tensor> constants;  // whose bytes steps read
@@ -60,6 +65,23 @@ struct Program {
   std::shared_ptr<void> state;  // runs blocks that data decide about
   std::vector<c10::IValue> values;
   std::vector<at::Tensor> tensors;
+
+  // Computes what depends on the sizes of a call.
+  void settle(SizeValues& values_of) {
+    for (Step& step : steps) {
+      if (const RunStep run = step.payload->settle(values_of)) step.run = run;
+    }
+    results.settle(values_of);
+    for (DerivedBase& base : derived) base.settle(values_of);
+    leaf_bytes.resize(leaf_bytes_of.size());
+    for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
+      leaf_bytes[leaf] = values_of.count(leaf_bytes_of[leaf]);
+  }
+
+  // Must be called when all other bases are set.
+  [[gnu::always_inline]] void set_derived_bases() {
+    for (const DerivedBase& base : derived) base.set(bases.data());
+  }
 };
 
 }  // namespace sr::replay

@@ -154,8 +154,12 @@ class ProgramBuilder {
 
   void measure_leaves() {
     for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
-      const at::Tensor& tensor = trace_.tensor(leaf);
-      plan_->leaf_bytes.push_back(extent_of(tensor.sizes(), tensor.strides()) * tensor.element_size());
+      const TensorLayout& layout = trace_.tensors[leaf].layout;
+      Size extent = 1;
+      for (std::size_t d = 0; d < layout.sizes.size(); ++d)
+        extent = layout.sizes[d] == 0 ? Size(0) : extent + (layout.sizes[d] - 1) * layout.strides[d];
+      if (product_of(layout.sizes) == 0) extent = 0;
+      plan_->leaf_bytes_of.push_back(extent * trace_.tensor(leaf).element_size());
     }
   }
 
@@ -191,9 +195,12 @@ class ProgramBuilder {
     bind_constants(drafts);
     request_memory(drafts, is_result_, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
+    plan_->derived = std::move(lowering_.derived());
     for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());
+    SizeValues recorded;
+    plan_->settle(recorded);
   }
 
   // A tensor that several steps write in parts is complete after the last of them.

@@ -25,11 +25,11 @@ inline OperandReport report_operand(const Program& program, StorageId storage) {
     case Home::input:
       return {"argument " + std::to_string(traced.leaf), program.leaf_bytes[traced.leaf], 0};
     case Home::weight:
-      return {"weight", traced.bytes, 0};
+      return {"weight", static_cast<std::size_t>(traced.bytes.recorded()), 0};
     case Home::literal:
-      return {"constant", traced.bytes, 0};
+      return {"constant", static_cast<std::size_t>(traced.bytes.recorded()), 0};
     case Home::opaque:
-      return {"allocated", traced.bytes, 0};
+      return {"allocated", static_cast<std::size_t>(traced.bytes.recorded()), 0};
     case Home::produced:
       break;
   }

@@ -133,6 +133,7 @@ class Replayer {
   // Throws Deoptimized, CancelledError and what operators throw. `call` may be null.
   c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call) {
     program.results.prepare(program.bases.data());
+    program.set_derived_bases();
     Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
     const Finish finish{{program}};
     execute(program, context, args, call);
@@ -145,6 +146,7 @@ class Replayer {
   bool run_into(Program& program, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* call) {
     if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
+    program.set_derived_bases();
     Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
     const ReleaseValues release{program};
     execute(program, context, args, call);

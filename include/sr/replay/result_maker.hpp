@@ -109,9 +109,7 @@ class ResultMaker {
     const TracedStorage& storage = lowering_.storages()[operand.storage];
     ResultTensor result;
     result.dtype = operand.dtype;
-    result.sizes = operand.sizes;
-    result.strides = operand.strides;
-    result.offset = operand.offset;
+    result.layout = {operand.sizes, operand.strides, operand.offset};
     switch (storage.home) {
       case Home::input:
         result.from = storage.leaf;

@@ -9,6 +9,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <sr/replay/operand.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -16,8 +17,11 @@ namespace sr::replay {
 // A storage of the results that each call allocates: written by steps, or a copy of a literal.
 struct FreshStorage {
   StorageId storage = kNone;
-  std::size_t bytes = 0;
+  Size bytes_of;
   const void* copy_of = nullptr;
+  std::size_t bytes = 0;  // in this call
+
+  void settle(SizeValues& values) { bytes = values.count(bytes_of); }
 };
 
 struct ResultTensor {
@@ -32,11 +36,19 @@ struct ResultTensor {
   From kind = From::fresh;
   std::uint32_t from = 0;
   at::ScalarType dtype = at::kFloat;
-  Dims sizes, strides;
-  std::int64_t offset = 0;  // elements from the start of the storage; of views from the argument's first
+  TensorLayout layout;  // its offset is from the start of the storage; of views from the argument's first
   at::Tensor constant;
   bool is_whole = false;  // opaque: the tensor the node returned, not a view of it
-  std::size_t bytes = 0;  // fresh: of its elements when it alone uses its storage, contiguously; else 0
+  bool is_alone = false;  // fresh: no other tensor uses its storage, which it fills contiguously
+  // In this call:
+  Numbers sizes, strides;
+  std::int64_t offset = 0;
+
+  void settle(SizeValues& values) {
+    values.fill(layout.sizes, sizes);
+    values.fill(layout.strides, strides);
+    offset = values(layout.offset);
+  }
 };
 
 // A tree in depth-first order. A tensor or container that the recorded call returned twice is returned twice.

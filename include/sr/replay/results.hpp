@@ -81,6 +81,16 @@ class Results {
     return true;
   }
 
+  // Computes what depends on the sizes of a call; see Payload::settle.
+  void settle(SizeValues& values) {
+    for (FreshStorage& each : fresh) each.settle(values);
+    for (ResultTensor& tensor : tensors) tensor.settle(values);
+    for (DirectResult& result : direct) {
+      const ResultTensor& tensor = tensors[result.tensor];
+      result.settle(tensor, fresh[tensor.from].bytes, plain_keys());
+    }
+  }
+
   // Must be called when all else is set: finds whether all tensors can be written into the caller's buffers.
   void finish() {
     std::vector<std::uint32_t> users(fresh.size(), 0);
@@ -88,20 +98,20 @@ class Results {
       if (tensor.kind == ResultTensor::From::fresh) ++users[tensor.from];
     }
     for (ResultTensor& tensor : tensors) {
-      if (tensor.kind != ResultTensor::From::fresh || users[tensor.from] != 1 || tensor.offset != 0) continue;
-      std::size_t bytes = c10::elementSize(tensor.dtype);
-      for (const std::int64_t size : tensor.sizes) bytes *= static_cast<std::size_t>(size);
-      if (bytes == fresh[tensor.from].bytes) tensor.bytes = bytes;
+      if (tensor.kind != ResultTensor::From::fresh || users[tensor.from] != 1) continue;
+      const Size bytes = product_of(tensor.layout.sizes) * c10::elementSize(tensor.dtype);
+      tensor.is_alone =
+          tensor.layout.offset == 0 && bytes != 0 && Size::always_equal(bytes, fresh[tensor.from].bytes_of);
     }
     std::vector<bool> seen(tensors.size(), false);
     for (const ResultNode& node : nodes) {
       const bool structure = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
                              node.kind == ResultNode::Kind::dict;
       const bool plain =
-          node.kind == ResultNode::Kind::tensor && tensors[node.index].bytes != 0 && !seen[node.index];
+          node.kind == ResultNode::Kind::tensor && tensors[node.index].is_alone && !seen[node.index];
       if (plain) {
         seen[node.index] = true;
-        direct.emplace_back(tensors[node.index], fresh[tensors[node.index].from], plain_keys());
+        direct.emplace_back(node.index, fresh[tensors[node.index].from]);
       } else if (!structure) {
         direct.clear();
         return;
@@ -190,7 +200,7 @@ class Results {
         if (recycles && kept_[t].defined()) return kept_[t];
         {
           at::Tensor tensor = tensor_on(
-              recycles || wanted.bytes == 0 ? storages_[wanted.from] : std::move(storages_[wanted.from]),
+              recycles || !wanted.is_alone ? storages_[wanted.from] : std::move(storages_[wanted.from]),
               wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
           if (recycles) kept_[t] = tensor;
           return tensor;

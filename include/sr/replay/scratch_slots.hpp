@@ -16,9 +16,9 @@ namespace sr::replay {
 // A slot holds a value until the last operation that reads it, and then another one.
 class ScratchSlots {
  public:
-  // What one pass over the iteration space reads or makes: storage, dtype, offset, and strides in the order
-  // of iteration.
-  using Key = std::tuple<StorageId, c10::ScalarType, std::int64_t, Dims>;
+  // What one pass over the iteration space reads or makes: storage, dtype, and the identities of the offset
+  // and of the strides in the order of iteration.
+  using Key = std::tuple<StorageId, c10::ScalarType, std::vector<Size::Identity>>;
 
   void clear() { *this = ScratchSlots(); }
 

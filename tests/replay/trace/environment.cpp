@@ -134,6 +134,28 @@ TEST_CASE("autocast reaches branches, loops and every iteration of them", "[proc
   check_under<Autocast>(model, {at::randn({3, 4}), 3}, options);
 }
 
+TEST_CASE("where every bit counts, constants of a plan are for one number of threads", "[process_state]") {
+  const torch::jit::Module model =
+      script("def forward(self, x):\n    return x + torch.linear(torch.ones([x.size(0), 8]), self.w)\n",
+             {{"w", at::randn({16, 8})}});
+  const at::Tensor x = at::randn({3, 16});
+  const int before = at::get_num_threads();
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    StaticModuleOptions options;
+    options.numerics = numerics;
+    const StaticModule module(model, options);
+    StaticRuntime<> runtime{module};
+    at::set_num_threads(1);
+    for (int call = 0; call < 4; ++call) runtime(x);
+    const auto replayed = runtime.replayed_calls();
+    CHECK(replayed != 0);
+    at::set_num_threads(2);
+    runtime(x);
+    CHECK((runtime.replayed_calls() != replayed) == (numerics == Numerics::fast));
+    at::set_num_threads(before);
+  }
+}
+
 TEST_CASE("calls under autocast are not replayed, and the report says so", "[process_state]") {
   const StaticModule module(script(kTwoLinears, weights_of_two_linears()));
   StaticRuntime<> runtime{module};

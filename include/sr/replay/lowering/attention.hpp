@@ -19,10 +19,15 @@ namespace sr::replay {
 struct AttentionStep final : Payload {
   std::string_view name() const override { return "attention"; }
   bool may_fail() const override { return true; }  // numbers that are not finite
-  using Batch = std::array<std::int64_t, 5>;       // elements from the addresses below, in their order
+  using Batch = std::array<std::int64_t, 5>;       // elements
 
-  kernels::Gemm scores, mixture;  // of a block of rows
-  std::size_t rows = 0, block = 0, keys = 0;
+  struct Sizes {
+    Size rows, keys, width, block;  // queries, keys, elements of each, rows that are computed at once
+    Size query_row, key_row, key_column, value_row, value_column, out_row, out_columns;
+    Size mask_row, mask_column;
+    Batches<5> batches;  // of the addresses below, in their order
+  };
+  Sizes sizes;
   float scale = 1;
   enum class Mask {
     none,
@@ -31,9 +36,32 @@ struct AttentionStep final : Payload {
   };  // floats are added to the scores; where bools are false no key is seen
   bool causal = false;
   Mask masks = Mask::none;
-  std::ptrdiff_t mask_row = 0, mask_column = 0;
   Address query, key, value, mask, out, scratch;
+  // In this call:
+  kernels::Gemm scores, mixture;  // of a block of rows
+  std::size_t rows = 0, block = 0, keys = 0;
+  std::ptrdiff_t mask_row = 0, mask_column = 0;
   std::vector<Batch> batches;
+
+  RunStep settle(SizeValues& values) override {
+    rows = values.count(sizes.rows);
+    keys = values.count(sizes.keys);
+    block = values.count(sizes.block);
+    scores.k = values.count(sizes.width);
+    scores.a_row = values(sizes.query_row);
+    scores.b_k = values(sizes.key_column);
+    scores.b_n = values(sizes.key_row);
+    scores.out_row = mixture.a_row = static_cast<std::ptrdiff_t>(keys);
+    mixture.n = values.count(sizes.out_columns);
+    mixture.b_k = values(sizes.value_row);
+    mixture.b_n = values(sizes.value_column);
+    mixture.out_row = values(sizes.out_row);
+    mask_row = values(sizes.mask_row);
+    mask_column = values(sizes.mask_column);
+    batches.clear();
+    sizes.batches.each(values, [&](const Batch& batch) { batches.push_back(batch); });
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const AttentionStep&>(payload);
@@ -130,18 +158,18 @@ struct AttentionStep final : Payload {
 namespace lower {
 
 // The number of query heads for each head of keys and values; 0 if it is not integral.
-inline std::int64_t heads_of_query(const Operand& query, const Operand& key, const Operand& value) {
+inline Size heads_of_query(const Operand& query, const Operand& key, const Operand& value) {
   if (query.rank() < 3 || key.size(-3) == 0 || key.size(-3) != value.size(-3)) return 0;
-  return query.size(-3) % key.size(-3) == 0 ? query.size(-3) / key.size(-3) : 0;
+  return query.size(-3) % key.size(-3) == 0 ? query.size(-3) / key.size(-3) : Size(0);
 }
 
 // Splits the last batch dimension into the heads of keys, and the query heads of each.
-inline Dims split_heads(Dims dims, std::int64_t outer, std::int64_t inner) {
+inline Dims split_heads(Dims dims, const Size& outer, const Size& inner) {
   dims.back() = outer;
   dims.push_back(inner);
   return dims;
 }
-inline Dims split_strides(const Dims& strides, std::int64_t repeats) {
+inline Dims split_strides(const Dims& strides, const Size& repeats) {
   return split_heads(strides, strides.back() * repeats, strides.back());
 }
 
@@ -157,35 +185,33 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (node.inputs[4].toDouble() != 0) return false;
   if (query->rank() < 2 || key->rank() != query->rank() || value->rank() != query->rank()) return false;
   if (mask && ((!mask->is_float() && mask->dtype != at::kBool) || mask->rank() < 2)) return false;
-  const std::int64_t repeats = grouped ? heads_of_query(*query, *key, *value) : 1;
+  const Size repeats = grouped ? heads_of_query(*query, *key, *value) : Size(1);
   if (repeats == 0) return false;
   if (out.count() == 0) return true;
-  const std::int64_t rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
-  const double work = static_cast<double>(out.count()) * static_cast<double>(keys);
-  if (keys == 0 || width == 0 || is_too_much_for_one(lowering, work)) return false;
+  const Size rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
+  if (keys == 0 || width == 0 || is_too_much_for_one(lowering, out.count() * keys)) return false;
   if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
   if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 
   constexpr std::int64_t kMostRows = 64, kMostScores = 16384;  // 64 KiB of them
   AttentionStep step;
-  step.rows = static_cast<std::size_t>(rows);
-  step.keys = static_cast<std::size_t>(keys);
-  step.block =
-      static_cast<std::size_t>(std::clamp<std::int64_t>(kMostScores / keys, 1, std::min(kMostRows, rows)));
+  AttentionStep::Sizes& sizes = step.sizes;
+  sizes.rows = rows;
+  sizes.keys = keys;
+  sizes.width = width;
+  sizes.block =
+      keys > kMostScores ? Size(1) : min_of(Size(kMostScores) / keys, min_of(rows, Size(kMostRows)));
   step.causal = node.inputs[5].toBool();
-  step.scale = static_cast<float>(node.inputs[6].isNone() ? 1 / std::sqrt(static_cast<double>(width))
+  step.scale = static_cast<float>(node.inputs[6].isNone() ? 1 / std::sqrt(static_cast<double>(width.pin()))
                                                           : node.inputs[6].toDouble());
-  step.scores.k = static_cast<std::size_t>(width);
-  step.scores.a_row = query->stride(-2);
-  step.scores.b_k = key->stride(-1);
-  step.scores.b_n = key->stride(-2);
-  step.scores.out_row = keys;
-  step.mixture.n = static_cast<std::size_t>(out.size(-1));
-  step.mixture.a_row = keys;
-  step.mixture.b_k = value->stride(-2);
-  step.mixture.b_n = value->stride(-1);
-  step.mixture.out_row = out.stride(-2);
-  const Operand scratch = lowering.temporary({static_cast<std::int64_t>(step.block) * keys});
+  sizes.query_row = query->stride(-2);
+  sizes.key_row = key->stride(-2);
+  sizes.key_column = key->stride(-1);
+  sizes.value_row = value->stride(-2);
+  sizes.value_column = value->stride(-1);
+  sizes.out_row = out.stride(-2);
+  sizes.out_columns = out.size(-1);
+  const Operand scratch = lowering.temporary({sizes.block * keys});
   step.query = lowering.address(*query);
   step.key = lowering.address(*key);
   step.value = lowering.address(*value);
@@ -195,23 +221,22 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (mask) {
     step.masks = mask->is_float() ? AttentionStep::Mask::floats : AttentionStep::Mask::bools;
     step.mask = lowering.address(*mask);
-    step.mask_row = mask->size(-2) == 1 ? 0 : mask->stride(-2);
-    step.mask_column = mask->size(-1) == 1 ? 0 : mask->stride(-1);
+    if (mask->size(-2) != 1) sizes.mask_row = mask->stride(-2);
+    if (mask->size(-1) != 1) sizes.mask_column = mask->stride(-1);
     reads.push_back(mask->storage);
   }
   Operand keys_under = out;  // the batch of keys and values
   if (grouped) keys_under.sizes[out.rank() - 3] = key->size(-3);
-  Dims sizes = batch_sizes(out);
-  std::array<Dims, 5> strides{
-      batch_strides(*query, out), batch_strides(*key, keys_under), batch_strides(*value, keys_under),
-      mask ? batch_strides(*mask, out) : Dims(out.rank() - 2, 0), batch_strides(out, out)};
+  Batches<5>& batches = sizes.batches;
+  batches = {batch_sizes(out),
+             {batch_strides(*query, out), batch_strides(*key, keys_under), batch_strides(*value, keys_under),
+              mask ? batch_strides(*mask, out) : Dims(out.rank() - 2, 0), batch_strides(out, out)}};
   if (grouped) {
-    sizes = split_heads(sizes, sizes.back() / repeats, repeats);
+    batches.sizes = split_heads(batches.sizes, batches.sizes.back() / repeats, repeats);
     for (const std::size_t of_query : {0, 3, 4})
-      strides[of_query] = split_strides(strides[of_query], repeats);
-    for (const std::size_t of_keys : {1, 2}) strides[of_keys].push_back(0);
+      batches.strides[of_query] = split_strides(batches.strides[of_query], repeats);
+    for (const std::size_t of_keys : {1, 2}) batches.strides[of_keys].push_back(0);
   }
-  each_batch<5>(sizes, strides, [&](const AttentionStep::Batch& at) { step.batches.push_back(at); });
   lowering.emit(std::move(step), std::move(reads), {out.storage, scratch.storage});
   return true;
 }

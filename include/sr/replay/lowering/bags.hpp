@@ -13,12 +13,21 @@ namespace sr::replay {
 
 struct BagStep final : Payload {
   std::string_view name() const override { return "embedding bag"; }
-  bool may_fail() const override { return true; }  // indices out of range
-  kernels::Bags shape;
+  bool may_fail() const override { return true; }         // indices out of range
+  Size bag_count, indices_count, offsets_count, out_row;  // see kernels::Bags
+  kernels::Bags shape;                                    // in this call
   Address table, indices, offsets, weights, out;
   std::int64_t limit = 0;  // of indices
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce)(const kernels::Bags& bags) = nullptr;
+
+  RunStep settle(SizeValues& values) override {
+    shape.bags = values.count(bag_count);
+    shape.indices_count = values(indices_count);
+    shape.offsets_count = values(offsets_count);
+    shape.out_stride = values(out_row);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const BagStep&>(payload);
@@ -77,14 +86,14 @@ inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
                     : mode == 1  ? kernels::BagMode::mean
                     : weights    ? kernels::BagMode::weighted_sum
                                  : kernels::BagMode::sum;
-  step.shape.bags = static_cast<std::size_t>(out.sizes[0]);
-  step.shape.columns = static_cast<std::size_t>(out.sizes[1]);
-  step.shape.table_stride = rows.second;
-  step.shape.out_stride = results.second;
+  step.bag_count = out.sizes[0];
+  step.shape.columns = static_cast<std::size_t>(out.sizes[1].pin());
+  step.shape.table_stride = rows.second.pin();
+  step.out_row = results.second;
   step.shape.wide = indices->dtype == c10::kLong;
-  step.shape.indices_count = static_cast<std::int64_t>(indices->count());
-  step.shape.offsets_count = static_cast<std::int64_t>(offsets->count());
-  step.limit = table->sizes[0];
+  step.indices_count = indices->count();
+  step.offsets_count = offsets->count();
+  step.limit = table->sizes[0].pin();
   if (node.inputs.size() > 8 && !node.inputs[8].isNone())
     step.shape.padding = at::maybe_wrap_dim(node.inputs[8].toInt(), step.limit);
   step.all_within = kernels::kernels().table.all_within;

@@ -49,7 +49,7 @@ struct ChannelNorm {
 // batch_norm(x, weight, bias, mean, variance, training, momentum, eps, cudnn)
 inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const TracedNode& node,
                                             const Operand& in) {
-  ChannelNorm norm{.channels = static_cast<std::size_t>(in.size(1)), .by = {}};
+  ChannelNorm norm{.channels = static_cast<std::size_t>(in.size(1).pin()), .by = {}};
   const auto read = [&](std::size_t i, const float*& data) {
     const auto operand = lowering.input(node, i);
     if (!operand) return true;
@@ -66,15 +66,15 @@ inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const Trac
 }
 
 // Whether the second dimension of `in` is the columns of the product or the channels of the convolution.
-inline bool lies(const Operand& in, std::int64_t d, std::size_t size, std::int64_t stride) {
-  return in.size(d) == static_cast<std::int64_t>(size) && (size == 1 || in.stride(d) == stride);
+inline bool lies(const Operand& in, std::int64_t d, const Size& size, const Size& stride) {
+  return in.size(d) == size && (size == 1 || in.stride(d) == stride);
 }
 inline bool makes_channels(const GemmStep& step, const Operand& in) {
-  return step.weight.data != nullptr && in.rank() == 2 && lies(in, 0, step.shape.m, step.shape.out_row) &&
-         lies(in, 1, step.shape.n, 1);
+  return step.weight.data != nullptr && in.rank() == 2 && lies(in, 0, step.m, step.out_row) &&
+         lies(in, 1, step.n, 1);
 }
 inline bool makes_channels(const ConvolutionStep& step, const Operand& in) {
-  return lies(in, 0, step.images, step.out_image) &&
+  return lies(in, 0, step.images_of, step.out_image) &&
          lies(in, 1, step.groups * step.shape.channels, step.shape.out_channel);
 }
 
@@ -111,8 +111,8 @@ inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
   const auto norm = read_norm(lowering, node, *in);
   if (!norm) return false;
   if (out.count() == 0) return true;
-  if (in->strides == out.strides && (scale_weights<GemmStep>(lowering, *norm, *in, out) ||
-                                     scale_weights<ConvolutionStep>(lowering, *norm, *in, out))) {
+  if (always_equal(in->strides, out.strides) && (scale_weights<GemmStep>(lowering, *norm, *in, out) ||
+                                                 scale_weights<ConvolutionStep>(lowering, *norm, *in, out))) {
     return true;
   }
   Dims sizes(in->rank() - 1, 1);

@@ -81,10 +81,10 @@ struct Convolved {
   Axis y, x;
   std::int64_t groups = 1;
 
-  std::int64_t group_in() const { return weight.size(1); }
-  std::int64_t group_out() const { return weight.size(0) / groups; }
+  std::int64_t group_in() const { return weight.size(1).pin(); }
+  std::int64_t group_out() const { return weight.size(0).pin() / groups; }
   std::int64_t taps() const { return group_in() * y.kernel * x.kernel; }
-  double work() const { return static_cast<double>(out.count()) * static_cast<double>(taps()); }
+  Size work() const { return out.count() * taps(); }
 };
 
 inline std::optional<Convolved> read_convolution(const Lowering& lowering, const TracedNode& node,
@@ -102,9 +102,9 @@ inline std::optional<Convolved> read_convolution(const Lowering& lowering, const
   }
   const auto [y, x] = arguments.axes(rank);
   all.y = y, all.x = x;
-  all.y.in = all.in.size(-2), all.x.in = all.in.size(-1);
-  all.y.out = all.out.size(-2), all.x.out = all.out.size(-1);
-  all.y.kernel = all.weight.size(-2), all.x.kernel = all.weight.size(-1);
+  all.y.in = all.in.size(-2).pin(), all.x.in = all.in.size(-1).pin();
+  all.y.out = all.out.size(-2).pin(), all.x.out = all.out.size(-1).pin();
+  all.y.kernel = all.weight.size(-2).pin(), all.x.kernel = all.weight.size(-1).pin();
   return all;
 }
 
@@ -122,15 +122,15 @@ struct Walk {
     return {.channels = static_cast<std::size_t>(all.group_in()),
             .y = y,
             .x = x,
-            .channel_stride = all.in.stride(-3),
-            .row_stride = all.in.stride(-2),
+            .channel_stride = all.in.stride(-3).pin(),
+            .row_stride = all.in.stride(-2).pin(),
             .rows = rows,
             .pitch = row};
   }
 };
 
 inline Walk walk_on_image(const Convolved& all) {
-  return {false, all.y, all.x, all.in.stride(-3), all.in.stride(-2), all.y.in};
+  return {false, all.y, all.x, all.in.stride(-3).pin(), all.in.stride(-2).pin(), all.y.in};
 }
 
 // Strips are runs of adjacent elements; where the window moves by more than one, of one phase.
@@ -181,10 +181,8 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, ConvolutionS
   step.weight.by_pixels = is_for_pixels(all, strips, pixels);
   const Walk& walk = step.weight.by_pixels ? pixels : strips;
   const std::int64_t channels = all.group_in(), elements = walk.elements(channels);
-  if (std::max(elements, static_cast<std::int64_t>(all.out.count())) >=
-      std::numeric_limits<std::int32_t>::max()) {
-    return std::nullopt;
-  }
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (elements >= kMost || all.out.count() >= kMost) return std::nullopt;
   if (step.weight.by_pixels) {
     list_pixels(step, y, x, walk.row);
   } else {
@@ -211,7 +209,7 @@ inline bool is_left_to_libtorch(const Convolved& all) {
   // does little between the two copies; and of a picture's channels there are too few for oneDNN's blocks.
   const bool has_window = all.y.kernel * all.x.kernel != 1;
   const bool is_picture = has_window && all.groups == 1 && all.group_in() <= 3;
-  const std::size_t most = !has_window ? 16384 : all.group_in() == 1 ? 32768 : 65536;
+  const std::int64_t most = !has_window ? 16384 : all.group_in() == 1 ? 32768 : 65536;
   return !is_picture && all.in.count() + all.out.count() > most;
 }
 
@@ -230,10 +228,11 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   step.shape.channels = static_cast<std::size_t>(all.group_out());
   step.shape.taps = static_cast<std::size_t>(all.taps());
   step.shape.out_channel = all.y.out * all.x.out;
-  step.images = all.in.rank() == 4 ? static_cast<std::size_t>(all.in.size(0)) : 1;
+  step.images_of = all.in.rank() == 4 ? all.in.size(0) : Size(1);
+  step.images = static_cast<std::size_t>(step.images_of.recorded());
   step.groups = static_cast<std::size_t>(all.groups);
-  step.in_image = all.in.rank() == 4 ? all.in.stride(0) : 0;
-  step.in_group = all.group_in() * all.in.stride(-3);
+  step.in_image = all.in.rank() == 4 ? all.in.stride(0).pin() : 0;
+  step.in_group = all.group_in() * all.in.stride(-3).pin();
   step.out_group = all.group_out() * step.shape.out_channel;
   step.out_image = all.groups * step.out_group;
   step.weight.data = lowering.constant_data(all.weight);
@@ -241,7 +240,10 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   step.weight.channels = step.shape.channels;
   step.weight.taps = step.shape.taps;
   step.weight.of_module = lowering.of_module(all.weight);
-  if (is_for_threads(lowering, all.work())) step.cut(static_cast<std::size_t>(lowering.threads()));
+  if (is_for_threads(lowering, all.work())) {
+    step.images_of.pin();
+    step.cut(static_cast<std::size_t>(lowering.threads()));
+  }
   step.in = lowering.address(all.in);
   step.out = lowering.address(out);
   std::vector<StorageId> reads{all.in.storage}, writes{out.storage};

@@ -15,11 +15,26 @@ namespace sr::replay {
 struct CopyStep final : Payload {
   std::string_view name() const override { return "copy"; }
   struct Part {
-    kernels::StridedCopy shape;
+    std::size_t width = 0;  // bytes of an element
+    Dims sizes, in_strides, out_strides;
     Address in, out;
+    kernels::StridedCopy shape;  // in this call
   };
   c10::SmallVector<Part, 4> parts;
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+
+  RunStep settle(SizeValues& values) override {
+    for (Part& part : parts) {
+      part.shape.width = part.width;
+      part.shape.rank = part.sizes.size();
+      for (std::size_t d = 0; d < part.sizes.size(); ++d) {
+        part.shape.sizes[d] = values(part.sizes[d]);
+        part.shape.in_strides[d] = values(part.in_strides[d]);
+        part.shape.out_strides[d] = values(part.out_strides[d]);
+      }
+    }
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const CopyStep&>(payload);
@@ -32,7 +47,7 @@ namespace lower {
 
 // Orders the dimensions as the target lies in memory, outermost first, and merges neighbours. Returns false
 // if more are left than the kernels take.
-inline bool shape_copy(const Operand& in, const Operand& out, kernels::StridedCopy& shape) {
+inline bool shape_copy(const Operand& in, const Operand& out, CopyStep::Part& shape) {
   shape.width = c10::elementSize(in.dtype);
   std::vector<std::size_t> order;
   for (std::size_t d = 0; d < out.rank(); ++d) {
@@ -41,28 +56,22 @@ inline bool shape_copy(const Operand& in, const Operand& out, kernels::StridedCo
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return out.strides[a] > out.strides[b]; });
   for (const std::size_t d : order) {
-    const std::int64_t size = out.sizes[d];
-    if (shape.rank != 0) {
-      const std::size_t last = shape.rank - 1;
-      if (shape.in_strides[last] == in.strides[d] * size &&
-          shape.out_strides[last] == out.strides[d] * size) {
-        shape.sizes[last] *= size;
-        shape.in_strides[last] = in.strides[d];
-        shape.out_strides[last] = out.strides[d];
-        continue;
-      }
+    const Size& size = out.sizes[d];
+    const bool continues = !shape.sizes.empty() &&
+                           Size::always_equal(shape.in_strides.back(), in.strides[d] * size) &&
+                           Size::always_equal(shape.out_strides.back(), out.strides[d] * size);
+    if (continues) {
+      shape.sizes.back() *= size;
+      shape.in_strides.back() = in.strides[d];
+      shape.out_strides.back() = out.strides[d];
+      continue;
     }
-    if (shape.rank == kernels::StridedCopy::kMaxRank) return false;
-    shape.sizes[shape.rank] = size;
-    shape.in_strides[shape.rank] = in.strides[d];
-    shape.out_strides[shape.rank] = out.strides[d];
-    ++shape.rank;
+    if (shape.sizes.size() == kernels::StridedCopy::kMaxRank) return false;
+    shape.sizes.push_back(size);
+    shape.in_strides.push_back(in.strides[d]);
+    shape.out_strides.push_back(out.strides[d]);
   }
-  if (shape.rank == 0) {
-    shape.rank = 1;
-    shape.sizes[0] = 1;
-    shape.in_strides[0] = shape.out_strides[0] = 1;
-  }
+  if (shape.sizes.empty()) shape.sizes = shape.in_strides = shape.out_strides = {1};
   return true;
 }
 
@@ -74,7 +83,7 @@ inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand,
   for (const auto& [in, out] : pairs) {
     if (out.count() == 0) continue;
     CopyStep::Part part;
-    if (!shape_copy(in, out, part.shape)) return false;
+    if (!shape_copy(in, out, part)) return false;
     part.in = lowering.address(in);
     part.out = lowering.address(out);
     step.parts.push_back(part);
@@ -90,7 +99,7 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   Operand out = lowering.output(node);
   if (!in || in->dtype != out.dtype) return false;
-  if (in->sizes != out.sizes) {
+  if (!always_equal(in->sizes, out.sizes)) {
     if (!out.is_contiguous() || in->count() != out.count()) return false;
     out.sizes = in->sizes;
     out.strides = dense_strides(in->sizes);
@@ -103,7 +112,7 @@ template <bool kStacks>
 bool join(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);
   std::vector<std::pair<Operand, Operand>> pairs;
-  for (const JoinedPart& part : parts_of(node, kStacks, out.strides)) {
+  for (const JoinedPart& part : parts_of(lowering.trace(), node, kStacks, out.strides)) {
     if (part.tensor.scalar_type() != out.dtype) return false;
     if (lowering.is_placed(part.tensor)) continue;
     const Operand in = lowering.operand(part.tensor);

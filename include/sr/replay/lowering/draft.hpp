@@ -59,14 +59,10 @@ struct PointwiseOp {
 struct GroupRows {
   std::unique_ptr<RowKernel> kernel;
   Operand in, out;
-  std::size_t row_rank = 0, out_columns = 0;
+  std::size_t row_rank = 0;
+  Size out_columns = 0;
 
-  std::size_t columns() const {
-    std::size_t product = 1;
-    for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d)
-      product *= static_cast<std::size_t>(in.sizes[d]);
-    return product;
-  }
+  Size columns() const { return product_of(c10::ArrayRef<Size>(in.sizes).slice(in.rank() - row_rank)); }
 };
 
 // Operations that share one iteration space and one type, and become one step.

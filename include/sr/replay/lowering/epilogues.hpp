@@ -26,7 +26,8 @@ P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
 inline bool relu(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (!in || in->sizes != out.sizes || in->strides != out.strides || in->dtype != out.dtype)
+  if (!in || !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides) ||
+      in->dtype != out.dtype)
     return plain<vector_ops::Relu>(lowering, node);
   if (out.dtype == c10::kBFloat16) {
     auto* product = take_over<Bfloat16GemmStep>(lowering, *in, out);

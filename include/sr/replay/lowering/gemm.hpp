@@ -18,30 +18,34 @@
 
 namespace sr::replay::lower {
 
+// Whether a step of so much work is beyond a limit for one thread, and the caller has more of them. With one
+// thread the program holds for any amount of work.
+inline bool is_beyond_one_thread(Lowering& lowering, const Size& work, std::int64_t limit) {
+  if (work.is_constant()) return work > limit && lowering.threads() != 1;
+  return lowering.threads() != 1 && work > limit;
+}
 // Products that take one thread longer than 80 microseconds are shared by threads. Starting threads costs 2
 // microseconds, but if another process uses a processor, the step may wait milliseconds for one of them.
-inline bool is_for_threads(Lowering& lowering, double work) {
-  constexpr double kLeastShared = 4.0e6;
-  return work > kLeastShared && lowering.threads() != 1;
+inline bool is_for_threads(Lowering& lowering, const Size& work) {
+  constexpr std::int64_t kLeastShared = 4'000'000;
+  return is_beyond_one_thread(lowering, work, kLeastShared);
 }
 // Beyond this size LibTorch's kernels on several threads are faster, also than two threads of our
 // convolutions.
-inline bool is_too_much_for_one(Lowering& lowering, double work) {
-  constexpr double kMostForOneThread = 3.2e7;
-  return work > kMostForOneThread && lowering.threads() != 1;
+inline bool is_too_much_for_one(Lowering& lowering, const Size& work) {
+  constexpr std::int64_t kMostForOneThread = 32'000'000;
+  return is_beyond_one_thread(lowering, work, kMostForOneThread);
 }
 // Without packed panels LibTorch's blocking is faster from a smaller size on.
-inline constexpr double kMostUnpacked = 2.0e6;
+inline constexpr std::int64_t kMostUnpacked = 2'000'000;
 
 struct Matrices {
   Operand a, b, out;  // a: rows x k, elements of a row contiguous; out: rows x n, the same
-  std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t a_row = 0, out_row = 0, b_k = 0, b_n = 0;
-};
+  Size m = 0, n = 0, k = 0;
+  Size a_row = 0, out_row = 0, b_k = 0, b_n = 0;
 
-inline double work_of(const Matrices& matrices) {
-  return static_cast<double>(matrices.m) * static_cast<double>(matrices.n) * static_cast<double>(matrices.k);
-}
+  Size work() const { return m * n * k; }
+};
 
 inline bool all_of(std::initializer_list<const Operand*> operands, c10::ScalarType type) {
   return std::all_of(operands.begin(), operands.end(),
@@ -54,36 +58,35 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
 // T is the type of b and the results. Products in bfloat16 need a constant b and no batches.
 template <class T>
 void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
-               c10::SmallVector<typename GemmStepOf<T>::Batch, 1> batches = {{0, 0, 0}}) {
+               Batches<3> batches = {}) {
   const kernels::Table& table = kernels::kernels().table;
   GemmStepOf<T> step;
-  step.shape.m = static_cast<std::size_t>(matrices.m);
-  step.shape.n = static_cast<std::size_t>(matrices.n);
-  step.shape.k = static_cast<std::size_t>(matrices.k);
-  step.shape.a_row = matrices.a_row;
-  step.shape.out_row = matrices.out_row;
-  step.shape.b_k = matrices.b_k;
-  step.shape.b_n = matrices.b_n;
+  step.m = matrices.m;
+  step.n = matrices.n;
+  step.k = matrices.k;
+  step.a_row = matrices.a_row;
+  step.out_row = matrices.out_row;
+  step.b_k = matrices.b_k;
+  step.b_n = matrices.b_n;
   if constexpr (std::is_same_v<T, float>) step.multiply = table.gemm;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
-  step.batches = std::move(batches);
+  step.batches_of = std::move(batches);
   std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
-  if (lowering.is_constant(matrices.b) && step.batches.size() == 1) {
-    step.weight = {.data = static_cast<const T*>(lowering.constant_bytes(matrices.b)) + step.batches[0].b,
-                   .n = step.shape.n,
-                   .k = step.shape.k,
-                   .b_k = matrices.b_k,
-                   .b_n = matrices.b_n,
+  if (lowering.is_constant(matrices.b) && step.batches_of.sizes.empty()) {
+    step.weight = {.data = static_cast<const T*>(lowering.constant_bytes(matrices.b)),
+                   .n = static_cast<std::size_t>(matrices.n.pin()),
+                   .k = static_cast<std::size_t>(matrices.k.pin()),
+                   .b_k = matrices.b_k.pin(),
+                   .b_n = matrices.b_n.pin(),
                    .of_module = lowering.of_module(matrices.b)};
-    step.batches[0].b = 0;
     if constexpr (std::is_same_v<T, float>) {
       step.multiply = table.packed_gemm;
     } else {
       step.multiply = table.packed_gemm_of_bfloat16;
     }
-    if (is_for_threads(lowering, work_of(matrices))) step.cut();
+    step.may_be_cut = is_for_threads(lowering, matrices.work());
   }
   if (bias) {
     step.bias = lowering.address(*bias);
@@ -94,22 +97,17 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
 }
 
 // For batches of one row and one column at equal distances: one call for all of them.
-inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices,
-                             const c10::SmallVector<GemmStep::Batch, 1>& batches) {
+inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices, const Batches<3>& batches) {
   if (matrices.m != 1 || matrices.n != 1 || (matrices.b_k != 1 && matrices.k != 1)) return false;
-  GemmStep::Batch apart{0, 0, 0};
-  for (std::size_t i = 1; i < batches.size(); ++i) {
-    const GemmStep::Batch next{batches[i].a - batches[i - 1].a, batches[i].b - batches[i - 1].b,
-                               batches[i].out - batches[i - 1].out};
-    if (i == 1) apart = next;
-    if (next.a != apart.a || next.b != apart.b || next.out != apart.out) return false;
-  }
+  if (batches.sizes.size() > 1) return false;
   BatchedDotStep step;
-  step.shape = {.count = batches.size(),
-                .k = static_cast<std::size_t>(matrices.k),
-                .a_row = apart.a,
-                .b_row = apart.b,
-                .out_stride = apart.out};
+  step.count = batches.count();
+  step.k = matrices.k;
+  if (!batches.sizes.empty()) {
+    step.a_row = batches.strides[0][0];
+    step.b_row = batches.strides[1][0];
+    step.out_stride = batches.strides[2][0];
+  }
   step.multiply = kernels::kernels().table.batched_dot;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
@@ -129,9 +127,9 @@ inline Operand widened(Lowering& lowering, const Operand& operand) {
 
 // a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 is computed as in LibTorch:
 // summed in fp32 with the bias, and rounded once.
-inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::int64_t b_k, std::int64_t b_n,
-                         std::int64_t n, const std::optional<Operand>& bias, const Operand& out) {
-  Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .k = 0, .b_k = b_k, .b_n = b_n};
+inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const Size& b_k, const Size& b_n,
+                         const Size& n, const std::optional<Operand>& bias, const Operand& out) {
+  Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .b_k = b_k, .b_n = b_n};
   const bool in_bfloat16 = out.dtype == c10::kBFloat16 && lowering.is_constant(b) &&
                            matrices.a.rank() <= kernels::StridedCopy::kMaxRank;
   const c10::ScalarType type = in_bfloat16 ? c10::kBFloat16 : c10::kFloat;
@@ -140,20 +138,21 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::i
     return false;
   }
   matrices.k = matrices.a.size(-1);
-  matrices.m = matrices.k == 0 ? 0 : static_cast<std::int64_t>(matrices.a.count()) / matrices.k;
   if (matrices.k == 0) return false;
+  matrices.m = matrices.a.count() / matrices.k;
   if (bias && (bias->dtype != type || !(bias->rank() == 1 || (bias->rank() == 2 && bias->size(0) == 1)) ||
                bias->size(-1) != n || (n > 1 && bias->stride(-1) != 1))) {
     return false;
   }
-  if (!lowering.is_constant(matrices.b) && work_of(matrices) > kMostUnpacked) return false;
+  if (!lowering.is_constant(matrices.b) && matrices.work() > kMostUnpacked) return false;
   if (out.count() == 0) return true;
-  const auto out_rows = n == static_cast<std::int64_t>(out.count()) ? std::pair(std::int64_t{1}, n)
-                        : out.size(-1) == n                         ? as_rows(out)
-                                            : std::pair(std::int64_t{-1}, std::int64_t{0});
+  const bool is_row = matrices.m == 1;
+  const auto out_rows = is_row              ? std::pair(Size(1), n)
+                        : out.size(-1) == n ? as_rows(out)
+                                            : std::pair(Size(-1), Size(0));
   const bool column = n == 1 && out.is_contiguous();  // of a product with a vector
-  if (out_rows.first != matrices.m && !column) return false;
-  if (n == static_cast<std::int64_t>(out.count()) && !out.is_contiguous()) return false;
+  if (!column && out_rows.first != matrices.m) return false;
+  if (is_row && !out.is_contiguous()) return false;
   if (in_bfloat16) matrices.a = widened(lowering, matrices.a);
   auto a_rows = as_rows(matrices.a);
   if (a_rows.first < 0) {
@@ -162,7 +161,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, std::i
     if (a_rows.first < 0) return false;
   }
   matrices.a_row = a_rows.second;
-  matrices.out_row = column ? 1 : out_rows.second;
+  matrices.out_row = column ? Size(1) : out_rows.second;
   if (in_bfloat16) {
     emit_gemm<kernels::Bfloat16Bits>(lowering, matrices,
                                      bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
@@ -177,8 +176,8 @@ inline bool linear(Lowering& lowering, const TracedNode& node) {
   const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
   if (!x || !weight || weight->rank() != 2) return false;
   // LibTorch adds the bias to the rounded product in this case, and rounds again.
-  const bool adds_later = x->rank() != 2 && !node.inputs[0].toTensor().is_contiguous();
-  if (adds_later && x->dtype == c10::kBFloat16 && lowering.input(node, 2)) return false;
+  const bool adds_later = x->dtype == c10::kBFloat16 && x->rank() != 2 && !x->is_contiguous();
+  if (adds_later && lowering.input(node, 2)) return false;
   return gemm_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
                       lowering.input(node, 2), lowering.output(node));
 }
@@ -208,25 +207,6 @@ inline Dims batch_strides(Operand operand, const Operand& under) {
   return broadcast_strides(operand, batch_sizes(under));
 }
 
-// Calls visit(offsets) for each batch in order, with one offset for each of the strides. There is at least
-// one batch.
-template <std::size_t kCount, class Visit>
-void each_batch(const Dims& sizes, const std::array<Dims, kCount>& strides, const Visit& visit) {
-  std::vector<std::int64_t> index(sizes.size(), 0);
-  std::array<std::int64_t, kCount> at{};
-  while (true) {
-    visit(at);
-    std::size_t d = sizes.size();
-    for (; d-- > 0;) {
-      for (std::size_t i = 0; i < kCount; ++i) at[i] += strides[i][d];
-      if (++index[d] < sizes[d]) break;
-      for (std::size_t i = 0; i < kCount; ++i) at[i] -= strides[i][d] * sizes[d];
-      index[d] = 0;
-    }
-    if (d == static_cast<std::size_t>(-1)) return;
-  }
-}
-
 // Products of two batches, which broadcast.
 inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Operand& out) {
   if (lowering.exact() || !all_float({&a, &b, &out}) || out.rank() < 2) return false;
@@ -235,18 +215,16 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (out.count() == 0) return true;
   if (out.stride(-1) != 1 && matrices.n != 1) return false;
   matrices.b = b;
-  if (work_of(matrices) > kMostUnpacked) return false;
+  if (matrices.work() > kMostUnpacked) return false;
   if (!lowering.make_rows(a)) return false;
   matrices.a = a;
   matrices.a_row = a.stride(-2);
   matrices.out_row = out.stride(-2);
   matrices.b_k = b.stride(-2);
   matrices.b_n = b.stride(-1);
-  c10::SmallVector<GemmStep::Batch, 1> batches;
-  each_batch<3>(batch_sizes(out), {batch_strides(a, out), batch_strides(b, out), batch_strides(out, out)},
-                [&](const std::array<std::int64_t, 3>& at) {
-                  batches.push_back({at[0], at[1], at[2]});
-                });
+  Batches<3> batches{batch_sizes(out),
+                     {batch_strides(a, out), batch_strides(b, out), batch_strides(out, out)}};
+  batches.merge();
   if (!emit_batched_dot(lowering, matrices, batches))
     emit_gemm<float>(lowering, matrices, std::nullopt, std::move(batches));
   return true;

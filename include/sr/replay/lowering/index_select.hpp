@@ -19,11 +19,28 @@ struct SelectStep final : Payload {
   std::string_view name() const override { return "index select"; }
   bool may_fail() const override { return true; }  // indices out of range
   Address in, indices, out;
+  struct Sizes {
+    Size outer, count, run_bytes;
+    Size in_outer_bytes, in_bytes;  // from one o to the next, from one index to the next
+    Size out_bytes;                 // from one result to the next
+    Size limit;                     // of indices
+  };
+  Sizes sizes;
+  bool wide = true;  // 64-bit indices
+  // In this call:
   std::size_t outer = 1, count = 0, run_bytes = 0;
-  std::int64_t in_outer_bytes = 0, in_bytes = 0;  // from one o to the next, from one index to the next
-  std::int64_t out_bytes = 0;                     // from one result to the next
-  std::int64_t limit = 0;                         // of indices
-  bool wide = true;                               // 64-bit indices
+  std::int64_t in_outer_bytes = 0, in_bytes = 0, out_bytes = 0, limit = 0;
+
+  RunStep settle(SizeValues& values) override {
+    outer = values.count(sizes.outer);
+    count = values.count(sizes.count);
+    run_bytes = values.count(sizes.run_bytes);
+    in_outer_bytes = values(sizes.in_outer_bytes);
+    in_bytes = values(sizes.in_bytes);
+    out_bytes = values(sizes.out_bytes);
+    limit = values(sizes.limit);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const SelectStep&>(payload);
@@ -78,13 +95,13 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
   step.in = lowering.address(in);
   step.indices = lowering.address(flat);
   step.out = lowering.address(out);
-  step.outer = static_cast<std::size_t>(outer.first);
-  step.count = flat.count();
-  step.run_bytes = tail.count() * static_cast<std::size_t>(width);
-  step.in_outer_bytes = outer.second * width;
-  step.in_bytes = in.strides[position] * width;
-  step.out_bytes = results.second * width;
-  step.limit = in.sizes[position];
+  step.sizes = {.outer = outer.first,
+                .count = flat.count(),
+                .run_bytes = tail.count() * width,
+                .in_outer_bytes = outer.second * width,
+                .in_bytes = in.strides[position] * width,
+                .out_bytes = results.second * width,
+                .limit = in.sizes[position]};
   step.wide = indices.dtype == c10::kLong;
   lowering.emit(std::move(step), {in.storage, flat.storage}, {out.storage});
   return true;

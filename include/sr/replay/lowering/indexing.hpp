@@ -29,10 +29,12 @@ struct IndexedRead {
 
 inline IndexStep::Dimension dimension_of(const IndexedRead& lookup, const Operand& out, std::size_t d) {
   const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
-  IndexStep::Dimension made{out.sizes[d], lookup.strides[d] * width, out.strides[d] * width, {}};
+  IndexStep::Dimension made{
+      out.sizes[d].pin(), lookup.strides[d].pin() * width, out.strides[d].pin() * width, {}};
   for (std::size_t k = 0; k < lookup.indices.size(); ++k) {
     const IndexedRead::Index& index = lookup.indices[k];
-    made.indices[k] = index.strides[d] * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
+    made.indices[k] =
+        index.strides[d].pin() * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
   }
   return made;
 }
@@ -78,8 +80,8 @@ inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, con
   for (const IndexedRead::Index& index : lookup.indices) {
     if (index.operand.dtype != integers) return false;
     step.indices.push_back(
-        {lowering.address(index.operand), lookup.in.sizes[index.dim],
-         lookup.in.strides[index.dim] * static_cast<std::int64_t>(c10::elementSize(out.dtype))});
+        {lowering.address(index.operand), lookup.in.sizes[index.dim].pin(),
+         lookup.in.strides[index.dim].pin() * static_cast<std::int64_t>(c10::elementSize(out.dtype))});
     reads.push_back(index.operand.storage);
   }
   step.in = lowering.address(lookup.in);
@@ -116,7 +118,7 @@ inline bool take_along_dim(Lowering& lowering, const TracedNode& node) {
     return index_along(lowering, *in, *index, node.inputs[2].toInt(), lowering.output(node));
   for (Operand* operand : {&*in, &*index}) {
     if (!operand->is_contiguous()) return false;
-    operand->sizes = {static_cast<std::int64_t>(operand->count())};
+    operand->sizes = {operand->count()};
     operand->strides = {1};
   }
   return index_along(lowering, *in, *index, 0, lowering.output(node));

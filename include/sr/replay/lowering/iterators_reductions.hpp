@@ -53,9 +53,9 @@ inline std::optional<Operand> as_dtype(Lowering& lowering, const Operand& in, c1
   if (in.dtype == dtype) return in;
   Operand made = lowering.temporary(in.sizes, dtype);
   const at::Tensor like =
-      at::empty_strided(in.sizes, in.strides, c10::TensorOptions(c10::kMeta).dtype(in.dtype));
+      at::empty_strided(pinned(in.sizes), pinned(in.strides), c10::TensorOptions(c10::kMeta).dtype(in.dtype));
   const at::Tensor lies = at::empty_like(like, c10::TensorOptions(c10::kMeta).dtype(dtype));
-  made.strides = Dims(lies.strides().begin(), lies.strides().end());
+  made.strides = constant_dims(lies.strides());
   if (!IteratorMaker::convert(lowering, in, made)) return std::nullopt;
   return made;
 }
@@ -78,7 +78,8 @@ inline constexpr bool kFillsWithZeros<&native::sum_stub> = true;
 inline void fill_ourselves(StubStep& step, const Operand& out) {
   at::TensorBase one = at::zeros({1}, c10::TensorOptions(out.dtype));
   step.iterator.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
-  step.call = [bytes = out.count() * c10::elementSize(out.dtype)](at::TensorIterator& iterator) {
+  const auto bytes = static_cast<std::size_t>(out.count().pin()) * c10::elementSize(out.dtype);
+  step.call = [bytes](at::TensorIterator& iterator) {
     std::memset(iterator.data_ptr(0), 0, bytes);
     native::sum_stub(at::kCPU, iterator);
   };
@@ -147,11 +148,11 @@ inline bool sum_of_numbers(Lowering& lowering, const TracedNode& node) {
 }
 
 template <class T>
-void divide(Lowering& lowering, const Operand& values, std::size_t divisor) {
+void divide(Lowering& lowering, const Operand& values, const Size& divisor) {
   DivideStep<T> step;
   step.address = lowering.address(values);
-  step.count = values.count();
-  step.divisor = static_cast<T>(static_cast<std::int64_t>(divisor));
+  step.count = static_cast<std::size_t>(values.count().pin());
+  step.divisor = static_cast<T>(divisor.pin());
   lowering.emit(std::move(step), {values.storage}, {values.storage});
 }
 
@@ -168,7 +169,7 @@ inline bool mean(Lowering& lowering, const TracedNode& node, const c10::IValue& 
   if (is_half && in->dtype != out.dtype) return false;
   Operand sum = is_half ? lowering.temporary(out.sizes, c10::kFloat) : out;
   if (!reduce<native::sum_stub>(lowering, *in, sum, {*list, keep, sum.dtype})) return false;
-  const std::size_t divisor = in->count() / out.count();
+  const Size divisor = in->count() / out.count();
   if (sum.dtype == c10::kDouble) {
     divide<double>(lowering, sum, divisor);
   } else {

@@ -50,8 +50,8 @@ class Lowering : public ProgramStorages {
     const TensorId id = trace().id_of(tensor);
     const StorageId storage = trace().tensors[id].storage;
     if (const auto placed = placements_.find(storage); placed != placements_.end()) return placed->second;
-    Operand operand{storage, tensor.storage_offset(), Dims(tensor.sizes().begin(), tensor.sizes().end()),
-                    Dims(tensor.strides().begin(), tensor.strides().end()), tensor.scalar_type()};
+    const TensorLayout& layout = trace().tensors[id].layout;
+    Operand operand{storage, layout.offset, layout.sizes, layout.strides, tensor.scalar_type()};
     operand.offset -= base_offset(storage, tensor.element_size());
     return operand;
   }
@@ -101,14 +101,13 @@ class Lowering : public ProgramStorages {
 
   // --- what it becomes ---
 
-  Address address(const Operand& operand) const { return {operand.storage, operand.byte_offset()}; }
+  using ProgramStorages::address;
+  Address address(const Operand& operand) { return address(operand.storage, operand.byte_offset()); }
 
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
-    RunStep run = &P::run;
-    if constexpr (requires { payload.runner(); }) run = payload.runner();
     payloads_.push_back(std::make_unique<P>(std::move(payload)));
-    emit_owned(payloads_.back().get(), run, std::move(reads), std::move(writes));
+    emit_owned(payloads_.back().get(), &P::run, std::move(reads), std::move(writes));
   }
   // The same for a payload that payloads() already holds.
   void emit_owned(Payload* payload, RunStep run, std::vector<StorageId> reads,
@@ -141,7 +140,7 @@ class Lowering : public ProgramStorages {
     const std::uint32_t made = maker_of(rows.in.storage);
     if (made == kNone || drafts_[made].group == kNone || rows.in.rank() < rows.row_rank) return false;
     Group& group = groups_[drafts_[made].group];
-    const bool lies_in_order = rows.in.sizes == group.sizes && rows.in.is_contiguous() &&
+    const bool lies_in_order = always_equal(rows.in.sizes, group.sizes) && rows.in.is_contiguous() &&
                                group.ops.front().out.is_contiguous() && rows.out.is_contiguous() &&
                                rows.in.is_float() && rows.out.is_float() && group.type == c10::kFloat;
     const bool is_made_here = std::any_of(group.ops.begin(), group.ops.end(),
@@ -201,7 +200,8 @@ class Lowering : public ProgramStorages {
   static constexpr std::size_t kMostOps = 64;
 
   bool may_join(const PointwiseOp& op, const Group& group, std::uint32_t g) const {
-    if (group.sizes != op.out.sizes || group.type != op.compute.type || group.ops.size() >= kMostOps)
+    if (!always_equal(group.sizes, op.out.sizes) || group.type != op.compute.type ||
+        group.ops.size() >= kMostOps)
       return false;
     for (const PointwiseInput& input : op.inputs) {
       if (!input.operand) continue;

@@ -16,11 +16,17 @@ struct NormStep final : Payload {
   std::string_view name() const override { return "norm"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
-  kernels::RowMatrix shape;
+  RowSizes sizes;
+  kernels::RowMatrix shape;  // in this call
   Address in, out, gamma, beta;
   bool has_gamma = false, has_beta = false;
   std::size_t groups = 1, channels = 1;  // of a group
   float epsilon = 0;
+
+  RunStep settle(SizeValues& values) override {
+    sizes.settle(values, shape);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const NormStep&>(payload);
@@ -106,8 +112,8 @@ inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep st
   }
   RowsKernelStep rows;
   if (!shape_rows(lowering, *in, row_rank, out, 0, rows)) return false;
-  step.shape = rows.shape;
-  step.shape.out_stride = static_cast<std::ptrdiff_t>(rows.shape.columns);
+  step.sizes = rows.sizes;
+  step.sizes.out_stride = rows.sizes.columns;
   emit_norm(lowering, node, *in, out, std::move(step), 2, scales);
   return true;
 }
@@ -141,10 +147,10 @@ inline bool norm_of_groups(Lowering& lowering, const TracedNode& node, std::int6
   NormStep step;
   step.kind = NormStep::Kind::group;
   step.groups = static_cast<std::size_t>(groups);
-  step.channels = static_cast<std::size_t>(in->sizes[1] / groups);
-  step.shape.rows = static_cast<std::size_t>(in->sizes[0] * groups);
-  step.shape.columns = in->count() / step.shape.rows;
-  step.shape.in_stride = step.shape.out_stride = static_cast<std::ptrdiff_t>(step.shape.columns);
+  step.channels = static_cast<std::size_t>(in->sizes[1].pin() / groups);
+  step.sizes.rows = in->sizes[0] * groups;
+  step.sizes.columns = in->count() / step.sizes.rows;
+  step.sizes.in_stride = step.sizes.out_stride = step.sizes.columns;
   step.epsilon = static_cast<float>(epsilon);
   emit_norm(lowering, node, *in, out, std::move(step), scale, 2);
   return true;
@@ -161,7 +167,7 @@ inline bool instance_norm(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   if (!in || in->rank() < 2 || lowering.input(node, 3) || lowering.input(node, 4)) return false;
   return node.inputs[5].toBool() &&
-         norm_of_groups(lowering, node, in->sizes[1], 1, node.inputs[7].toDouble());
+         norm_of_groups(lowering, node, in->sizes[1].pin(), 1, node.inputs[7].toDouble());
 }
 
 }  // namespace lower

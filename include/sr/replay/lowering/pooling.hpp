@@ -16,9 +16,15 @@ namespace sr::replay {
 
 struct PoolStep final : Payload {
   std::string_view name() const override { return "pooling"; }
-  kernels::Pooling shape;
+  Size planes;
+  kernels::Pooling shape;       // `planes` are those of this call
   std::vector<float> divisors;  // of means; empty: maxima
   Address in, out, scratch;
+
+  RunStep settle(SizeValues& values) override {
+    shape.planes = values.count(planes);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const PoolStep&>(payload);
@@ -57,7 +63,7 @@ struct WindowDivisor {
 
 // Images with channels last are copied to our order and back. From some size on LibTorch's kernels, which
 // keep channels in registers, are faster.
-inline constexpr std::size_t kMostMoved = 4096;
+inline constexpr std::int64_t kMostMoved = 4096;
 
 // `divisor` is for means; null selects maxima.
 inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2> axes, bool has_rows,
@@ -76,14 +82,12 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
     add_row_dimension(out);
   }
   auto& [y, x] = axes;
-  y.in = in->size(-2), x.in = in->size(-1);
-  y.out = out.size(-2), x.out = out.size(-1);
+  y.in = in->size(-2).pin(), x.in = in->size(-1).pin();
+  y.out = out.size(-2).pin(), x.out = out.size(-1).pin();
   const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
   PoolStep step;
-  step.shape = {.planes = out.count() / static_cast<std::size_t>(y.out * x.out),
-                .y = y,
-                .x = x,
-                .phase_width = (row + x.step - 1) / x.step};
+  step.planes = out.count() / (y.out * x.out);
+  step.shape = {.planes = 0, .y = y, .x = x, .phase_width = (row + x.step - 1) / x.step};
   if (divisor != nullptr) {
     for (std::int64_t i = 0; i < y.out; ++i) {
       for (std::int64_t j = 0; j < x.out; ++j) step.divisors.push_back((*divisor)(y, i, x, j));
@@ -132,8 +136,7 @@ inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand&
   if (out.count() == 0) return false;
   std::vector<bool> reduced(in.rank(), false);
   reduced[in.rank() - 1] = reduced[in.rank() - 2] = true;
-  const std::size_t elements = in.count() / out.count();
-  return reduce_operand(lowering, in, reduced, out, {.divisor = static_cast<float>(elements)});
+  return reduce_operand(lowering, in, reduced, out, {.divisor = in.count() / out.count()});
 }
 
 // adaptive_avg_pool2d(x, output_size) if the sizes divide the image's.
@@ -146,7 +149,7 @@ inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
   for (const std::int64_t d : {-2, -1}) {
     if (out.size(d) == 0 || in->size(d) == 0 || in->size(d) % out.size(d) != 0) return false;
     Axis& axis = axes[static_cast<std::size_t>(d + 2)];
-    axis.kernel = axis.step = in->size(d) / out.size(d);
+    axis.kernel = axis.step = (in->size(d) / out.size(d)).pin();
   }
   const WindowDivisor divisor;
   return pool(lowering, node, axes, true, &divisor);

@@ -11,6 +11,8 @@
 #include <ATen/ops/from_blob.h>
 
 #include <sr/replay/operand.hpp>
+#include <sr/replay/steps/derived_base.hpp>
+#include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -29,10 +31,10 @@ class ProgramStorages {
     return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
   }
   const float* constant_data(const Operand& operand) const {
-    return static_cast<const float*>(constant_base(operand.storage)) + operand.offset;
+    return static_cast<const float*>(constant_base(operand.storage)) + operand.offset.pin();
   }
   const void* constant_bytes(const Operand& operand) const {
-    return static_cast<const std::byte*>(constant_base(operand.storage)) + operand.byte_offset();
+    return static_cast<const std::byte*>(constant_base(operand.storage)) + operand.byte_offset().pin();
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
@@ -48,7 +50,7 @@ class ProgramStorages {
   Operand literal(Dims sizes, at::Tensor tensor) {
     Operand made{static_cast<StorageId>(storages_.size()), 0, std::move(sizes), {}, tensor.scalar_type()};
     made.strides = dense_strides(made.sizes);
-    storages_.push_back({.home = Home::literal, .bytes = tensor.nbytes()});
+    storages_.push_back({.home = Home::literal, .bytes = Size(tensor.nbytes())});
     literals_.emplace(made.storage, std::move(tensor));
     return made;
   }
@@ -56,8 +58,8 @@ class ProgramStorages {
   // The operand; a small constant of another type is converted while the program is built.
   Operand constant_as(c10::ScalarType type, const Operand& operand) {
     if (operand.dtype == type || !is_constant(operand) || operand.count() > kConvertAtMost) return operand;
-    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), operand.sizes,
-                                           operand.strides, operand.dtype);
+    const at::Tensor given = at::from_blob(const_cast<void*>(constant_bytes(operand)), pinned(operand.sizes),
+                                           pinned(operand.strides), operand.dtype);
     return literal(operand.sizes, given.to(type).contiguous());
   }
 
@@ -78,10 +80,23 @@ class ProgramStorages {
   }
   // The offset of a storage's address in the table of bases: an argument's address is that of its first
   // element, any other that of the storage. In elements of the view, which are no larger than the argument's.
-  std::int64_t base_offset(StorageId storage, std::int64_t element_size) const {
+  Size base_offset(StorageId storage, std::int64_t element_size) const {
     if (storages_[storage].home != Home::input) return 0;
     const at::Tensor& base = tensor_of(storage);
-    return base.storage_offset() * (base.element_size() / element_size);
+    return trace_.layout_of(base).offset * (base.element_size() / element_size);
+  }
+
+  // The address of an offset in bytes. One that differs between calls has a base of its own.
+  Address address(StorageId storage, const Size& offset) {
+    if (offset.is_constant()) return {storage, offset.recorded()};
+    for (const DerivedBase& known : derived_) {
+      if (known.from == storage && Size::always_equal(known.offset_of, offset)) return {known.base, 0};
+    }
+    if (storages_[storage].home == Home::opaque) return {storage, offset.pin()};  // known only in the replay
+    const auto base = static_cast<StorageId>(storages_.size());
+    storages_.push_back({.home = Home::opaque});
+    derived_.push_back({base, storage, offset});
+    return {base, 0};
   }
 
   // Further entries of the table of bases: the scratch of fused steps, and a null base for absolute
@@ -92,6 +107,7 @@ class ProgramStorages {
   const Trace& trace() const { return trace_; }
   std::vector<TracedStorage>& storages() { return storages_; }
   std::unordered_map<StorageId, at::Tensor>& literals() { return literals_; }
+  std::vector<DerivedBase>& derived() { return derived_; }
 
  private:
   static constexpr std::size_t kConvertAtMost = std::size_t{1} << 14;  // elements of a constant
@@ -100,6 +116,7 @@ class ProgramStorages {
   StorageId scratch_ = 0;
   std::vector<TracedStorage> storages_;
   std::unordered_map<StorageId, at::Tensor> literals_;
+  std::vector<DerivedBase> derived_;
   mutable std::vector<TensorId> first_tensor_;  // by storage of the trace
 };
 

@@ -23,7 +23,7 @@ namespace lower {
 // How a tensor is reduced: the kernel of the first pass, and what the last pass does to the results.
 struct ReduceHow {
   kernels::Reduce kind = kernels::Reduce::sum;
-  float divisor = 1;
+  Size divisor = 1;
   bool root = false;
 
   // How the results of a pass are reduced further.
@@ -41,7 +41,7 @@ class ReducedTensor {
       : in_(in), out_(out) {
     const bool kept = out.rank() == in.rank();
     std::vector<std::size_t> order;
-    std::vector<std::int64_t> out_strides(in.rank(), 0);
+    Dims out_strides(in.rank(), 0);
     for (std::size_t d = 0, to = 0; d < in.rank(); ++d) {
       if (!reduced[d]) out_strides[d] = out.strides[kept ? d : to];
       to += reduced[d] ? 0 : 1;
@@ -59,15 +59,15 @@ class ReducedTensor {
     if (last == axes_.rend()) return false;
     const auto at = static_cast<std::size_t>(axes_.rend() - last) - 1;
     OuterReductionStep step;
-    if (!shape(at, step.shape)) return false;
+    if (!shape(at, step.sizes)) return false;
     step.reduce = kernels::kernels().table.reduce[static_cast<std::size_t>(how.kind)];
     step.in = lowering.address(in_);
     const auto is_reduced = [](const Axis& axis) { return axis.reduced; };
     if (std::none_of(axes_.begin(), axes_.begin() + static_cast<std::ptrdiff_t>(at), is_reduced)) {
       if (at > 1) return false;
       if (at + 1 < axes_.size() && axes_.back().out != 1) return false;
-      step.shape.out_outer = at == 0 ? 0 : axes_[0].out;
-      step.shape.divisor = how.divisor;
+      if (at != 0) step.sizes.out_outer = axes_[0].out;
+      step.sizes.divisor = how.divisor;
       step.shape.root = how.root;
       step.out = lowering.address(out_);
       lowering.emit(std::move(step), {in_.storage}, {out_.storage});
@@ -78,15 +78,16 @@ class ReducedTensor {
 
  private:
   struct Axis {
-    std::int64_t size, in, out;
+    Size size, in, out;
     bool reduced;
   };
 
   void add(const Axis& axis) {
     if (!axes_.empty()) {
       Axis& outer = axes_.back();
-      const bool merges = outer.reduced == axis.reduced && outer.in == axis.in * axis.size &&
-                          (axis.reduced || outer.out == axis.out * axis.size);
+      const bool merges = outer.reduced == axis.reduced &&
+                          Size::always_equal(outer.in, axis.in * axis.size) &&
+                          (axis.reduced || Size::always_equal(outer.out, axis.out * axis.size));
       if (merges) {
         outer = {outer.size * axis.size, axis.in, axis.out, axis.reduced};
         return;
@@ -97,15 +98,15 @@ class ReducedTensor {
 
   // Describes the pass over axis `at`. The axes outside of it must merge into one, and those inside must be
   // contiguous.
-  bool shape(std::size_t at, kernels::OuterReduction& columns) const {
+  bool shape(std::size_t at, ReductionSizes& columns) const {
     if (at + 2 < axes_.size() || axes_.back().in != 1) return false;
-    columns.inner = at + 1 < axes_.size() ? static_cast<std::size_t>(axes_.back().size) : 1;
-    columns.count = static_cast<std::size_t>(axes_[at].size);
+    if (at + 1 < axes_.size()) columns.inner = axes_.back().size;
+    columns.count = axes_[at].size;
     columns.in_row = axes_[at].in;
     if (axes_[at].in == 0) return false;
-    columns.in_outer = at == 0 ? 0 : axes_[at - 1].in;
+    if (at != 0) columns.in_outer = axes_[at - 1].in;
     for (std::size_t i = 0; i < at; ++i) {
-      columns.outer *= static_cast<std::size_t>(axes_[i].size);
+      columns.outer *= axes_[i].size;
       if (i + 1 < at && axes_[i].in != axes_[i + 1].in * axes_[i + 1].size) return false;
     }
     return true;
@@ -126,7 +127,7 @@ class ReducedTensor {
       rest.strides.push_back(axes_[i].out);
     }
     const Operand made = lowering.temporary(sizes);
-    step.shape.out_outer = static_cast<std::ptrdiff_t>(step.shape.inner);
+    step.sizes.out_outer = step.sizes.inner;
     step.out = lowering.address(made);
     const ReducedTensor next(made, reduced, rest);
     lowering.emit(std::move(step), {in_.storage}, {made.storage});
@@ -160,7 +161,7 @@ inline bool reduce_behind_group(Lowering& lowering, const Operand& in, const std
   while (row_rank < reduced.size() && reduced[reduced.size() - 1 - row_rank]) ++row_rank;
   if (row_rank == 0 || static_cast<std::size_t>(std::ranges::count(reduced, true)) != row_rank) return false;
   auto kernel = std::make_unique<InnerReductionOfTile>();
-  kernel->shape.divisor = how.divisor;
+  kernel->divisor = how.divisor;
   kernel->shape.root = how.root;
   kernel->reduce = kernels::kernels().table.reduce[static_cast<std::size_t>(how.kind)];
   return lowering.behind_group(
@@ -183,8 +184,7 @@ inline bool reduce_float(Lowering& lowering, const TracedNode& node, const c10::
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || in->rank() == 0 || out.count() == 0) return false;
-  const std::size_t elements = in->count() / out.count();
-  if (is_mean) how.divisor = static_cast<float>(elements);
+  if (is_mean) how.divisor = in->count() / out.count();
   return reduce_operand(lowering, *in, reduced_dims(dims, in->rank()), out, how);
 }
 
@@ -214,13 +214,14 @@ inline bool norm_all(Lowering& lowering, const TracedNode& node) {
 }
 
 // The shape in which dimension `d` of a contiguous operand counts the rows.
-inline kernels::OuterReduction columns_of(const Operand& in, std::size_t d) {
-  kernels::OuterReduction columns;
-  for (std::size_t i = 0; i < d; ++i) columns.outer *= static_cast<std::size_t>(in.sizes[i]);
-  for (std::size_t i = d + 1; i < in.rank(); ++i) columns.inner *= static_cast<std::size_t>(in.sizes[i]);
-  columns.count = static_cast<std::size_t>(in.sizes[d]);
-  columns.in_row = columns.out_row = static_cast<std::ptrdiff_t>(columns.inner);
-  columns.in_outer = columns.out_outer = static_cast<std::ptrdiff_t>(columns.count * columns.inner);
+inline ReductionSizes columns_of(const Operand& in, std::size_t d) {
+  ReductionSizes columns;
+  const c10::ArrayRef<Size> sizes = in.sizes;
+  columns.outer = product_of(sizes.slice(0, d));
+  columns.inner = product_of(sizes.slice(d + 1));
+  columns.count = sizes[d];
+  columns.in_row = columns.out_row = columns.inner;
+  columns.in_outer = columns.out_outer = columns.count * columns.inner;
   return columns;
 }
 
@@ -228,19 +229,20 @@ inline kernels::OuterReduction columns_of(const Operand& in, std::size_t d) {
 // for the elements.
 inline bool emit_extreme(Lowering& lowering, const TracedNode& node, const c10::IValue& dim, bool smallest,
                          std::optional<Operand> values, const Operand& indices) {
-  constexpr std::size_t kMostRows = std::size_t{1} << 24;  // row numbers are kept as floats
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 24;  // row numbers are kept as floats
   auto in = lowering.input(node, 0);
   if (!in || !in->is_float() || in->count() == 0 || in->count() > kMostRows || in->rank() == 0) return false;
   if (!indices.is_contiguous() || (values && (!values->is_contiguous() || !values->is_float()))) return false;
   const Operand dense = lowering.contiguous(*in);
   if (!dense.is_contiguous()) return false;
   ExtremeStep step;
-  step.shape = {.count = dense.count(), .in_row = 1};
+  step.sizes.count = dense.count();
+  step.sizes.in_row = 1;
   if (!dim.isNone()) {
     const auto rank = static_cast<std::int64_t>(in->rank());
-    step.shape = columns_of(dense, static_cast<std::size_t>(at::maybe_wrap_dim(dim.toInt(), rank)));
+    step.sizes = columns_of(dense, static_cast<std::size_t>(at::maybe_wrap_dim(dim.toInt(), rank)));
   }
-  step.shape.out_outer = static_cast<std::ptrdiff_t>(step.shape.inner);
+  step.sizes.out_outer = step.sizes.inner;
   step.smallest = smallest;
   step.find = kernels::kernels().table.extreme;
   step.in = lowering.address(dense);

@@ -13,11 +13,29 @@
 
 namespace sr::replay {
 
+// The sizes of rows; see kernels::RowMatrix.
+struct RowSizes {
+  Size rows, columns, in_stride, out_stride;
+
+  void settle(SizeValues& values, kernels::RowMatrix& shape) const {
+    shape.rows = values.count(rows);
+    shape.columns = values.count(columns);
+    shape.in_stride = values(in_stride);
+    shape.out_stride = values(out_stride);
+  }
+};
+
 struct RowsKernelStep final : Payload {
   std::string_view name() const override { return "softmax"; }
-  kernels::RowMatrix shape;
+  RowSizes sizes;
+  kernels::RowMatrix shape;  // in this call
   Address in, out;
   void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;
+
+  RunStep settle(SizeValues& values) override {
+    sizes.settle(values, shape);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const RowsKernelStep&>(payload);
@@ -39,10 +57,9 @@ namespace lower {
 // Describes the rows, which are the last `row_rank` dimensions of the input, in the step. `out_columns` is
 // the number of elements in a row of the result. Returns false if the kernels can not take them.
 inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, const Operand& out,
-                       std::int64_t out_columns, RowsKernelStep& step) {
+                       const Size& out_columns, RowsKernelStep& step) {
   if (lowering.exact() || !in.is_float() || !out.is_float() || !out.is_contiguous()) return false;
-  std::int64_t columns = 1;
-  for (std::size_t d = in.rank() - row_rank; d < in.rank(); ++d) columns *= in.sizes[d];
+  const Size columns = product_of(c10::ArrayRef<Size>(in.sizes).slice(in.rank() - row_rank));
   if (columns == 0) return false;
   auto rows = as_rows(in, row_rank);
   if (rows.first < 0) {
@@ -50,10 +67,7 @@ inline bool shape_rows(Lowering& lowering, Operand& in, std::size_t row_rank, co
     rows = as_rows(in, row_rank);
     if (rows.first < 0) return false;
   }
-  step.shape.rows = static_cast<std::size_t>(rows.first);
-  step.shape.columns = static_cast<std::size_t>(columns);
-  step.shape.in_stride = rows.second;
-  step.shape.out_stride = out_columns;
+  step.sizes = {.rows = rows.first, .columns = columns, .in_stride = rows.second, .out_stride = out_columns};
   step.in = lowering.address(in);
   step.out = lowering.address(out);
   return true;
@@ -70,8 +84,8 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   if (dim == rank - 1) {
     auto kernel = std::make_unique<RowsKernelOfTile>();
     kernel->run_rows = kernels::kernels().table.*RowsKernel;
-    const auto columns = static_cast<std::size_t>(in->size(-1));
-    GroupRows rows{.kernel = std::move(kernel), .in = *in, .out = out, .row_rank = 1, .out_columns = columns};
+    GroupRows rows{
+        .kernel = std::move(kernel), .in = *in, .out = out, .row_rank = 1, .out_columns = in->size(-1)};
     if (!lowering.exact() && lowering.behind_group(std::move(rows), {})) return true;
     RowsKernelStep step;
     if (!shape_rows(lowering, *in, 1, out, in->size(-1), step)) return false;
@@ -83,7 +97,7 @@ bool softmax(Lowering& lowering, const TracedNode& node) {
   const Operand dense = lowering.contiguous(*in);
   if (!dense.is_contiguous()) return false;
   OuterReductionStep step;
-  step.shape = columns_of(dense, static_cast<std::size_t>(dim));
+  step.sizes = columns_of(dense, static_cast<std::size_t>(dim));
   step.reduce = kernels::kernels().table.*ColumnsKernel;
   step.in = lowering.address(dense);
   step.out = lowering.address(out);

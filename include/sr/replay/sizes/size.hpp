@@ -3,7 +3,9 @@
 
 #include <concepts>
 #include <cstdint>
+#include <utility>
 
+#include <c10/util/ArrayRef.h>
 #include <c10/util/SmallVector.h>
 
 namespace sr::replay {
@@ -37,6 +39,10 @@ class Size {
   // do not depend on sizes that are equal by accident.
   static bool always_equal(const Size& a, const Size& b) { return a.id_ == b.id_ && a.value_ == b.value_; }
 
+  // Two sizes are always equal if and only if these are.
+  using Identity = std::pair<std::int64_t, Id>;
+  Identity identity() const { return {value_, id_}; }
+
   friend Size operator+(const Size& a, const Size& b);
   friend Size operator-(const Size& a, const Size& b);
   friend Size operator*(const Size& a, const Size& b);
@@ -67,6 +73,24 @@ Size min_of(const Size& a, const Size& b);
 
 using Dims = c10::SmallVector<Size, 4>;
 using Numbers = c10::SmallVector<std::int64_t, 4>;  // the same in one call
+
+inline Size product_of(c10::ArrayRef<Size> sizes) {
+  Size product = 1;
+  for (const Size& size : sizes) product *= size;
+  return product;
+}
+
+// Sizes that were read from a tensor, and do not vary.
+inline Dims constant_dims(c10::ArrayRef<std::int64_t> numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+// The sizes, each pinned.
+inline Numbers pinned(c10::ArrayRef<Size> sizes) {
+  Numbers numbers;
+  for (const Size& size : sizes) numbers.push_back(size.pin());
+  return numbers;
+}
 
 // See Size::always_equal.
 inline bool always_equal(const Dims& a, const Dims& b) {

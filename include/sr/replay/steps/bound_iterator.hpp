@@ -93,18 +93,18 @@ class IteratorMaker {
   // The result placeholder for an iterator that chooses the layout of its result.
   static at::Tensor result(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                            const at::TensorOptions& options) {
-    Operand operand{kNone, 0, Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()),
+    Operand operand{kNone, 0, constant_dims(sizes), constant_dims(strides),
                     c10::typeMetaToScalarType(options.dtype())};
     const auto format = options.memory_format_opt();
     if (strides.size() == sizes.size()) return make(operand, /*zeros=*/false);
     if (format == at::MemoryFormat::ChannelsLast && sizes.size() == 4) {
       const auto lies = c10::get_channels_last_strides_2d(sizes);
-      operand.strides = Dims(lies.begin(), lies.end());
+      operand.strides = constant_dims(lies);
     } else if (format == at::MemoryFormat::ChannelsLast3d && sizes.size() == 5) {
       const auto lies = c10::get_channels_last_strides_3d(sizes);
-      operand.strides = Dims(lies.begin(), lies.end());
+      operand.strides = constant_dims(lies);
     } else {
-      operand.strides = dense_strides(sizes);
+      operand.strides = dense_strides(operand.sizes);
     }
     return make(operand, /*zeros=*/false);
   }
@@ -156,14 +156,15 @@ class IteratorMaker {
   // An iterator may convert operands while it is built, so they need bytes: zeros, which are freed
   // afterwards.
   static at::Tensor make(const Operand& operand, bool zeros) {
-    const std::size_t bytes = extent_of(operand.sizes, operand.strides) * c10::elementSize(operand.dtype);
+    const Numbers sizes = pinned(operand.sizes), strides = pinned(operand.strides);
+    const std::size_t bytes = extent_of(sizes, strides) * c10::elementSize(operand.dtype);
     at::DataPtr data = memory::borrow(nullptr);
     if (zeros && bytes != 0) {
       void* const block = std::calloc(bytes, 1);  // NOLINT(cppcoreguidelines-no-malloc)
       if (block == nullptr) throw std::bad_alloc();
       data = {block, block, &std::free, at::Device(at::kCPU)};
     }
-    return tensor_over(std::move(data), operand.dtype, operand.sizes, operand.strides);
+    return tensor_over(std::move(data), operand.dtype, sizes, strides);
   }
 
   static c10::StorageImpl* storage_of(const at::TensorBase& tensor) {
@@ -175,8 +176,8 @@ class IteratorMaker {
     const bool as_recorded = !refused_ && result.defined() && iterator.noutputs() == 1 &&
                              iterator.operand(0).tensor_base().is_alias_of(result) &&
                              !iterator.operand(0).original_tensor_base().defined() &&
-                             result.sizes() == out_.sizes && result.strides() == out_.strides &&
-                             result.scalar_type() == out_.dtype;
+                             result.sizes() == pinned(out_.sizes) &&
+                             result.strides() == pinned(out_.strides) && result.scalar_type() == out_.dtype;
     if (!as_recorded) return false;
     step.arguments = iterator.ntensors();
     bind(step, result, out_, 0);
@@ -211,8 +212,7 @@ class IteratorMaker {
   std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
                                            std::vector<std::pair<Operand, Operand>>& conversions) {
     if (!to.is_non_overlapping_and_dense()) return std::nullopt;
-    const Dims sizes(to.sizes().begin(), to.sizes().end());
-    const Dims strides(to.strides().begin(), to.strides().end());
+    const Dims sizes = constant_dims(to.sizes()), strides = constant_dims(to.strides());
     Operand made;
     if (from.recorded.defined() && lowering_->is_constant(from.operand)) {
       made = lowering_->literal(sizes, from.recorded.to(to.scalar_type()));
@@ -228,7 +228,7 @@ class IteratorMaker {
   static void bind(BoundIterator& step, const at::Tensor& tensor, const Operand& operand, int argument) {
     c10::StorageImpl* const storage = storage_of(tensor);
     storage->set_data_ptr_noswap(memory::borrow(nullptr));
-    step.bound.push_back({storage, {operand.storage, operand.byte_offset()}, argument});
+    step.bound.push_back({storage, {operand.storage, operand.byte_offset().pin()}, argument});
     step.stand_ins.push_back(tensor);
   }
 

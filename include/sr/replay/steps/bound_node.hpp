@@ -23,7 +23,7 @@ namespace sr::replay {
 // Tensors of a node that are bound to other bytes in each call.
 class Wrappers {
  public:
-  explicit Wrappers(const Lowering& lowering) : lowering_(&lowering) {}
+  explicit Wrappers(Lowering& lowering) : lowering_(&lowering) {}
 
   // The value with its tensors replaced. Constants are passed as they are.
   c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
@@ -38,7 +38,8 @@ class Wrappers {
       const Trace& trace = lowering_->trace();
       return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
     }
-    at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, operand.sizes, operand.strides);
+    at::Tensor wrapper =
+        tensor_over(memory::borrow(nullptr), operand.dtype, pinned(operand.sizes), pinned(operand.strides));
     bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
     return wrapper;
   }
@@ -57,13 +58,13 @@ class Wrappers {
     c10::StorageImpl* storage;  // of a wrapper, which the node's frame holds
     Address address;
   };
-  const Lowering* lowering_;  // while wrapping only
+  Lowering* lowering_;  // while wrapping only
   std::vector<Bound> bound_;
 };
 
 // The common part: a node on a small frame of its own, with the inputs first.
 struct BoundNode : Payload {
-  explicit BoundNode(const Lowering& lowering) : wrappers(lowering) {}
+  explicit BoundNode(Lowering& lowering) : wrappers(lowering) {}
 
   ProcessedNode node;
   mutable Frame frame;

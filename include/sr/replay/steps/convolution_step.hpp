@@ -9,6 +9,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
@@ -24,15 +25,19 @@ struct ConvolutionStep final : Payload {
   std::shared_ptr<const AlignedFloats> packed;
   bool pads = false, has_bias = false;
   Address in, padded, bias, out;
-  std::size_t images = 0, groups = 0;
+  Size images_of;
+  std::size_t images = 0, groups = 0;                                     // `images` in this call
   std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
   Shares shares;
   bool by_channels = false;       // what is shared: tiles of channels of each group, else groups of images
   std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of the latter has one
 
   // The number of results.
-  std::size_t results() const {
-    return images * groups * shape.channels * static_cast<std::size_t>(shape.out_channel);
+  Size results() const { return images_of * groups * shape.channels * shape.out_channel; }
+
+  RunStep settle(SizeValues& values) override {
+    images = values.count(images_of);
+    return nullptr;
   }
 
   // Cuts a convolution that is too large for one thread into parts, whose results are bit-identical to those

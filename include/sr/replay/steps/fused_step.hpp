@@ -10,6 +10,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/table.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/chains.hpp>
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -20,10 +21,11 @@ namespace sr::replay {
 
 // The copy of an operand that is not in iteration order between memory and scratch, without conversion.
 struct TileCopy {
-  kernels::StridedCopy box;                   // of one whole tile
-  c10::SmallVector<std::int64_t, 4> strides;  // in elements, of every dimension of the iteration space
-  bool scatters = false;                      // from scratch to memory
-  bool is_one = false;                        // the one element that a whole tile reads
+  Dims strides_of;           // in elements, of every dimension of the iteration space
+  bool scatters = false;     // from scratch to memory
+  bool is_one = false;       // the one element that a whole tile reads
+  kernels::StridedCopy box;  // of one whole tile, and the strides, in this call
+  Numbers strides;
 };
 
 struct FusedStep final : Payload {
@@ -37,10 +39,12 @@ struct FusedStep final : Payload {
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
   std::size_t chain_block = 1, chain_least = 1;  // elements, as kernels::Table::block and width
 
-  std::size_t count = 0;                    // elements of the iteration space
-  c10::SmallVector<std::int64_t, 4> sizes;  // of it, outermost first
+  Dims sizes_of;  // of the iteration space, outermost first
   // A tile is `chunk` indices of dimension `split` and all of those inside it.
   std::size_t split = 0;
+  // In this call:
+  Numbers sizes;
+  std::size_t count = 0;  // elements of the iteration space
   std::int64_t chunk = 1;
   std::size_t inner = 1;  // elements of one index of `split`
 
@@ -52,48 +56,43 @@ struct FusedStep final : Payload {
     segments = ChainSearch(ops, std::move(read_after)).find();
   }
 
-  // Must be called when `sizes` are known, before copies are added.
+  // Must be called when `sizes_of` are known, before copies are added.
   void cut_into_tiles() {
-    split = sizes.size() - 1;
-    inner = 1;
-    while (split > 0 && inner * static_cast<std::size_t>(sizes[split]) <= kTile) {
-      inner *= static_cast<std::size_t>(sizes[split]);
-      --split;
-    }
-    chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
+    split = sizes_of.size() - 1;
+    Size whole = 1;
+    while (split > 0 && whole * sizes_of[split] <= kTile) whole *= sizes_of[split--];
   }
 
   // `width` is the number of bytes of an element.
-  std::int32_t add_copy(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width, bool scatters) {
+  std::int32_t add_copy(Dims strides, std::size_t width, bool scatters) {
     TileCopy& made = copies.emplace_back();
-    made.strides = strides;
+    made.strides_of = std::move(strides);
     made.scatters = scatters;
-    std::int64_t dense = static_cast<std::int64_t>(inner);
-    for (std::size_t d = split; d < sizes.size(); ++d) {
-      const std::int64_t size = d == split ? chunk : sizes[d];
-      if (d != split) dense /= size;
-      const std::size_t at = made.box.rank++;
-      made.box.sizes[at] = size;
-      (scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
-      (scatters ? made.box.out_strides : made.box.in_strides)[at] = strides[d];
-    }
     made.box.width = width;
     return static_cast<std::int32_t>(copies.size() - 1);
   }
 
   // Whether an operand is one element for the whole tile.
-  bool repeats_in_tile(const c10::SmallVector<std::int64_t, 4>& strides) const {
+  bool repeats_in_tile(const Dims& strides) const {
     return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(split), strides.end(),
-                       [](std::int64_t stride) { return stride == 0; });
+                       [](const Size& stride) { return stride == 0; });
   }
-  std::int32_t add_copy_of_one(const c10::SmallVector<std::int64_t, 4>& strides, std::size_t width) {
-    TileCopy& made = copies.emplace_back();
-    made.strides = strides;
-    made.is_one = true;
-    made.box.rank = 1;
-    made.box.sizes[0] = made.box.in_strides[0] = made.box.out_strides[0] = 1;
-    made.box.width = width;
-    return static_cast<std::int32_t>(copies.size() - 1);
+  std::int32_t add_copy_of_one(Dims strides, std::size_t width) {
+    const std::int32_t made = add_copy(std::move(strides), width, /*scatters=*/false);
+    copies.back().is_one = true;
+    return made;
+  }
+
+  RunStep settle(SizeValues& values) override {
+    values.fill(sizes_of, sizes);
+    inner = 1;
+    for (std::size_t d = split + 1; d < sizes.size(); ++d) inner *= static_cast<std::size_t>(sizes[d]);
+    count = inner;
+    for (std::size_t d = 0; d <= split; ++d) count *= static_cast<std::size_t>(sizes[d]);
+    chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
+    for (TileCopy& each : copies) settle(each, values);
+    for (RowTail& tail : tails) tail.settle(values);
+    return runner();
   }
 
   static void run(const Payload& payload, Context& context) {
@@ -105,6 +104,30 @@ struct FusedStep final : Payload {
     }
   }
 
+ private:
+  void settle(TileCopy& made, SizeValues& values) const {
+    values.fill(made.strides_of, made.strides);
+    made.box.rank = 0;
+    if (made.is_one) {
+      made.box.rank = 1;
+      made.box.sizes[0] = made.box.in_strides[0] = made.box.out_strides[0] = 1;
+      return;
+    }
+    auto dense = static_cast<std::int64_t>(inner);
+    for (std::size_t d = split; d < sizes.size(); ++d) {
+      const std::int64_t size = d == split ? chunk : sizes[d];
+      if (d != split) dense /= size;
+      const std::size_t at = made.box.rank++;
+      made.box.sizes[at] = size;
+      (made.scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
+      (made.scatters ? made.box.out_strides : made.box.in_strides)[at] = made.strides[d];
+    }
+  }
+
+  // The indices of a tile's first element, from the outermost dimension to `split`.
+  using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
+  static constexpr Index kOrigin{};
+
   // The function for the complete step; a simpler one for a step that is one chain, or one vector op, on one
   // tile.
   RunStep runner() const {
@@ -112,11 +135,6 @@ struct FusedStep final : Payload {
     if (linked_part(segments[0], count) == count) return &run_only_chain;
     return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
   }
-
- private:
-  // The indices of a tile's first element, from the outermost dimension to `split`.
-  using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
-  static constexpr Index kOrigin{};
 
   bool is_one_tile() const { return count <= static_cast<std::size_t>(chunk) * inner; }
 

@@ -1,6 +1,7 @@
 // Steps that multiply matrices.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/sizes/batches.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
@@ -17,26 +19,42 @@ namespace sr::replay {
 // T is the type of weights and results, fp32 or bfloat16. The left side and the bias are fp32.
 template <class T>
 struct GemmStepOf final : Payload {
-  struct Batch {
-    std::int64_t a, b, out;  // elements from the addresses below
-  };
-  kernels::GemmOf<T> shape;
+  using Batch = std::array<std::int64_t, 3>;  // of a, b and out: elements from their addresses
+  Size m, n, k, a_row, out_row, b_k, b_n;     // see kernels::GemmOf
+  Batches<3> batches_of;
   void (*multiply)(const kernels::GemmOf<T>& product) = nullptr;
   Address a, b, bias, out;
   bool has_bias = false;
-  c10::SmallVector<Batch, 1> batches{{0, 0, 0}};
+  bool may_be_cut = false;                   // is worth several threads
   WeightMatrixOf<T> weight;                  // without data: b is read as it is
   std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
-  Shares shares;                             // of a packed product, by what `cut` says
-  std::int64_t part = 0;                     // rows or columns of one
+  // In this call, but for `shape.clamp_min`:
+  kernels::GemmOf<T> shape;
+  c10::SmallVector<Batch, 1> batches;
+  Shares shares;          // of a packed product, by what `cut` says
+  std::int64_t part = 0;  // rows or columns of one
   bool by_columns = false;
 
   std::string_view name() const override { return weight.data != nullptr ? "packed gemm" : "gemm"; }
   // The number of results.
-  std::size_t results() const { return shape.m * shape.n * batches.size(); }
+  Size results() const { return m * n * batches_of.count(); }
 
   void pack_weights(PackedWeights& shared) override {
     if (weight.data != nullptr) packed = shared.find_or_pack(weight);
+  }
+
+  RunStep settle(SizeValues& values) override {
+    shape.m = values.count(m);
+    shape.n = values.count(n);
+    shape.k = values.count(k);
+    shape.a_row = values(a_row);
+    shape.out_row = values(out_row);
+    shape.b_k = values(b_k);
+    shape.b_n = values(b_n);
+    batches.clear();
+    batches_of.each(values, [&](const Batch& batch) { batches.push_back(batch); });
+    if (may_be_cut) cut();
+    return runner();
   }
 
   static void run(const Payload& payload, Context& context) {
@@ -44,9 +62,9 @@ struct GemmStepOf final : Payload {
     const kernels::GemmOf<T> at_start = self.bound(context.bases);
     kernels::GemmOf<T> product = at_start;
     for (const Batch& batch : self.batches) {
-      product.a = at_start.a + batch.a;
-      product.b = at_start.b + batch.b;
-      product.out = at_start.out + batch.out;
+      product.a = at_start.a + batch[0];
+      product.b = at_start.b + batch[1];
+      product.out = at_start.out + batch[2];
       if (self.part == 0) {
         self.multiply(product);
       } else {
@@ -54,12 +72,6 @@ struct GemmStepOf final : Payload {
             [&](std::int64_t first, std::int64_t end) { self.multiply_part(product, first, end); });
       }
     }
-  }
-
-  // The function for the complete step; a simpler one for a single product that is not cut.
-  RunStep runner() const {
-    const bool is_one = batches.size() == 1 && batches[0].a == 0 && batches[0].b == 0 && batches[0].out == 0;
-    return is_one && part == 0 ? &run_one : &run;
   }
 
   // Cuts a product that is too large for one thread into parts, whose results are bit-identical to those of
@@ -77,13 +89,18 @@ struct GemmStepOf final : Payload {
     const std::int64_t count = by_columns ? panels : tiles;
     if (count < 2) {
       part = 0;
-    } else {
+    } else if (count != shares.count()) {
       shares = Shares(count);
     }
   }
 
  private:
   static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
+
+  // The function for the complete step; a simpler one for a single product that is not cut.
+  RunStep runner() const {
+    return batches.size() == 1 && batches[0] == Batch{} && part == 0 ? &run_one : &run;
+  }
 
   static void run_one(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GemmStepOf&>(payload);
@@ -124,9 +141,19 @@ using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
 
 struct BatchedDotStep final : Payload {
   std::string_view name() const override { return "batched dot"; }
-  kernels::BatchedDot shape;
+  Size count, k, a_row, b_row, out_stride;  // see kernels::BatchedDot
+  kernels::BatchedDot shape;                // in this call
   void (*multiply)(const kernels::BatchedDot& dots) = nullptr;
   Address a, b, out;
+
+  RunStep settle(SizeValues& values) override {
+    shape.count = values.count(count);
+    shape.k = values.count(k);
+    shape.a_row = values(a_row);
+    shape.b_row = values(b_row);
+    shape.out_stride = values(out_stride);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const BatchedDotStep&>(payload);

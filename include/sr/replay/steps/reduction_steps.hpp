@@ -11,11 +11,35 @@
 
 namespace sr::replay {
 
+// The sizes of a reduction; see kernels::OuterReduction.
+struct ReductionSizes {
+  Size outer = 1, count = 0, inner = 1;
+  Size in_outer, in_row, out_outer, out_row;
+  Size divisor = 1;
+
+  void settle(SizeValues& values, kernels::OuterReduction& shape) const {
+    shape.outer = values.count(outer);
+    shape.count = values.count(count);
+    shape.inner = values.count(inner);
+    shape.in_outer = values(in_outer);
+    shape.in_row = values(in_row);
+    shape.out_outer = values(out_outer);
+    shape.out_row = values(out_row);
+    shape.divisor = static_cast<float>(values(divisor));
+  }
+};
+
 struct OuterReductionStep final : Payload {
   std::string_view name() const override { return "reduction"; }
-  kernels::OuterReduction shape;
+  ReductionSizes sizes;
+  kernels::OuterReduction shape;  // in this call, but for `root`
   Address in, out;
   void (*reduce)(const kernels::OuterReduction& columns) = nullptr;
+
+  RunStep settle(SizeValues& values) override {
+    sizes.settle(values, shape);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const OuterReductionStep&>(payload);
@@ -28,10 +52,16 @@ struct OuterReductionStep final : Payload {
 
 struct ExtremeStep final : Payload {
   std::string_view name() const override { return "extremes"; }
-  kernels::OuterReduction shape;
+  ReductionSizes sizes;
+  kernels::OuterReduction shape;  // in this call
   Address in, values, indices;
   bool smallest = false, has_values = false;
   decltype(kernels::Table::extreme) find = nullptr;
+
+  RunStep settle(SizeValues& values_of) override {
+    sizes.settle(values_of, shape);
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ExtremeStep&>(payload);
@@ -43,9 +73,11 @@ struct ExtremeStep final : Payload {
 };
 
 struct InnerReductionOfTile final : RowKernel {
-  kernels::OuterReduction shape;
+  Size divisor = 1;
+  kernels::OuterReduction shape;  // in this call, but for `root`
   void (*reduce)(const kernels::OuterReduction& columns) = nullptr;
 
+  void settle(SizeValues& values) override { shape.divisor = static_cast<float>(values(divisor)); }
   void run(const kernels::RowMatrix& rows, std::byte* const*) const override {
     kernels::OuterReduction columns = shape;
     columns.outer = rows.rows;

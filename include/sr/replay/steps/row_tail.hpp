@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <sr/kernels/table.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 
@@ -14,6 +15,7 @@ namespace sr::replay {
 // A kernel on whole rows.
 struct RowKernel {
   virtual ~RowKernel() = default;
+  virtual void settle(SizeValues&) {}  // see Payload::settle
   virtual void run(const kernels::RowMatrix& rows, std::byte* const* bases) const = 0;
 };
 
@@ -21,7 +23,14 @@ struct RowTail {
   std::unique_ptr<RowKernel> kernel;
   TileOperand in;
   Address out;
-  std::size_t columns = 0, out_columns = 0;  // of a row of the tile, and of the result
+  Size columns_of, out_columns_of;           // of a row of the tile, and of the result
+  std::size_t columns = 0, out_columns = 0;  // the same in this call
+
+  void settle(SizeValues& values) {
+    kernel->settle(values);
+    columns = values.count(columns_of);
+    out_columns = values.count(out_columns_of);
+  }
 
   // Runs on the `n` elements of a tile that begins at element `first`.
   void run(std::byte* const* bases, std::size_t first, std::size_t n) const {

@@ -46,21 +46,27 @@ struct Context {
 };
 
 class PackedWeights;
+class SizeValues;
+struct Payload;
+
+using RunStep = void (*)(const Payload& payload, Context& context);
 
 struct Payload {
   virtual ~Payload() = default;
   virtual std::string_view name() const = 0;  // what reports call the step
+  // Computes what the step needs of its sizes. Called before the first run, and whenever the sizes of a call
+  // differ from those of the one before. Returns the function to run; null: always the one it was emitted
+  // with. Must allocate nothing that it has allocated before.
+  virtual RunStep settle(SizeValues&) { return nullptr; }
   // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
 };
 
-using RunStep = void (*)(const Payload& payload, Context& context);
-
 struct Step {
   RunStep run = nullptr;
-  const Payload* payload = nullptr;
+  Payload* payload = nullptr;
   std::uint32_t node = 0;  // index of the traced node, for messages
 };
 

@@ -100,6 +100,7 @@ class FunctionalWrites {
     const at::Tensor& self = node.inputs[0].toTensor();
     const TensorId id = trace_.id_of(self);
     const StorageId storage = trace_.tensors[id].storage;
+    // The recorded numbers are those of every call: operators in place pin the sizes of what they write.
     if (self.scalar_type() != at::kFloat || self.storage_offset() != 0 ||
         !self.is_non_overlapping_and_dense() || self.nbytes() != trace_.storages[storage].bytes) {
       return false;
@@ -124,7 +125,7 @@ class FunctionalWrites {
     const at::Tensor& self = node.inputs[0].toTensor();
     const StorageId before = trace_.tensors[trace_.id_of(self)].storage;
     const auto storage = static_cast<StorageId>(trace_.storages.size());
-    const std::size_t bytes = trace_.storages[before].bytes;
+    const Size bytes = trace_.storages[before].bytes;
     trace_.storages[before].overwritten = true;
     trace_.storages.push_back({.home = Home::produced, .producer = i, .bytes = bytes});
     for (TensorId other = node.known_tensors; other < now_on_.size(); ++other) {
@@ -133,7 +134,7 @@ class FunctionalWrites {
     now_on_[trace_.id_of(written.tensor)] = storage;
     at::Tensor result = self.detach();  // the same bytes under a name of its own
     trace_.ids.emplace(result.unsafeGetTensorImpl(), static_cast<TensorId>(trace_.tensors.size()));
-    trace_.tensors.push_back({result, storage});
+    trace_.tensors.push_back({result, storage, trace_.layout_of(self)});
     names_[written.tensor.unsafeGetTensorImpl()] = result;
     storages_[written.storage] = storage;
     node.twin = functional_twin(*node.processed->node);

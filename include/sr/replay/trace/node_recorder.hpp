@@ -153,6 +153,8 @@ class NodeRecorder : private RecordedNode {
         facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
     if (!reads_call && !data_decide) {
       record_.trace.asked |= Environment::denormals;
+      // LibTorch's kernels may round differently on another number of threads.
+      if (content_.options.numerics == Numerics::exact) record_.trace.asked |= Environment::threads;
       return add_outputs(Home::literal, before);
     }
     if (is_view() || record_.has_bailed_out()) return;

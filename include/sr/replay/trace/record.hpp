@@ -71,7 +71,7 @@ class Record {
 
   StorageId add_storage(const at::Tensor& tensor, TracedStorage storage) {
     const c10::StorageImpl* impl = sr::detail::storage_of(tensor);
-    storage.bytes = impl != nullptr ? impl->nbytes() : 0;
+    if (impl != nullptr) storage.bytes = impl->nbytes();
     const auto id = static_cast<StorageId>(trace.storages.size());
     trace.storages.push_back(storage);
     storages_[impl] = id;
@@ -80,7 +80,7 @@ class Record {
 
   TensorId add_tensor(const at::Tensor& tensor, StorageId storage, bool given = false) {
     const auto id = static_cast<TensorId>(trace.tensors.size());
-    trace.tensors.push_back({tensor, storage, given});
+    trace.tensors.push_back({tensor, storage, TensorLayout::of(tensor), given});
     trace.ids.emplace(tensor.unsafeGetTensorImpl(), id);
     return id;
   }

@@ -15,6 +15,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/graph/processed_node.hpp>
+#include <sr/replay/sizes/expressions.hpp>
 #include <sr/replay/trace/environment.hpp>
 
 namespace sr::replay {
@@ -37,14 +38,25 @@ struct TracedStorage {
   Home home = Home::produced;
   std::uint32_t leaf = kNone;      // input: which tensor of the arguments, depth first
   std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
-  std::size_t bytes = 0;
+  Size bytes = 0;
   bool overwritten = false;  // the recorded bytes are those of a later write, which has a storage of its own
+};
+
+// The metadata of a tensor, as lowering reads it: the recorded tensor knows only its own sizes.
+struct TensorLayout {
+  Dims sizes, strides;
+  Size offset = 0;  // elements from the start of the storage
+
+  static TensorLayout of(const at::Tensor& tensor) {
+    return {constant_dims(tensor.sizes()), constant_dims(tensor.strides()), tensor.storage_offset()};
+  }
 };
 
 // One TensorImpl has one id; views of one storage have ids of their own.
 struct TracedTensor {
-  at::Tensor recorded;  // keeps the metadata and the identity; its bytes count for nothing once lowered
+  at::Tensor recorded;  // keeps the identity; its bytes count for nothing once lowered
   StorageId storage = kNone;
+  TensorLayout layout;
   bool given = false;  // by the caller or the module; others, also views of these, a node has made
 };
 
@@ -106,6 +118,7 @@ struct Trace {
   }
   const TracedStorage& storage_of(TensorId id) const { return storages[tensors[id].storage]; }
   const at::Tensor& tensor(TensorId id) const { return tensors[id].recorded; }
+  const TensorLayout& layout_of(const at::Tensor& tensor) const { return tensors[id_of(tensor)].layout; }
 };
 
 }  // namespace sr::replay

@@ -57,8 +57,10 @@ class WrittenTensors {
     const StorageId id = record_.trace.tensors[record_.trace.id_of(tensor)].storage;
     TracedStorage& storage = record_.trace.storages[id];
     if (storage.home == Home::literal) {
-      at::Tensor bytes = at::empty({static_cast<std::int64_t>(storage.bytes)}, at::kByte);
-      if (storage.bytes != 0) std::memcpy(bytes.mutable_data_ptr(), tensor.storage().data(), storage.bytes);
+      const std::int64_t count = storage.bytes.pin();
+      at::Tensor bytes = at::empty({count}, at::kByte);
+      if (count != 0)
+        std::memcpy(bytes.mutable_data_ptr(), tensor.storage().data(), static_cast<std::size_t>(count));
       record_.trace.initial.push_back({id, std::move(bytes)});
       storage.home = Home::produced;
     }
