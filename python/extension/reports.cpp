@@ -51,7 +51,8 @@ py::dict of_step(const StepReport& step) {
 }
 
 py::dict of_plan(const PlanReport& plan) {
-  return py::dict("arguments"_a = plan.arguments, "kernels"_a = plan.kernels, "calls"_a = plan.calls,
+  return py::dict("arguments"_a = plan.arguments, "conditions"_a = plan.conditions,
+                  "sizes_taken"_a = plan.sizes_taken, "kernels"_a = plan.kernels, "calls"_a = plan.calls,
                   "interpreted"_a = plan.interpreted, "replays"_a = plan.replays,
                   "memory"_a = of_memory(plan.memory), "steps"_a = list_of(plan.steps, of_step));
 }

@@ -130,6 +130,7 @@ void print_plans(std::ostream& out, const Report& report) {
         << plan.calls << " calls of LibTorch, " << plan.interpreted << " interpreted; arena "
         << plan.memory.arena << " bytes, lower bound " << plan.memory.lower_bound << ", without reuse "
         << plan.memory.no_reuse << ".\n";
+    for (const std::string& condition : plan.conditions) out << "  for " << condition << '\n';
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       out << '[' << i << "] " << plan.steps[i].kind << ':';
       for (const std::string& op : plan.steps[i].ops) out << ' ' << op;

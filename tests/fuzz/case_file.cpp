@@ -69,7 +69,8 @@ Run run_of(const std::string& text) {
     run.setting = setting_of(setting);
   }
   while (kChangeNames[static_cast<std::size_t>(run.change)] != name) {
-    if (run.change == Change::absent) throw std::invalid_argument("no kind of run is called '" + name + "'");
+    if (run.change == Change::any_sizes)
+      throw std::invalid_argument("no kind of run is called '" + name + "'");
     run.change = static_cast<Change>(static_cast<int>(run.change) + 1);
   }
   words >> run.which >> run.other >> dtype;

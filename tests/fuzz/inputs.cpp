@@ -58,9 +58,22 @@ at::Tensor laid_out(const at::Tensor& tensor, std::size_t kind) {
   }
 }
 
+// The same for all dimensions with these two sizes, so that operands that fit go on to fit.
+std::int64_t drawn_size(const Dim& dim, std::size_t seed) {
+  static const std::int64_t sizes[] = {0, 1,  2,  2,  3,  3,  4,  5,  6,  7,  8,
+                                       9, 11, 13, 16, 17, 20, 31, 32, 33, 50, 64};
+  Random random(seed, static_cast<std::uint64_t>(dim.a * 1000 + dim.b));
+  return random.of(sizes);
+}
+
 std::vector<std::int64_t> sizes_of(const TensorSpec& spec, const Run& run, bool concerned) {
   std::vector<std::int64_t> sizes;
-  for (const Dim& dim : spec.shape) sizes.push_back(run.change == Change::other_sizes ? dim.b : dim.a);
+  for (const Dim& dim : spec.shape) {
+    const bool is_drawn = run.change == Change::any_sizes && dim.a != dim.b;
+    sizes.push_back(is_drawn                            ? drawn_size(dim, run.other)
+                    : run.change == Change::other_sizes ? dim.b
+                                                        : dim.a);
+  }
   if (run.change == Change::bad_size && concerned) {
     if (sizes.empty())
       sizes.push_back(2);

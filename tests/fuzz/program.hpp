@@ -45,10 +45,10 @@ struct Attribute {
   TensorSpec tensor;
 };
 
-// A run with shapes A, except for one change.
-enum class Change { none, other_sizes, dtype, same_tensor, overlap, layout, bad_size, absent };
-constexpr std::array<std::string_view, 8> kChangeNames = {"A",       "B",      "dtype",    "same",
-                                                          "overlap", "layout", "bad_size", "absent"};
+// A run with shapes A, except for one change. any_sizes: sizes that differ between A and B are drawn anew.
+enum class Change { none, other_sizes, dtype, same_tensor, overlap, layout, bad_size, absent, any_sizes };
+constexpr std::array<std::string_view, 9> kChangeNames = {"A",      "B",        "dtype",  "same", "overlap",
+                                                          "layout", "bad_size", "absent", "sizes"};
 
 // A change of something other than the arguments. Changed weights stay changed.
 enum class Setting {
@@ -70,7 +70,7 @@ constexpr std::array<std::string_view, 11> kSettingNames = {
 
 struct Run {
   Change change = Change::none;
-  std::size_t which = 0, other = 0;  // positions among the tensors of all parameters
+  std::size_t which = 0, other = 0;  // positions among the tensors of all parameters; any_sizes: a seed
   Dtype dtype = Dtype::f64;          // for Change::dtype
   Setting setting = Setting::none;
   std::size_t weight = 0;  // the changed attribute

@@ -1,5 +1,7 @@
 // The order in which a program gets its inputs: long enough that each recorded program is used with all other
 // inputs.
+#include <algorithm>
+
 #include "fuzz/environment.hpp"
 #include "fuzz/program.hpp"
 #include "fuzz/random.hpp"
@@ -72,8 +74,16 @@ std::vector<Run> choose_runs(const Case& program, std::uint64_t seed) {
   const Run absent{optional ? Change::absent : Change::none};
   const std::vector<Run> pool = {a,     a,       a,      b,      b,   other,  dtype(), twice,
                                  twice, overlap, layout, layout, bad, absent, absent};
-  const std::size_t more = 4 + random.below(8);
+  const std::size_t more = 6 + random.below(14);
+  const bool varies = std::ranges::any_of(tensors, [](const TensorSpec* spec) {
+    return std::ranges::any_of(spec->shape, [](const Dim& dim) { return dim.a != dim.b; });
+  });
   while (runs.size() < 13 + more) {
+    // Sizes of which few come back, so that plans for families of sizes are recorded, used and left.
+    if (varies && random.chance(60)) {
+      runs.push_back({Change::any_sizes, 0, random.below(40)});
+      continue;
+    }
     // Most changes are repeated, so that calls under them are recorded and replayed.
     const Run& next = random.of(pool);
     for (std::size_t times = random.chance(50) ? 3 : 1; times > 0; --times) runs.push_back(next);

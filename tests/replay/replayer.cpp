@@ -26,7 +26,7 @@ TEST_CASE("a signature is recorded when it comes back, and replayed from then on
 }
 
 TEST_CASE("signatures that never come back make no plan", "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall))};
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.enable_families = false})};
   for (int n = 1; n < 40; ++n) runtime(sample({n, 3}), sample({3}));
   CHECK(plans(runtime) == 0);
   CHECK(runtime.replayed_calls() == 0);
@@ -46,7 +46,7 @@ TEST_CASE("reserve makes the plan at once, trim forgets it", "[replay]") {
 }
 
 TEST_CASE("no more plans than asked for; the one used least lately goes", "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2})};
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2, .enable_families = false})};
   const at::Tensor y = sample({3});
   const auto call = [&](std::int64_t n) {
     const at::Tensor x = sample({n, 3});
@@ -63,7 +63,7 @@ TEST_CASE("no more plans than asked for; the one used least lately goes", "[repl
 
 TEST_CASE("alternating between more signatures than there is room for does not record each time",
           "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2})};
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2, .enable_families = false})};
   const at::Tensor y = sample({3});
   for (int round = 0; round < 60; ++round) {
     for (const std::int64_t n : {1, 2, 3}) runtime(sample({n, 3}), y);

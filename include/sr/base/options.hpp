@@ -18,6 +18,7 @@ struct StaticModuleOptions {
   bool enable_replay = true;           // false: general path only
   std::size_t max_plans = 8;           // per runtime, least recently used goes first
   std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+  bool enable_families = true;  // one plan serves calls that differ in sizes only, where that is possible
   bool freeze_weights = false;  // true: nobody changes the weights of the model; what they decide is folded
   bool updatable_weights = false;  // true: StaticModule::update can replace weights read from a file, too
   bool strict = false;             // true: refuse a model that needs the interpreter fallback

@@ -65,10 +65,12 @@ struct StepReport {
 
 // The replay plan of one signature.
 struct PlanReport {
-  std::string arguments;        // "float[8, 50], 3"
-  std::size_t kernels = 0;      // steps that are kernels of ours
-  std::size_t calls = 0;        // operators of LibTorch that write into planned memory
-  std::size_t interpreted = 0;  // nodes left to the interpreter
+  std::string arguments;                // "Float[8, 50], 3"; sizes that vary between calls are "s0", "s1"
+  std::vector<std::string> conditions;  // "2 <= s0 <= 20": on those sizes
+  std::uint64_t sizes_taken = 0;        // how often a call had other sizes than the one before
+  std::size_t kernels = 0;              // steps that are kernels of ours
+  std::size_t calls = 0;                // operators of LibTorch that write into planned memory
+  std::size_t interpreted = 0;          // nodes left to the interpreter
   std::uint64_t replays = 0;
   std::uint64_t timed_replays = 0;  // while StaticRuntime::time_steps was on
   BlockMemory memory;

@@ -9,8 +9,11 @@
 
 #include <sr/ops/numbers.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
 
 namespace sr::ops {
+
+namespace layouts = replay::layouts;
 
 template <class Formula, class A, class B>
 struct OfNumbers {
@@ -28,9 +31,12 @@ struct OfScalars {
 };
 
 // The overloads by the types of a and b; `Of...` is the result's type.
-template <FixedString Name, class Formula, FixedString OfIntegers, FixedString OfFloats>
+// `Parts` are those of the overload on integers.
+template <FixedString Name, class Formula, FixedString OfIntegers, FixedString OfFloats, class... Parts>
 struct RealPairs {
-  Native<Name + ".int(int a, int b) -> " + OfIntegers, OfNumbers<Formula, std::int64_t, std::int64_t>> of_int;
+  Native<Name + ".int(int a, int b) -> " + OfIntegers, OfNumbers<Formula, std::int64_t, std::int64_t>,
+         Parts...>
+      of_int;
   Native<Name + ".float(float a, float b) -> " + OfFloats, OfNumbers<Formula, double, double>> of_float;
   Native<Name + ".int_float(int a, float b) -> " + OfFloats, OfNumbers<Formula, std::int64_t, double>>
       of_int_float;
@@ -60,7 +66,7 @@ struct IntComplexPairs {
 template <FixedString Name, class Operation>
 struct Arithmetic {
   using Formula = formulas::Joined<Operation>;
-  RealPairs<Name, Formula, "int", "float"> real;
+  RealPairs<Name, Formula, "int", "float", Layouts<&layouts::of_numbers<Operation>>> real;
   Native<Name + ".complex(complex a, complex b) -> complex", OfNumbers<Formula, Complex, Complex>> of_complex;
   IntComplexPairs<Name, Formula> of_int_complex;
   FloatComplexPairs<Name, Formula, "complex"> of_float_complex;
@@ -70,14 +76,14 @@ struct Arithmetic {
 template <FixedString Name, class Operation>
 struct Ordering {
   using Formula = formulas::Joined<Operation>;
-  RealPairs<Name, Formula, "bool", "bool"> real;
+  RealPairs<Name, Formula, "bool", "bool", Layouts<&layouts::of_numbers<Operation>>> real;
   ScalarPair<Name, Formula, "bool"> of_scalars;
 };
 
 template <FixedString Name, class Operation>
 struct Equality {
   using Formula = formulas::Joined<Operation>;
-  RealPairs<Name, Formula, "bool", "bool"> real;
+  RealPairs<Name, Formula, "bool", "bool", Layouts<&layouts::of_numbers<Operation>>> real;
   Native<Name + ".complex(complex a, complex b) -> bool", OfNumbers<Formula, Complex, Complex>> of_complex;
   FloatComplexPairs<Name, Formula, "bool"> of_float_complex;
   ScalarPair<Name, Formula, "bool", true> of_scalars;
@@ -93,9 +99,12 @@ inline const Ordering<"aten::le", std::less_equal<>> le_of_numbers;
 inline const Ordering<"aten::gt", std::greater<>> gt_of_numbers;
 inline const Ordering<"aten::ge", std::greater_equal<>> ge_of_numbers;
 
-inline const RealPairs<"aten::remainder", formulas::Remainder, "int", "float"> remainder_of_numbers;
+inline const RealPairs<"aten::remainder", formulas::Remainder, "int", "float", Layouts<&layouts::remainder>>
+    remainder_of_numbers;
 inline const ScalarPair<"aten::remainder", formulas::Remainder, "Scalar"> remainder_of_scalars;
-inline const RealPairs<"aten::floordiv", formulas::FloorDivide, "int", "float"> floordiv_of_numbers;
+inline const RealPairs<"aten::floordiv", formulas::FloorDivide, "int", "float",
+                       Layouts<&layouts::floor_divide>>
+    floordiv_of_numbers;
 inline const ScalarPair<"aten::floordiv", formulas::FloorDivide, "Scalar"> floordiv_of_scalars;
 inline const RealPairs<"aten::fmod", formulas::Fmod, "float", "float"> fmod_of_numbers;
 inline const ScalarPair<"aten::fmod", formulas::Fmod, "float"> fmod_of_scalars;

@@ -6,6 +6,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/products.hpp>
 #include <sr/replay/lowering/attention.hpp>
 
 namespace sr::ops {
@@ -30,7 +31,8 @@ inline const Native<
     "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
     "float "
     "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-    ScaledDotProductAttention, Lower<&lower::attention>, Facts<Fact::makes_new_results>>
+    ScaledDotProductAttention, Lower<&lower::attention>, Facts<Fact::makes_new_results>,
+    Layouts<&layouts::attention>>
     scaled_dot_product_attention;
 inline const Native<"aten::dropout(Tensor input, float p, bool train) -> Tensor", Dropout,
                     InPlace<at::_ops::dropout_>>

@@ -9,6 +9,7 @@
 
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/copies.hpp>
 
 namespace sr::ops {
@@ -65,14 +66,18 @@ struct VarStack {
   }
 };
 
-inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat, Lower<&lower::join<false>>>
+inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat, Lower<&lower::join<false>>,
+                        Layouts<&layouts::cat>>
     cat;
 inline const OutVariant<"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", Stack,
-                        Lower<&lower::join<true>>>
+                        Lower<&lower::join<true>>, Layouts<&layouts::stack>>
     stack;
-inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant, Lower<&lower::join<false>>>
+inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant, Lower<&lower::join<false>>,
+                    Layouts<&layouts::cat>>
     var_concat;
-inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant, Lower<&lower::join<true>>> var_stack;
+inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant, Lower<&lower::join<true>>,
+                    Layouts<&layouts::stack>>
+    var_stack;
 
 namespace registered {
 // Without a functor of sr.

@@ -8,6 +8,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
 
 namespace sr::ops {
 
@@ -156,7 +157,8 @@ struct CallMethod {
   }
 };
 
-inline const NodeOp<"prim::ListConstruct", ListConstruct, NodeKind::native, Facts<Fact::moves_values>>
+inline const NodeOp<"prim::ListConstruct", ListConstruct, NodeKind::native, Facts<Fact::moves_values>,
+                    Layouts<&replay::layouts::list>>
     prim_list_construct;
 inline const NodeOp<"prim::TupleConstruct", TupleConstruct, NodeKind::native, Facts<Fact::moves_values>>
     prim_tuple_construct;
@@ -166,7 +168,8 @@ inline const NodeOp<"prim::TupleUnpack", TupleUnpack, NodeKind::native, Facts<Fa
     prim_tuple_unpack;
 inline const NodeOp<"prim::TupleIndex", TupleIndex, NodeKind::native, Facts<Fact::moves_values>>
     prim_tuple_index;
-inline const NodeOp<"prim::ListUnpack", ListUnpack, NodeKind::native, Facts<Fact::moves_values>>
+inline const NodeOp<"prim::ListUnpack", ListUnpack, NodeKind::native, Facts<Fact::moves_values>,
+                    Layouts<&replay::layouts::unpacked_list>>
     prim_list_unpack;
 inline const NodeOp<"prim::GetAttr", GetAttr> prim_get_attr;
 inline const NodeOp<"prim::SetAttr", SetAttr, NodeKind::native, Facts<Fact::unrepeatable>> prim_set_attr;

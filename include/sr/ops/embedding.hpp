@@ -8,6 +8,7 @@
 
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/bags.hpp>
 #include <sr/replay/lowering/index_select.hpp>
 
@@ -62,7 +63,7 @@ inline const OutVariant<
     "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool "
     "sparse=False) -> Tensor",
-    Embedding, Lower<&lower::embedding>>
+    Embedding, Lower<&lower::embedding>, Layouts<&layouts::embedding>>
     embedding;
 inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>, NodeKind::native,
                     Lower<&lower::embedding_bag>, Facts<Fact::makes_new_results>>

@@ -16,6 +16,7 @@
 #include <sr/ops/scalars.hpp>
 #include <sr/ops/strings.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
 
 namespace sr::ops {
 
@@ -164,7 +165,7 @@ struct Extend {
 };
 
 inline const Native<"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", ElementOfList,
-                    Facts<Fact::moves_values>>
+                    Facts<Fact::moves_values>, Layouts<&replay::layouts::element>>
     element_of_list;
 inline const Native<"aten::select.t(t[](a) list, int idx) -> t(*)", ElementOfList, Facts<Fact::moves_values>>
     select_of_list;

@@ -10,6 +10,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/registry/out_protocol.hpp>
+#include <sr/replay/layouts/products.hpp>
 #include <sr/replay/lowering/gemm.hpp>
 
 namespace sr::ops {
@@ -98,21 +99,25 @@ struct Linear {
   }
 };
 
-inline const OutVariant<"aten::mm(Tensor self, Tensor mat2) -> Tensor", Mm, Lower<&lower::mm>> mm;
-inline const OutVariant<"aten::bmm(Tensor self, Tensor mat2) -> Tensor", Bmm, Lower<&lower::bmm>> bmm;
+inline const OutVariant<"aten::mm(Tensor self, Tensor mat2) -> Tensor", Mm, Lower<&lower::mm>,
+                        Layouts<&layouts::mm>>
+    mm;
+inline const OutVariant<"aten::bmm(Tensor self, Tensor mat2) -> Tensor", Bmm, Lower<&lower::bmm>,
+                        Layouts<&layouts::bmm>>
+    bmm;
 inline const OutVariant<
     "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Addmm,
-    Lower<&lower::addmm>>
+    Lower<&lower::addmm>, Layouts<&layouts::addmm>>
     addmm;
 inline const OutVariant<
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     Baddbmm>
     baddbmm;
 inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>,
-                        Facts<Fact::makes_new_results>>
+                        Facts<Fact::makes_new_results>, Layouts<&layouts::matmul>>
     matmul;
 inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower::linear>,
-                    Facts<Fact::makes_new_results>>
+                    Facts<Fact::makes_new_results>, Layouts<&layouts::linear>>
     linear;
 
 namespace registered {

@@ -10,6 +10,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/batch_norm.hpp>
 #include <sr/replay/lowering/norms.hpp>
 
@@ -58,7 +59,7 @@ inline const OutVariant<
     "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
     "eps=1e-05, "
     "bool cudnn_enable=True) -> Tensor",
-    LayerNorm, Lower<&lower::layer_norm>, Facts<Fact::makes_new_results>>
+    LayerNorm, Lower<&lower::layer_norm>, Facts<Fact::makes_new_results>, Layouts<&layouts::norm_of_last>>
     layer_norm;
 inline const Native<
     "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "

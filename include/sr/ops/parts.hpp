@@ -3,11 +3,13 @@
 
 #include <sr/kernels/vector_ops.hpp>
 #include <sr/registry/operator_spec.hpp>
+#include <sr/replay/layouts/pointwise.hpp>
 #include <sr/replay/lowering/iterators.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
 namespace sr::ops {
 
+namespace layouts = replay::layouts;
 namespace lower = replay::lower;
 namespace native = at::native;
 namespace vector_ops = kernels::vector_ops;

@@ -14,6 +14,7 @@
 #include <sr/ops/factories.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/pointwise.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/index_select.hpp>
@@ -83,7 +84,7 @@ struct IndexPut {
 namespace registered {
 
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone,
-                        Lower<&lower::copy>>
+                        Lower<&lower::copy>, Layouts<&layouts::like_first>>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",

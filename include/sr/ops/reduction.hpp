@@ -17,6 +17,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/iterators_reductions.hpp>
 #include <sr/replay/lowering/reductions.hpp>
 #include <sr/replay/lowering/softmax.hpp>
@@ -133,18 +134,19 @@ struct SoftmaxKernel {
 
 inline const OutVariant<"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SumAll,
                         Lower<&lower::reduce_float_all<kernels::Reduce::sum>>,
-                        LowerToIterator<&lower::reduce_all<native::sum_stub, false>>>
+                        LowerToIterator<&lower::reduce_all<native::sum_stub, false>>,
+                        Layouts<&layouts::reduce_all>>
     sum_all;
 inline const OutVariant<
     "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
     SumDims, Lower<&lower::reduce_float_dims<kernels::Reduce::sum>>,
-    LowerToIterator<&lower::reduce_dims<native::sum_stub, false>>>
+    LowerToIterator<&lower::reduce_dims<native::sum_stub, false>>, Layouts<&layouts::reduce_dims>>
     sum_dims;
 inline const OutVariant<
     "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     MeanDims, Lower<&lower::reduce_float_dims<kernels::Reduce::sum, true>>,
-    LowerToIterator<&lower::mean_dims_any>>
+    LowerToIterator<&lower::mean_dims_any>, Layouts<&layouts::reduce_dims>>
     mean_dims;
 inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll,
                         LowerToIterator<&lower::reduce_all<native::prod_stub>>>
@@ -161,7 +163,8 @@ inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", 
     std_all;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax,
                         Lower<&lower::reduce_float_dims<kernels::Reduce::max>>,
-                        LowerToIterator<&lower::reduce_dims<native::max_values_stub>>>
+                        LowerToIterator<&lower::reduce_dims<native::max_values_stub>>,
+                        Layouts<&layouts::reduce_dims>>
     amax;
 inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">,
                         Lower<&lower::reduce_float_all<kernels::Reduce::max>>>
@@ -175,17 +178,19 @@ inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=F
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,
-                        Facts<Fact::makes_new_results>>
+                        Facts<Fact::makes_new_results>, Layouts<&layouts::like_first>>
     softmax_int;
 inline const OutVariant<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>,
-                        Facts<Fact::makes_new_results>>
+                        Facts<Fact::makes_new_results>, Layouts<&layouts::like_first>>
     log_softmax_int;
 inline const OutVariant<"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                        SoftmaxKernel<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>>
+                        SoftmaxKernel<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,
+                        Layouts<&layouts::like_first>>
     softmax_kernel;
 inline const OutVariant<"aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                        SoftmaxKernel<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>>
+                        SoftmaxKernel<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>,
+                        Layouts<&layouts::like_first>>
     log_softmax_kernel;
 
 namespace registered {

@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
 
 namespace sr::ops {
 
@@ -112,8 +113,11 @@ inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot,
                     Facts<Fact::reads_metadata_only, Fact::compares_identity>>
     is_not;
 inline const Native<"aten::len.t(t[] a) -> int", Length> list_length;
-inline const Native<"aten::len.Tensor(Tensor t) -> int", LengthOfTensor> tensor_length;
-inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf, Facts<Fact::reads_metadata_only>> dtype_of;
+inline const Native<"aten::len.Tensor(Tensor t) -> int", LengthOfTensor, Layouts<&replay::layouts::length>>
+    tensor_length;
+inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf, Facts<Fact::reads_metadata_only>,
+                    Layouts<&replay::layouts::no_matter_of_sizes>>
+    dtype_of;
 
 inline const Native<"aten::__range_length(int lo, int hi, int step) -> int", LengthOfRange> length_of_range;
 inline const Native<"aten::__derive_index(int index, int start, int step) -> int", IndexInRange>

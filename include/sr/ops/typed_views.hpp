@@ -7,6 +7,8 @@
 #include <sr/ops/parts.hpp>
 #include <sr/ops/views.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/numbers.hpp>
+#include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 
 namespace sr::ops {
@@ -125,12 +127,14 @@ inline const Native<
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
     "Tensor(a|b)",
-    ToDtypeOrSame, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
+    ToDtypeOrSame, Lower<&lower::cast>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_prim_dtype;
 inline const Native<
     "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>
     to_prim_other;
-inline const Native<"prim::device(Tensor a) -> Device", DeviceOf, Facts<Fact::reads_metadata_only>> device_of;
+inline const Native<"prim::device(Tensor a) -> Device", DeviceOf, Facts<Fact::reads_metadata_only>,
+                    Layouts<&layouts::no_matter_of_sizes>>
+    device_of;
 inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda, Facts<Fact::reads_metadata_only>> is_cuda;
 
 // Without a functor of sr.

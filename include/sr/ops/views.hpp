@@ -6,6 +6,8 @@
 
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
+#include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
 
@@ -131,30 +133,41 @@ struct Numel {
 
 namespace registered {
 
-inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose>
+inline const Native<"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", Transpose,
+                    Layouts<&layouts::transpose>>
     transpose;
-inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T> t;
-inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View> view;
+inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T, Layouts<&layouts::transpose_matrix>> t;
+inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View, Layouts<&layouts::view>>
+    view;
 inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape,
-                    Lower<&lower::copy>>
+                    Lower<&lower::copy>, Layouts<&layouts::reshape>>
     reshape;
 inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-                    Flatten, Lower<&lower::copy>>
+                    Flatten, Lower<&lower::copy>, Layouts<&layouts::flatten>>
     flatten;
-inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute> permute;
-inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Unsqueeze> unsqueeze;
-inline const Native<"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", SqueezeDim> squeeze_dim;
+inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute,
+                    Layouts<&layouts::permute>>
+    permute;
+inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Unsqueeze,
+                    Layouts<&layouts::unsqueeze>>
+    unsqueeze;
+inline const Native<"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", SqueezeDim,
+                    Layouts<&layouts::squeeze>>
+    squeeze_dim;
 inline const Native<"aten::squeeze(Tensor(a) self) -> Tensor(a)", Squeeze> squeeze;
-inline const Native<"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", Select> select;
+inline const Native<"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", Select,
+                    Layouts<&layouts::select>>
+    select;
 inline const Native<
     "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
     "Tensor(a)",
-    Slice>
+    Slice, Layouts<&layouts::slice>>
     slice;
-inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", Narrow>
+inline const Native<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", Narrow,
+                    Layouts<&layouts::narrow>>
     narrow;
 inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                    Expand>
+                    Expand, Layouts<&layouts::expand>>
     expand;
 inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs,
                     Facts<Fact::takes_shape_of_second>>
@@ -162,27 +175,37 @@ inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"
 inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
 inline const Native<
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
-    Contiguous, Lower<&lower::copy>>
+    Contiguous, Lower<&lower::copy>, Layouts<&layouts::contiguous>>
     contiguous;
 inline const Native<
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
-    ToDtype, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
+    ToDtype, Lower<&lower::cast>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_dtype;
 inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-                    Split>
+                    Split, Layouts<&layouts::split>>
     split;
 inline const Native<
     "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-    SplitWithSizes>
+    SplitWithSizes, Layouts<&layouts::split_with_sizes>>
     split_with_sizes;
-inline const Native<"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", Chunk> chunk;
-inline const Native<"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", Unbind> unbind;
-inline const Native<"aten::size(Tensor self) -> int[]", Sizes, Facts<Fact::reads_metadata_only>> sizes;
-inline const Native<"aten::size.int(Tensor self, int dim) -> int", SizeOf> size_of;
-inline const Native<"aten::dim(Tensor self) -> int", Dim, Facts<Fact::reads_metadata_only>> dim;
-inline const Native<"aten::numel(Tensor self) -> int", Numel, Facts<Fact::reads_metadata_only>> numel;
+inline const Native<"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", Chunk,
+                    Layouts<&layouts::chunk>>
+    chunk;
+inline const Native<"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", Unbind,
+                    Layouts<&layouts::unbind>>
+    unbind;
+inline const Native<"aten::size(Tensor self) -> int[]", Sizes, Facts<Fact::reads_metadata_only>,
+                    Layouts<&layouts::sizes>>
+    sizes;
+inline const Native<"aten::size.int(Tensor self, int dim) -> int", SizeOf, Layouts<&layouts::size>> size_of;
+inline const Native<"aten::dim(Tensor self) -> int", Dim, Facts<Fact::reads_metadata_only>,
+                    Layouts<&layouts::no_matter_of_sizes>>
+    dim;
+inline const Native<"aten::numel(Tensor self) -> int", Numel, Facts<Fact::reads_metadata_only>,
+                    Layouts<&layouts::count>>
+    numel;
 
 }  // namespace registered
 }  // namespace sr::ops

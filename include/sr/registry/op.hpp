@@ -58,7 +58,7 @@ constexpr std::string_view key_of_literal(std::string_view literal) {
 template <FixedString Literal, class... Parts>
 void register_parts() {
   static_assert((OperatorPart<Parts> && ...),
-                "the parts of an entry are Lower, LowerToIterator, Facts and InPlace");
+                "the parts of an entry are Lower, LowerToIterator, Layouts, Facts and InPlace");
   if constexpr (sizeof...(Parts) != 0 && (OperatorPart<Parts> && ...)) {
     static_assert(are_different_parts<Parts...>(), "an entry has one part of each kind");
     static constexpr OperatorSpec spec =

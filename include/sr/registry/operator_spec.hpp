@@ -12,10 +12,15 @@
 namespace sr::replay {
 
 class Lowering;
+class LayoutRule;
 struct TracedNode;
 
 // Lowers one node. Returns false, having emitted nothing, if it can not lower this node.
 using LowerFunction = bool (*)(Lowering& lowering, const TracedNode& node);
+
+// Says how the layouts of a node's results follow from its inputs (replay/layouts/). Returns false if it does
+// not know for this node.
+using LayoutFunction = bool (*)(LayoutRule& rule);
 
 }  // namespace sr::replay
 
@@ -28,6 +33,7 @@ struct OperatorSpec {
   const std::type_info* parts = nullptr;        // std::tuple of the parts
   replay::LowerFunction to_kernel = nullptr;    // to kernels of sr; tried first
   replay::LowerFunction to_iterator = nullptr;  // to LibTorch's kernel on a kept iterator
+  replay::LayoutFunction layouts = nullptr;     // null: the sizes of its inputs are pinned
   FactMask facts = 0;                           // of all overloads
   std::string_view functional;                  // of an operator in place: the key of the functional one
   // Registers the operator in place whose functional twin this is; null if the entry names none.
@@ -51,6 +57,12 @@ struct LowerToIterator {
   static constexpr void add_to(OperatorSpec& spec) { spec.to_iterator = function; }
 };
 
+// One recording of the operator serves other sizes, too, if `function` knows the node.
+template <replay::LayoutFunction function>
+struct Layouts {
+  static constexpr void add_to(OperatorSpec& spec) { spec.layouts = function; }
+};
+
 // Facts of the operator and of all its overloads.
 template <Fact... facts>
 struct Facts {
@@ -67,17 +79,18 @@ concept OperatorPart = requires(OperatorSpec& spec) {
 // Whether no two parts say the same thing.
 template <class... Parts>
 constexpr bool are_different_parts() {
-  int kernels = 0, iterators = 0, facts = 0, twins = 0;
+  int kernels = 0, iterators = 0, layouts = 0, facts = 0, twins = 0;
   const auto count = [&](auto add_to) {
     OperatorSpec spec;
     add_to(spec);
     kernels += spec.to_kernel != nullptr ? 1 : 0;
     iterators += spec.to_iterator != nullptr ? 1 : 0;
+    layouts += spec.layouts != nullptr ? 1 : 0;
     facts += spec.facts != 0 ? 1 : 0;
     twins += spec.register_in_place != nullptr ? 1 : 0;
   };
   (count([](OperatorSpec& spec) { Parts::add_to(spec); }), ...);
-  return kernels <= 1 && iterators <= 1 && facts <= 1 && twins <= 1;
+  return kernels <= 1 && iterators <= 1 && layouts <= 1 && facts <= 1 && twins <= 1;
 }
 
 template <class... Parts>

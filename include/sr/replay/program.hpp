@@ -11,6 +11,7 @@
 
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/memory/request.hpp>
+#include <sr/replay/family.hpp>
 #include <sr/replay/results.hpp>
 #include <sr/replay/steps/derived_base.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -52,7 +53,8 @@ struct Program {
 
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
   std::vector<memory::Request> requests;
-  std::vector<Size> request_bytes;  // of each request in any call
+  std::vector<Size> request_bytes;       // of each request in any call
+  std::vector<memory::Request> planned;  // with the bytes that the layout has room for
   memory::Layout layout;
   // How far each tensor of the arguments reaches from its first element, in any call and in this one.
   std::vector<Size> leaf_bytes_of;
@@ -65,6 +67,8 @@ struct Program {
   std::shared_ptr<void> state;  // runs blocks that data decide about
   std::vector<c10::IValue> values;
   std::vector<at::Tensor> tensors;
+
+  std::unique_ptr<Family> family;  // null: for one signature only
 
   // Computes what depends on the sizes of a call.
   void settle(SizeValues& values_of) {

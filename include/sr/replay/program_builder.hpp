@@ -242,6 +242,44 @@ class ProgramBuilder {
   bool fails_after_run_once_ = false;
 };
 
+// Lays out memory for the requests. Throws PlanError if the planner is wrong, where layouts are checked.
+inline memory::Layout lay_out(const PreparedModule& content, const memory::PlannerOps& planner,
+                              const std::vector<memory::Request>& requests) {
+  memory::Layout layout =
+      content.options.optimize_memory ? planner.plan_for_long(requests) : memory::NoReuse::plan(requests);
+  if constexpr (kCheckPlans) {
+    if (const auto fault = memory::validate(requests, layout))
+      throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
+  }
+  return layout;
+}
+
+// Adapts a program of a family to another call. Returns false if it does not hold for the call's sizes.
+// Memory that is too small is laid out anew, half as large again, so that sizes which grow do that a few
+// times.
+inline bool adopt(Program& program, const SignatureWords& call, const PreparedModule& content,
+                  const memory::PlannerOps& planner) {
+  if (!program.family->take(call)) return false;
+  SizeValues& values = program.family->values();
+  bool fits = true;
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    const std::size_t bytes = program.requests[i].bytes = values.count(program.request_bytes[i]);
+    if (bytes <= program.planned[i].bytes) continue;
+    program.planned[i].bytes = bytes + bytes / 2;
+    fits = false;
+  }
+  program.settle(values);
+  const std::int64_t asked = program.signature[1] - detail::argument_count(program.signature);
+  program.signature = call;
+  program.signature[1] += asked;
+  if (values.overflows()) program.signature[0] = ~program.signature[0];  // serves no call
+  if (!fits) {
+    program.layout = lay_out(content, planner, program.planned);
+    program.bound_to = 0;
+  }
+  return !values.overflows();
+}
+
 // Returns a program with memory laid out, or one that holds only the reason why there can be none.
 inline std::unique_ptr<Program> build_program(const PreparedModule& content, const WeightSet& weights,
                                               const memory::PlannerOps& planner, const Trace& trace) {
@@ -256,13 +294,8 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
     program->state = std::move(state);
     program->results.recycles = content.options.manage_output_tensors;
     if (!program->bailout.empty()) return program;
-    program->layout = content.options.optimize_memory ? planner.plan_for_long(program->requests)
-                                                      : memory::NoReuse::plan(program->requests);
-    if constexpr (kCheckPlans) {
-      if (const auto fault = memory::validate(program->requests, program->layout)) {
-        throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
-      }
-    }
+    program->planned = program->requests;
+    program->layout = lay_out(content, planner, program->planned);
     return program;
   } catch (const std::exception& error) {
     refused->bailout = std::string("The plan could not be made: ") + error.what();

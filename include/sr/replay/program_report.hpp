@@ -54,7 +54,12 @@ inline std::vector<OperandReport> report_operands(const Program& program,
 
 inline PlanReport report_plan(const Program& program) {
   PlanReport report;
-  report.arguments = text_of(program.signature);
+  report.arguments =
+      program.family == nullptr ? text_of(program.signature) : program.family->text(program.signature);
+  if (program.family != nullptr) {
+    report.conditions = program.family->conditions();
+    report.sizes_taken = program.family->taken();
+  }
   report.kernels = program.kernels;
   report.calls = program.calls;
   report.interpreted = program.interpreted;

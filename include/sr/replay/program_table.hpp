@@ -44,17 +44,9 @@ class ProgramTable {
     auto entry = std::make_unique<Entry>();
     entry->next = entry.get();
     program->last_used = ++clock_;
-    if (is_shared_) {
-      bind_shared(*program);
-    } else {
-      entry->buffer = make_buffer_();
-      entry->buffer->commit(program->requests, program->layout);
-      for (std::size_t i = 0; i < program->placed.size(); ++i) {
-        program->bases[program->placed[i]] =
-            program->requests[i].bytes == 0 ? nullptr : entry->buffer->address(i);
-      }
-    }
+    if (!is_shared_) entry->buffer = make_buffer_();
     entry->program = std::move(program);
+    bind(*entry);
     if (entries_.size() >= most) {
       const auto oldest = std::ranges::min_element(
           entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->program->last_used; });
@@ -74,6 +66,20 @@ class ProgramTable {
                   [&](const std::unique_ptr<Entry>& entry) { return entry->program.get() == &program; });
     last_ = nullptr;
     for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
+  }
+
+  // The program of a family that `adopt(program)` has adapted to the call; null if there is none.
+  template <class Adopt>
+  Program* adapt(std::span<const c10::IValue> args, const Adopt& adopt) {
+    for (const std::unique_ptr<Entry>& entry : entries_) {
+      Program& program = *entry->program;
+      if (program.family == nullptr || !program.environment.holds(program.asked) || !adopt(program)) continue;
+      bind(*entry);
+      if (!match(program, args)) return nullptr;
+      if (last_ != nullptr) last_->next = entry.get();
+      return use(*entry);
+    }
+    return nullptr;
   }
 
   std::size_t size() const { return entries_.size(); }
@@ -133,6 +139,15 @@ class ProgramTable {
     program.last_used = ++clock_;
     if (is_shared_ && program.bound_to != generation_) bind_shared(program);
     return &program;
+  }
+
+  void bind(Entry& entry) {
+    Program& program = *entry.program;
+    if (is_shared_) return bind_shared(program);
+    entry.buffer->commit(program.requests, program.layout);
+    for (std::size_t i = 0; i < program.placed.size(); ++i) {
+      program.bases[program.placed[i]] = program.requests[i].bytes == 0 ? nullptr : entry.buffer->address(i);
+    }
   }
 
   void bind_shared(Program& program) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -17,6 +18,7 @@
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/replay/check.hpp>
+#include <sr/replay/family_policy.hpp>
 #include <sr/replay/program_builder.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
@@ -60,7 +62,10 @@ class Replayer {
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The program for these arguments, with their addresses in its table of bases; null if there is none.
-  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return programs_.find(args); }
+  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
+    if (Program* const known = programs_.find(args)) return known;
+    return has_families_ ? adapt(args) : nullptr;
+  }
 
   // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
   bool should_record(std::span<const c10::IValue> args, bool at_once) {
@@ -68,9 +73,12 @@ class Replayer {
       policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
       return false;
     }
-    if (at_once) return true;
     SignatureWords words;
-    if (policy_.is_hopeless(programs_.size()) || !describe_call(args, words)) return false;
+    next_family_.reset();
+    if (!at_once && policy_.is_hopeless(programs_.size())) return false;
+    if (!describe_call(args, words)) return at_once;
+    if (content_->options.enable_families) next_family_ = families_.note_call(words);
+    if (at_once || next_family_) return true;
     return policy_.should_record(hash_of(words), programs_.size(), programs_.evictions());
   }
 
@@ -78,12 +86,17 @@ class Replayer {
   c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
     SignatureWords words;
     const bool described = describe_call(args, words);
+    std::optional<FamilySignature> family = std::exchange(next_family_, std::nullopt);
+    SizeExpressions no_symbols;
+    const SizeScope scope(family ? *family->expressions : no_symbols);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     // A state of its own, not the program's: arenas of blocks that run on it know its values.
     ExecutionState recording(*content_, *weights_, *planner_);
     recording.frame.call = call;
-    Trace trace = TraceRecorder(*content_, recording.frame).run(args);
+    TraceRecorder recorder(*content_, recording.frame);
+    if (family) recorder.follow(family->words);
+    Trace trace = recorder.run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
     if (!described) return fresh_copies(result);
     std::unique_ptr<Program> program = build_program(*content_, *weights_, *planner_, trace);
@@ -93,8 +106,10 @@ class Replayer {
       program->signature = std::move(words);
       note_asked(program->signature, program->asked);
       program->ran = &services_.ran;
+      if (family) add_family(*program, std::move(*family));
       programs_.add(std::move(program), content_->options.max_plans);
     } else {
+      if (family) families_.refuse(words);
       policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
     }
     return fresh_copies(result);
@@ -167,6 +182,8 @@ class Replayer {
   void trim() {
     programs_ = ProgramTable(*planner_);
     policy_.reset();
+    families_.reset();
+    has_families_ = false;
   }
 
   // For tests of planners that bring their own buffers.
@@ -209,7 +226,24 @@ class Replayer {
     ~Finish() { this->program.results.release(); }
   };
 
+  // The search for a program of a family, which takes the sizes of the call.
+  [[gnu::noinline]] Program* adapt(std::span<const c10::IValue> args) {
+    SignatureWords words;
+    if (!describe_call(args, words)) return nullptr;
+    return programs_.adapt(args,
+                           [&](Program& program) { return adopt(program, words, *content_, *planner_); });
+  }
+
+  // Makes the program one of a family, unless it holds for the recorded sizes only.
+  void add_family(Program& program, FamilySignature signature) {
+    auto family = std::make_unique<Family>(std::move(signature));
+    if (family->is_pinned()) return families_.refuse(program.signature);
+    program.family = std::move(family);
+    has_families_ = true;
+  }
+
   void give_up(const Program& program, const std::string& why) {
+    if (program.family != nullptr) families_.refuse(program.signature);
     const std::uint64_t hash = hash_of(program.signature);
     programs_.remove(program);
     policy_.note_bailout(hash, why, /*is_of_call=*/false);
@@ -274,6 +308,9 @@ class Replayer {
   bool has_failed_ = false;
   Services services_;
   RecordingPolicy policy_;
+  FamilyPolicy families_;
+  std::optional<FamilySignature> next_family_;  // as which the next call is recorded
+  bool has_families_ = false;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
 };

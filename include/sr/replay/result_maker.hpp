@@ -117,6 +117,9 @@ class ResultMaker {
                                                                            : ResultTensor::From::view;
         break;
       case Home::weight:
+        pinned(operand.sizes);
+        pinned(operand.strides);
+        result.layout.offset = operand.offset.pin();
         // A copy: the caller gets the recorded tensor, and may change the metadata of a view.
         result.kind =
             trace_.tensors[id].given ? ResultTensor::From::constant : ResultTensor::From::constant_view;

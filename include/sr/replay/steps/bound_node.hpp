@@ -87,6 +87,7 @@ struct OutVariantStep final : BoundNode {
 
   static bool emit(Lowering& lowering, const TracedNode& traced) {
     if (traced.processed->write.run == nullptr) return false;
+    for (const Size& number : traced.numbers) number.pin();
     auto call = std::make_unique<OutVariantStep>(lowering);
     call->take(traced);
     std::vector<StorageId> reads, writes;
@@ -136,6 +137,7 @@ struct InterpretedStep final : BoundNode {
 
   static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
     auto step = std::make_unique<InterpretedStep>(lowering);
+    for (const Size& number : traced.numbers) number.pin();
     std::vector<StorageId> reads, writes;
     step->copies_inputs = traced.foreign;
     if (traced.processed->sub_blocks.empty()) {
@@ -157,9 +159,12 @@ struct InterpretedStep final : BoundNode {
       if (traced.outputs[i].isTensor() && !traced.outputs[i].toTensor().defined()) continue;
       if (traced.outputs[i].isTensor()) {
         const at::Tensor& tensor = traced.outputs[i].toTensor();
+        const Operand operand = lowering.operand(tensor);
+        pinned(operand.sizes);
+        pinned(operand.strides);
         result.metadata.assign(tensor);
         result.offset = tensor.storage_offset();
-        result.storage = lowering.operand(tensor).storage;
+        result.storage = operand.storage;
         lowering.storages()[result.storage].home = Home::opaque;
         writes.push_back(result.storage);
       } else {

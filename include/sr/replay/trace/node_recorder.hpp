@@ -12,6 +12,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
+#include <sr/replay/trace/node_layouts.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/recorded_node.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -23,21 +24,33 @@ namespace sr::replay {
 class NodeRecorder : private RecordedNode {
  public:
   NodeRecorder(const PreparedModule& content, const Frame& frame, Record& record, const ProcessedNode& node)
-      : RecordedNode(frame, record, node), content_(content), written_(record, frame, node) {
+      : RecordedNode(frame, record, node),
+        content_(content),
+        written_(record, frame, node),
+        layouts_(record, frame, node) {
     if (record_.has_bailed_out()) return;
     traced_.processed = &node;
     facts_ = facts_of(node);
     note_inputs();
+    layouts_.pin_captured(frame, [&](const torch::jit::Value* value) { return content.slots.at(value); });
     if (facts_.changes_tensor) written_.note();
   }
 
   // After it has run.
   void finish() {
-    for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.dynamic[node_.first_output + i] = kNone;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      record_.dynamic[node_.first_output + i] = kNone;
+      record_.forget_number(node_.first_output + i);
+    }
     if (record_.has_bailed_out()) return;  // and nothing more is kept alive for the record
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
     note_environment();
+    layouts_.follow(traced_.inputs, frame_, facts_);
+    traced_.numbers = layouts_.numbers;
+    const auto first_tensor = static_cast<TensorId>(record_.trace.tensors.size());
+    const auto first_storage = static_cast<StorageId>(record_.trace.storages.size());
     classify();
+    layouts_.assign(first_tensor, first_storage);
   }
 
  private:
@@ -151,7 +164,8 @@ class NodeRecorder : private RecordedNode {
     const auto before = static_cast<StorageId>(record_.trace.storages.size());
     const bool data_decide =
         facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
-    if (!reads_call && !data_decide) {
+    // Results of static values alone are the same in each call, unless sizes that vary decide about them.
+    if (!reads_call && !data_decide && !layouts_.varies()) {
       record_.trace.asked |= Environment::denormals;
       // LibTorch's kernels may round differently on another number of threads.
       if (content_.options.numerics == Numerics::exact) record_.trace.asked |= Environment::threads;
@@ -265,6 +279,7 @@ class NodeRecorder : private RecordedNode {
 
   const PreparedModule& content_;
   WrittenTensors written_;
+  NodeLayouts layouts_;
 };
 
 }  // namespace sr::replay

@@ -11,6 +11,7 @@
 
 #include <sr/base/identity.hpp>
 #include <sr/registry/selection.hpp>
+#include <sr/replay/trace/argument_sizes.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -28,6 +29,14 @@ class Record {
  public:
   // For a call on a frame with so many slots.
   explicit Record(std::size_t slots) : dynamic(slots, kNone) {}
+
+  // The words of the call's signature, some of them symbols: the recording follows those. Called before
+  // arguments are added, if at all.
+  void follow(const std::vector<Size>& signature) {
+    words_ = signature.data() + kFirstArgumentWord;
+    numbers_.resize(dynamic.size());
+  }
+  bool has_symbols() const { return words_ != nullptr; }
 
   Trace trace;
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
@@ -47,14 +56,52 @@ class Record {
   }
   bool has_bailed_out() const { return !trace.bailout.empty(); }
 
-  // Adds an argument of the call.
-  void add_leaves(const c10::IValue& value) {
+  // Adds an argument of the call, which lies in `slot`.
+  void add_argument(const c10::IValue& value, Slot slot) {
     sr::detail::add_identities(value, trace.callers);
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (storage_of(tensor) != kNone) bail_out_of_call("Two arguments of the recorded call share memory.");
       add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
                  /*given=*/true);
     });
+    if (!has_symbols()) return;
+    ArgumentSizes sizes(words_);
+    sizes.take(
+        value,
+        [&](const at::Tensor& tensor, c10::ArrayRef<Size> of_tensor, c10::ArrayRef<Size> strides) {
+          TensorLayout& layout = trace.tensors[trace.id_of(tensor)].layout;
+          layout.sizes.assign(of_tensor.begin(), of_tensor.end());
+          layout.strides.assign(strides.begin(), strides.end());
+        },
+        [&](const c10::IValue& number_or_list, Dims found) { keep_numbers(number_or_list, slot, found); });
+  }
+
+  // --- integers with symbols ---
+
+  // Of an integer in a slot, or of a list of integers.
+  Dims numbers_of(const c10::IValue& value, Slot slot) const {
+    if (value.isInt()) return {numbers_[slot].is_constant() ? Size(value.toInt()) : numbers_[slot]};
+    const auto known = lists_.find(value.internalToPointer());
+    return known != lists_.end() ? known->second : constant_dims(value.toIntVector());
+  }
+  void keep_numbers(const c10::IValue& value, Slot slot, const Dims& sizes) {
+    if (value.isInt()) {
+      numbers_[slot] = sizes[0];
+    } else {
+      lists_[value.internalToPointer()] = sizes;
+    }
+  }
+  // What a slot held before counts no more.
+  void forget_number(Slot slot) {
+    if (has_symbols()) numbers_[slot] = Size();
+  }
+  Size number(Slot slot) const { return has_symbols() ? numbers_[slot] : Size(); }
+  void set_number(Slot slot, const Size& size) {
+    if (has_symbols()) numbers_[slot] = size;
+  }
+  // Pins the integer in a slot, or those of a list.
+  void pin_numbers(const c10::IValue& value, Slot slot) const {
+    if (has_symbols() && (value.isInt() || value.isIntList())) pinned(numbers_of(value, slot));
   }
 
   // Adds the tensors of a constant or an attribute.
@@ -104,6 +151,9 @@ class Record {
 
  private:
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
+  const Size* words_ = nullptr;  // of the next argument
+  std::vector<Size> numbers_;    // by slot; constant: the value in the slot
+  std::unordered_map<const void*, Dims> lists_;
 };
 
 }  // namespace sr::replay

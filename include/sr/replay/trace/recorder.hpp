@@ -28,18 +28,22 @@ class TraceRecorder {
   TraceRecorder(const PreparedModule& content, Frame& frame)
       : content_(&content), frame_(&frame), record_(content.slot_count) {}
 
+  // The recording follows the symbols among the words of the call's signature. Requires a SizeScope.
+  void follow(const std::vector<Size>& signature) { record_.follow(signature); }
+
   // Throws what the operators throw.
   Trace run(std::span<const c10::IValue> args) {
     const BlockInfo& top = content_->blocks[0];
     record_.trace.environment = Environment::now();
     for (std::size_t i = 0; i < args.size(); ++i) {
-      record_.add_leaves(args[i]);
+      record_.add_argument(args[i], top.inputs[i]);
       frame_->values[top.inputs[i]] = args[i];
     }
     for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
     run_block(0);
     for (const BlockOutput& output : top.outputs) {
       record_.trace.results.push_back(frame_->values[output.slot]);
+      record_.pin_numbers(frame_->values[output.slot], output.slot);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
     if (!record_.has_bailed_out()) FunctionalWrites(record_.trace).apply();
@@ -101,6 +105,7 @@ class TraceRecorder {
         !condition_is_static(*node.node, [&](const torch::jit::Value* value) { return is_static(value); })) {
       return false;
     }
+    record_.pin_numbers(frame_->values[node.inputs[0]], node.inputs[0]);
     const std::int64_t most = frame_->values[node.inputs[0]].toInt();
     bool go_on = frame_->values[node.inputs[1]].toBool();
     const bool counted = most != std::numeric_limits<std::int64_t>::max();
@@ -110,7 +115,7 @@ class TraceRecorder {
     std::vector<Entry> carried;
     for (std::size_t i = 2; i < node.inputs.size(); ++i) carried.push_back(get(node.inputs[i]));
     for (std::int64_t iteration = 0; go_on && iteration < most; ++iteration) {
-      put(slots[0], {iteration, kNone});
+      put(slots[0], {iteration, kNone, {}});
       for (std::size_t i = 0; i < carried.size(); ++i) put(slots[i + 1], carried[i]);
       run_block(body);
       const auto& outputs = content_->blocks[body].outputs;
@@ -132,11 +137,13 @@ class TraceRecorder {
   struct Entry {
     c10::IValue value;
     ValueId dynamic;
+    Size number;
   };
-  Entry get(Slot slot) const { return {frame_->values[slot], record_.dynamic[slot]}; }
+  Entry get(Slot slot) const { return {frame_->values[slot], record_.dynamic[slot], record_.number(slot)}; }
   void put(Slot slot, Entry entry) {
     frame_->values[slot] = std::move(entry.value);
     record_.dynamic[slot] = entry.dynamic;
+    record_.set_number(slot, entry.number);
   }
 
   const PreparedModule* content_;

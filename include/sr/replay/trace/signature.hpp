@@ -197,7 +197,9 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
 
 namespace detail {
 
-inline void write_text(const std::int64_t*& at, std::string& text) {
+// `number(at)` is the text of an integer or a size.
+template <class Number>
+void write_text(const std::int64_t*& at, const Number& number, std::string& text) {
   const std::int64_t first = *at++;
   const auto tag = static_cast<Tag>(first & 0xFF);
   const std::int64_t kind = first >> 8 & 0xFFFF;
@@ -206,7 +208,7 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
     text += open;
     for (std::int64_t i = 0; i < elements; ++i) {
       if (i != 0) text += ", ";
-      write_text(at, text);
+      write_text(at, number, text);
     }
     text += close;
   };
@@ -214,12 +216,12 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
     case Tag::tensor:
       text += c10::toString(static_cast<c10::ScalarType>(kind & 127));
       text += '[';
-      for (std::int64_t d = 0; d < at[1]; ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[2 + d]);
+      for (std::int64_t d = 0; d < at[1]; ++d) text += (d == 0 ? "" : ", ") + number(at + 2 + d);
       text += ']';
       at += 2 + 2 * at[1];
       break;
     case Tag::integer:
-      text += std::to_string(*at++);
+      text += number(at++);
       break;
     case Tag::real:
       text += std::to_string(std::bit_cast<double>(*at++));
@@ -251,15 +253,22 @@ inline void write_text(const std::int64_t*& at, std::string& text) {
 
 }  // namespace detail
 
-// "Float[8, 50], 3, [Float[2]]", for reports.
-inline std::string text_of(const SignatureWords& words) {
+// "Float[8, 50], 3, [Float[2]]", for reports. `number(i)` is the text of word i, an integer or a size.
+template <class Number>
+std::string text_of(const SignatureWords& words, const Number& number) {
+  const auto at_word = [&](const std::int64_t* word) {
+    return number(static_cast<std::size_t>(word - words.data()));
+  };
   std::string text;
   const std::int64_t* at = words.data() + 2;
   for (std::int64_t i = 0; i < detail::argument_count(words); ++i) {
     if (i != 0) text += ", ";
-    detail::write_text(at, text);
+    detail::write_text(at, at_word, text);
   }
   return text;
+}
+inline std::string text_of(const SignatureWords& words) {
+  return text_of(words, [&](std::size_t i) { return std::to_string(words[i]); });
 }
 
 // A hash of the described call, by the finaliser of MurmurHash3 (Appleby) word by word. The modes that a

@@ -75,6 +75,7 @@ struct TracedNode {
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
   std::vector<c10::IValue> outputs;
   std::vector<ValueId> dynamic_outputs;  // kNone: a tensor, or a container of tensors
+  std::vector<Size> numbers;             // with symbols, among its inputs
   std::vector<StorageId> changed;        // what it writes in place
   TensorId known_tensors = 0;            // when it wrote: those from here on were made later
   std::string twin;  // key of the functional operator that takes its place, see functional_writes.hpp

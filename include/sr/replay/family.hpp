@@ -1,0 +1,72 @@
+// What a program knows of the sizes that vary between the calls that it serves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sr/replay/sizes/values.hpp>
+#include <sr/replay/trace/family_signature.hpp>
+
+namespace sr::replay {
+
+class Family {
+ public:
+  explicit Family(FamilySignature signature)
+      : signature_(std::move(signature)), values_(signature_.expressions) {}
+
+  // Takes the sizes of a call. Returns false if the program does not hold for them; then others must be given
+  // before anything is evaluated.
+  bool take(const SignatureWords& call) {
+    if (!signature_.read(call, symbols_) || !values_.assign(symbols_)) return false;
+    for (std::size_t i = 0; i < call.size(); ++i) {
+      if (!signature_.words[i].is_constant() && values_(signature_.words[i]) != call[i]) return false;
+    }
+    ++taken_;
+    return true;
+  }
+
+  SizeValues& values() { return values_; }
+  const FamilySignature& signature() const { return signature_; }
+  const SizeExpressions& expressions() const { return *signature_.expressions; }
+  std::uint64_t taken() const { return taken_; }  // how often sizes have changed
+
+  // "Float[s0, 50]", for reports.
+  std::string text(const SignatureWords& call) const {
+    return text_of(call, [&](std::size_t i) { return expressions().text_of(signature_.words[i]); });
+  }
+  // "2 <= s0 <= 20, s0 != 7", "s0 - s1 >= 0": the sizes for which the program holds.
+  std::vector<std::string> conditions() const {
+    std::vector<std::string> all;
+    for (std::size_t s = 0; s < expressions().ranges().size(); ++s) {
+      const SymbolRange& range = expressions().ranges()[s];
+      const std::string symbol = "s" + std::to_string(s);
+      std::string text = range.least == range.most ? symbol + " == " + std::to_string(range.least)
+                                                   : std::to_string(range.least) + " <= " + symbol;
+      if (range.least != range.most && range.most != SizeExpressions::kMost)
+        text += " <= " + std::to_string(range.most);
+      for (const std::int64_t hole : range.holes) text += ", " + symbol + " != " + std::to_string(hole);
+      all.push_back(std::move(text));
+    }
+    for (const SizeGuard& guard : expressions().guards()) all.push_back(expressions().text_of(guard));
+    return all;
+  }
+
+  // Whether the recording has turned out to hold for one choice of sizes only.
+  bool is_pinned() const {
+    for (const SymbolRange& range : expressions().ranges()) {
+      if (range.least != range.most) return false;
+    }
+    return true;
+  }
+
+ private:
+  FamilySignature signature_;
+  SizeValues values_;
+  std::vector<std::int64_t> symbols_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,57 @@
+// Which calls are recorded as a family.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include <sr/replay/trace/family_signature.hpp>
+
+namespace sr::replay {
+
+// Two calls of one skeleton whose sizes differ show which sizes vary. Belongs to one runtime.
+class FamilyPolicy {
+ public:
+  // Notes a call that no program serves. Returns the family to record it as, if it is to be recorded as one.
+  std::optional<FamilySignature> note_call(const SignatureWords& words) {
+    if (skeletons_.size() >= kMostSkeletons) skeletons_.clear();
+    Skeleton& known = skeletons_[skeleton_of(words)];
+    if (known.is_refused || known.last == words) return std::nullopt;
+    const SignatureWords before = known.last;
+    known.last = words;
+    if (before.empty() || ++known.misses < wanted(known)) return std::nullopt;
+    auto family = FamilyMaker(before, words).make();
+    if (family) {
+      ++known.recorded;
+      known.misses = 0;
+    }
+    return family;
+  }
+
+  // Calls of this skeleton are no longer recorded as families.
+  void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
+
+  void reset() { skeletons_.clear(); }
+
+ private:
+  static constexpr std::size_t kMostSkeletons = 64;
+  static constexpr std::uint32_t kAtOnce =
+      4;  // families; for each further one twice as many calls are missed
+
+  struct Skeleton {
+    SignatureWords last;  // the call that came last
+    std::uint32_t recorded = 0;
+    std::uint32_t misses = 0;  // since then
+    bool is_refused = false;
+  };
+
+  static std::uint32_t wanted(const Skeleton& known) {
+    return known.recorded < kAtOnce ? 1 : 1U << std::min(known.recorded - kAtOnce + 1, 16U);
+  }
+
+  std::unordered_map<std::uint64_t, Skeleton> skeletons_;
+};
+
+}  // namespace sr::replay

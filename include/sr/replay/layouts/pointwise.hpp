@@ -1,0 +1,106 @@
+// Layouts of results that have the sizes of all operands, broadcast.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <sr/replay/layouts/rule.hpp>
+
+namespace sr::replay::layouts {
+
+// Whether the condition holds, as the operator has shown by not throwing; it holds for other calls, too.
+inline bool require(bool condition) {
+  return condition;
+}
+
+// The size that two sizes broadcast to.
+inline Size broadcast(const Size& a, const Size& b) {
+  if (Size::always_equal(a, b) || b == 1) return a;
+  if (a == 1) return b;
+  require(a == b);
+  return a;
+}
+inline Dims broadcast(const Dims& a, const Dims& b) {
+  if (a.size() < b.size()) return broadcast(b, a);
+  Dims sizes = a;
+  const std::size_t first = a.size() - b.size();
+  for (std::size_t d = 0; d < b.size(); ++d) sizes[first + d] = broadcast(a[first + d], b[d]);
+  return sizes;
+}
+
+// Whether TensorIterator iterates over the operand in the order of its dimensions: outer strides are larger.
+// It skips strides of 0, and swaps dimensions of equal strides only where the inner one is larger
+// (reorder_dimensions in ATen/TensorIterator.cpp).
+inline bool is_in_order(const TensorLayout& layout) {
+  std::optional<std::size_t> outer;
+  for (std::size_t d = 0; d < layout.sizes.size(); ++d) {
+    if (layout.strides[d] == 0) continue;
+    if (outer && !(layout.strides[*outer] > layout.strides[d]) &&
+        !(layout.strides[*outer] == layout.strides[d] && layout.sizes[d] == 1)) {
+      return false;
+    }
+    outer = d;
+  }
+  return true;
+}
+
+inline bool is_dense(const TensorLayout& layout) {
+  return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
+}
+
+// Whether the elements fill a run of memory, in whatever order of the dimensions.
+inline bool is_packed(const TensorLayout& layout) {
+  std::vector<std::size_t> order(layout.sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return layout.strides[a].recorded() < layout.strides[b].recorded();
+  });
+  Size expected = 1;
+  for (const std::size_t d : order) {
+    if (layout.sizes[d] == 1 || !Size::always_equal(layout.strides[d], expected)) return false;
+    expected *= layout.sizes[d];
+  }
+  return true;
+}
+
+// For tensors that are all laid out as the first one: the result is, too.
+inline bool like_all(LayoutRule& rule) {
+  std::optional<TensorLayout> first;
+  for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    if (!rule.has_tensor(i)) continue;
+    const TensorLayout& operand = rule.tensor(i);
+    if (!first) first = operand;
+    if (!always_equal(first->sizes, operand.sizes) || !always_equal(first->strides, operand.strides))
+      return false;
+  }
+  if (!first || !is_packed(*first)) return false;
+  rule.fresh({first->sizes, first->strides, 0});
+  return true;
+}
+
+// Broadcasts all tensors among the inputs.
+inline bool pointwise(LayoutRule& rule) {
+  std::optional<Dims> sizes;
+  for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    if (!rule.has_tensor(i)) continue;
+    const TensorLayout& operand = rule.tensor(i);
+    if (!is_in_order(operand)) return like_all(rule);
+    sizes = sizes ? broadcast(*sizes, operand.sizes) : operand.sizes;
+  }
+  if (!sizes) return false;
+  rule.dense(*sizes);
+  return true;
+}
+
+// A new tensor like the first input.
+inline bool like_first(LayoutRule& rule) {
+  const TensorLayout& first = rule.tensor(0);
+  if (!is_dense(first)) return false;
+  rule.dense(first.sizes);
+  return true;
+}
+
+}  // namespace sr::replay::layouts

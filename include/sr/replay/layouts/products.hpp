@@ -1,0 +1,87 @@
+// Layouts of matrix products and of attention.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <sr/replay/layouts/pointwise.hpp>
+
+namespace sr::replay::layouts {
+
+// linear(x, weight [n, k], bias)
+inline bool linear(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  const Dims& weight = rule.tensor(1).sizes;
+  if (sizes.empty() || weight.size() != 2 || !require(sizes.back() == weight[1])) return false;
+  if (rule.has_tensor(2)) rule.tensor(2);
+  sizes.back() = weight[0];
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// The product of inputs a and a + 1, which have this rank.
+inline bool product(LayoutRule& rule, std::size_t a, std::size_t rank) {
+  const Dims &left = rule.tensor(a).sizes, &right = rule.tensor(a + 1).sizes;
+  if (left.size() != rank || right.size() != rank || !require(left[rank - 1] == right[rank - 2]))
+    return false;
+  if (rank == 3 && !require(left[0] == right[0])) return false;
+  Dims sizes = left;
+  sizes.back() = right.back();
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// mm(a, b), bmm(a, b)
+inline bool mm(LayoutRule& rule) {
+  return product(rule, 0, 2);
+}
+inline bool bmm(LayoutRule& rule) {
+  return product(rule, 0, 3);
+}
+
+// addmm(bias, a, b, beta, alpha)
+inline bool addmm(LayoutRule& rule) {
+  rule.tensor(0);
+  return product(rule, 1, 2);
+}
+
+// matmul(a, b), of matrices and batches of them
+inline bool matmul(LayoutRule& rule) {
+  const Dims &a = rule.tensor(0).sizes, &b = rule.tensor(1).sizes;
+  if (b.size() < 2 || a.size() < b.size() || !require(a.back() == b[b.size() - 2])) return false;
+  Dims batch = a, batch_of_b = b;
+  batch.resize(a.size() - 2);
+  batch_of_b.resize(b.size() - 2);
+  Dims sizes = broadcast(batch, batch_of_b);
+  sizes.push_back(a[a.size() - 2]);
+  sizes.push_back(b.back());
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// scaled_dot_product_attention(query, key, value, mask, ...): in the order of dimensions, or, as LibTorch's
+// fused kernel makes it, with the heads behind the rows.
+inline bool attention(LayoutRule& rule) {
+  const Dims &query = rule.tensor(0).sizes, &key = rule.tensor(1).sizes, &value = rule.tensor(2).sizes;
+  if (rule.has_tensor(3)) rule.tensor(3);
+  const std::size_t rank = query.size();
+  if (rank < 2 || key.size() != rank || value.size() != rank) return false;
+  if (!require(query.back() == key.back()) || !require(key[rank - 2] == value[rank - 2])) return false;
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    if (!require(key[d] == query[d]) || !require(value[d] == query[d])) return false;
+  }
+  Dims sizes = query;
+  sizes.back() = value.back();
+  if (rank != 4 || rule.returned().is_dense) {
+    rule.dense(std::move(sizes));
+    return true;
+  }
+  std::swap(sizes[1], sizes[2]);
+  Dims strides = dense_strides(sizes);
+  std::swap(sizes[1], sizes[2]);
+  std::swap(strides[1], strides[2]);
+  rule.fresh({std::move(sizes), std::move(strides), 0});
+  return true;
+}
+
+}  // namespace sr::replay::layouts

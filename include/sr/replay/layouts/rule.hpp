@@ -1,0 +1,100 @@
+// What rules of layouts work with. A rule says how sizes, strides and numbers that an operator returns follow
+// from those that it is given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+#include <sr/replay/operand.hpp>
+#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::replay {
+
+// One node that was recorded. What a rule asks for counts as understood; sizes that it does not ask for are
+// pinned. Comparisons of sizes become guards, so a rule may branch on them.
+class LayoutRule {
+ public:
+  // What is known of one input.
+  struct Input {
+    Dims numbers;                       // an integer, or the integers of a list
+    std::vector<TensorLayout> tensors;  // a tensor, or those of a container, depth first
+    bool is_used = false;
+  };
+  // What a tensor among the results is.
+  struct Result {
+    enum class Kind : std::uint8_t { fresh, view, same };
+    Kind kind = Kind::fresh;
+    std::size_t of = 0;  // view, same: the input
+    TensorLayout layout;
+  };
+  // What the operator has returned in the recorded call. Rules may ask it for what no size decides.
+  struct Returned {
+    std::size_t tensors = 0;
+    bool is_input = false;  // the first tensor is the first input
+    bool is_dense = false;  // the first tensor is contiguous
+  };
+
+  // `values` are the inputs, and must outlive the rule.
+  LayoutRule(const std::vector<c10::IValue>& values, std::vector<Input> inputs, const Returned& returned)
+      : values_(&values), inputs_(std::move(inputs)), returned_(returned) {}
+
+  // --- what the node is given ---
+
+  std::size_t input_count() const { return values_->size(); }
+  const c10::IValue& value(std::size_t i) const { return (*values_)[i]; }
+  bool has_tensor(std::size_t i) const {
+    return i < values_->size() && value(i).isTensor() && value(i).toTensor().defined();
+  }
+  const TensorLayout& tensor(std::size_t i) { return use(i).tensors[0]; }
+  const std::vector<TensorLayout>& tensors(std::size_t i) { return use(i).tensors; }
+  const Size& integer(std::size_t i) { return use(i).numbers[0]; }
+  // The integers of a list, or the integer alone.
+  const Dims& integers(std::size_t i) { return use(i).numbers; }
+  // Argument `i`, which chooses one of `rank` dimensions.
+  std::size_t dim(std::size_t i, std::size_t rank) const {
+    const std::int64_t dim = value(i).toInt();
+    return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
+  }
+  const Returned& returned() const { return returned_; }
+
+  // --- what it returns: tensors depth first, numbers in the order of the outputs ---
+
+  void fresh(TensorLayout layout) { results_.push_back({Result::Kind::fresh, 0, std::move(layout)}); }
+  // A new tensor whose elements lie in order.
+  void dense(Dims sizes) {
+    Dims strides = dense_strides(sizes);
+    fresh({std::move(sizes), std::move(strides), 0});
+  }
+  // A view of the tensor that is input `i`.
+  void view(std::size_t i, TensorLayout layout) {
+    results_.push_back({Result::Kind::view, i, std::move(layout)});
+  }
+  void same(std::size_t i) { results_.push_back({Result::Kind::same, i, tensor(i)}); }
+  void number(const Size& size) { numbers_.push_back({size}); }
+  void numbers(Dims sizes) { numbers_.push_back(std::move(sizes)); }
+  // A value that no size of any call changes.
+  void constant() { numbers_.emplace_back(); }
+
+  const std::vector<Input>& inputs() const { return inputs_; }
+  const std::vector<Result>& results() const { return results_; }
+  const std::vector<Dims>& result_numbers() const { return numbers_; }
+
+ private:
+  Input& use(std::size_t i) {
+    inputs_[i].is_used = true;
+    return inputs_[i];
+  }
+
+  const std::vector<c10::IValue>* values_;
+  std::vector<Input> inputs_;
+  Returned returned_;
+  std::vector<Result> results_;
+  std::vector<Dims> numbers_;
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,217 @@
+// Follows sizes with symbols through one node of a recording.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/enum_tag.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/graph/processed_node.hpp>
+#include <sr/registry/registry.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/layouts/pointwise.hpp>
+#include <sr/replay/layouts/rule.hpp>
+#include <sr/replay/trace/classify.hpp>
+#include <sr/replay/trace/record.hpp>
+
+namespace sr::replay {
+
+// Made before the node runs. What no rule explains is pinned.
+class NodeLayouts {
+ public:
+  NodeLayouts(Record& record, const Frame& frame, const ProcessedNode& node) : record_(record), node_(node) {
+    if (!record.has_symbols() || record.has_bailed_out()) return;
+    for (const Slot slot : node.inputs) inputs_.push_back(describe(frame.values[slot], slot));
+    if (node.sub_blocks.empty()) return;
+    for (const torch::jit::Value* value : captures_of(*node.node)) captured_.push_back(value);
+  }
+
+  // Whether the node is given sizes with symbols.
+  bool varies() const { return varies_; }
+
+  // Pins what the blocks of the node read from outside, whose slots `slot_of` knows.
+  template <class SlotOf>
+  void pin_captured(const Frame& frame, const SlotOf& slot_of) {
+    for (const torch::jit::Value* value : captured_) {
+      const Slot slot = slot_of(value);
+      pin(describe(frame.values[slot], slot));
+    }
+  }
+
+  // After the node has run: finds how its results follow from its inputs. `values` are the inputs.
+  void follow(const std::vector<c10::IValue>& values, const Frame& frame, const NodeFacts& facts) {
+    if (!varies_) return;
+    std::vector<at::Tensor> tensors;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(frame.values[node_.first_output + i], [&](const at::Tensor& tensor) {
+        if (tensor.defined()) tensors.push_back(tensor);
+      });
+    }
+    if (const LayoutFunction function = rule_of(values)) {
+      LayoutRule rule(values, inputs_, returned(tensors));
+      if (function(rule) && agrees(rule, values, tensors, frame)) {
+        for (const LayoutRule::Input& input : rule.inputs()) {
+          if (!input.is_used) pin(input);
+          for (const Size& number : input.numbers) note_number(number);
+        }
+        for (std::size_t i = 0; i < tensors.size(); ++i) results_.push_back({tensors[i], rule.results()[i]});
+        keep_numbers(rule, frame);
+        return;
+      }
+    }
+    // Containers can be built of tensors whatever their sizes are.
+    const bool moves = facts.builtin && facts.has(Fact::moves_values);
+    for (LayoutRule::Input& input : inputs_) {
+      if (moves) input.tensors.clear();
+      pin(input);
+    }
+    varies_ = false;
+  }
+
+  // When the new tensors have ids: replaces the metadata of the recorded call.
+  void assign(TensorId first_new_tensor, StorageId first_new_storage) {
+    for (const auto& [tensor, result] : results_) {
+      if (!record_.is_known(tensor)) continue;
+      const TensorId id = record_.trace.id_of(tensor);
+      if (id < first_new_tensor) continue;
+      record_.trace.tensors[id].layout = result.layout;
+      const StorageId storage = record_.trace.tensors[id].storage;
+      if (storage >= first_new_storage)
+        record_.trace.storages[storage].bytes = product_of(result.layout.sizes) * tensor.element_size();
+    }
+  }
+
+  // The numbers with symbols that the node reads.
+  std::vector<Size> numbers;
+
+ private:
+  struct KnownResult {
+    at::Tensor tensor;
+    LayoutRule::Result result;
+  };
+
+  LayoutRule::Input describe(const c10::IValue& value, Slot slot) {
+    LayoutRule::Input input;
+    if (value.isInt() || value.isIntList()) input.numbers = record_.numbers_of(value, slot);
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      if (tensor.defined()) input.tensors.push_back(record_.trace.layout_of(tensor));
+    });
+    for (const Size& number : input.numbers) varies_ |= !number.is_constant();
+    for (const TensorLayout& layout : input.tensors) varies_ |= varies(layout);
+    return input;
+  }
+
+  static bool varies(const TensorLayout& layout) {
+    bool found = !layout.offset.is_constant();
+    for (const Size& size : layout.sizes) found |= !size.is_constant();
+    for (const Size& stride : layout.strides) found |= !stride.is_constant();
+    return found;
+  }
+
+  void note_number(const Size& number) {
+    if (!number.is_constant()) numbers.push_back(number);
+  }
+
+  static void pin(const LayoutRule::Input& input) {
+    for (const Size& number : input.numbers) number.pin();
+    for (const TensorLayout& layout : input.tensors) {
+      layout.offset.pin();
+      pinned(layout.sizes);
+      pinned(layout.strides);
+    }
+  }
+
+  LayoutFunction rule_of(const std::vector<c10::IValue>& values) const {
+    if (!node_.sub_blocks.empty()) return nullptr;
+    const OperatorSpec spec = registry().operator_of(key_of(*node_.node));
+    if (spec.layouts != nullptr) return spec.layouts;
+    const auto handle = sr::detail::dispatched(*node_.node);
+    const bool is_pointwise = handle && handle->hasTag(at::Tag::pointwise) && !handle->schema().is_mutable();
+    return is_pointwise && !values.empty() ? &layouts::pointwise : nullptr;
+  }
+
+  LayoutRule::Returned returned(const std::vector<at::Tensor>& tensors) const {
+    LayoutRule::Returned made{.tensors = tensors.size()};
+    if (tensors.empty()) return made;
+    made.is_input = record_.is_known(tensors[0]);
+    made.is_dense = tensors[0].is_contiguous();
+    return made;
+  }
+
+  // Whether the rule says of the recorded call what it was.
+  bool agrees(const LayoutRule& rule, const std::vector<c10::IValue>& values,
+              const std::vector<at::Tensor>& tensors, const Frame& frame) const {
+    if (rule.results().size() != tensors.size()) return false;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!agrees(rule.results()[i], values, tensors[i])) return false;
+    }
+    std::size_t numbers_seen = 0;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      const c10::IValue& value = frame.values[node_.first_output + i];
+      bool has_tensor = false;
+      sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
+      if (has_tensor || value.isTensor()) continue;
+      if (numbers_seen == rule.result_numbers().size()) return false;
+      const Dims& expected = rule.result_numbers()[numbers_seen++];
+      if (value.isInt()
+              ? expected.size() > 1 || (expected.size() == 1 && expected[0].recorded() != value.toInt())
+              : !expected.empty() && (!value.isIntList() || !are(value.toIntVector(), expected))) {
+        return false;
+      }
+    }
+    return numbers_seen == rule.result_numbers().size();
+  }
+
+  bool agrees(const LayoutRule::Result& result, const std::vector<c10::IValue>& values,
+              const at::Tensor& tensor) const {
+    using Kind = LayoutRule::Result::Kind;
+    const c10::StorageImpl* storage = sr::detail::storage_of(tensor);
+    if (result.kind == Kind::fresh) {
+      if (record_.storage_of(tensor) != kNone || storage == nullptr) return false;
+      const Size bytes = product_of(result.layout.sizes) * tensor.element_size();
+      if (bytes.recorded() != static_cast<std::int64_t>(storage->nbytes())) return false;
+    } else {
+      const at::Tensor& of = values[result.of].toTensor();
+      if (sr::detail::storage_of(of) != storage || tensor.scalar_type() != of.scalar_type()) return false;
+      if ((result.kind == Kind::same) != tensor.is_same(of)) return false;
+    }
+    return are(tensor.sizes(), result.layout.sizes) && are(tensor.strides(), result.layout.strides) &&
+           tensor.storage_offset() == result.layout.offset.recorded();
+  }
+
+  static bool are(c10::IntArrayRef numbers_of_call, const Dims& sizes) {
+    if (numbers_of_call.size() != sizes.size()) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i].recorded() != numbers_of_call[i]) return false;
+    }
+    return true;
+  }
+
+  void keep_numbers(const LayoutRule& rule, const Frame& frame) {
+    std::size_t next = 0;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      const Slot slot = node_.first_output + i;
+      const c10::IValue& value = frame.values[slot];
+      bool has_tensor = false;
+      sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
+      if (has_tensor || value.isTensor()) continue;
+      const Dims& made = rule.result_numbers()[next++];
+      if (made.empty()) continue;
+      record_.keep_numbers(value, slot, made);
+    }
+  }
+
+  Record& record_;
+  const ProcessedNode& node_;
+  std::vector<LayoutRule::Input> inputs_;
+  std::vector<const torch::jit::Value*> captured_;
+  std::vector<KnownResult> results_;
+  bool varies_ = false;
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,297 @@
+// One plan for calls that differ in sizes only.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/replay.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test::families_tests {
+namespace {
+
+using MakeInputs = std::function<InputSet(std::int64_t)>;
+
+// A runtime whose calls are compared with the interpreter.
+class Compared {
+ public:
+  explicit Compared(const std::string& source, const Attributes& attributes = {},
+                    const StaticModuleOptions& options = {})
+      : reference_(script(source, attributes)), runtime_(StaticModule(script(source, attributes), options)) {}
+
+  void call(const InputSet& inputs, const OracleOptions& how = close()) {
+    std::string message, expected_message;
+    c10::IValue expected, actual;
+    try {
+      expected = interpret(reference_, copy_inputs(inputs));
+    } catch (const std::exception&) {
+      expected_message = "throws";
+    }
+    try {
+      actual = runtime_(copy_inputs(inputs), {});
+    } catch (const std::exception&) {
+      message = "throws";
+    }
+    CHECK(message == expected_message);
+    if (message.empty() && expected_message.empty()) CHECK(difference(expected, actual, how) == "");
+  }
+
+  std::size_t plan_count() const { return plans(runtime_); }
+  std::uint64_t replayed() const { return runtime_.replayed_calls(); }
+  StaticRuntime<>& runtime() { return runtime_; }
+
+ private:
+  torch::jit::Module reference_;
+  StaticRuntime<> runtime_;
+};
+
+const std::vector<std::int64_t> kSizes{5, 7,   7,  3, 2, 64, 65, 33, 1023, 1024, 1025,
+                                       4, 200, 12, 1, 0, 1,  0,  1,  0,    9,    5};
+
+// Calls with sizes that vary are served by one plan, but for sizes 0 and 1; `plans` counts those, too.
+void check_family(const std::string& source, const MakeInputs& inputs, const Attributes& attributes = {},
+                  std::size_t most_plans = 4, const std::vector<std::int64_t>& sizes = kSizes) {
+  for (const bool exact : {false, true}) {
+    CAPTURE(source, exact);
+    StaticModuleOptions options;
+    options.numerics = exact ? Numerics::exact : Numerics::fast;
+    options.check_every = 3;
+    Compared model(source, attributes, options);
+    for (const std::int64_t size : sizes) {
+      CAPTURE(size);
+      model.call(inputs(size), exact ? OracleOptions{} : close());
+    }
+    if (exact) continue;  // many steps are LibTorch's, which pin sizes
+    CHECK(model.plan_count() <= most_plans);
+    if (most_plans <= 4) CHECK(model.replayed() + 9 >= sizes.size());
+  }
+}
+
+at::Tensor weight(at::IntArrayRef sizes) {
+  return at::randn(sizes) * 0.3;
+}
+
+}  // namespace
+
+TEST_CASE("a batch that varies: pointwise operators, reductions and joins", "[families]") {
+  check_family("def forward(self, x, y):\n    return torch.relu((x + y) * 2)\n", [](std::int64_t n) {
+    return InputSet{at::randn({n, 3}), at::randn({3})};
+  });
+  check_family(
+      "def forward(self, x):\n    y = (x - self.mu) * self.sigma\n    return y.clamp(-1.0, 1.0), y.sum(1), "
+      "y.mean(1, "
+      "keepdim=True)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 50})};
+      },
+      {{"mu", weight({50})}, {"sigma", weight({50})}});
+  check_family(
+      "def forward(self, x, y):\n    return torch.cat([x * 2, y.relu()], 1), torch.stack([x, y + 1], 1)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 6}), at::randn({n, 6})};
+      });
+  check_family("def forward(self, x, y):\n    return torch.cat([x * 2, y.relu(), x], 0)\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({n, 6}), at::randn({3, 6})};
+               });
+  check_family("def forward(self, x):\n    return torch.softmax(x, -1), torch.softmax(x, 1)\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({n, 4, 5})};
+               });
+}
+
+TEST_CASE("a batch that varies: products", "[families]") {
+  const Attributes attributes{{"w", weight({16, 8})}, {"b", weight({16})}, {"v", weight({4, 16})}};
+  check_family(
+      "def forward(self, x):\n    h = torch.relu(torch.linear(x, self.w, self.b))\n    return "
+      "torch.linear(h, self.v)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 8})};
+      },
+      attributes);
+  check_family("def forward(self, x, y):\n    return torch.bmm(x, y), torch.matmul(x, y).sigmoid()\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({n, 2, 8}), at::randn({n, 8, 3})};
+               });
+  check_family("def forward(self, x, y):\n    return torch.bmm(x, y.transpose(1, 2)).flatten(1)\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({n, 1, 32}), at::randn({n, 1, 32})};
+               });
+  check_family(
+      "def forward(self, x):\n    return torch.mm(x, self.v), torch.addmm(self.b, x, self.v)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 4})};
+      },
+      attributes);
+}
+
+TEST_CASE("a length that varies: attention, norms, look-ups, slices of weights", "[families]") {
+  const Attributes attributes{{"e", weight({30, 16})},
+                              {"p", weight({1100, 16})},
+                              {"w", weight({48, 16})},
+                              {"g", weight({16})},
+                              {"c", weight({16})}};
+  const std::string start =
+      "def forward(self, ids):\n"
+      "    b, n = ids.shape[0], ids.shape[1]\n"
+      "    x = torch.embedding(self.e, ids) + self.p[:n]\n"
+      "    x = torch.layer_norm(x, [16], self.g, self.c)\n"
+      "    q, k, v = torch.linear(x, self.w).chunk(3, -1)\n"
+      "    q = q.view(b, n, 4, 4).transpose(1, 2)\n"
+      "    k = k.view(b, n, 4, 4).transpose(1, 2)\n"
+      "    v = v.reshape(b, n, 4, 4).transpose(1, 2)\n";
+  const auto ids = [](std::int64_t n) { return InputSet{at::randint(30, {2, n}, at::kLong)}; };
+  const std::vector<std::int64_t> sizes{5, 7, 7, 3, 2, 64, 65, 33, 200, 4, 12, 1, 9, 5};
+  check_family(start +
+                   "    y = torch.softmax(torch.matmul(q, k.transpose(-2, -1)) * 0.5, -1)\n"
+                   "    return torch.matmul(y, v).transpose(1, 2).reshape(b, n, 16) + x\n",
+               ids, attributes, 4, sizes);
+  check_family(start +
+                   "    y = torch.scaled_dot_product_attention(q, k, v)\n"
+                   "    return y.transpose(1, 2).contiguous().view(b, n, -1) + x\n",
+               ids, attributes, 4, sizes);
+}
+
+TEST_CASE("two sizes that vary independently", "[families]") {
+  Compared model(
+      "def forward(self, x, y):\n    return (x.unsqueeze(1) * y.unsqueeze(0)).sum(-1), x.size(0) * "
+      "y.size(0)\n");
+  for (const auto& [n, m] : std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 4},
+                                                                               {5, 6},
+                                                                               {5, 6},
+                                                                               {6, 5},
+                                                                               {2, 100},
+                                                                               {100, 2},
+                                                                               {7, 7},
+                                                                               {8, 8},
+                                                                               {9, 10},
+                                                                               {1, 5},
+                                                                               {5, 1},
+                                                                               {0, 3}}) {
+    CAPTURE(n, m);
+    model.call({at::randn({n, 4}), at::randn({m, 4})});
+  }
+  CHECK(model.plan_count() <= 4);
+}
+
+TEST_CASE("sizes that were equal part later", "[families]") {
+  Compared model("def forward(self, x, y):\n    return x + y, x.relu()\n");
+  for (const auto& [n, m] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {3, 3}, {5, 5}, {6, 6}, {6, 1}, {1, 6}, {4, 4}, {6, 5}, {9, 9}, {9, 8}}) {
+    CAPTURE(n, m);
+    model.call({at::randn({n, 4}), at::randn({m, 4})});
+  }
+}
+
+TEST_CASE("a branch on a size is a condition, tested on both sides", "[families]") {
+  Compared model(
+      "def forward(self, x):\n"
+      "    if x.size(0) > 10:\n"
+      "        return x.relu() + 1\n"
+      "    if x.size(0) * 2 == 8:\n"
+      "        return x * 3\n"
+      "    return x - x.size(0)\n");
+  for (const std::int64_t n : {3, 5, 9, 10, 11, 12, 4, 10, 11, 5, 4, 100, 3, 1, 0}) {
+    CAPTURE(n);
+    model.call({at::randn({n, 4})});
+  }
+}
+
+TEST_CASE("a loop over a size, and a number that is a size", "[families]") {
+  Compared model(
+      "def forward(self, x, k: int):\n"
+      "    y = x\n"
+      "    for i in range(x.size(0)):\n"
+      "        y = y + i\n"
+      "    return y[:k], y * k, y[-k:], x.size(0) // 2, [k, x.size(1) % 3]\n");
+  for (const std::int64_t n : {3, 5, 4, 6, 3, 7, 1, 2}) {
+    for (const std::int64_t k : {2, 3, 1, 5}) {
+      CAPTURE(n, k);
+      model.call({at::randn({n, 4}), k});
+    }
+  }
+}
+
+TEST_CASE("an integer argument that varies is a size", "[families]") {
+  check_family("def forward(self, x, k: int):\n    return x[:, :k].relu(), x.narrow(1, 1, k) + 1\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({3, 1100}), n};
+               });
+}
+
+TEST_CASE("views of what varies begin elsewhere in each call", "[families]") {
+  check_family(
+      "def forward(self, x):\n    n = x.size(0) // 2\n    return x[n:] * 2, (x + 1)[n], (x * 3)[n:].sum(1)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n + 2, 6})};
+      });
+  check_family(
+      "def forward(self, x):\n    a, b = x.relu().chunk(2, 1)\n    return a * b, torch.cat([b, a], 1)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({3, 2 * n})};
+      });
+}
+
+TEST_CASE("layouts that vary with the sizes", "[families]") {
+  check_family(
+      "def forward(self, x):\n    return x.relu(), x.sum(0), x.contiguous() * 2\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({6, n}).t()};
+      },
+      {}, 8);
+  check_family(
+      "def forward(self, x):\n    return x * 2 + 1\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 12}).slice(1, 0, 5)};
+      },
+      {}, 8);
+}
+
+TEST_CASE("results that views of arguments and literals depend on", "[families]") {
+  check_family(
+      "def forward(self, x):\n    n = x.size(0)\n    return torch.ones([n, 3]) * x, torch.arange(n), "
+      "self.p[:n], x.t()\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 3})};
+      },
+      {{"p", weight({1100, 2})}}, 30);
+}
+
+TEST_CASE("outputs of the caller, managed outputs and kept results across sizes", "[families]") {
+  for (const bool managed : {false, true}) {
+    StaticModuleOptions options;
+    options.manage_output_tensors = managed;
+    StaticRuntime<> runtime{StaticModule(script(kSmall), options)};
+    const at::Tensor y = at::randn({3});
+    std::vector<std::pair<at::Tensor, at::Tensor>> kept;
+    for (const std::int64_t n : kSizes) {
+      const at::Tensor x = at::randn({n, 3});
+      const at::Tensor result = runtime(x, y).toTensor();
+      CHECK(at::equal(result, small(x, y)));
+      if (n % 2 == 0) kept.emplace_back(result, result.clone());
+      at::Tensor buffer = at::empty({n, 3});
+      runtime.run_into({x, y}, {buffer});
+      CHECK(at::equal(buffer, small(x, y)));
+      CHECK_THROWS(runtime.run_into({x, y}, {at::empty({n + 1, 3})}));
+    }
+    for (const auto& [result, copy] : kept) CHECK(at::equal(result, copy));
+  }
+}
+
+TEST_CASE("families can be switched off, and count as plans", "[families]") {
+  StaticModuleOptions options;
+  options.enable_families = false;
+  StaticRuntime<> runtime{StaticModule(script(kSmall), options)};
+  for (int n = 2; n < 40; ++n) runtime(at::randn({n, 3}), at::randn({3}));
+  CHECK(runtime.replayed_calls() == 0);
+  StaticRuntime<> with{StaticModule(script(kSmall))};
+  for (int n = 2; n < 40; ++n) with(at::randn({n, 3}), at::randn({3}));
+  CHECK(with.replayed_calls() == 36);
+  CHECK(plans(with) == 1);
+}
+
+}  // namespace sr::test::families_tests
