@@ -15,6 +15,7 @@ class Options(TypedDict, total=False):
     optimize_memory: False gives every tensor bytes of its own.
     manage_output_tensors: True recycles results once the caller has let go of them.
     enable_replay: False keeps to the general path; max_plans: signatures a runtime remembers (default 8).
+    enable_families: False makes a plan for each combination of sizes, instead of one for calls that differ in them.
     check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
     freeze_weights: True promises that the weights of the model do not change; calls then need not look.
     updatable_weights: True keeps the weights of a file apart from the program, so that `update` can replace them.
@@ -32,6 +33,7 @@ class Options(TypedDict, total=False):
     enable_replay: bool
     max_plans: int
     check_every: int
+    enable_families: bool
     freeze_weights: bool
     updatable_weights: bool
     strict: bool
@@ -49,6 +51,7 @@ OF_MODULE: dict[str, Any] = {
     'enable_replay': True,
     'max_plans': 8,
     'check_every': 0,
+    'enable_families': True,
     'freeze_weights': False,
     'updatable_weights': False,
     'strict': False,

@@ -216,6 +216,20 @@ TEST_CASE("a loop over a size, and a number that is a size", "[families]") {
   }
 }
 
+TEST_CASE("a list of sizes that changes", "[families]") {
+  check_family(
+      "def forward(self, x):\n"
+      "    sizes = [x.size(0)]\n"
+      "    sizes.append(3)\n"
+      "    sizes[1] = 2\n"
+      "    sizes.append(3)\n"
+      "    return x.view(sizes) * 2, x.reshape([len(sizes), x.size(0) * 2])\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 6})};
+      },
+      {}, 30);
+}
+
 TEST_CASE("an integer argument that varies is a size", "[families]") {
   check_family("def forward(self, x, k: int):\n    return x[:, :k].relu(), x.narrow(1, 1, k) + 1\n",
                [](std::int64_t n) {

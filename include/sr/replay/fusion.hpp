@@ -66,19 +66,28 @@ class Fusion {
     step_->cut_into_tiles();
   }
 
-  // Whether a small constant that repeats is expanded once, when the program is built.
+  // Whether a small constant that repeats is expanded once, when the program is built, for all elements. One
+  // that repeats along rows of a tile or less is expanded for one tile, which stays in the first-level cache.
   bool is_spread(const Operand& operand) const {
     const Size count = group_->ops.front().out.count();
     return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
-           count.is_constant() && count <= kExpandAtMost && operand.sizes != group_->sizes;
+           count.is_constant() && count <= kExpandAtMost && operand.sizes != group_->sizes &&
+           (count <= kTile || row_of(operand) > kTile);
   }
 
-  // Whether a constant that repeats from tile to tile is expanded for one tile, since the number of tiles is
-  // another in each call.
+  // The elements of the trailing dimensions outside of which the operand repeats.
+  Size row_of(const Operand& operand) const {
+    const Dims strides = broadcast_strides(operand, group_->sizes);
+    std::size_t first = 0;
+    while (first < strides.size() && strides[first] == 0) ++first;
+    return product_of(c10::ArrayRef<Size>(group_->sizes).slice(first));
+  }
+
+  // Whether a constant that repeats from tile to tile is expanded for one tile.
   bool is_spread_over_tile(const Operand& operand, const Dims& strides) const {
     const auto inside = static_cast<std::ptrdiff_t>(step_->split) + 1;
     return lowering_.is_constant(operand) && is_native(operand) && operand.count() != 1 &&
-           !space_->count().is_constant() &&
+           !(space_->count().is_constant() && space_->count() <= kTile) &&
            std::all_of(strides.begin(), strides.begin() + inside,
                        [](const Size& stride) { return stride == 0; }) &&
            std::all_of(space_->sizes().begin() + inside, space_->sizes().end(),

@@ -70,6 +70,7 @@ class NodeLayouts {
       if (moves) input.tensors.clear();
       pin(input);
     }
+    for (const void* list : lists_) record_.forget_list(list);  // the node may have changed it
     varies_ = false;
   }
 
@@ -98,6 +99,7 @@ class NodeLayouts {
   LayoutRule::Input describe(const c10::IValue& value, Slot slot) {
     LayoutRule::Input input;
     if (value.isInt() || value.isIntList()) input.numbers = record_.numbers_of(value, slot);
+    if (value.isIntList()) lists_.push_back(value.internalToPointer());
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (tensor.defined()) input.tensors.push_back(record_.trace.layout_of(tensor));
     });
@@ -131,7 +133,8 @@ class NodeLayouts {
     const OperatorSpec spec = registry().operator_of(key_of(*node_.node));
     if (spec.layouts != nullptr) return spec.layouts;
     const auto handle = sr::detail::dispatched(*node_.node);
-    const bool is_pointwise = handle && handle->hasTag(at::Tag::pointwise) && !handle->schema().is_mutable();
+    const bool is_pointwise = handle && node_.node->kind().is_aten() && handle->hasTag(at::Tag::pointwise) &&
+                              !handle->schema().is_mutable();
     return is_pointwise && !values.empty() ? &layouts::pointwise : nullptr;
   }
 
@@ -209,6 +212,7 @@ class NodeLayouts {
   Record& record_;
   const ProcessedNode& node_;
   std::vector<LayoutRule::Input> inputs_;
+  std::vector<const void*> lists_;  // of integers, among the inputs
   std::vector<const torch::jit::Value*> captured_;
   std::vector<KnownResult> results_;
   bool varies_ = false;

@@ -91,6 +91,7 @@ class Record {
       lists_[value.internalToPointer()] = sizes;
     }
   }
+  void forget_list(const void* list) { lists_.erase(list); }
   // What a slot held before counts no more.
   void forget_number(Slot slot) {
     if (has_symbols()) numbers_[slot] = Size();
