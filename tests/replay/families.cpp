@@ -1,8 +1,13 @@
 // One plan for calls that differ in sizes only.
 #include <functional>
+#include <new>
+#include <regex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <sr/memory/no_reuse.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -13,6 +18,17 @@
 
 namespace sr::test::families_tests {
 namespace {
+
+// Has no memory for more than 32 KiB.
+struct FailsForLarge {
+  static constexpr std::string_view name = "fails_for_large";
+  static memory::Layout plan(std::span<const memory::Request> requests) {
+    for (const memory::Request& request : requests) {
+      if (request.bytes > 32 * 1024) throw std::bad_alloc();
+    }
+    return memory::NoReuse::plan(requests);
+  }
+};
 
 using MakeInputs = std::function<InputSet(std::int64_t)>;
 
@@ -69,6 +85,24 @@ void check_family(const std::string& source, const MakeInputs& inputs, const Att
     CHECK(model.plan_count() <= most_plans);
     if (most_plans <= 4) CHECK(model.replayed() + 9 >= sizes.size());
   }
+}
+
+// The sizes on both sides of the borders of all families of one symbol.
+std::vector<std::int64_t> sizes_at_borders(const Report& report) {
+  static const std::regex range("(\\d+) <= s0(?: <= (\\d+))?.*"), hole(".*s0 != (\\d+).*");
+  std::vector<std::int64_t> sizes;
+  const auto add = [&](const std::string& number) {
+    if (number.empty()) return;
+    for (const std::int64_t beside : {-1, 0, 1}) sizes.push_back(std::stoll(number) + beside);
+  };
+  for (const PlanReport& plan : report.plans) {
+    for (const std::string& condition : plan.conditions) {
+      std::smatch found;
+      if (std::regex_match(condition, found, range)) add(found[1]), add(found[2]);
+      if (std::regex_match(condition, found, hole)) add(found[1]);
+    }
+  }
+  return sizes;
 }
 
 at::Tensor weight(at::IntArrayRef sizes) {
@@ -201,6 +235,35 @@ TEST_CASE("a branch on a size is a condition, tested on both sides", "[families]
   }
 }
 
+TEST_CASE("calls on both sides of each border are right", "[families]") {
+  const Attributes attributes{{"w", weight({16, 8})}, {"g", weight({8})}, {"p", weight({600, 8})}};
+  const std::vector<std::string> bodies{
+      "torch.softmax(x, 0) * self.g, torch.softmax(x.t(), -1)",
+      "torch.mm(x, x.t()), torch.linear(x, self.w).sum(0)",
+      "torch.matmul(x.unsqueeze(0), x.t().unsqueeze(0)).relu() + 1",
+      "(x.t() * 2 + 1).sum(1), x.t().reshape(-1).exp()",
+      "x[3:] * 2, x[:20] + 1, x + self.p[:x.size(0)]",
+      "torch.cat([x, x[5:]], 0) * 2, x.view(x.size(0) * 2, 4).sum(1)",
+      "torch.scaled_dot_product_attention(x.unsqueeze(0), x.unsqueeze(0), x.unsqueeze(0))",
+      "torch.layer_norm(x.t() + 1, [x.size(0)]), (x * 2 if x.size(0) > 33 else x)",
+  };
+  std::size_t borders = 0;
+  for (const std::string& body : bodies) {
+    Compared model("def forward(self, x):\n    return " + body + "\n", attributes);
+    for (const std::int64_t n : {30, 40}) model.call({at::randn({n, 8})});
+    // Calls outside of a family make others, with borders of their own.
+    for (int round = 0; round < 3; ++round) {
+      for (const std::int64_t n : sizes_at_borders(model.runtime().report())) {
+        if (n < 0 || n > 5000) continue;
+        CAPTURE(body, n);
+        model.call({at::randn({n, 8})}, close(1e-3));
+        ++borders;
+      }
+    }
+  }
+  CHECK(borders > 60);
+}
+
 TEST_CASE("a loop over a size, and a number that is a size", "[families]") {
   Compared model(
       "def forward(self, x, k: int):\n"
@@ -294,6 +357,24 @@ TEST_CASE("outputs of the caller, managed outputs and kept results across sizes"
     }
     for (const auto& [result, copy] : kept) CHECK(at::equal(result, copy));
   }
+}
+
+TEST_CASE("a planner that throws leaves the program as it was", "[families]") {
+  StaticRuntime<FailsForLarge> runtime{StaticModule(
+      script("def forward(self, x):\n    y = torch.mm(x, self.w)\n    return torch.mm(y, self.w) + 1\n",
+             {{"w", at::eye(4)}}))};
+  const auto call = [&](std::int64_t n) {
+    const at::Tensor x = at::randn({n, 4});
+    CHECK(at::allclose(runtime(x).toTensor(), x + 1));
+  };
+  for (const std::int64_t n : {5, 7, 6, 7}) call(n);
+  const auto replayed = runtime.replayed_calls();
+  CHECK(replayed == 2);
+  for (int round = 0; round < 3; ++round) {
+    CHECK_THROWS_AS(runtime(at::randn({5000, 4})), std::bad_alloc);
+    for (const std::int64_t n : {7, 6}) call(n);
+  }
+  CHECK(runtime.replayed_calls() == replayed + 6);
 }
 
 TEST_CASE("families can be switched off, and count as plans", "[families]") {

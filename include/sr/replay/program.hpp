@@ -28,6 +28,8 @@ struct StepNote {
 };
 
 struct Program {
+  static constexpr std::int64_t kOfNoCall = -1;  // in place of the thread's modes
+
   // The members that every replay reads come first: calls that alternate between programs find little of them
   // in the cache.
   SignatureWords signature;
@@ -80,6 +82,13 @@ struct Program {
     leaf_bytes.resize(leaf_bytes_of.size());
     for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
       leaf_bytes[leaf] = values_of.count(leaf_bytes_of[leaf]);
+  }
+
+  // From now on no call has the signature.
+  void serve_nothing() { signature[0] = kOfNoCall; }
+  void serve(const SignatureWords& call) {
+    signature = call;
+    note_asked(signature, asked);
   }
 
   // Must be called when all other bases are set.

@@ -256,25 +256,24 @@ inline memory::Layout lay_out(const PreparedModule& content, const memory::Plann
 
 // Adapts a program of a family to another call. Returns false if it does not hold for the call's sizes.
 // Memory that is too small is laid out anew, half as large again, so that sizes which grow do that a few
-// times.
+// times. The program then serves no call before it is bound to memory and gets its signature, also if this
+// throws.
 inline bool adopt(Program& program, const SignatureWords& call, const PreparedModule& content,
                   const memory::PlannerOps& planner) {
   if (!program.family->take(call)) return false;
+  program.serve_nothing();
   SizeValues& values = program.family->values();
-  bool fits = true;
+  std::vector<memory::Request> grown;  // empty: all fits
   for (std::size_t i = 0; i < program.requests.size(); ++i) {
     const std::size_t bytes = program.requests[i].bytes = values.count(program.request_bytes[i]);
     if (bytes <= program.planned[i].bytes) continue;
-    program.planned[i].bytes = bytes + bytes / 2;
-    fits = false;
+    if (grown.empty()) grown = program.planned;
+    grown[i].bytes = bytes + bytes / 2;
   }
   program.settle(values);
-  const std::int64_t asked = program.signature[1] - detail::argument_count(program.signature);
-  program.signature = call;
-  program.signature[1] += asked;
-  if (values.overflows()) program.signature[0] = ~program.signature[0];  // serves no call
-  if (!fits) {
-    program.layout = lay_out(content, planner, program.planned);
+  if (!grown.empty()) {
+    program.layout = lay_out(content, planner, grown);
+    program.planned = std::move(grown);  // not before there is a layout for them
     program.bound_to = 0;
   }
   return !values.overflows();

@@ -68,13 +68,15 @@ class ProgramTable {
     for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
   }
 
-  // The program of a family that `adopt(program)` has adapted to the call; null if there is none.
+  // The program of a family that `adopt(program)` has adapted to the call, whose signature is `words`; null
+  // if there is none.
   template <class Adopt>
-  Program* adapt(std::span<const c10::IValue> args, const Adopt& adopt) {
+  Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
     for (const std::unique_ptr<Entry>& entry : entries_) {
       Program& program = *entry->program;
       if (program.family == nullptr || !program.environment.holds(program.asked) || !adopt(program)) continue;
       bind(*entry);
+      program.serve(words);
       if (!match(program, args)) return nullptr;
       if (last_ != nullptr) last_->next = entry.get();
       return use(*entry);

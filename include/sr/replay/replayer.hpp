@@ -103,8 +103,7 @@ class Replayer {
     if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
     if (program->bailout.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the program goes on reading them
-      program->signature = std::move(words);
-      note_asked(program->signature, program->asked);
+      program->serve(words);
       program->ran = &services_.ran;
       if (family) add_family(*program, std::move(*family));
       programs_.add(std::move(program), content_->options.max_plans);
@@ -230,7 +229,7 @@ class Replayer {
   [[gnu::noinline]] Program* adapt(std::span<const c10::IValue> args) {
     SignatureWords words;
     if (!describe_call(args, words)) return nullptr;
-    return programs_.adapt(args,
+    return programs_.adapt(args, words,
                            [&](Program& program) { return adopt(program, words, *content_, *planner_); });
   }
 
