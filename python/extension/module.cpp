@@ -29,8 +29,9 @@ namespace {
 
 StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
                                  bool enable_replay, std::size_t max_plans, std::size_t check_every,
-                                 bool enable_families, bool freeze_weights, bool updatable_weights, bool strict,
-                                 const std::string& numerics, std::vector<std::string> without_passes) {
+                                 bool enable_families, bool freeze_weights, bool updatable_weights,
+                                 bool strict, const std::string& numerics,
+                                 std::vector<std::string> without_passes) {
   if (numerics != "fast" && numerics != "exact") {
     throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
   }
@@ -172,8 +173,8 @@ void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
            py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
-           py::arg("check_every"), py::arg("enable_families"), py::arg("freeze_weights"), py::arg("updatable_weights"), py::arg("strict"),
-           py::arg("numerics"), py::arg("without_passes"));
+           py::arg("check_every"), py::arg("enable_families"), py::arg("freeze_weights"),
+           py::arg("updatable_weights"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })

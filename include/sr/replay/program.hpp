@@ -36,7 +36,8 @@ struct Program {
   std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;
   std::vector<DerivedBase> derived;
-  unsigned asked = 0;                                   // parts of the environment that it depends on
+  bool has_derived = false;  // one comparison with a constant is shorter than one of a vector's ends
+  unsigned asked = 0;        // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
   std::uint64_t last_used = 0;
   std::uint64_t replays = 0;
@@ -93,6 +94,10 @@ struct Program {
 
   // Must be called when all other bases are set.
   [[gnu::always_inline]] void set_derived_bases() {
+    if (has_derived) [[unlikely]]
+      set_all_derived_bases();
+  }
+  [[gnu::noinline]] void set_all_derived_bases() {
     for (const DerivedBase& base : derived) base.set(bases.data());
   }
 };

@@ -196,6 +196,7 @@ class ProgramBuilder {
     request_memory(drafts, is_result_, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
     plan_->derived = std::move(lowering_.derived());
+    plan_->has_derived = !plan_->derived.empty();
     for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());

@@ -29,14 +29,22 @@ class ProgramTable {
   // Whether all programs share one block of memory. Otherwise the planner brings buffers of its own.
   bool is_shared() const { return is_shared_; }
 
-  // The program for these arguments, with their addresses in its table of bases; null if there is none.
-  // Inlined, since its code is as short as that of a call.
-  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
-    if (last_ != nullptr) {
-      Entry& expected = *last_->next;
-      if (match(*expected.program, args)) return use(expected);
+  // The program for these arguments, with their addresses in its table of bases, if it is the one that
+  // followed last time; else null. Inlined, since its code is as short as that of a call.
+  [[gnu::always_inline]] Program* find_expected(std::span<const c10::IValue> args) {
+    if (last_ == nullptr) return nullptr;
+    Entry& expected = *last_->next;
+    return match(*expected.program, args) ? use(expected) : nullptr;
+  }
+
+  // The same for a call that does not come in the order of earlier ones. Null if there is no program.
+  [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
+    for (const std::unique_ptr<Entry>& entry : entries_) {
+      if (!match(*entry->program, args)) continue;
+      if (last_ != nullptr) last_->next = entry.get();
+      return use(*entry);
     }
-    return search(args);
+    return nullptr;
   }
 
   // Replaces a program if there are `most` already. Throws what the allocator throws.
@@ -125,17 +133,7 @@ class ProgramTable {
     return matches(args, program.signature, program.environment, program.bases.data());
   }
 
-  // The search for a call that does not come in the order of earlier ones.
-  [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
-    for (const std::unique_ptr<Entry>& entry : entries_) {
-      if (!match(*entry->program, args)) continue;
-      if (last_ != nullptr) last_->next = entry.get();
-      return use(*entry);
-    }
-    return nullptr;
-  }
-
-  Program* use(Entry& entry) {
+  [[gnu::always_inline]] Program* use(Entry& entry) {
     last_ = &entry;
     Program& program = *entry.program;
     program.last_used = ++clock_;
@@ -152,7 +150,7 @@ class ProgramTable {
     }
   }
 
-  void bind_shared(Program& program) {
+  [[gnu::noinline]] void bind_shared(Program& program) {
     if (shared_.reserve(program.layout.total)) ++generation_;
     std::byte* const start = shared_.data();
     for (std::size_t i = 0; i < program.placed.size(); ++i)

@@ -63,8 +63,8 @@ class Replayer {
 
   // The program for these arguments, with their addresses in its table of bases; null if there is none.
   [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
-    if (Program* const known = programs_.find(args)) return known;
-    return has_families_ ? adapt(args) : nullptr;
+    Program* const expected = programs_.find_expected(args);
+    return expected != nullptr ? expected : find_other(args);
   }
 
   // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
@@ -225,10 +225,11 @@ class Replayer {
     ~Finish() { this->program.results.release(); }
   };
 
-  // The search for a program of a family, which takes the sizes of the call.
-  [[gnu::noinline]] Program* adapt(std::span<const c10::IValue> args) {
+  // The search for a program of this signature, or of a family, which then takes the sizes of the call.
+  [[gnu::noinline]] Program* find_other(std::span<const c10::IValue> args) {
+    if (Program* const known = programs_.search(args)) return known;
     SignatureWords words;
-    if (!describe_call(args, words)) return nullptr;
+    if (!has_families_ || !describe_call(args, words)) return nullptr;
     return programs_.adapt(args, words,
                            [&](Program& program) { return adopt(program, words, *content_, *planner_); });
   }

@@ -58,7 +58,7 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
 // T is the type of b and the results. Products in bfloat16 need a constant b and no batches.
 template <class T>
 void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
-               Batches<3> batches = {}) {
+               const Batches<3>& batches = {}) {
   const kernels::Table& table = kernels::kernels().table;
   GemmStepOf<T> step;
   step.m = matrices.m;
@@ -72,7 +72,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
-  step.batches_of = std::move(batches);
+  step.batches_of = batches;
   std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
   if (lowering.is_constant(matrices.b) && step.batches_of.sizes.empty()) {
     step.weight = {.data = static_cast<const T*>(lowering.constant_bytes(matrices.b)),
@@ -226,7 +226,7 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
                      {batch_strides(a, out), batch_strides(b, out), batch_strides(out, out)}};
   batches.merge();
   if (!emit_batched_dot(lowering, matrices, batches))
-    emit_gemm<float>(lowering, matrices, std::nullopt, std::move(batches));
+    emit_gemm<float>(lowering, matrices, std::nullopt, batches);
   return true;
 }
 

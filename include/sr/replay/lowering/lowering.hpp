@@ -107,7 +107,8 @@ class Lowering : public ProgramStorages {
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
     payloads_.push_back(std::make_unique<P>(std::move(payload)));
-    emit_owned(payloads_.back().get(), &P::run, std::move(reads), std::move(writes));
+    const RunStep run = &P::run;
+    emit_owned(payloads_.back().get(), run, std::move(reads), std::move(writes));
   }
   // The same for a payload that payloads() already holds.
   void emit_owned(Payload* payload, RunStep run, std::vector<StorageId> reads,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,9 @@ struct Atom {
   }
 
   friend bool operator==(const Atom&, const Atom&) = default;
-  friend auto operator<=>(const Atom&, const Atom&) = default;
+  friend bool operator<(const Atom& a, const Atom& b) {
+    return std::tie(a.kind, a.left, a.right) < std::tie(b.kind, b.left, b.right);
+  }
 };
 
 // A condition on a polynomial.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace sr::replay {
@@ -17,7 +18,9 @@ struct Term {
   std::int64_t factor = 0;
 
   friend bool operator==(const Term&, const Term&) = default;
-  friend auto operator<=>(const Term&, const Term&) = default;
+  friend bool operator<(const Term& a, const Term& b) {
+    return std::tie(a.atoms, a.factor) < std::tie(b.atoms, b.factor);
+  }
 };
 
 // A sum of terms in the order of their atoms, each of which occurs once and with a factor that is not 0: two
@@ -95,7 +98,7 @@ inline std::optional<Polynomial> divide_by_term(const Polynomial& a, const Term&
     made.factor = term.factor / b.factor;
     std::ranges::set_difference(term.atoms, b.atoms, std::back_inserter(made.atoms));
   }
-  std::ranges::sort(quotient);
+  std::sort(quotient.begin(), quotient.end());
   return quotient;
 }
 
@@ -162,9 +165,9 @@ struct Interval {
     const auto product = [](std::int64_t x, std::int64_t y) {
       return near(checked_product(x, y), (x < 0) == (y < 0) ? 1 : -1);
     };
-    const auto [least, most] = std::minmax({product(a.least, b.least), product(a.least, b.most),
-                                            product(a.most, b.least), product(a.most, b.most)});
-    return {least, most};
+    const auto [smallest, largest] = std::minmax({product(a.least, b.least), product(a.least, b.most),
+                                                  product(a.most, b.least), product(a.most, b.most)});
+    return {smallest, largest};
   }
 
  private:

@@ -73,7 +73,9 @@ class Record {
           layout.sizes.assign(of_tensor.begin(), of_tensor.end());
           layout.strides.assign(strides.begin(), strides.end());
         },
-        [&](const c10::IValue& number_or_list, Dims found) { keep_numbers(number_or_list, slot, found); });
+        [&](const c10::IValue& number_or_list, const Dims& found) {
+          keep_numbers(number_or_list, slot, found);
+        });
   }
 
   // --- integers with symbols ---
