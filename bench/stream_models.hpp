@@ -85,7 +85,7 @@ inline SizedModel sized_dlrm() {
           }};
 }
 
-// Layers of d = 128 with four heads.
+// A transformer encoder of width 128 with four attention heads in each layer.
 inline SizedModel sized_transformer(const std::string& name, int layers, bool embeds) {
   using detail::weight;
   std::string source = embeds ? "def forward(self, ids):\n"

@@ -1,7 +1,6 @@
 // Calls whose sizes vary: one plan for all of them against a plan for each, and against LibTorch's Static
 // Runtime.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <numeric>
 #include <random>

@@ -29,7 +29,6 @@ class Family {
   }
 
   SizeValues& values() { return values_; }
-  const FamilySignature& signature() const { return signature_; }
   const SizeExpressions& expressions() const { return *signature_.expressions; }
   std::uint64_t taken() const { return taken_; }  // how often sizes have changed
 

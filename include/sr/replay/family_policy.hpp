@@ -30,7 +30,7 @@ class FamilyPolicy {
     return family;
   }
 
-  // Calls of this skeleton are no longer recorded as families.
+  // From now on calls that differ from this one in sizes only are recorded one signature at a time.
   void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
 
   void reset() { skeletons_.clear(); }

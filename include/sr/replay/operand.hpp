@@ -10,7 +10,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/table.hpp>
-#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/sizes/reshape.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -75,14 +75,9 @@ struct Operand {
   }
 };
 
-inline Dims dense_strides(c10::ArrayRef<Size> sizes) {
-  Dims strides(sizes.size());
-  Size next = 1;
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    strides[d] = next;
-    if (sizes[d] != 0) next *= sizes[d];
-  }
-  return strides;
+// Whether the elements lie in memory in the order of their indices, without gaps.
+inline bool is_dense(const TensorLayout& layout) {
+  return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
 }
 
 // The strides with which the operand is read when it is broadcast to these sizes: 0 where it repeats.

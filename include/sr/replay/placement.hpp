@@ -13,7 +13,6 @@
 #include <sr/base/identity.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/replay/operand.hpp>
-#include <sr/replay/sizes/reshape.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -88,10 +87,6 @@ class PlacementSearch {
   }
 
  private:
-  static bool is_dense(const TensorLayout& layout) {
-    return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
-  }
-
   void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
     const at::Tensor& joined = node.outputs[0].toTensor();
     const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;

@@ -73,7 +73,7 @@ struct Program {
 
   std::unique_ptr<Family> family;  // null: for one signature only
 
-  // Computes what depends on the sizes of a call.
+  // Computes the numbers with which steps and results run, for the sizes of one call.
   void settle(SizeValues& values_of) {
     for (Step& step : steps) {
       if (const RunStep run = step.payload->settle(values_of)) step.run = run;

@@ -47,10 +47,6 @@ inline bool is_in_order(const TensorLayout& layout) {
   return true;
 }
 
-inline bool is_dense(const TensorLayout& layout) {
-  return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
-}
-
 // Whether the elements fill a run of memory, in whatever order of the dimensions.
 inline bool is_packed(const TensorLayout& layout) {
   std::vector<std::size_t> order(layout.sizes.size());

@@ -58,7 +58,7 @@ inline bool reduced(LayoutRule& rule, const Dims& dims, bool all, bool keep) {
   return true;
 }
 
-// sum(x, dims, keepdim, ...) and its like
+// Reductions over dimensions: sum(x, dims, keepdim, ...), mean, amax.
 inline bool reduce_dims(LayoutRule& rule) {
   const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
   return reduced(rule, dims, dims.empty(), rule.value(2).toBool());

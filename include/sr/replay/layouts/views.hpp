@@ -8,7 +8,6 @@
 #include <c10/core/MemoryFormat.h>
 
 #include <sr/replay/layouts/pointwise.hpp>
-#include <sr/replay/sizes/reshape.hpp>
 
 namespace sr::replay::layouts {
 

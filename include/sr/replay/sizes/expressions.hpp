@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,7 +21,7 @@ namespace sr::replay {
 struct Atom {
   enum class Kind : std::uint8_t { symbol, quotient, remainder, minimum };
   Kind kind = Kind::symbol;
-  Polynomial left, right;  // operands; a symbol has none
+  Polynomial left, right;  // what it is computed from; empty for a symbol
 
   // The value of such an atom, whose operands have these values.
   static std::int64_t value_of(Kind kind, std::int64_t left, std::int64_t right) {
@@ -160,19 +159,20 @@ class SizeExpressions {
   Size size_of(const Polynomial& polynomial) {
     if (polynomial.empty()) return 0;
     if (polynomial.size() == 1 && polynomial[0].atoms.empty()) return polynomial[0].factor;
-    const std::int64_t value = evaluate(polynomial, [&](AtomId atom) { return recorded_[atom]; }).value_or(0);
+    const std::int64_t value = recorded_value(polynomial);
     const auto [known, is_new] = ids_.try_emplace(polynomial, static_cast<Size::Id>(polynomials_.size() + 1));
     if (is_new) polynomials_.push_back(polynomial);
     return {value, known->second};
   }
 
+  std::int64_t recorded_value(const Polynomial& polynomial) const {
+    return evaluate(polynomial, [&](AtomId atom) { return recorded_[atom]; }).value_or(0);
+  }
+
   AtomId atom(Atom made) {
     const auto [known, is_new] = atom_ids_.try_emplace(made, static_cast<AtomId>(atoms_.size()));
     if (!is_new) return known->second;
-    const auto value = [&](const Polynomial& of) {
-      return evaluate(of, [&](AtomId atom) { return recorded_[atom]; }).value_or(0);
-    };
-    recorded_.push_back(Atom::value_of(made.kind, value(made.left), value(made.right)));
+    recorded_.push_back(Atom::value_of(made.kind, recorded_value(made.left), recorded_value(made.right)));
     atoms_.push_back(std::move(made));
     range_of_.resize(atoms_.size(), kNoSymbol);
     return known->second;

@@ -1,4 +1,4 @@
-// The strides of a view with other sizes.
+// The strides of dense tensors, and of views with other sizes.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,17 @@
 #include <sr/replay/sizes/expressions.hpp>
 
 namespace sr::replay {
+
+// The strides of a tensor whose elements lie in memory in the order of their indices.
+inline Dims dense_strides(c10::ArrayRef<Size> sizes) {
+  Dims strides(sizes.size());
+  Size next = 1;
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = next;
+    if (sizes[d] != 0) next *= sizes[d];
+  }
+  return strides;
+}
 
 // The strides with which a tensor of these sizes and strides can be viewed with `wanted` sizes, of as many
 // elements; nothing if it would have to be copied. Gives what at::detail::computeStride gives: new dimensions
@@ -19,12 +30,7 @@ inline std::optional<Dims> strides_of_view(const Dims& sizes, const Dims& stride
   }
   if (product_of(sizes) == 0) {
     if (sizes.size() == wanted.size() && sizes == wanted) return strides;
-    Size next = 1;
-    for (std::size_t d = wanted.size(); d-- > 0;) {
-      made[d] = next;
-      if (wanted[d] != 0) next *= wanted[d];
-    }
-    return made;
+    return dense_strides(wanted);
   }
   // From the inside: dimensions that are evenly spaced form a run, which new dimensions must fill completely.
   std::size_t left = wanted.size();

@@ -197,7 +197,7 @@ inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& wor
 
 namespace detail {
 
-// `number(at)` is the text of an integer or a size.
+// Appends the text of one argument. `number(at)` returns the text of the integer or size at this word.
 template <class Number>
 void write_text(const std::int64_t*& at, const Number& number, std::string& text) {
   const std::int64_t first = *at++;
