@@ -5,6 +5,7 @@ import logging
 import pathlib
 import re
 import warnings
+import zipfile
 from typing import Callable
 
 import torch
@@ -12,7 +13,9 @@ import torch
 from models import MODELS
 
 # Freezing packs weights for oneDNN, whose calls cost more than small products: which is faster depends on the model.
-PACKAGES = {'frozen': {'freezing': True}, 'plain': {'freezing': False}}
+# `arrays` has the interface of borrowed arrays: nothing is checked, and the results lie in memory of the model.
+ARRAYS = {'aot_inductor.allow_stack_allocation': True, 'aot_inductor.use_minimal_arrayref_interface': True}
+PACKAGES = {'frozen': {'freezing': True}, 'plain': {'freezing': False}, 'arrays': {'freezing': True, **ARRAYS}}
 
 
 class Identity(torch.nn.Module):
@@ -77,6 +80,14 @@ class Files:
     def package(self, kind: str) -> pathlib.Path:
         return make(self.folder / f'{kind}.pt2',
                     lambda path: write_package(self.module, self.inputs, PACKAGES[kind], path))
+
+    def library(self) -> pathlib.Path:
+        """The shared library in the package of arrays, for a program that opens it itself."""
+        def extract(path: pathlib.Path):
+            with zipfile.ZipFile(self.package('arrays')) as package:
+                library = next(name for name in package.namelist() if name.endswith('.so'))
+                path.write_bytes(package.read(library))
+        return make(self.folder / 'arrays.so', extract)
 
     def floor_inputs(self) -> tuple[torch.Tensor, ...]:
         return tuple(torch.zeros(1) for _ in self.inputs)

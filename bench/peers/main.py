@@ -49,8 +49,8 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
         return programs.time_sr(args.tool, files, args.rounds * slice_seconds)
 
     for _ in range(args.passes):
-        add(('sr', 'sr into', 'upstream'), time_sr)
-        add(('AOTInductor', 'interpreter'),
+        add(('sr', 'upstream'), time_sr)
+        add(('AOTInductor', 'AOTInductor arrays', 'interpreter', 'sr into', 'sr bound'),
             lambda: programs.time_runner(args.runner, files, args.rounds, slice_seconds))
         times = rivals.time_in_rounds(flat, args.rounds, slice_seconds)
         for i, peer in enumerate(peers):

@@ -1,4 +1,4 @@
-"""The peers timed by programs: sr and upstream by build/sr bench, AOTInductor and the interpreter by runner.cpp."""
+"""The peers timed by programs: sr and upstream by build/sr bench, the others by runner.cpp."""
 
 import json
 import math
@@ -8,7 +8,7 @@ import tempfile
 
 import torch
 
-from files import PACKAGES, Files
+from files import Files
 from rivals import check
 
 
@@ -37,15 +37,14 @@ def check_sr(tool: pathlib.Path, files: Files):
 
 
 def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str, float], dict[str, str]]:
-    """Microseconds of sr with new results, sr with the caller's buffers, and upstream; and reasons for missing ones."""
+    """Microseconds of sr with new results and of upstream, and reasons for missing ones."""
     with tempfile.NamedTemporaryFile(suffix='.json') as file:
-        run(tool, 'bench', files.script, '--inputs', files.saved_inputs, '--against', 'upstream', '--outputs',
-            'fresh,bound', '--threads', 1, '--seconds', seconds, '--json', file.name)
+        run(tool, 'bench', files.script, '--inputs', files.saved_inputs, '--against', 'upstream',
+            '--threads', 1, '--seconds', seconds, '--json', file.name)
         results = json.loads(pathlib.Path(file.name).read_text())['results']
-    names = {('sr', 'fresh'): 'sr', ('sr', 'bound'): 'sr into', ('upstream', 'fresh'): 'upstream'}
     times, reasons = {}, {}
     for result in results:
-        name = names[result['runner'], result['outputs']]
+        name = result['runner']
         if result['agrees']:
             times[name] = result['median_ns'] / 1e3
         else:
@@ -55,16 +54,18 @@ def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str,
 
 def time_runner(runner: pathlib.Path, files: Files, rounds: int,
                 seconds: float) -> tuple[dict[str, float], dict[str, str]]:
-    """Microseconds of AOTInductor (its faster package) and of the interpreter, and reasons for missing ones."""
-    packages, times, reasons = [], {}, {}
-    for kind in PACKAGES:
+    """Microseconds of what runner.cpp times (of AOTInductor by its faster package), and reasons for missing ones."""
+    times, reasons = {}, {}
+    rivals = [(name, files.script) for name in ('interpreter', 'sr into', 'sr bound')]
+    for name, make in (('AOTInductor', lambda: files.package('frozen')), ('AOTInductor', lambda: files.package('plain')),
+                       ('AOTInductor arrays', files.library)):
         try:
-            packages.append(files.package(kind))
+            rivals.append((name, make()))
         except Exception as error:  # the others are still timed
-            reasons['AOTInductor'] = f'{type(error).__name__}: {error}'
-    for line in run(runner, rounds, seconds * 1e3, files.saved_call, files.script, *packages).splitlines():
-        file, _, said = line.partition('\t')
-        name = 'interpreter' if pathlib.Path(file) == files.script else 'AOTInductor'
+            reasons[name] = f'{type(error).__name__}: {error}'
+    named = [f'{name}={file}' for name, file in rivals]
+    for line in run(runner, rounds, seconds * 1e3, files.saved_call, *named).splitlines():
+        name, _, said = line.partition('\t')
         try:
             times[name] = min(float(said) / 1e3, times.get(name, math.inf))
         except ValueError:

@@ -6,13 +6,17 @@ import math
 import pathlib
 import re
 
-# In the order of the columns; `sr into` writes into the caller's buffer, as ONNX Runtime and OpenVINO do.
-PEERS = ('eager', 'interpreter', 'upstream', 'AOTInductor', 'ONNX Runtime', 'OpenVINO', 'sr', 'sr into')
-RIVALS = PEERS[:6]
+# In the order of the columns; `sr into` and `sr bound` write into the caller's buffer, as ONNX Runtime and OpenVINO do.
+PEERS = ('eager', 'interpreter', 'upstream', 'AOTInductor', 'AOTInductor arrays', 'ONNX Runtime', 'OpenVINO', 'sr',
+         'sr into', 'sr bound')
+RIVALS = PEERS[:7]
+OVER_ARRAYS = ('sr into', 'sr bound')  # whose times are compared with those of AOTInductor's arrays
 HEADER = """\
 Median microseconds a call, one thread each, every output first compared with eager's (rtol 1e-3, atol 1e-4; upstream's
-with the interpreter's, by build/sr). Timed in C++ by bench_peers: the interpreter (frozen, optimize_for_inference) and
-AOTInductor (its C++ loader, single-threaded runner; with or without weights frozen, whichever is faster). In C++ by
+with the interpreter's, by build/sr). Timed in C++ by bench_peers: the interpreter (frozen, optimize_for_inference),
+AOTInductor (its C++ loader, single-threaded runner; with or without weights frozen, whichever is faster), AOTInductor
+arrays (its library opened by dlopen, with stack allocation and the minimal interface of borrowed arrays), sr into
+(run_into) and sr bound (a BoundCall). In C++ by
 build/sr bench, call by call, with readings of the clock between: upstream (Static Runtime), sr (replay of shapes seen
 before). Called from Python: eager, ONNX Runtime (IO binding), OpenVINO (its C API through ctypes, bound tensors,
 float32). In parentheses these less their floor, an identity model with as many inputs through the same API in the same
@@ -42,6 +46,10 @@ class Measured:
         times = (self.times.get(peer), self.net(peer))
         return tuple(None if time is None or not ours else time / ours for time in times)
 
+    def over_arrays(self, peer: str) -> float | None:
+        arrays = self.times.get('AOTInductor arrays')
+        return None if arrays is None or peer not in self.times else self.times[peer] / arrays
+
 
 def number(value: float | None) -> str:
     if value is None:
@@ -55,7 +63,8 @@ def cell(row: Measured, peer: str, raw: float | None, net: float | None) -> str:
 
 def cells(row: Measured) -> tuple[str, ...]:
     return (row.model, *(cell(row, peer, row.times.get(peer), row.net(peer)) for peer in PEERS),
-            *(cell(row, rival, *row.ratios(rival)) for rival in RIVALS))
+            *(cell(row, rival, *row.ratios(rival)) for rival in RIVALS),
+            *(number(row.over_arrays(peer)) for peer in OVER_ARRAYS))
 
 
 def shortened(reason: str) -> str:
@@ -65,7 +74,8 @@ def shortened(reason: str) -> str:
 
 
 def print_table(measured: list[Measured]):
-    rows = [('model', *PEERS, *(f'{rival}/sr' for rival in RIVALS))]
+    rows = [('model', *PEERS, *(f'{rival}/sr' for rival in RIVALS),
+             *(f'{peer}/arrays' for peer in OVER_ARRAYS))]
     rows += [cells(row) for row in measured]
     print(HEADER)
     widths = [max(map(len, column)) for column in zip(*rows)]

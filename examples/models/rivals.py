@@ -41,20 +41,16 @@ def exported(program: Program) -> torch.export.ExportedProgram:
     return torch.export.export(program.module, program.example, dynamic_shapes=program.dynamic_shapes)
 
 
-# Text has many lengths, and each has a plan of its own; that many are remembered.
-MAX_PLANS = 64
-
-
 def sr_trace(program: Program) -> Runner:
     import sr
 
-    return sr.StaticModule(traced(program), max_plans=MAX_PLANS)
+    return sr.StaticModule(traced(program))
 
 
 def sr_export(program: Program) -> Runner:
     import sr
 
-    return sr.from_exported(exported(program), max_plans=MAX_PLANS)
+    return sr.from_exported(exported(program))
 
 
 def eager(program: Program) -> Runner:

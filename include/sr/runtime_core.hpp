@@ -10,6 +10,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/bound_call.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
@@ -48,6 +49,8 @@ class RuntimeCore {
   c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions* options) const;
+  BoundCall bind(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                 std::vector<at::Tensor> outputs) const;
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                                     const CallOptions& options) const;
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const;

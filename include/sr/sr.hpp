@@ -6,6 +6,7 @@
 
 #include <sr/base/build.hpp>
 #include <sr/benchmark.hpp>
+#include <sr/bound_call.hpp>
 #include <sr/error.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>

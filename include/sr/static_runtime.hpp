@@ -13,6 +13,7 @@
 
 #include <sr/base/borrowed_args.hpp>
 #include <sr/base/call_options.hpp>
+#include <sr/bound_call.hpp>
 #include <sr/fwd.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
@@ -71,6 +72,14 @@ class StaticRuntime {
     core_.run_into(args, outputs, &options);
   }
 
+  // A call that reads the tensors of `args` and writes into `outputs` each time, one for each tensor of the
+  // result in depth-first order; without outputs they are made. Calls once to find the program. Throws what
+  // run_into throws, and ArgumentError if the model returns no tensor.
+  BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs = {},
+                 const KeywordArgs& kwargs = {}) const {
+    return core_.bind(std::move(args), kwargs, std::move(outputs));
+  }
+
   // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher
   // (empty: at::launch). Exceptions travel in the future.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
@@ -94,7 +103,8 @@ class StaticRuntime {
     core_.reserve(std::move(args), kwargs);
   }
 
-  // Frees the arena, the recycled outputs and the replay plans, and forgets the sizes seen so far.
+  // Frees the arena, the recycled outputs and the runtime's replay plans, and forgets the sizes seen so far.
+  // Copies of plans that the module keeps stay: the next call takes one.
   void trim() { core_.trim(); }
 
   // While on, replays measure how long each of their steps takes; report() has the means

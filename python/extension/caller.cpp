@@ -86,9 +86,14 @@ Callee& callee_of(py::handle self) {
   return *callee;
 }
 
-void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
+std::vector<at::Tensor> buffers_of(PyObject* out) {
   std::vector<at::Tensor> buffers;
   add_buffers(out, buffers);
+  return buffers;
+}
+
+void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
+  const std::vector<at::Tensor> buffers = buffers_of(out);
   without_gil([&] { callee.engine->run_into(args, buffers); });
 }
 

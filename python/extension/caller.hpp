@@ -38,6 +38,9 @@ Callee& callee_of(pybind11::handle self);
 // Makes the type, which has no methods except the call.
 pybind11::object make_caller_type();
 
+// The tensors in `out`: a tensor or array, or containers of them in the order of the results.
+std::vector<at::Tensor> buffers_of(PyObject* out);
+
 // Copies the results of a call into `out`: a tensor, or containers of tensors in the order of the results.
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out);
 

@@ -28,6 +28,11 @@ class PoolEngine : public Engine {
     pool_->run_into(args, outputs);
   }
 
+  BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const override {
+    const IntraOpWidth width(options_.intra_op_threads);
+    return StaticRuntime<Planner>(module_).bind(std::move(args), std::move(outputs));
+  }
+
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const CallOptions& options) const override {
     return pool_->run_async(std::move(args), {}, options);
@@ -37,6 +42,7 @@ class PoolEngine : public Engine {
     pool_->reserve(args, {}, runtimes);
   }
 
+  int intra_op_threads() const override { return options_.intra_op_threads; }
   void trim() const override { pool_->trim(); }
   PoolReport report() const override { return pool_->report(); }
 

@@ -11,6 +11,7 @@
 
 #include <sr/base/call_options.hpp>
 #include <sr/benchmark.hpp>
+#include <sr/bound_call.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 
@@ -31,9 +32,12 @@ class Engine {
   virtual c10::IValue call(std::vector<c10::IValue> args) const = 0;
   virtual c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const = 0;
   virtual void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const = 0;
+  virtual BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const = 0;
   virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                             const CallOptions& options) const = 0;
   virtual void reserve(const std::vector<c10::IValue>& args, std::size_t runtimes) const = 0;
+  // Of each call; 0: as the calling thread has it.
+  virtual int intra_op_threads() const = 0;
   virtual void trim() const = 0;
   virtual PoolReport report() const = 0;
   virtual std::string benchmark(const std::vector<c10::IValue>& args, Runs runs) const = 0;

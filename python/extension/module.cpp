@@ -15,6 +15,7 @@
 #include <sr/sr.hpp>
 
 #include "async_calls.hpp"
+#include "bound.hpp"
 #include "caller.hpp"
 #include "errors.hpp"
 #include "exported.hpp"
@@ -28,7 +29,7 @@ namespace sr::python {
 namespace {
 
 StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
-                                 bool enable_replay, std::size_t max_plans, std::size_t check_every,
+                                 bool enable_replay, std::size_t max_plan_bytes, std::size_t check_every,
                                  bool enable_families, bool freeze_weights, bool updatable_weights,
                                  bool strict, const std::string& numerics,
                                  std::vector<std::string> without_passes) {
@@ -39,7 +40,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .optimize_memory = optimize_memory,
           .manage_output_tensors = manage_output_tensors,
           .enable_replay = enable_replay,
-          .max_plans = max_plans,
+          .max_plan_bytes = max_plan_bytes,
           .check_every = check_every,
           .enable_families = enable_families,
           .freeze_weights = freeze_weights,
@@ -172,7 +173,7 @@ py::dict replaced_weights(const Prepared& self) {
 void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
-           py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plans"),
+           py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plan_bytes"),
            py::arg("check_every"), py::arg("enable_families"), py::arg("freeze_weights"),
            py::arg("updatable_weights"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
@@ -221,6 +222,7 @@ void define_caller(py::module_& module) {
   Methods(type)
       .def("_begin", &initialise, py::arg("prepared"), py::kw_only(), py::arg("planner"),
            py::arg("max_runtimes"), py::arg("timeout").none(true), py::arg("intra_op_threads"))
+      .def("_bind", &bind, args, kwargs, py::arg("out"))
       .def("_start", &start, args, kwargs, py::arg("done"))
       .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
       .def("_report", [](py::handle self) { return described(pool_report(self)); })
@@ -278,6 +280,7 @@ PYBIND11_MODULE(_C, module) {
   watch_async_calls();
   define_prepared(module);
   define_exported(module);
+  define_bound_call(module);
   define_caller(module);
   define_metrics(module);
   module.def("wait_for_async_calls", &wait_for_async_calls);

@@ -101,8 +101,9 @@ py::dict described(const PoolReport& report) {
       "bailouts"_a = runtime.bailouts, "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
       "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
       "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
-      "replay_arena_bytes"_a = runtime.replay_arena_bytes, "pool"_a = of_pool(report),
-      "text"_a = text_of(report));
+      "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
+      "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
+      "pool"_a = of_pool(report), "text"_a = text_of(report));
 }
 
 py::list described(const std::vector<c10::Argument>& arguments) {

@@ -17,7 +17,7 @@ if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
                       'Build it again: pip install .')
 
 from . import _C
-from ._C import IndividualMetrics
+from ._C import BoundCall, IndividualMetrics
 from ._compile import compile, from_exported
 from ._future import Future
 from ._module import StaticModule, load
@@ -27,7 +27,7 @@ from .errors import ArgumentError, BusyError, CancelledError, Error, LoadError, 
 
 __version__ = version
 __all__ = [
-    'ArgumentError', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
+    'ArgumentError', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
     'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile', 'from_exported', 'load',
 ]
 

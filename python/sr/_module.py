@@ -105,6 +105,25 @@ class StaticModule(_C.Caller):
         values = [Value(*value) for value in self._prepared.outputs()]
         return [value._replace(name=value.name or f'output_{i}') for i, value in enumerate(values)]
 
+    def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
+        """A call that reads these tensors and writes into these buffers each time, whatever they hold then.
+
+        For callers that fill the same tensors again and again: a call compares no arguments and makes no results.
+        Without `out` the results' tensors are made. Calls return `out`, or else the tensor of the result, or a tuple
+        of its tensors. A call belongs to one thread at a time, and its buffers may be read until the next one.
+
+        Raises what a call raises, and ArgumentError if the model returns no tensor.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> x, y = torch.tensor([-1., 1.]), torch.empty(2)
+        >>> call = module.bind(x, out=y)
+        >>> x += 1
+        >>> call()
+        tensor([0., 2.])
+        """
+        return self._bind(args, kwargs, out)
+
     def run_async(self, *args: Any, **kwargs: Any) -> Future:
         """Calls on a thread of torch's inter-op pool. Arguments as for a call; buffers as `out=` are not taken.
 

@@ -14,7 +14,7 @@ class Options(TypedDict, total=False):
     enable_out_variant: False runs native functions and the interpreter only.
     optimize_memory: False gives every tensor bytes of its own.
     manage_output_tensors: True recycles results once the caller has let go of them.
-    enable_replay: False keeps to the general path; max_plans: signatures a runtime remembers (default 8).
+    enable_replay: False keeps to the general path; max_plan_bytes: of memory for plans (default 1 MiB).
     enable_families: False makes a plan for each combination of sizes, instead of one for calls that differ in them.
     check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
     freeze_weights: True promises that the weights of the model do not change; calls then need not look.
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     optimize_memory: bool
     manage_output_tensors: bool
     enable_replay: bool
-    max_plans: int
+    max_plan_bytes: int
     check_every: int
     enable_families: bool
     freeze_weights: bool
@@ -49,7 +49,7 @@ OF_MODULE: dict[str, Any] = {
     'optimize_memory': True,
     'manage_output_tensors': False,
     'enable_replay': True,
-    'max_plans': 8,
+    'max_plan_bytes': 1 << 20,
     'check_every': 0,
     'enable_families': True,
     'freeze_weights': False,

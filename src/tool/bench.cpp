@@ -100,9 +100,8 @@ class ModelBench {
     if (std::ranges::count(options_.outputs, "managed") != 0) managed_.emplace(source, module_options(true));
     for (const std::string& planner : options_.planners) {
       for (const std::string& outputs : options_.outputs) {
-        const Outputs mode = outputs == "managed" ? Outputs::managed
-                             : outputs == "bound" ? Outputs::bound
-                                                  : Outputs::fresh;
+        const auto mode =
+            static_cast<Outputs>(std::ranges::find(output_names(), outputs) - output_names().begin());
         Entry& entry = measured_.entries.emplace_back();
         entry.runner = "sr";
         entry.planner = planner;
@@ -165,10 +164,10 @@ class ModelBench {
           for (std::size_t i = 0; i < sets_.size(); ++i) {
             at::manual_seed(options_.inputs.seed);
             c10::IValue returned = e.callers[0]->run(copy_of(i), i);
-            const bool bound = e.outputs == Outputs::bound;
+            const bool is_listed = e.outputs == Outputs::into || e.outputs == Outputs::bound;
             const c10::IValue& wanted = expected_[static_cast<std::size_t>(repetition) * sets_.size() + i];
             const c10::IValue expected =
-                bound ? c10::IValue(c10::List<at::Tensor>(tensors_of(wanted))) : wanted;
+                is_listed ? c10::IValue(c10::List<at::Tensor>(tensors_of(wanted))) : wanted;
             const Agreement agreement = compare(expected, e.callers[0]->outcome(std::move(returned), i));
             if (all.agrees && !agreement.agrees) {
               all.difference = c10::str("input set ", i, ", run ", repetition, ": ", agreement.difference);

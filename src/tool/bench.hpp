@@ -15,7 +15,7 @@ struct BenchOptions {
   InputOptions inputs;
   std::vector<std::string> planners{"linear_scan"};
   std::vector<std::string> against;           // interpreter, upstream
-  std::vector<std::string> outputs{"fresh"};  // fresh, managed, bound
+  std::vector<std::string> outputs{"fresh"};  // of output_names()
   int threads = 1;                            // of one operator
   int interop_threads = 0;                    // of forks; 0: as many as LibTorch takes
   int concurrency = 1;                        // callers at once, each with a runtime of its own

@@ -116,10 +116,11 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
           ->check(CLI::Range(1e-3, 1e9));
   app->add_flag("--poisson", options.load.poisson, "With --rate: exponential gaps, by --seed")->needs(rate);
   app->add_option("--outputs", options.outputs,
-                  "fresh: new tensors; managed: the runtime's own, used again; bound: buffers of the caller")
+                  "fresh: new tensors; managed: the runtime's own, used again; into: buffers of the "
+                  "caller; bound: buffers and arguments that stay")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(one_of("kind of outputs", {"fresh", "managed", "bound"}))
+      ->check(one_of("kind of outputs", {"fresh", "managed", "into", "bound"}))
       ->capture_default_str();
   app->add_flag("--no-replay", no_replay, "General path only");
   CLI::Option* ops = app->add_flag("--ops", options.ops,

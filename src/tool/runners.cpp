@@ -36,9 +36,9 @@ class SrRunner : public Runner {
 
 // Writes into the same tensors every time.
 template <class P>
-class BoundRunner : public SrRunner<P> {
+class IntoRunner : public SrRunner<P> {
  public:
-  BoundRunner(StaticRuntime<P> runtime, const std::vector<std::vector<at::Tensor>>& like)
+  IntoRunner(StaticRuntime<P> runtime, const std::vector<std::vector<at::Tensor>>& like)
       : SrRunner<P>(std::move(runtime)) {
     for (const std::vector<at::Tensor>& tensors : like) {
       std::vector<at::Tensor>& own = buffers_.emplace_back();
@@ -55,11 +55,50 @@ class BoundRunner : public SrRunner<P> {
     return c10::IValue(c10::List<at::Tensor>(buffers_[set]));
   }
   std::unique_ptr<Runner> clone() const override {
-    return std::make_unique<BoundRunner>(this->runtime_.clone(), buffers_);
+    return std::make_unique<IntoRunner>(this->runtime_.clone(), buffers_);
   }
 
  private:
   std::vector<std::vector<at::Tensor>> buffers_;  // by input set
+};
+
+// A bound call for each input set.
+template <class P>
+class BoundRunner : public SrRunner<P> {
+ public:
+  explicit BoundRunner(StaticRuntime<P> runtime) : SrRunner<P>(std::move(runtime)) {}
+
+  c10::IValue run(ArgumentList&& args, std::size_t set) override {
+    if (set >= calls_.size()) calls_.resize(set + 1);
+    std::optional<BoundCall>& call = calls_[set];
+    if (call && is_bound_to(*call, args)) {
+      (*call)();
+    } else {
+      call.reset();
+      call.emplace(this->runtime_.bind(std::move(args)));
+    }
+    return {};
+  }
+  c10::IValue outcome(c10::IValue, std::size_t set) const override {
+    return c10::IValue(c10::List<at::Tensor>(calls_[set]->outputs()));
+  }
+  std::unique_ptr<Runner> clone() const override {
+    return std::make_unique<BoundRunner>(this->runtime_.clone());
+  }
+  std::optional<Report> report() const override {
+    return calls_.empty() || !calls_[0] ? SrRunner<P>::report() : calls_[0]->report();
+  }
+
+ private:
+  // Whether the arguments are the tensors of the call; other values never change.
+  static bool is_bound_to(const BoundCall& call, const ArgumentList& args) {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (args[i].isTensor() && !args[i].is(call.arguments()[i])) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::optional<BoundCall>> calls_;  // by input set
 };
 
 // A caller of a pool; its clones are callers of the same one.
@@ -197,23 +236,34 @@ void compare_items(const Items& expected, const Items& actual, Agreement& agreem
 }  // namespace
 
 std::string_view name_of(Outputs outputs) {
-  return outputs == Outputs::fresh ? "fresh" : outputs == Outputs::managed ? "managed" : "bound";
+  switch (outputs) {
+    case Outputs::fresh:
+      return "fresh";
+    case Outputs::managed:
+      return "managed";
+    case Outputs::into:
+      return "into";
+    case Outputs::bound:
+      return "bound";
+  }
+  return {};
 }
 
 std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticModule& module, Outputs outputs,
                                        const std::vector<c10::IValue>& results) {
   std::vector<std::vector<at::Tensor>> tensors;
-  if (outputs == Outputs::bound) {
+  if (outputs == Outputs::into) {
     for (const c10::IValue& result : results) {
       if (tensors.emplace_back(tensors_of(result)).empty()) {
-        throw ArgumentError("The model returns no tensor, so there is nothing to bind its outputs to.");
+        throw ArgumentError("The model returns no tensor, so there is nothing to write into.");
       }
     }
   }
   return memory::with_planner(planner, [&]<class P>(std::type_identity<P>) -> std::unique_ptr<Runner> {
     StaticRuntime<P> runtime(module);
-    if (outputs != Outputs::bound) return std::make_unique<SrRunner<P>>(std::move(runtime));
-    return std::make_unique<BoundRunner<P>>(std::move(runtime), tensors);
+    if (outputs == Outputs::into) return std::make_unique<IntoRunner<P>>(std::move(runtime), tensors);
+    if (outputs == Outputs::bound) return std::make_unique<BoundRunner<P>>(std::move(runtime));
+    return std::make_unique<SrRunner<P>>(std::move(runtime));
   });
 }
 

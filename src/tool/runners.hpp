@@ -21,12 +21,17 @@
 
 namespace sr::tool {
 
-// Where results are written. fresh: into new tensors; managed: into tensors that the runtime reuses; bound:
-// into the same buffers of the caller each time (run_into).
-enum class Outputs { fresh, managed, bound };
+// Where results are written. fresh: into new tensors; managed: into tensors that the runtime reuses; into:
+// into the same buffers of the caller each time (run_into); bound: the same, by bound calls.
+enum class Outputs { fresh, managed, into, bound };
 std::string_view name_of(Outputs outputs);
+// The names, in this order.
+inline const std::vector<std::string>& output_names() {
+  static const std::vector<std::string> names{"fresh", "managed", "into", "bound"};
+  return names;
+}
 
-// `planner` is one of memory::planner_names(). For Outputs::bound, `results` holds the result of each input
+// `planner` is one of memory::planner_names(). For Outputs::into, `results` holds the result of each input
 // set, whose sizes the buffers take; throws ArgumentError if there is no tensor in one. The module's options
 // must have manage_output_tensors for Outputs::managed, and only then.
 std::unique_ptr<Runner> make_sr_runner(std::string_view planner, const StaticModule& module,

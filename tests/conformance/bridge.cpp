@@ -37,12 +37,12 @@ Runtime runtime_of(const sr::StaticModule& module, const std::string& planner) {
 }
 
 sr::StaticModule module_of(const std::shared_ptr<torch::jit::Graph>& graph, bool fast, bool replay,
-                           bool managed_outputs, std::size_t max_plans) {
+                           bool managed_outputs, std::size_t max_plan_bytes) {
   sr::StaticModuleOptions options;
   options.numerics = fast ? sr::Numerics::fast : sr::Numerics::exact;
   options.enable_replay = replay;
   options.manage_output_tensors = managed_outputs;
-  options.max_plans = max_plans;
+  options.max_plan_bytes = max_plan_bytes;
   const py::gil_scoped_release running;
   return sr::StaticModule(graph, options);
 }
@@ -103,7 +103,7 @@ PYBIND11_MODULE(sr_bridge, module) {
   py::class_<sr::StaticModule>(module, "Module")
       .def(py::init(&module_of), py::arg("graph"), py::kw_only(), py::arg("fast") = false,
            py::arg("replay") = true, py::arg("managed_outputs") = false,
-           py::arg("max_plans") = sr::StaticModuleOptions().max_plans);
+           py::arg("max_plan_bytes") = sr::StaticModuleOptions().max_plan_bytes);
   py::class_<Runtime>(module, "Runtime")
       .def(py::init(&runtime_of), py::arg("module"), py::arg("planner"))
       .def("__call__", &call)

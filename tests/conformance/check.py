@@ -24,10 +24,10 @@ class Configuration:
     fast: bool = False
     replay: bool = True
     managed_outputs: bool = False
-    max_plans: int = 8
+    max_plan_bytes: int = 1 << 20
 
     def options(self) -> tuple[tuple[str, int], ...]:
-        return tuple((name, getattr(self, name)) for name in ('fast', 'replay', 'managed_outputs', 'max_plans'))
+        return tuple((name, getattr(self, name)) for name in ('fast', 'replay', 'managed_outputs', 'max_plan_bytes'))
 
     def name(self) -> str:
         words = (self.planner, *(field for field in ('fast', 'managed_outputs') if getattr(self, field)))
@@ -35,15 +35,15 @@ class Configuration:
 
 
 # A plan for every signature of a schedule, or eight that give way to one another.
-MANY = 100_000
+MANY = 1 << 40
 
 CONFIGURATIONS = (
-    Configuration('linear_scan', max_plans=MANY),
+    Configuration('linear_scan', max_plan_bytes=MANY),
     Configuration('standard_resizing', replay=False, managed_outputs=True),
     Configuration('greedy_by_size', replay=False),
     Configuration('no_reuse'),
-    Configuration('poison', managed_outputs=True, max_plans=MANY),
-    Configuration('linear_scan', fast=True, max_plans=MANY),
+    Configuration('poison', managed_outputs=True, max_plan_bytes=MANY),
+    Configuration('linear_scan', fast=True, max_plan_bytes=MANY),
 )
 
 

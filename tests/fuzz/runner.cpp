@@ -1,5 +1,7 @@
 #include "fuzz/runner.hpp"
 
+#include <array>
+
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <sr/frontend/loaded_graph.hpp>
@@ -43,6 +45,19 @@ Runner make_runner(const StaticModule& module) {
   return runner;
 }
 
+// Two runtimes of one module, each for two calls in turn, so that each replays what the other has recorded.
+template <class First, class Second>
+Runner make_runner_of_two(const StaticModule& module) {
+  const std::array<Runner, 2> both{make_runner<First>(module), make_runner<Second>(module)};
+  const auto next = [both, calls = std::make_shared<std::size_t>(0)] { return both[(*calls)++ / 2 % 2]; };
+  Runner runner;
+  runner.call = [next](std::vector<c10::IValue> args) { return next().call(std::move(args)); };
+  runner.call_into = [next](const auto& args, const auto& outputs) { next().call_into(args, outputs); };
+  runner.intact = [both] { return both[0].intact() && both[1].intact(); };
+  runner.replayed = [both] { return both[0].replayed() + both[1].replayed(); };
+  return runner;
+}
+
 using Make = Runner (*)(const StaticModule&);
 constexpr Make kLinearScan = &make_runner<memory::LinearScan>;
 constexpr Make kGuardPages = &make_runner<test::GuardPages>;
@@ -51,7 +66,7 @@ constexpr Make kPoison = &make_runner<test::Poison>;
 struct Row {
   Configuration configuration;
   Make make;
-  std::size_t max_plans = 8;
+  std::size_t max_plan_bytes = StaticModuleOptions().max_plan_bytes;
 };
 
 const Row kRows[] = {
@@ -69,7 +84,11 @@ const Row kRows[] = {
     {{"poison", true, false, true, true, true, false}, kPoison},
     {{"poison_managed", true, true, true, true, false, false}, kPoison},
     {{"poison_into", true, true, true, true, false, true}, kPoison},
-    {{"poison_two_plans", true, false, true, true, false, false}, kPoison, 2},
+    {{"poison_two_plans", true, false, true, true, false, false}, kPoison, 1},
+    {{"two_runtimes", true, false, true, true, false, false},
+     &make_runner_of_two<memory::LinearScan, test::GuardPages>},
+    {{"two_runtimes_exact", true, true, true, true, true, false},
+     &make_runner_of_two<test::Poison, memory::GreedyBySize>},
     {{"poison_general", false, true, true, true, true, false}, kPoison},
     {{"standard_resizing", true, true, true, true, false, false}, &make_runner<memory::StandardResizing>},
     {{"greedy_by_size", true, false, true, true, false, false}, &make_runner<memory::GreedyBySize>},
@@ -114,7 +133,7 @@ Runner Prepared::make(const Configuration& configuration, bool exact) const {
     options.optimize_memory = configuration.optimize;
     options.enable_out_variant = configuration.out_variants;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
-    options.max_plans = row.max_plans;
+    options.max_plan_bytes = row.max_plan_bytes;
     // A module that is written belongs to one StaticModule, so it is loaded anew.
     if (!content_->loaded.self.isNone()) return row.make(StaticModule(content_->module, options));
     LoadedGraph copy = content_->loaded;

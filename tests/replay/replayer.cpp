@@ -32,7 +32,7 @@ TEST_CASE("signatures that never come back make no plan", "[replay]") {
   CHECK(runtime.replayed_calls() == 0);
 }
 
-TEST_CASE("reserve makes the plan at once, trim forgets it", "[replay]") {
+TEST_CASE("reserve makes the plan at once, trim frees the memory of the runtime", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall))};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   runtime.reserve({x, y});
@@ -41,12 +41,15 @@ TEST_CASE("reserve makes the plan at once, trim forgets it", "[replay]") {
   CHECK(runtime.replayed_calls() == 1);
   runtime.trim();
   CHECK(plans(runtime) == 0);
+  // The module still has it.
   CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
-  CHECK(runtime.replayed_calls() == 1);
+  CHECK(runtime.replayed_calls() == 2);
+  CHECK(runtime.report().recorded_plans == 1);
+  CHECK(runtime.report().copied_plans == 1);
 }
 
-TEST_CASE("no more plans than asked for; the one used least lately goes", "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2, .enable_families = false})};
+TEST_CASE("plans take no more bytes than asked for; the one used least lately goes", "[replay]") {
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plan_bytes = 1, .enable_families = false})};
   const at::Tensor y = sample({3});
   const auto call = [&](std::int64_t n) {
     const at::Tensor x = sample({n, 3});
@@ -63,7 +66,7 @@ TEST_CASE("no more plans than asked for; the one used least lately goes", "[repl
 
 TEST_CASE("alternating between more signatures than there is room for does not record each time",
           "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plans = 2, .enable_families = false})};
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.max_plan_bytes = 1, .enable_families = false})};
   const at::Tensor y = sample({3});
   for (int round = 0; round < 60; ++round) {
     for (const std::int64_t n : {1, 2, 3}) runtime(sample({n, 3}), y);
@@ -71,7 +74,7 @@ TEST_CASE("alternating between more signatures than there is room for does not r
   // If every returning signature were recorded, none would ever be replayed.
   CHECK(runtime.replayed_calls() > 90);
   REQUIRE(runtime.report().bailouts.size() == 1);
-  CHECK(runtime.report().bailouts[0].find("room for 2 plans") != std::string::npos);
+  CHECK(runtime.report().bailouts[0].find("Plans may take 1 bytes") != std::string::npos);
   runtime.trim();
   CHECK(runtime.report().bailouts.empty());
 }

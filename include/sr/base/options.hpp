@@ -16,7 +16,7 @@ struct StaticModuleOptions {
   bool optimize_memory = true;         // false: every managed value has its own bytes
   bool manage_output_tensors = false;  // true: output tensors are recycled once the caller has let go of them
   bool enable_replay = true;           // false: general path only
-  std::size_t max_plans = 8;           // per runtime, least recently used goes first
+  std::size_t max_plan_bytes = 1 << 20;  // that plans of a runtime take; the least recently used goes first
   std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
   bool enable_families = true;  // one plan serves calls that differ in sizes only, where that is possible
   bool freeze_weights = false;  // true: nobody changes the weights of the model; what they decide is folded

@@ -43,4 +43,14 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
   }
 }
 
+// The same for all of them. Throws ArgumentError also if there are more outputs than tensors.
+inline void copy_all_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> outputs) {
+  std::size_t used = 0;
+  copy_results(result, outputs, used);
+  if (used != outputs.size()) {
+    throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
+                        " output tensors, but the model returns " + std::to_string(used) + ".");
+  }
+}
+
 }  // namespace sr::detail

@@ -90,6 +90,9 @@ struct Report {
   memory::Bytes lower_bound_bytes = 0;
   memory::Bytes no_reuse_bytes = 0;
   memory::Bytes replay_arena_bytes = 0;  // what the plans of the runtime share
+  memory::Bytes plan_bytes = 0;          // that the plans of the runtime take; an estimate
+  std::uint64_t recorded_plans = 0;      // since the runtime was made
+  std::uint64_t copied_plans = 0;        // of those that other runtimes of the module have recorded
 };
 
 // "out", "native" or "fallback".

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sr/impl/benchmark.hpp>
+#include <sr/impl/bound_call.hpp>
 #include <sr/impl/fork_body.hpp>
 #include <sr/impl/individual_metrics.hpp>
 #include <sr/impl/load.hpp>

@@ -66,13 +66,17 @@ SR_INLINE void RuntimeCore::time_steps(bool on) const {
   state_->replayer.time_steps(on);
 }
 
-SR_INLINE Report RuntimeCore::report() const {
+inline Report report_of(const RuntimeState& state) {
   std::vector<BlockMemory> memory;
-  for (const BlockRunner& runner : state_->execution.runners) memory.push_back(block_memory(runner.arena()));
+  for (const BlockRunner& runner : state.execution.runners) memory.push_back(block_memory(runner.arena()));
   Report report =
-      make_report(*state_->prepared, std::string(state_->execution.frame.planner->name), std::move(memory));
-  state_->replayer.report(report);
+      make_report(*state.prepared, std::string(state.execution.frame.planner->name), std::move(memory));
+  state.replayer.report(report);
   return report;
+}
+
+SR_INLINE Report RuntimeCore::report() const {
+  return report_of(*state_);
 }
 
 SR_INLINE std::uint64_t RuntimeCore::replayed_calls() const {

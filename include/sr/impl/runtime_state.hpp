@@ -85,6 +85,14 @@ class RuntimeState {
     if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
   }
 
+  // The part of run_into for calls that are not replayed, or whose replay ended half way.
+  [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                                      const CallOptions* options) {
+    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
+    copy_all_results(replayer.has_failed() ? finish(values, options) : call(values, nullptr, options),
+                     outputs);
+  }
+
   // Plans the memory of the general path by one call, which leaves the arguments as they are. Returns whether
   // calls may be replayed, too.
   bool plan_general_path(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
@@ -94,6 +102,27 @@ class RuntimeState {
     general(copies, &kwargs);
     for (auto& runner : execution.runners) runner.reserve();
     return may_replay_;
+  }
+
+  // The program that serves these arguments and writes its results into these tensors, whose addresses are in
+  // its table of bases. Null if there is none. Follows the weights.
+  replay::Program* find_for(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    const CallEntry entry = enter();
+    if (!prepares_replay()) return nullptr;
+    replay::Program* const program = replayer.find(std::span(args.data(), args.size()));
+    return program != nullptr && replayer.bind(*program, outputs) ? program : nullptr;
+  }
+  // Whether the weights are those that programs were made with.
+  [[gnu::always_inline]] bool has_current_weights() {
+    return !follows_weights_ || prepared->weights->is_current(*weights_, turn_);
+  }
+  // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
+  // caller sees to it that no other call runs.
+  [[gnu::always_inline]] bool run_bound(replay::Program& program, std::span<const c10::IValue> args) {
+    return replayer.attempt(program, [&] {
+      replayer.run_bound(program, args);
+      return true;
+    });
   }
 
   CallEntry enter(const CallOptions* options = nullptr) { return {busy_, execution.frame, options}; }
@@ -140,15 +169,18 @@ class RuntimeState {
 
   // Without a program, or after a replay that data led elsewhere.
   c10::IValue record_or_run(std::span<c10::IValue> args, bool may_record, bool record_now) {
-    if (may_replay_ && may_record && replayer.should_record(args, record_now)) return record(args);
+    if (may_replay_ && may_record) {
+      if (auto recording = replayer.begin_recording(args, record_now))
+        return record(args, std::move(*recording));
+    }
     return general(args, nullptr);
   }
 
-  c10::IValue record(std::span<c10::IValue> args) {
+  c10::IValue record(std::span<c10::IValue> args, replay::Replayer::Recording recording) {
     bind_arguments(prepared->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
     const CountedWrites counted(prepared->written_inputs,
                                 [&](std::size_t i) -> const c10::IValue& { return args[i]; });
-    return replayer.record(args, execution.frame.call);
+    return replayer.record(args, execution.frame.call, std::move(recording));
   }
 
   c10::IValue general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
@@ -203,19 +235,6 @@ class RuntimeState {
     replay::Program* program = replayer.find(values);
     return program != nullptr &&
            replayer.attempt(*program, [&] { return replayer.run_into(*program, values, outputs, options); });
-  }
-
-  [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                      const CallOptions* options) {
-    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    const c10::IValue result =
-        replayer.has_failed() ? finish(values, options) : call(values, nullptr, options);
-    std::size_t used = 0;
-    copy_results(result, outputs, used);
-    if (used != outputs.size()) {
-      throw ArgumentError("run_into was given " + std::to_string(outputs.size()) +
-                          " output tensors, but the model returns " + std::to_string(used) + ".");
-    }
   }
 
   // Makes the call on the general path whose replay ended half way.

@@ -17,6 +17,7 @@
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/module/shared_programs.hpp>
 #include <sr/module/weight_sample.hpp>
 #include <sr/module/weight_stamps.hpp>
 
@@ -67,6 +68,8 @@ class WeightSet {
   }
   // Weights in the layout that kernels read. Thread-safe.
   replay::PackedWeights& packed() const { return packed_; }
+  // What runtimes with these weights have recorded. Thread-safe.
+  replay::SharedPrograms& programs() const { return programs_; }
 
   // Whether no weight was written, moved or replaced. Writes that change no version counter
   // (`p.data.mul_(2)`) are noticed in running statistics, in weights made in inference mode, and in one
@@ -160,6 +163,7 @@ class WeightSet {
   std::unordered_map<const ModuleWeights*, std::shared_ptr<const WeightSet>> bodies_;
   std::uint64_t generation_ = 0;
   mutable replay::PackedWeights packed_;
+  mutable replay::SharedPrograms programs_;
 };
 
 }  // namespace sr

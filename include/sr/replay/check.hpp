@@ -71,7 +71,7 @@ class ProgramCheck {
   // Must be called after each step. Throws a PlanError that names the node if the step wrote a wrong value.
   // Poisons memory whose lifetime ends here.
   void after(std::size_t step) const {
-    for (const StorageId storage : program_.writes[step]) {
+    for (const StorageId storage : program_.notes->writes[step]) {
       if (storage >= made_by_.size() || program_.bases[storage] == nullptr ||
           trace_.storages[storage].overwritten) {
         continue;
@@ -99,7 +99,8 @@ class ProgramCheck {
     const std::string found = difference(expected, actual, exact_, has_bfloat16_);
     if (found.empty()) return;
     const std::uint32_t producer = trace_.storage_of(id).producer;
-    const torch::jit::Node& node = *program_.nodes[producer != kNone ? producer : program_.steps[step].node];
+    const torch::jit::Node& node =
+        *program_.notes->nodes[producer != kNone ? producer : program_.steps[step].node];
     throw PlanError("A replay differs from the interpreter in the result of " + sr::detail::place_of(node) +
                     ": " + found + " The plan is given up.");
   }

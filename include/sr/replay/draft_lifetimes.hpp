@@ -30,10 +30,10 @@ inline std::vector<bool> storages_kept(const std::vector<Draft>& drafts, const s
 }
 
 // Adds a request to the program for each storage that a step writes, but for those of results and constants.
-// program.storages must be complete.
+// program.notes must be complete.
 inline void request_memory(const std::vector<Draft>& drafts, const std::vector<bool>& is_result,
                            Program& program) {
-  const std::vector<TracedStorage>& storages = program.storages;
+  const std::vector<TracedStorage>& storages = program.notes->storages;
   std::vector<std::uint32_t> request_of(storages.size(), kNone);
   const auto is_placed = [&](StorageId storage) {
     return storages[storage].home == Home::produced && !is_result[storage];

@@ -28,6 +28,7 @@ class Family {
     return true;
   }
 
+  const FamilySignature& signature() const { return signature_; }
   SizeValues& values() { return values_; }
   const SizeExpressions& expressions() const { return *signature_.expressions; }
   std::uint64_t taken() const { return taken_; }  // how often sizes have changed

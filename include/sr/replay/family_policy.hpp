@@ -33,6 +33,11 @@ class FamilyPolicy {
   // From now on calls that differ from this one in sizes only are recorded one signature at a time.
   void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
 
+  bool refuses(const SignatureWords& words) const {
+    const auto known = skeletons_.find(skeleton_of(words));
+    return known != skeletons_.end() && known->second.is_refused;
+  }
+
   void reset() { skeletons_.clear(); }
 
  private:

@@ -40,7 +40,7 @@ class Fusion {
       numbers += static_cast<std::size_t>(
           std::ranges::count_if(op.inputs, [](const auto& i) { return !i.operand; }));
     }
-    step_->numbers.reserve(numbers);  // operands point into it
+    step_->numbers->reserve(numbers);  // operands point into it
     for (const PointwiseOp& op : group.ops) add(op);
     for (GroupRows& rows : group.rows) add_tail(rows);
     step_->link();
@@ -252,9 +252,9 @@ class Fusion {
   TileOperand read(const PointwiseInput& input, bool& is_scalar) {
     if (!input.operand) {
       is_scalar = true;
-      step_->numbers.push_back(detail::as_computed(input.number, group_->type));
+      step_->numbers->push_back(detail::as_computed(input.number, group_->type));
       return {{lowering_.absolute(),
-               static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&step_->numbers.back()))},
+               static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&step_->numbers->back()))},
               0};
     }
     const Operand& operand = *input.operand;

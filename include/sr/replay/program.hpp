@@ -1,4 +1,5 @@
-// A program: a recorded call as a list of steps. Belongs to one runtime. The module must outlive it.
+// A program: a recorded call as a list of steps. Belongs to one runtime, or is the original of copies that
+// do. The module must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -27,33 +28,29 @@ struct StepNote {
   std::vector<StorageId> reads, writes;
 };
 
-struct Program {
-  static constexpr std::int64_t kOfNoCall = -1;  // in place of the thread's modes
+// What only reports, checks and messages read. Copies of a program share it.
+struct ProgramNotes {
+  std::vector<const torch::jit::Node*> nodes;  // by Step::node
+  std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
+  std::vector<StepNote> steps;
+  std::vector<TracedStorage> storages;
+};
 
+// The part of a program that can be copied as it is.
+struct ProgramParts {
   // The members that every replay reads come first: calls that alternate between programs find little of them
   // in the cache.
   SignatureWords signature;
   std::vector<std::byte*> bases;  // arguments first, then every other storage
-  std::vector<Step> steps;
+  std::vector<Step> steps;        // whose payloads are the program's
   std::vector<DerivedBase> derived;
   bool has_derived = false;  // one comparison with a constant is shorter than one of a vector's ends
   unsigned asked = 0;        // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
-  std::uint64_t last_used = 0;
-  std::uint64_t replays = 0;
-  std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
   Results results;
   Environment environment;  // in which it was recorded
 
-  std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
-  std::vector<const torch::jit::Node*> nodes;  // by Step::node
-  std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
-  std::vector<StepNote> notes;                 // by step
-  std::vector<double> step_seconds;            // by step, sums over timed replays
-  std::uint64_t timed_replays = 0;
-  std::vector<TracedStorage> storages;
   bool draws_random_numbers = false;
-
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
   std::vector<memory::Request> requests;
   std::vector<Size> request_bytes;       // of each request in any call
@@ -62,14 +59,30 @@ struct Program {
   // How far each tensor of the arguments reaches from its first element, in any call and in this one.
   std::vector<Size> leaf_bytes_of;
   std::vector<std::size_t> leaf_bytes;
+  std::vector<at::Tensor> constants;  // whose bytes steps read
+  std::uint64_t number = 0;           // as which it was published; 0: it was not
+  StorageId scratch_storage = 0;
+  std::size_t scratch_floats = 0;
+  std::vector<c10::IValue> values;
+  std::vector<at::Tensor> tensors;
+  std::shared_ptr<const ProgramNotes> notes;
+};
+
+struct Program : ProgramParts {
+  static constexpr std::int64_t kOfNoCall = -1;  // in place of the thread's modes
+
+  std::uint64_t last_used = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
+
+  std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
+  std::vector<double> step_seconds;  // by step, sums over timed replays
+  std::uint64_t timed_replays = 0;
 
   std::vector<std::unique_ptr<Payload>> payloads;
-  std::vector<at::Tensor> constants;  // whose bytes steps read
   std::unique_ptr<AlignedFloats> scratch;
   RanNodes* ran = nullptr;      // of the runtime, which outlives the program
   std::shared_ptr<void> state;  // runs blocks that data decide about
-  std::vector<c10::IValue> values;
-  std::vector<at::Tensor> tensors;
 
   std::unique_ptr<Family> family;  // null: for one signature only
 
@@ -83,6 +96,12 @@ struct Program {
     leaf_bytes.resize(leaf_bytes_of.size());
     for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
       leaf_bytes[leaf] = values_of.count(leaf_bytes_of[leaf]);
+  }
+
+  // Must be called when all storages are known.
+  void make_scratch() {
+    scratch = std::make_unique<AlignedFloats>(scratch_floats);
+    bases[scratch_storage] = reinterpret_cast<std::byte*>(scratch->data);
   }
 
   // From now on no call has the signature.

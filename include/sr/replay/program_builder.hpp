@@ -9,12 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <sr/base/config.hpp>
 #include <sr/base/error.hpp>
 #include <sr/executor/execution_state.hpp>
-#include <sr/memory/no_reuse.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/memory/validate.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/draft_lifetimes.hpp>
@@ -22,6 +19,7 @@
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/program.hpp>
+#include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
 #include <sr/replay/steps/bound_node.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
@@ -37,6 +35,8 @@ class ProgramBuilder {
   // Makes all but the layout of memory and the signature. The trace must be complete.
   std::unique_ptr<Program> make() {
     plan_ = std::make_unique<Program>();
+    notes_ = std::make_shared<ProgramNotes>();
+    plan_->notes = notes_;
     for (const InitialBytes& initial : trace_.initial) {
       InitialBytesStep step;
       step.bytes = initial.bytes;
@@ -66,7 +66,7 @@ class ProgramBuilder {
   void lower(std::uint32_t i) {
     const TracedNode& node = trace_.nodes[i];
     lowering_.begin(i);
-    plan_->nodes.push_back(node.processed->node);
+    notes_->nodes.push_back(node.processed->node);
     if (node.role == Role::compute) {
       const std::size_t before = lowering_.drafts().size();
       if (lower_to_kernels(node)) {
@@ -175,19 +175,20 @@ class ProgramBuilder {
     const auto& storages = lowering_.storages();
     is_result_.resize(storages.size(), false);
     plan_->bases.assign(storages.size(), nullptr);
-    plan_->scratch = std::make_unique<AlignedFloats>(fusion.scratch_floats());
-    plan_->bases[lowering_.scratch()] = reinterpret_cast<std::byte*>(plan_->scratch->data);
+    plan_->scratch_floats = fusion.scratch_floats();
+    plan_->scratch_storage = lowering_.scratch();
+    plan_->make_scratch();
     for (const Draft& draft : drafts) {
       plan_->steps.push_back(draft.step);
-      plan_->writes.emplace_back();
-      plan_->notes.push_back({{}, draft.reads, draft.writes});
-      if (plan_->notes.size() > trace_.initial.size()) plan_->notes.back().nodes.push_back(draft.step.node);
+      notes_->writes.emplace_back();
+      notes_->steps.push_back({{}, draft.reads, draft.writes});
+      if (notes_->steps.size() > trace_.initial.size()) notes_->steps.back().nodes.push_back(draft.step.node);
     }
     for (const auto& [made, node] : made_by_) {
-      std::vector<std::uint32_t>& nodes = plan_->notes[made].nodes;
+      std::vector<std::uint32_t>& nodes = notes_->steps[made].nodes;
       if (nodes.empty() || nodes.back() != node) nodes.push_back(node);  // they come in order
     }
-    plan_->storages = storages;
+    notes_->storages = storages;
     note_last_writers(drafts);
     plan_->draws_random_numbers = trace_.draws_random_numbers;
     plan_->environment = trace_.environment;
@@ -210,7 +211,7 @@ class ProgramBuilder {
     for (std::uint32_t d = 0; d < drafts.size(); ++d) {
       for (const StorageId storage : drafts[d].writes) last[storage] = d;
     }
-    for (const auto& [storage, step] : last) plan_->writes[step].push_back(storage);
+    for (const auto& [storage, step] : last) notes_->writes[step].push_back(storage);
   }
 
   void bind_constants(const std::vector<Draft>& drafts) {
@@ -237,48 +238,12 @@ class ProgramBuilder {
   Frame* blocks_;
   Lowering lowering_;
   std::unique_ptr<Program> plan_;
+  std::shared_ptr<ProgramNotes> notes_;                           // its notes
   std::vector<bool> is_result_;                                   // by storage
   std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
   bool has_run_once_ = false;
   bool fails_after_run_once_ = false;
 };
-
-// Lays out memory for the requests. Throws PlanError if the planner is wrong, where layouts are checked.
-inline memory::Layout lay_out(const PreparedModule& content, const memory::PlannerOps& planner,
-                              const std::vector<memory::Request>& requests) {
-  memory::Layout layout =
-      content.options.optimize_memory ? planner.plan_for_long(requests) : memory::NoReuse::plan(requests);
-  if constexpr (kCheckPlans) {
-    if (const auto fault = memory::validate(requests, layout))
-      throw PlanError("The planner '" + std::string(planner.name) + "' returned a wrong layout: " + *fault);
-  }
-  return layout;
-}
-
-// Adapts a program of a family to another call. Returns false if it does not hold for the call's sizes.
-// Memory that is too small is laid out anew, half as large again, so that sizes which grow do that a few
-// times. The program then serves no call before it is bound to memory and gets its signature, also if this
-// throws.
-inline bool adopt(Program& program, const SignatureWords& call, const PreparedModule& content,
-                  const memory::PlannerOps& planner) {
-  if (!program.family->take(call)) return false;
-  program.serve_nothing();
-  SizeValues& values = program.family->values();
-  std::vector<memory::Request> grown;  // empty: all fits
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    const std::size_t bytes = program.requests[i].bytes = values.count(program.request_bytes[i]);
-    if (bytes <= program.planned[i].bytes) continue;
-    if (grown.empty()) grown = program.planned;
-    grown[i].bytes = bytes + bytes / 2;
-  }
-  program.settle(values);
-  if (!grown.empty()) {
-    program.layout = lay_out(content, planner, grown);
-    program.planned = std::move(grown);  // not before there is a layout for them
-    program.bound_to = 0;
-  }
-  return !values.overflows();
-}
 
 // Returns a program with memory laid out, or one that holds only the reason why there can be none.
 inline std::unique_ptr<Program> build_program(const PreparedModule& content, const WeightSet& weights,

@@ -17,7 +17,7 @@ namespace detail {
 
 inline OperandReport report_operand(const Program& program, StorageId storage) {
   const auto fresh = std::ranges::find(program.results.fresh, storage, &FreshStorage::storage);
-  const TracedStorage& traced = program.storages[storage];
+  const TracedStorage& traced = program.notes->storages[storage];
   if (fresh != program.results.fresh.end()) {
     return {"result " + std::to_string(fresh - program.results.fresh.begin()), fresh->bytes, 0};
   }
@@ -67,12 +67,12 @@ inline PlanReport report_plan(const Program& program) {
   report.timed_replays = program.timed_replays;
   report.memory = block_memory(program.layout.total, program.requests, program.layout);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const StepNote& note = program.notes[i];
+    const StepNote& note = program.notes->steps[i];
     StepReport& step = report.steps.emplace_back();
     step.kind = program.steps[i].payload->name();
     if (program.timed_replays != 0)
       step.seconds = program.step_seconds[i] / static_cast<double>(program.timed_replays);
-    for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*program.nodes[node]));
+    for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*program.notes->nodes[node]));
     step.reads = detail::report_operands(program, note.reads);
     step.writes = detail::report_operands(program, note.writes);
   }

@@ -1,5 +1,5 @@
-// The programs of one runtime, found by the arguments of a call, and the memory on which they run. The least
-// recently used program is replaced.
+// The programs of one runtime, found by the arguments of a call, and the memory on which they run. They are
+// bounded by the bytes that they take; the least recently used go first.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <sr/executor/heap_buffer.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/replay/program.hpp>
+#include <sr/replay/program_instances.hpp>
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/trace.hpp>
 
@@ -23,8 +25,13 @@ namespace sr::replay {
 
 class ProgramTable {
  public:
-  explicit ProgramTable(const memory::PlannerOps& planner)
-      : make_buffer_(planner.make_buffer), is_shared_(planner.make_buffer == nullptr) {}
+  // At least kLeast programs are kept, even if they take more than `most_bytes`.
+  static constexpr std::size_t kLeast = 2;
+
+  ProgramTable(const memory::PlannerOps& planner, std::size_t most_bytes)
+      : make_buffer_(planner.make_buffer),
+        is_shared_(planner.make_buffer == nullptr),
+        most_bytes_(most_bytes) {}
 
   // Whether all programs share one block of memory. Otherwise the planner brings buffers of its own.
   bool is_shared() const { return is_shared_; }
@@ -37,61 +44,78 @@ class ProgramTable {
     return match(*expected.program, args) ? use(expected) : nullptr;
   }
 
-  // The same for a call that does not come in the order of earlier ones. Null if there is no program.
-  [[gnu::noinline]] Program* search(std::span<const c10::IValue> args) {
-    for (const std::unique_ptr<Entry>& entry : entries_) {
-      if (!match(*entry->program, args)) continue;
-      if (last_ != nullptr) last_->next = entry.get();
-      return use(*entry);
+  // The same for a call that does not come in the order of earlier ones, and is described by `words`. Null if
+  // there is no program.
+  Program* search(std::span<const c10::IValue> args, const SignatureWords& words) {
+    const auto [first, end] = exact_.equal_range(hash_of(words));
+    for (auto known = first; known != end; ++known) {
+      if (match(*known->second->program, args)) return follow(*known->second);
+    }
+    for (Entry* const entry : families_) {
+      if (match(*entry->program, args)) return follow(*entry);
     }
     return nullptr;
   }
 
-  // Replaces a program if there are `most` already. Throws what the allocator throws.
-  void add(std::unique_ptr<Program> program, std::size_t most) {
-    auto entry = std::make_unique<Entry>();
-    entry->next = entry.get();
-    program->last_used = ++clock_;
-    if (!is_shared_) entry->buffer = make_buffer_();
-    entry->program = std::move(program);
-    bind(*entry);
-    if (entries_.size() >= most) {
+  // The program of a family that `adopt(program)` has adapted to the call, which is described by `words`;
+  // null if there is none.
+  template <class Adopt>
+  Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
+    for (Entry* const entry : families_) {
+      Program& program = *entry->program;
+      if (!program.environment.holds(program.asked) || !adopt(program)) continue;
+      bind(*entry);
+      program.serve(words);
+      return match(program, args) ? follow(*entry) : nullptr;
+    }
+    return nullptr;
+  }
+
+  // Replaces the least recently used programs if there is no room. Throws what the allocator throws.
+  Program& add(std::unique_ptr<Program> program) {
+    auto added = std::make_unique<Entry>();
+    Entry& entry = *added;
+    entry.next = &entry;
+    if (!is_shared_) entry.buffer = make_buffer_();
+    entry.program = std::move(program);
+    entry.program->last_used = ++clock_;
+    entry.bytes = bytes_of(*entry.program);
+    bind(entry);
+    entries_.push_back(std::move(added));
+    bytes_ += entry.bytes;
+    if (entry.program->family != nullptr) {
+      families_.push_back(&entry);
+    } else {
+      exact_.emplace(hash_of(entry.program->signature), &entry);
+    }
+    while (bytes_ > most_bytes_ && entries_.size() > kLeast) {
+      ++evictions_;
       const auto oldest = std::ranges::min_element(
           entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->program->last_used; });
-      ++evictions_;
-      for (const std::unique_ptr<Entry>& each : entries_) {
-        if (each->next == oldest->get()) each->next = entry.get();
-      }
-      *oldest = std::move(entry);
-      last_ = nullptr;
-    } else {
-      entries_.push_back(std::move(entry));
+      remove(*(*oldest)->program);
     }
+    return *entry.program;
   }
 
   void remove(const Program& program) {
-    std::erase_if(entries_,
-                  [&](const std::unique_ptr<Entry>& entry) { return entry->program.get() == &program; });
-    last_ = nullptr;
-    for (const std::unique_ptr<Entry>& entry : entries_) entry->next = entry.get();
-  }
-
-  // The program of a family that `adopt(program)` has adapted to the call, whose signature is `words`; null
-  // if there is none.
-  template <class Adopt>
-  Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
-    for (const std::unique_ptr<Entry>& entry : entries_) {
-      Program& program = *entry->program;
-      if (program.family == nullptr || !program.environment.holds(program.asked) || !adopt(program)) continue;
-      bind(*entry);
-      program.serve(words);
-      if (!match(program, args)) return nullptr;
-      if (last_ != nullptr) last_->next = entry.get();
-      return use(*entry);
+    const auto removed =
+        std::ranges::find(entries_, &program, [](const auto& entry) { return entry->program.get(); });
+    Entry* const entry = removed->get();
+    for (const std::unique_ptr<Entry>& each : entries_) {
+      if (each->next == entry) each->next = each.get();
     }
-    return nullptr;
+    if (last_ == entry) last_ = nullptr;
+    std::erase(families_, entry);
+    std::erase_if(exact_, [&](const auto& known) { return known.second == entry; });
+    bytes_ -= entry->bytes;
+    entries_.erase(removed);
   }
 
+  // Whether another program of usual size would displace one.
+  bool is_full() const {
+    return entries_.size() >= kLeast && bytes_ + bytes_ / entries_.size() > most_bytes_;
+  }
+  std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return entries_.size(); }
   std::uint32_t evictions() const { return evictions_; }
   std::size_t shared_bytes() const { return shared_.capacity(); }
@@ -126,11 +150,17 @@ class ProgramTable {
   struct Entry {
     std::unique_ptr<Program> program;
     std::unique_ptr<memory::AnyBuffer> buffer;  // null: the shared one
+    std::size_t bytes = 0;                      // that the program takes
     Entry* next = nullptr;  // the program of the call that followed last time; before that, this one
   };
 
   static bool match(Program& program, std::span<const c10::IValue> args) {
     return matches(args, program.signature, program.environment, program.bases.data());
+  }
+
+  Program* follow(Entry& entry) {
+    if (last_ != nullptr) last_->next = &entry;
+    return use(entry);
   }
 
   [[gnu::always_inline]] Program* use(Entry& entry) {
@@ -161,7 +191,10 @@ class ProgramTable {
   std::unique_ptr<memory::AnyBuffer> (*make_buffer_)();
   bool is_shared_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  Entry* last_ = nullptr;  // of the last call that had a program
+  std::unordered_multimap<std::uint64_t, Entry*> exact_;  // of one signature each, by its hash
+  std::vector<Entry*> families_;
+  std::size_t most_bytes_, bytes_ = 0;  // that programs take
+  Entry* last_ = nullptr;               // of the last call that had a program
   std::uint64_t clock_ = 0;
   std::uint32_t evictions_ = 0;
   memory::HeapBuffer shared_;  // of all programs, unless the planner brings buffers of its own

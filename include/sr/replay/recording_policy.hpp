@@ -16,25 +16,27 @@ namespace sr::replay {
 // back. Belongs to one runtime.
 class RecordingPolicy {
  public:
-  explicit RecordingPolicy(std::size_t max_programs) : max_programs_(max_programs) {}
+  explicit RecordingPolicy(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
   // Whether no program exists and so many signatures have bailed out that further ones are not tried.
   bool is_hopeless(std::size_t programs) const {
     return programs == 0 && bailouts_.signatures() >= kHopelessAfter;
   }
 
-  // Counts a call without a program, and returns whether to record it. `programs` is the number that exist,
-  // and `evictions` how often one was replaced. A full table replaces a program only for a signature that has
-  // come back often, and more often each time: otherwise calls that alternate between more signatures than
-  // there is room for would be recorded each time.
-  bool should_record(std::uint64_t signature, std::size_t programs, std::uint32_t evictions) {
+  // Counts a call without a program, and returns whether to record it. `is_full`: there is no room for
+  // another program; `evictions` is how often one was replaced. A full table replaces a program only for a
+  // signature that has come back often, and more often each time: otherwise calls that alternate between more
+  // signatures than there is room for would be recorded each time.
+  bool should_record(std::uint64_t signature, bool is_full, std::uint32_t evictions) {
     if (bailouts_.contains(signature)) return false;
-    const bool is_full = programs >= max_programs_;
     const std::uint32_t wanted = 2U << (is_full ? std::min(evictions, 16U) : dropped_early_);
     const std::uint32_t seen = counts_.count(signature);
     if (is_full && seen >= 2 && seen < wanted) ++without_room_;
     return seen >= wanted;
   }
+
+  // Whether calls of this signature keep to the general path.
+  bool refuses(std::uint64_t signature) const { return bailouts_.contains(signature); }
 
   // Notes why a recording gave no program. `is_of_call`: the reason lies in this call's arguments only, so
   // that another call with the same signature may be recorded.
@@ -68,8 +70,8 @@ class RecordingPolicy {
   std::vector<std::string> reasons() const {
     std::vector<std::string> reasons = bailouts_.reasons();
     if (without_room_ != 0) {
-      reasons.push_back("There is room for " + std::to_string(max_programs_) +
-                        " plans (StaticModuleOptions::max_plans): " + std::to_string(without_room_) +
+      reasons.push_back("Plans may take " + std::to_string(most_bytes_) +
+                        " bytes (StaticModuleOptions::max_plan_bytes): " + std::to_string(without_room_) +
                         " calls found none, although their sizes, dtypes and numbers had come before.");
     }
     return reasons;
@@ -84,7 +86,7 @@ class RecordingPolicy {
   // After so many it is no coincidence that arguments share memory, and the signature bails out.
   static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
 
-  std::size_t max_programs_;
+  std::size_t most_bytes_;
   CallCounts counts_;
   BailoutReasons bailouts_;
   std::uint32_t bailouts_of_calls_ = 0;

@@ -20,6 +20,7 @@
 #include <sr/replay/check.hpp>
 #include <sr/replay/family_policy.hpp>
 #include <sr/replay/program_builder.hpp>
+#include <sr/replay/program_copies.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
 #include <sr/replay/recording_policy.hpp>
@@ -36,13 +37,14 @@ class Replayer {
       : content_(&content),
         weights_(std::move(weights)),
         planner_(&planner),
-        programs_(planner),
+        programs_(planner, content.options.max_plan_bytes),
+        shared_(content, planner),
         services_{&planner, weights_.get(), {}},
-        policy_(content.options.max_plans) {
+        policy_(content.options.max_plan_bytes) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     looks_closer_ = check_every_ != 0;
-    enabled_ = options.enable_replay && options.enable_out_variant && options.max_plans != 0;
+    enabled_ = options.enable_replay && options.enable_out_variant && options.max_plan_bytes != 0;
     // Also for signatures that do not reach the change: calls of other signatures may, in between.
     if (enabled_ && !content.state_changed_by.empty()) {
       why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by + ").";
@@ -67,34 +69,44 @@ class Replayer {
     return expected != nullptr ? expected : find_other(args);
   }
 
-  // Whether to record this call, for which there is no program. `at_once`: even if its signature is new.
-  bool should_record(std::span<const c10::IValue> args, bool at_once) {
+  // How a call is recorded. Others do not record the same until it is destroyed.
+  struct Recording {
+    std::optional<FamilySignature> family;
+    std::optional<SharedPrograms::Claim> claim;
+  };
+
+  // Nothing: this call, for which there is no program, is not to be recorded. `at_once`: even if its
+  // signature is new.
+  std::optional<Recording> begin_recording(std::span<const c10::IValue> args, bool at_once) {
     if (ThreadModes::now().autocast()) {
       policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
-      return false;
+      return std::nullopt;
     }
     SignatureWords words;
-    next_family_.reset();
-    if (!at_once && policy_.is_hopeless(programs_.size())) return false;
-    if (!describe_call(args, words)) return at_once;
-    if (content_->options.enable_families) next_family_ = families_.note_call(words);
-    if (at_once || next_family_) return true;
-    return policy_.should_record(hash_of(words), programs_.size(), programs_.evictions());
+    Recording recording;
+    if (!at_once && policy_.is_hopeless(programs_.size())) return std::nullopt;
+    if (!describe_call(args, words)) return at_once ? std::optional(std::move(recording)) : std::nullopt;
+    if (content_->options.enable_families) recording.family = families_.note_call(words);
+    const bool wanted = at_once || recording.family ||
+                        policy_.should_record(hash_of(words), programs_.is_full(), programs_.evictions());
+    if (!wanted) return std::nullopt;
+    recording.claim = shared_.claim(*weights_, words);
+    return at_once || recording.claim ? std::optional(std::move(recording)) : std::nullopt;
   }
 
   // Runs the call as the interpreter would and makes a program of it. Throws what operators throw.
-  c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call) {
+  c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call, Recording recording) {
     SignatureWords words;
     const bool described = describe_call(args, words);
-    std::optional<FamilySignature> family = std::exchange(next_family_, std::nullopt);
+    std::optional<FamilySignature>& family = recording.family;
     SizeExpressions no_symbols;
     const SizeScope scope(family ? *family->expressions : no_symbols);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     // A state of its own, not the program's: arenas of blocks that run on it know its values.
-    ExecutionState recording(*content_, *weights_, *planner_);
-    recording.frame.call = call;
-    TraceRecorder recorder(*content_, recording.frame);
+    ExecutionState state(*content_, *weights_, *planner_);
+    state.frame.call = call;
+    TraceRecorder recorder(*content_, state.frame);
     if (family) recorder.follow(family->words);
     Trace trace = recorder.run(args);
     c10::IValue result = sr::detail::join_results(trace.results);
@@ -104,9 +116,10 @@ class Replayer {
     if (program->bailout.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the program goes on reading them
       program->serve(words);
-      program->ran = &services_.ran;
       if (family) add_family(*program, std::move(*family));
-      programs_.add(std::move(program), content_->options.max_plans);
+      if (recording.claim) shared_.publish(*weights_, *program);
+      ++recorded_;
+      add(std::move(program));
     } else {
       if (family) families_.refuse(words);
       policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
@@ -167,6 +180,19 @@ class Replayer {
     return true;
   }
 
+  // Makes the buffers the storages of the results. Returns false as run_into does.
+  bool bind(Program& program, c10::ArrayRef<at::Tensor> outputs) const {
+    return program.results.write_into(outputs, program.bases.data(), program.leaf_bytes);
+  }
+  // Runs a program whose bases are those of this call's arguments and buffers.
+  [[gnu::always_inline]] void run_bound(Program& program, std::span<const c10::IValue> args) {
+    program.results.copy_literals(program.bases.data());
+    program.set_derived_bases();
+    Context context{program.bases.data(), &program.values, &program.tensors, nullptr, &services_};
+    const ReleaseValues release{program};
+    execute(program, context, args, nullptr);
+  }
+
   // Drops all programs, which hold values and addresses of the old weights.
   void take(std::shared_ptr<const WeightSet> weights) {
     std::uint64_t replays = 0;
@@ -174,12 +200,13 @@ class Replayer {
     policy_.note_changed_weights(programs_.size(), replays);
     ++weight_changes_;
     trim();
+    shared_.forget();
     weights_ = std::move(weights);
     services_.weights = weights_.get();
   }
 
   void trim() {
-    programs_ = ProgramTable(*planner_);
+    programs_ = ProgramTable(*planner_, content_->options.max_plan_bytes);
     policy_.reset();
     families_.reset();
     has_families_ = false;
@@ -206,6 +233,9 @@ class Replayer {
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
     report.replay_arena_bytes = programs_.shared_bytes();
+    report.plan_bytes = programs_.bytes();
+    report.recorded_plans = recorded_;
+    report.copied_plans = copied_;
   }
 
  private:
@@ -227,11 +257,26 @@ class Replayer {
 
   // The search for a program of this signature, or of a family, which then takes the sizes of the call.
   [[gnu::noinline]] Program* find_other(std::span<const c10::IValue> args) {
-    if (Program* const known = programs_.search(args)) return known;
     SignatureWords words;
-    if (!has_families_ || !describe_call(args, words)) return nullptr;
-    return programs_.adapt(args, words,
-                           [&](Program& program) { return adopt(program, words, *content_, *planner_); });
+    if ((programs_.size() == 0 && shared_.is_empty(*weights_)) || !describe_call(args, words)) return nullptr;
+    if (Program* const known = programs_.search(args, words)) return known;
+    const auto adapt = [&](Program& program) { return adopt(program, words, *content_, *planner_); };
+    if (has_families_) {
+      if (Program* const adapted = programs_.adapt(args, words, adapt)) return adapted;
+    }
+    if (programs_.is_full() || policy_.refuses(hash_of(words))) return nullptr;
+    std::unique_ptr<Program> copy = shared_.find(*weights_, words);
+    if (copy == nullptr || (copy->family != nullptr && families_.refuses(words))) return nullptr;
+    add(std::move(copy));
+    ++copied_;
+    if (Program* const known = programs_.search(args, words)) return known;
+    return has_families_ ? programs_.adapt(args, words, adapt) : nullptr;
+  }
+
+  void add(std::unique_ptr<Program> program) {
+    program->ran = &services_.ran;
+    has_families_ |= program->family != nullptr;
+    programs_.add(std::move(program));
   }
 
   // Makes the program one of a family, unless it holds for the recorded sizes only.
@@ -239,12 +284,12 @@ class Replayer {
     auto family = std::make_unique<Family>(std::move(signature));
     if (family->is_pinned()) return families_.refuse(program.signature);
     program.family = std::move(family);
-    has_families_ = true;
   }
 
   void give_up(const Program& program, const std::string& why) {
     if (program.family != nullptr) families_.refuse(program.signature);
     const std::uint64_t hash = hash_of(program.signature);
+    ProgramCopies::withdraw(*weights_, program);
     programs_.remove(program);
     policy_.note_bailout(hash, why, /*is_of_call=*/false);
   }
@@ -305,14 +350,15 @@ class Replayer {
   bool looks_closer_ = false;  // a replay may be compared, or its steps timed
   std::uint64_t replayed_ = 0;
   ProgramTable programs_;
+  ProgramCopies shared_;
   bool has_failed_ = false;
   Services services_;
   RecordingPolicy policy_;
   FamilyPolicy families_;
-  std::optional<FamilySignature> next_family_;  // as which the next call is recorded
   bool has_families_ = false;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
+  std::uint64_t recorded_ = 0, copied_ = 0;  // programs
 };
 
 }  // namespace sr::replay

@@ -75,10 +75,15 @@ class Results {
       }
       bases[result.storage] = begin;
     }
+    copy_literals(bases);
+    return true;
+  }
+
+  // Writes the results that no step writes into the caller's buffers.
+  void copy_literals(std::byte* const* bases) const {
     for (const DirectResult& result : direct) {
       if (result.copy_of != nullptr) std::memcpy(bases[result.storage], result.copy_of, result.bytes);
     }
-    return true;
   }
 
   // Computes what depends on the sizes of a call; see Payload::settle.
@@ -105,14 +110,17 @@ class Results {
     }
     std::vector<bool> seen(tensors.size(), false);
     for (const ResultNode& node : nodes) {
-      const bool structure = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
-                             node.kind == ResultNode::Kind::dict;
+      // Only tensors are written; numbers and the keys of dictionaries are not.
+      const bool no_tensor = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
+                             node.kind == ResultNode::Kind::dict ||
+                             (node.kind == ResultNode::Kind::literal &&
+                              (node.literal.isScalar() || node.literal.isBool() || node.literal.isString()));
       const bool plain =
           node.kind == ResultNode::Kind::tensor && tensors[node.index].is_alone && !seen[node.index];
       if (plain) {
         seen[node.index] = true;
         direct.emplace_back(node.index, fresh[tensors[node.index].from]);
-      } else if (!structure) {
+      } else if (!no_tensor) {
         direct.clear();
         return;
       }

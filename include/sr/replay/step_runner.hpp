@@ -55,7 +55,7 @@ class StepRunner {
         after(i);
       }
     } catch (c10::Error& error) {
-      sr::detail::add_place(error, *program.nodes[program.steps[i].node]);
+      sr::detail::add_place(error, *program.notes->nodes[program.steps[i].node]);
       throw;
     }
   }

@@ -141,14 +141,14 @@ def test_options_reach_the_module():
         assert torch.equal(exact(*inputs), script(*inputs))
     assert sr.StaticModule(script, max_runtimes=3).report()['pool']['max_runtimes'] == 3
     assert sr.StaticModule(script, intra_op_threads=1).report()['pool']['intra_op_threads'] == 1
-    assert sr.StaticModule(script, max_plans=2, strict=True).options == {'max_plans': 2, 'strict': True}
+    assert sr.StaticModule(script, max_plan_bytes=2000, strict=True).options == {'max_plan_bytes': 2000, 'strict': True}
 
 
 @pytest.mark.parametrize('options, message', [
     ({'plannner': 'linear_scan'}, "no option 'plannner'"),
     ({'planner': 'best'}, 'expected one of linear_scan'),
     ({'numerics': 'wrong'}, "expected 'fast' or 'exact'"),
-    ({'max_plans': 'many'}, 'wrong type'),
+    ({'max_plan_bytes': 'many'}, 'wrong type'),
     ({'max_runtimes': 0}, 'max_runtimes is 0'),
     ({'max_runtimes': None}, 'wrong type'),
     ({'timeout': -1}, '0 or more'),

@@ -26,7 +26,7 @@ def function(x, factor: float = 3.0):
 
 GRAPH = 'graph(%x : Tensor, %n : int):\n  %y : Tensor = aten::mul(%x, %n)\n  return (%y)'
 MADE = {
-    'module': lambda: sr.StaticModule(scripted(modules.DeepWide()), planner='greedy_by_size', max_plans=3),
+    'module': lambda: sr.StaticModule(scripted(modules.DeepWide()), planner='greedy_by_size', max_plan_bytes=30000),
     'frozen': lambda: sr.StaticModule(torch.jit.freeze(scripted(modules.DeepWide()))),
     'trace': lambda: sr.compile(modules.DeepWide().eval(), modules.DeepWide.inputs(), frontend='trace'),
     'function': lambda: sr.StaticModule(function),

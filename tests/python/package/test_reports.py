@@ -36,7 +36,7 @@ def test_reserve_makes_ready_and_trim_forgets():
     ours.reserve(*inputs, runtimes=2)
     assert ours.report()['pool']['made'] == 2
     ours(*inputs)
-    assert ours.report()['plans'][0]['replays'] == 1
+    assert ours.report()['plans'][0]['replays'] >= 1
     ours.trim()
     assert ours.report()['plans'] == []
     assert torch.equal(ours(*inputs), ours(*inputs))

@@ -98,7 +98,8 @@ Tally check_row(const Row& row) {
                    << (report.bailouts.empty() ? "" : report.bailouts[0]));
         REQUIRE(report.plans.size() == 1);
         const PlanReport& plan = report.plans[0];
-        CHECK(plan.replays == 2);
+        // A copied plan of an earlier layout serves the first two calls, too.
+        CHECK(plan.replays == 2 + 2 * report.copied_plans);
         if (plan.calls + plan.interpreted == 0) {
           ++tally.replayed;
         } else if (tally.declined++ == 0) {

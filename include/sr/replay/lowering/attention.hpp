@@ -16,7 +16,7 @@
 
 namespace sr::replay {
 
-struct AttentionStep final : Payload {
+struct AttentionStep final : ClonableStep<AttentionStep> {
   std::string_view name() const override { return "attention"; }
   bool may_fail() const override { return true; }  // numbers that are not finite
   using Batch = std::array<std::int64_t, 5>;       // elements
@@ -42,6 +42,8 @@ struct AttentionStep final : Payload {
   std::size_t rows = 0, block = 0, keys = 0;
   std::ptrdiff_t mask_row = 0, mask_column = 0;
   std::vector<Batch> batches;
+
+  std::size_t vector_bytes() const { return bytes_of(batches); }
 
   RunStep settle(SizeValues& values) override {
     rows = values.count(sizes.rows);

@@ -11,7 +11,7 @@
 
 namespace sr::replay {
 
-struct BagStep final : Payload {
+struct BagStep final : ClonableStep<BagStep> {
   std::string_view name() const override { return "embedding bag"; }
   bool may_fail() const override { return true; }         // indices out of range
   Size bag_count, indices_count, offsets_count, out_row;  // see kernels::Bags

@@ -12,7 +12,7 @@
 
 namespace sr::replay {
 
-struct CopyStep final : Payload {
+struct CopyStep final : ClonableStep<CopyStep> {
   std::string_view name() const override { return "copy"; }
   struct Part {
     std::size_t width = 0;  // bytes of an element
@@ -22,6 +22,8 @@ struct CopyStep final : Payload {
   };
   c10::SmallVector<Part, 4> parts;
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
+
+  std::size_t vector_bytes() const { return bytes_of(parts); }
 
   RunStep settle(SizeValues& values) override {
     for (Part& part : parts) {

@@ -15,7 +15,7 @@
 namespace sr::replay {
 
 // out[o][i] = in[o][indices[i]], in runs of bytes.
-struct SelectStep final : Payload {
+struct SelectStep final : ClonableStep<SelectStep> {
   std::string_view name() const override { return "index select"; }
   bool may_fail() const override { return true; }  // indices out of range
   Address in, indices, out;

@@ -19,7 +19,7 @@ namespace sr::replay {
 
 // Divides the result of a sum in place.
 template <class T>
-struct DivideStep final : Payload {
+struct DivideStep final : ClonableStep<DivideStep<T>> {
   std::string_view name() const override { return "division"; }
   Address address;
   std::size_t count = 0;

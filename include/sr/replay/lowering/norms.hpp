@@ -12,7 +12,7 @@
 
 namespace sr::replay {
 
-struct NormStep final : Payload {
+struct NormStep final : ClonableStep<NormStep> {
   std::string_view name() const override { return "norm"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
@@ -50,7 +50,7 @@ struct NormStep final : Payload {
   }
 };
 
-struct NormOfTile final : RowKernel {
+struct NormOfTile final : ClonableRowKernel<NormOfTile> {
   NormStep step;
 
   explicit NormOfTile(NormStep norm) : step(std::move(norm)) {}

@@ -14,12 +14,14 @@
 
 namespace sr::replay {
 
-struct PoolStep final : Payload {
+struct PoolStep final : ClonableStep<PoolStep> {
   std::string_view name() const override { return "pooling"; }
   Size planes;
   kernels::Pooling shape;       // `planes` are those of this call
   std::vector<float> divisors;  // of means; empty: maxima
   Address in, out, scratch;
+
+  std::size_t vector_bytes() const { return bytes_of(divisors); }
 
   RunStep settle(SizeValues& values) override {
     shape.planes = values.count(planes);

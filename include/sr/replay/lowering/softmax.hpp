@@ -25,7 +25,7 @@ struct RowSizes {
   }
 };
 
-struct RowsKernelStep final : Payload {
+struct RowsKernelStep final : ClonableStep<RowsKernelStep> {
   std::string_view name() const override { return "softmax"; }
   RowSizes sizes;
   kernels::RowMatrix shape;  // in this call
@@ -46,7 +46,7 @@ struct RowsKernelStep final : Payload {
   }
 };
 
-struct RowsKernelOfTile final : RowKernel {
+struct RowsKernelOfTile final : ClonableRowKernel<RowsKernelOfTile> {
   void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;
 
   void run(const kernels::RowMatrix& rows, std::byte* const*) const override { run_rows(rows); }

@@ -24,6 +24,12 @@ namespace sr::replay {
 // Storages are bound as well as the iterator's pointers: some kernels fill or copy through their tensors.
 struct BoundIterator : Payload {
   std::string_view name() const override { return "iterator"; }
+  // LibTorch can not copy an iterator onto other tensors, and functions of steps refer to theirs.
+  std::unique_ptr<Payload> clone(Frame*) const override { return nullptr; }
+  std::size_t bytes() const override {
+    return sizeof(BoundIterator) + sizeof(at::TensorIterator) +
+           stand_ins.size() * (sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl));
+  }
   struct Bound {
     c10::StorageImpl* storage = nullptr;  // of a stand-in
     Address address;

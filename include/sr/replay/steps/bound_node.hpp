@@ -20,9 +20,13 @@
 
 namespace sr::replay {
 
+// The memory of a tensor on bytes of somebody else.
+inline constexpr std::size_t kTensorBytes = sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl);
+
 // Tensors of a node that are bound to other bytes in each call.
 class Wrappers {
  public:
+  Wrappers() = default;  // to be cloned into
   explicit Wrappers(Lowering& lowering) : lowering_(&lowering) {}
 
   // The value with its tensors replaced. Constants are passed as they are.
@@ -44,6 +48,21 @@ class Wrappers {
     return wrapper;
   }
 
+  // Replaces the tensors of `from` in a value by new ones of this, which are bound to the same addresses. The
+  // tensors of all its values must be replaced, one value after the other.
+  c10::IValue clone(const c10::IValue& value, const Wrappers& from) {
+    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) {
+      const auto known = std::ranges::find(from.bound_, sr::detail::storage_of(tensor), &Bound::storage);
+      if (known == from.bound_.end()) return tensor;
+      at::Tensor wrapper =
+          tensor_over(memory::borrow(nullptr), tensor.scalar_type(), tensor.sizes(), tensor.strides());
+      bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), known->address});
+      return wrapper;
+    });
+  }
+
+  std::size_t bytes() const { return bytes_of(bound_) + bound_.size() * kTensorBytes; }
+
   void bind(std::byte* const* bases) const {
     for (const Bound& bound : bound_)
       bound.storage->set_data_ptr_noswap(memory::borrow(bound.address.in(bases)));
@@ -58,20 +77,25 @@ class Wrappers {
     c10::StorageImpl* storage;  // of a wrapper, which the node's frame holds
     Address address;
   };
-  Lowering* lowering_;  // while wrapping only
+  Lowering* lowering_ = nullptr;  // while wrapping only
   std::vector<Bound> bound_;
 };
 
 // The common part: a node on a small frame of its own, with the inputs first.
 struct BoundNode : Payload {
+  BoundNode() = default;
   explicit BoundNode(Lowering& lowering) : wrappers(lowering) {}
+
+  std::size_t bytes() const override {
+    return sizeof(BoundNode) + bytes_of(frame.values) + bytes_of(node.inputs) + wrappers.bytes();
+  }
 
   ProcessedNode node;
   mutable Frame frame;
   Wrappers wrappers;
 
-  void take(const TracedNode& traced) {
-    node = *traced.processed;
+  void take(const ProcessedNode& processed) {
+    node = processed;
     frame.values.resize(node.inputs.size() + node.output_count);
     frame.states.resize(1);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) node.inputs[i] = static_cast<Slot>(i);
@@ -89,7 +113,7 @@ struct OutVariantStep final : BoundNode {
     if (traced.processed->write.run == nullptr) return false;
     for (const Size& number : traced.numbers) number.pin();
     auto call = std::make_unique<OutVariantStep>(lowering);
-    call->take(traced);
+    call->take(*traced.processed);
     std::vector<StorageId> reads, writes;
     for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
       call->frame.values[i] = call->wrappers.wrap(traced.inputs[i], reads);
@@ -114,6 +138,15 @@ struct OutVariantStep final : BoundNode {
       as_recorded = as_recorded && self.results[i].matches(view.output(i).toTensor());
     }
     if (!as_recorded) throw Deoptimized("An operator did not write its result where it was to be.");
+  }
+
+  std::unique_ptr<Payload> clone(Frame*) const override {
+    auto made = std::make_unique<OutVariantStep>();
+    made->take(node);
+    for (std::size_t i = 0; i < frame.values.size(); ++i)
+      made->frame.values[i] = made->wrappers.clone(frame.values[i], wrappers);
+    made->results = results;
+    return made;
   }
 
   std::vector<TensorMetadata> results;
@@ -141,7 +174,7 @@ struct InterpretedStep final : BoundNode {
     std::vector<StorageId> reads, writes;
     step->copies_inputs = traced.foreign;
     if (traced.processed->sub_blocks.empty()) {
-      step->take(traced);
+      step->take(*traced.processed);
     } else {
       step->node = *traced.processed;
       step->shared = blocks;
@@ -176,6 +209,22 @@ struct InterpretedStep final : BoundNode {
     Payload* payload = step.get();
     lowering.payloads().push_back(std::move(step));
     lowering.emit_owned(payload, &InterpretedStep::run, std::move(reads), std::move(writes));
+  }
+
+  std::unique_ptr<Payload> clone(Frame* blocks) const override {
+    auto made = std::make_unique<InterpretedStep>();
+    if (shared == nullptr) {
+      made->take(node);
+    } else {
+      made->node = node;
+      made->shared = blocks;
+    }
+    for (const Input& input : inputs_)
+      made->inputs_.push_back({input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic});
+    made->results = results;
+    made->copies_inputs = copies_inputs;
+    made->constants = constants;
+    return made;
   }
 
   static void run(const Payload& payload, Context& context) {

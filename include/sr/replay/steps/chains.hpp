@@ -17,14 +17,31 @@ struct LinkAddress {
   float** to = nullptr;
 };
 
+// The links of a chain, and the addresses in them that each call sets.
+struct Chain {
+  Chain() = default;
+  Chain(Chain&&) noexcept = default;
+  Chain& operator=(Chain&&) noexcept = default;
+  Chain(const Chain& other) : addresses(other.addresses), links(other.links) {
+    for (LinkAddress& address : addresses) {
+      const auto* const at = reinterpret_cast<const std::byte*>(address.to);
+      const auto* const first = reinterpret_cast<const std::byte*>(other.links.data());
+      address.to = reinterpret_cast<float**>(reinterpret_cast<std::byte*>(links.data()) + (at - first));
+    }
+  }
+  Chain& operator=(const Chain& other) { return *this = Chain(other); }
+
+  std::vector<LinkAddress> addresses;  // point into `links`
+  mutable std::vector<kernels::ChainLink> links;
+};
+
 // Operations `begin` to `end` - 1: one copy, or vector ops. Without a chain they run one after the other.
 struct Segment {
   std::size_t begin = 0, end = 0;
   bool may_repeat = true;  // elements that were computed already: nothing is stored over what is read
-  std::vector<LinkAddress> addresses;             // point into `chain`
-  mutable std::vector<kernels::ChainLink> chain;  // but for the addresses of a call
+  Chain chain;
 
-  bool is_linked() const { return !chain.empty(); }
+  bool is_linked() const { return !chain.links.empty(); }
 };
 
 class ChainSearch {
@@ -115,7 +132,7 @@ class ChainSearch {
     std::vector<std::vector<TileOperand>> operands;
     std::vector<TileOperand> read, written;
     const auto add = [&](const kernels::LinkFunctions& run, std::vector<TileOperand> at) {
-      segment.chain.push_back({.run = run});
+      segment.chain.links.push_back({.run = run});
       operands.push_back(std::move(at));
     };
     for (std::size_t i = segment.begin; i < segment.end; ++i) {
@@ -149,7 +166,7 @@ class ChainSearch {
     add(table.link_to(kernels::ChainEnd::end), {});
     for (std::size_t link = 0; link < operands.size(); ++link) {
       for (std::size_t i = 0; i < operands[link].size(); ++i)
-        segment.addresses.push_back({operands[link][i], &segment.chain[link].at[i]});
+        segment.chain.addresses.push_back({operands[link][i], &segment.chain.links[link].at[i]});
     }
     for (const TileOperand& out : written)
       segment.may_repeat &= std::find(read.begin(), read.end(), out) == read.end();

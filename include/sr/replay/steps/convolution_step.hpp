@@ -15,7 +15,7 @@
 
 namespace sr::replay {
 
-struct ConvolutionStep final : Payload {
+struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::string_view name() const override { return "convolution"; }
   kernels::Convolution shape;  // of one group of one image
   kernels::PaddedImage padding;
@@ -57,6 +57,8 @@ struct ConvolutionStep final : Payload {
   }
   // The number of padded copies that exist at once.
   std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
+
+  std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -28,13 +29,14 @@ struct TileCopy {
   Numbers strides;
 };
 
-struct FusedStep final : Payload {
+struct FusedStep final : ClonableStep<FusedStep> {
   std::string_view name() const override { return "fused"; }
   std::vector<TileOp> ops;
   std::vector<Segment> segments;  // of them; point into `ops`
   std::vector<TileCopy> copies;
-  std::vector<RowTail> tails;   // then a tile is whole rows of each
-  std::vector<double> numbers;  // literal operands point in here: each is of the type computed with
+  std::vector<RowTail> tails;  // then a tile is whole rows of each
+  // Literal operands point in here. Each is of the type computed with. Copies of the step share them.
+  std::shared_ptr<std::vector<double>> numbers = std::make_shared<std::vector<double>>();
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
   std::size_t chain_block = 1, chain_least = 1;  // elements, as kernels::Table::block and width
@@ -47,6 +49,13 @@ struct FusedStep final : Payload {
   std::size_t count = 0;  // elements of the iteration space
   std::int64_t chunk = 1;
   std::size_t inner = 1;  // elements of one index of `split`
+
+  std::size_t vector_bytes() const {
+    std::size_t bytes = bytes_of(ops) + bytes_of(segments) + bytes_of(copies) + bytes_of(tails);
+    for (const Segment& segment : segments)
+      bytes += bytes_of(segment.chain.addresses) + bytes_of(segment.chain.links);
+    return bytes;
+  }
 
   // Must be called when all operations and tails are known.
   void link() {
@@ -209,8 +218,9 @@ struct FusedStep final : Payload {
   }
 
   void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
-    for (const LinkAddress& address : segment.addresses) *address.to = address.operand.in(bases, first);
-    run_links(segment.chain.data(), n);
+    const Chain& chain = segment.chain;
+    for (const LinkAddress& address : chain.addresses) *address.to = address.operand.in(bases, first);
+    run_links(chain.links.data(), n);
   }
 
   void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,

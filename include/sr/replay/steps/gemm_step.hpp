@@ -18,7 +18,7 @@ namespace sr::replay {
 
 // T is the type of weights and results, fp32 or bfloat16. The left side and the bias are fp32.
 template <class T>
-struct GemmStepOf final : Payload {
+struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
   using Batch = std::array<std::int64_t, 3>;  // of a, b and out: elements from their addresses
   Size m, n, k, a_row, out_row, b_k, b_n;     // see kernels::GemmOf
   Batches<3> batches_of;
@@ -38,6 +38,8 @@ struct GemmStepOf final : Payload {
   std::string_view name() const override { return weight.data != nullptr ? "packed gemm" : "gemm"; }
   // The number of results.
   Size results() const { return m * n * batches_of.count(); }
+
+  std::size_t vector_bytes() const { return bytes_of(batches); }
 
   void pack_weights(PackedWeights& shared) override {
     if (weight.data != nullptr) packed = shared.find_or_pack(weight);
@@ -139,7 +141,7 @@ struct GemmStepOf final : Payload {
 using GemmStep = GemmStepOf<float>;
 using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
 
-struct BatchedDotStep final : Payload {
+struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
   std::string_view name() const override { return "batched dot"; }
   Size count, k, a_row, b_row, out_stride;  // see kernels::BatchedDot
   kernels::BatchedDot shape;                // in this call

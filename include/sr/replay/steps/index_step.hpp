@@ -44,7 +44,7 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
 
 // Iterates over the result. The address of an element's source moves along, and by the values of the indices
 // at that place. Strides are in bytes.
-struct IndexStep final : Payload {
+struct IndexStep final : ClonableStep<IndexStep> {
   std::string_view name() const override { return "indexing"; }
   bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;

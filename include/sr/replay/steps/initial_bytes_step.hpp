@@ -10,7 +10,7 @@
 
 namespace sr::replay {
 
-struct InitialBytesStep final : Payload {
+struct InitialBytesStep final : ClonableStep<InitialBytesStep> {
   std::string_view name() const override { return "initial bytes"; }
   at::Tensor bytes;
   Address to;

@@ -29,7 +29,7 @@ struct ReductionSizes {
   }
 };
 
-struct OuterReductionStep final : Payload {
+struct OuterReductionStep final : ClonableStep<OuterReductionStep> {
   std::string_view name() const override { return "reduction"; }
   ReductionSizes sizes;
   kernels::OuterReduction shape;  // in this call, but for `root`
@@ -50,7 +50,7 @@ struct OuterReductionStep final : Payload {
   }
 };
 
-struct ExtremeStep final : Payload {
+struct ExtremeStep final : ClonableStep<ExtremeStep> {
   std::string_view name() const override { return "extremes"; }
   ReductionSizes sizes;
   kernels::OuterReduction shape;  // in this call
@@ -72,7 +72,7 @@ struct ExtremeStep final : Payload {
   }
 };
 
-struct InnerReductionOfTile final : RowKernel {
+struct InnerReductionOfTile final : ClonableRowKernel<InnerReductionOfTile> {
   Size divisor = 1;
   kernels::OuterReduction shape;  // in this call, but for `root`
   void (*reduce)(const kernels::OuterReduction& columns) = nullptr;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 
+#include <sr/base/cloning_ptr.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -17,10 +18,18 @@ struct RowKernel {
   virtual ~RowKernel() = default;
   virtual void settle(SizeValues&) {}  // see Payload::settle
   virtual void run(const kernels::RowMatrix& rows, std::byte* const* bases) const = 0;
+  virtual std::unique_ptr<RowKernel> clone() const = 0;
+};
+
+template <class Kernel>
+struct ClonableRowKernel : RowKernel {
+  std::unique_ptr<RowKernel> clone() const final {
+    return std::make_unique<Kernel>(static_cast<const Kernel&>(*this));
+  }
 };
 
 struct RowTail {
-  std::unique_ptr<RowKernel> kernel;
+  sr::detail::CloningPtr<RowKernel> kernel;
   TileOperand in;
   Address out;
   Size columns_of, out_columns_of;           // of a row of the tile, and of the result

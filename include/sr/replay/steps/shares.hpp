@@ -23,6 +23,14 @@ class Shares {
                                                            .check_all_same_dtype(false)
                                                            .build())) {}
 
+  Shares(Shares&&) noexcept = default;
+  Shares& operator=(Shares&&) noexcept = default;
+  // Each copy has an iterator of its own.
+  Shares(const Shares& other) {
+    if (other.count_ != 0) *this = Shares(other.count_);
+  }
+  Shares& operator=(const Shares& other) { return *this = Shares(other); }
+
   std::int64_t count() const { return count_; }
 
   // Calls body(first, end) for ranges of parts, concurrently on the threads that LibTorch gives the caller.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,7 +63,28 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
+  // The same step for another program, which shares nothing with this one that a replay writes. Null if there
+  // can be none. Control flow that data decide runs its blocks on `blocks`. Must not be called while this
+  // step runs or settles.
+  virtual std::unique_ptr<Payload> clone(Frame* blocks) const = 0;
+  // The memory that the step takes, for itself only, in bytes. An estimate.
+  virtual std::size_t bytes() const = 0;
 };
+
+// A step whose copies share nothing that a replay writes.
+template <class Step>
+struct ClonableStep : Payload {
+  std::unique_ptr<Payload> clone(Frame*) const final {
+    return std::make_unique<Step>(static_cast<const Step&>(*this));
+  }
+  std::size_t bytes() const final { return sizeof(Step) + static_cast<const Step&>(*this).vector_bytes(); }
+  std::size_t vector_bytes() const { return 0; }  // of its vectors; hidden by steps that have some
+};
+
+template <class Vector>
+std::size_t bytes_of(const Vector& vector) {
+  return vector.capacity() * sizeof(vector[0]);
+}
 
 struct Step {
   RunStep run = nullptr;

@@ -2,6 +2,7 @@
 // a call except for the elements of their tensors.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -160,8 +161,14 @@ inline void note_asked(SignatureWords& words, unsigned asked) {
   words[1] |= std::int64_t{asked} << detail::kAskedAt;
 }
 
+// Whether both describe the same call. The modes that a program has read do not matter.
+inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
+  return a.size() == b.size() && a[0] == b[0] && detail::argument_count(a) == detail::argument_count(b) &&
+         std::equal(a.begin() + 2, a.end(), b.begin() + 2);
+}
+
 // Returns false if no program can be made for such arguments.
-inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
+[[gnu::noinline]] inline bool describe_call(std::span<const c10::IValue> args, SignatureWords& words) {
   words.append(
       {static_cast<std::int64_t>(ThreadModes::now().excluded), static_cast<std::int64_t>(args.size())});
   for (const c10::IValue& value : args) {

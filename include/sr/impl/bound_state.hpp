@@ -1,0 +1,149 @@
+// What a BoundCall is made of.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/error.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/base/thread_modes.hpp>
+#include <sr/executor/arguments.hpp>
+#include <sr/executor/copied_results.hpp>
+#include <sr/impl/runtime_state.hpp>
+#include <sr/replay/trace/tensor_words.hpp>
+
+namespace sr::detail {
+
+class BoundState {
+ public:
+  // `outputs` may be empty: then they are made. Makes one call.
+  BoundState(const std::shared_ptr<const PreparedModule>& module, const memory::PlannerOps& planner,
+             std::vector<c10::IValue> args, const KeywordArgs& kwargs, std::vector<at::Tensor> outputs)
+      : runtime_(module, planner, ObserverHooks{}, nullptr),
+        args_(module->schema.arguments().size()),
+        outputs_(std::move(outputs)) {
+    bind_arguments(module->schema, std::span(args), &kwargs, [&](std::size_t i, c10::IValue&& value) {
+      // The caller keeps the containers, and may change them.
+      args_[i] = with_tensors(value, [](const at::Tensor& tensor) { return tensor; });
+    });
+    std::vector<c10::IValue> moved_from = args_;
+    const c10::IValue result = runtime_.call(moved_from, nullptr, nullptr, /*record=*/true);
+    if (outputs_.empty()) make_outputs(result);
+    copy_all_results(result, outputs_);
+    bind();
+  }
+  BoundState(const BoundState&) = delete;
+  BoundState& operator=(const BoundState&) = delete;
+
+  void run() {
+    const Running running(running_);
+    if (program_ == nullptr || !holds()) [[unlikely]]
+      return run_anew();
+    if (!runtime_.run_bound(*program_, args_)) [[unlikely]] {
+      program_ = nullptr;
+      runtime_.run_and_copy(args_, outputs_, nullptr);
+    }
+  }
+
+  const std::vector<c10::IValue>& arguments() const { return args_; }
+  const std::vector<at::Tensor>& outputs() const { return outputs_; }
+  bool is_replayed() const { return program_ != nullptr; }
+  const RuntimeState& runtime() const { return runtime_; }
+
+ private:
+  // Where a tensor was when the program was bound to it.
+  struct Watched {
+    const c10::TensorImpl* tensor;  // of `args_` or `outputs_`
+    std::size_t words;              // its first one
+    const std::byte* begin;
+  };
+
+  // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.
+  class Running {
+   public:
+    explicit Running(std::atomic<bool>& flag) : flag_(&flag) {
+      if (flag.load(std::memory_order_relaxed)) [[unlikely]]
+        throw BusyError(
+            "This BoundCall is running already. It belongs to one thread at a time: bind one for each.");
+      flag.store(true, std::memory_order_relaxed);
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { flag_->store(false, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<bool>* flag_;
+  };
+
+  void make_outputs(const c10::IValue& result) {
+    each_tensor(result, [&](const at::Tensor& tensor) { outputs_.push_back(at::empty_like(tensor)); });
+    if (outputs_.empty())
+      throw ArgumentError("The model returns no tensor, so that its results can not be bound to any.");
+  }
+
+  // Finds the program for the tensors as they are, if there is one that can write its results into them.
+  void bind() {
+    program_ = runtime_.find_for(args_, outputs_);
+    watched_.clear();
+    words_.clear();
+    if (program_ == nullptr) return;
+    for (const c10::IValue& value : args_)
+      each_tensor(value, [&](const at::Tensor& tensor) { watch(tensor); });
+    input_count_ = watched_.size();
+    for (const at::Tensor& tensor : outputs_) watch(tensor);
+  }
+
+  void watch(const at::Tensor& tensor) {
+    const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    watched_.push_back({impl, words_.size(), begin_of(impl, impl->unsafe_storage().data())});
+    replay::detail::add_tensor(impl, words_);
+  }
+
+  static const std::byte* begin_of(const c10::TensorImpl* impl, const void* storage) {
+    return static_cast<const std::byte*>(storage) +
+           impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
+  }
+
+  // Whether weights, modes and tensors are as they were when the program was bound.
+  [[gnu::always_inline]] bool holds() {
+    if (!runtime_.has_current_weights() ||
+        program_->signature[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||
+        (program_->asked != 0 && !program_->environment.holds(program_->asked))) {
+      return false;
+    }
+    for (std::size_t i = 0; i < watched_.size(); ++i) {
+      const Watched& watched = watched_[i];
+      const std::int64_t* words = words_.data() + watched.words;
+      if (!replay::detail::match_layout(watched.tensor, words)) return false;
+      const c10::Storage& storage = watched.tensor->unsafe_storage();
+      // Outputs are written: bytes that they share lazily (copy on write) become their own.
+      const void* const data = i < input_count_ ? storage.data() : storage.mutable_data();
+      if (begin_of(watched.tensor, data) != watched.begin) return false;
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] void run_anew() {
+    program_ = nullptr;
+    runtime_.run_into(args_, outputs_, nullptr);
+    bind();
+  }
+
+  RuntimeState runtime_;
+  std::vector<c10::IValue> args_;
+  std::vector<at::Tensor> outputs_;
+  replay::Program* program_ = nullptr;  // of the runtime; null: none, or it may be gone
+  std::vector<Watched> watched_;        // tensors of the arguments, then the outputs
+  std::size_t input_count_ = 0;
+  replay::SignatureWords words_;
+  std::atomic<bool> running_ = false;
+};
+
+}  // namespace sr::detail

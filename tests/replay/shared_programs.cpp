@@ -1,0 +1,144 @@
+// Runtimes of one module record once, and share what they have recorded.
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/replay.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test::shared_programs_tests {
+namespace {
+
+// Models whose programs consist of every kind of step that can be shared.
+struct Model {
+  const char* name;
+  const char* source;
+  bool is_shared = true;
+};
+const Model kModels[] = {
+    {"fused", "def forward(self, x):\n    return torch.sigmoid(x * 2 + 1) * x\n"},
+    {"sums of rows", "def forward(self, x):\n    return torch.softmax(x * 3, 1), (x + 1).sum(1)\n"},
+    {"products",
+     "def forward(self, x):\n    return torch.relu(x @ x.t() + 1), torch.bmm(x[None], x.t()[None])\n"},
+    {"views, lists and numbers",
+     "def forward(self, x):\n    a, b = x.chunk(2, 1)\n    return [a + 1, b], (x.size(0), x)\n"},
+    {"out variants and interpreted nodes",
+     "def forward(self, x):\n    v, i = x.sort(1)\n    return torch.cumsum(v, 0), i + 1, "
+     "x.nonzero().size(0)\n"},
+    {"blocks that data decide about",
+     "def forward(self, x):\n    if bool(x.sum() > 0):\n        y = x + 1\n    else:\n        y = x - 1\n    "
+     "return y * 2\n"},
+    {"literals", "def forward(self, x):\n    t = torch.arange(4)\n    return x + t, t\n"},
+    {"an iterator of LibTorch", "def forward(self, x):\n    return torch.lgamma(x)\n", false},
+};
+
+TEST_CASE("a second runtime of a module takes what the first has recorded", "[replay][shared]") {
+  for (const Model& model : kModels) {
+    for (const bool families : {true, false}) {
+      INFO(model.name << (families ? ", families" : ""));
+      auto reference = script(model.source);
+      const StaticModule module(script(model.source), {.enable_families = families});
+      StaticRuntime<> first{module}, second{module};
+      for (StaticRuntime<>* const runtime : {&first, &second, &first, &second}) {
+        for (const std::int64_t rows : {3, 3, 3, 5, 7, 3, 6, 6}) {
+          const InputSet inputs{sample({rows, 4})};
+          CHECK(difference(interpret(reference, copy_inputs(inputs)), (*runtime)(copy_inputs(inputs), {}),
+                           close()) == "");
+        }
+      }
+      CHECK(first.report().copied_plans == 0);
+      CHECK((second.report().recorded_plans == 0) == model.is_shared);
+      CHECK((second.report().copied_plans > 0) == model.is_shared);
+      if (model.is_shared) CHECK(second.replayed_calls() > first.replayed_calls());
+    }
+  }
+}
+
+TEST_CASE("many callers record once", "[replay][shared]") {
+  const StaticModule module(script(kSmall));
+  std::vector<std::unique_ptr<StaticRuntime<>>> runtimes;
+  for (int i = 0; i < 8; ++i) runtimes.push_back(std::make_unique<StaticRuntime<>>(module));
+  const at::Tensor y = sample({3}), x = sample({4, 3}), expected = small(x, y);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(runtimes.size(), 0);
+  for (std::size_t i = 0; i < runtimes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int call = 0; call < 200; ++call)
+        wrong[i] += !at::equal((*runtimes[i])(x, y).toTensor(), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::uint64_t recorded = 0;
+  for (std::size_t i = 0; i < runtimes.size(); ++i) {
+    CHECK(wrong[i] == 0);
+    recorded += runtimes[i]->report().recorded_plans;
+    CHECK(plans(*runtimes[i]) == 1);
+  }
+  CHECK(recorded == 1);
+}
+
+TEST_CASE("a recording that throws leaves the signature to others", "[replay][shared]") {
+  const StaticModule module(script("def forward(self, x, i):\n    return x.index_select(0, i) * 2\n"));
+  StaticRuntime<> first{module}, second{module};
+  const at::Tensor x = sample({4, 3}), good = at::tensor({1, 2}), bad = at::tensor({1, 9});
+  CHECK_THROWS(first(x, bad));
+  CHECK_THROWS(first(x, bad));  // the recording
+  for (int call = 0; call < 3; ++call)
+    CHECK(at::equal(second(x, good).toTensor(), x.index_select(0, good) * 2));
+  CHECK(second.report().recorded_plans == 1);
+  CHECK(at::equal(first(x, good).toTensor(), x.index_select(0, good) * 2));
+  CHECK(first.report().copied_plans == 1);
+}
+
+TEST_CASE("a program that a runtime gives up is offered to no other", "[replay][shared]") {
+  const StaticModule module(script("def forward(self, x):\n    return x.nonzero() + 1\n"),
+                            {.enable_families = false});
+  StaticRuntime<> first{module}, second{module}, third{module};
+  const at::Tensor x = at::tensor({0, 1, 1}), other = at::tensor({1, 1, 1});
+  for (int call = 0; call < 3; ++call) first(x);
+  CHECK(first.report().recorded_plans == 1);
+  second(x);
+  CHECK(second.report().copied_plans == 1);
+  for (StaticRuntime<>* const runtime : {&first, &second, &third}) {
+    for (int call = 0; call < 2; ++call) CHECK(at::equal((*runtime)(other).toTensor(), other.nonzero() + 1));
+  }
+  CHECK(plans(first) == 0);
+  CHECK(plans(second) == 0);
+  CHECK(third.report().copied_plans == 0);
+}
+
+TEST_CASE("programs hold values of weights, and end with them", "[replay][shared]") {
+  const at::Tensor weight = sample({3});
+  const StaticModule module(script("def forward(self, x):\n    return x * self.w\n", {{"w", weight}}));
+  StaticRuntime<> first{module}, second{module};
+  const at::Tensor x = sample({4, 3});
+  for (int call = 0; call < 3; ++call) first(x);
+  CHECK(at::equal(second(x).toTensor(), x * weight));
+  CHECK(second.report().copied_plans == 1);
+  weight.mul_(2);
+  for (StaticRuntime<>* const runtime : {&first, &second}) {
+    // After a change of weights more calls have to come back before one is recorded.
+    for (int call = 0; call < 8; ++call) CHECK(at::equal((*runtime)(x).toTensor(), x * weight));
+  }
+  CHECK(first.report().recorded_plans == 2);
+  CHECK(second.report().recorded_plans == 0);
+  CHECK(second.report().copied_plans == 2);
+}
+
+TEST_CASE("what is published takes no more bytes than plans may", "[replay][shared]") {
+  const StaticModule module(script(kSmall), {.max_plan_bytes = 1, .enable_families = false});
+  StaticRuntime<> first{module}, second{module};
+  const at::Tensor x = sample({4, 3}), y = sample({3});
+  for (int call = 0; call < 3; ++call) first(x, y);
+  CHECK(plans(first) == 1);
+  second(x, y);
+  CHECK(second.report().copied_plans == 0);
+}
+
+}  // namespace
+}  // namespace sr::test::shared_programs_tests
