@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <istream>
+#include <new>
 #include <span>
 #include <sstream>
 #include <string>
@@ -76,13 +78,17 @@ inline StaticModule prepare(const torch::jit::Module& module, const StaticModule
 }
 
 SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
+  const std::string refusal = "LibTorch can not prepare the module of the file: ";
   try {
     return prepare(module, options);
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {
-    throw LoadError(std::string("LibTorch can not prepare the module of the file: ") +
-                    error.what_without_backtrace());
+    throw LoadError(refusal + error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw LoadError(refusal + error.what());
   }
 }
 

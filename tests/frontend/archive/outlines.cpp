@@ -69,6 +69,8 @@ TEST_CASE("a pickle that can not be followed is a problem", "[load]") {
   CHECK(problem("(a") == "takes more values than it has");
   CHECK(problem("t") == "has an end of a list without a begin");
   CHECK(problem(std::string("h") + '\0') == "recalls a value it never had");
+  CHECK(problem("]r\x01" + std::string(3, '\0') + ".") == "numbers a value out of turn");
+  CHECK(problem("]q" + std::string(1, '\0') + "q\x01q" + std::string(1, '\0') + ".").empty());
   CHECK(problem("i") == "has an instruction that TorchScript does not write");
 }
 

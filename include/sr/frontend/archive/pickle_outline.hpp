@@ -214,9 +214,14 @@ class PickleOutline {
     stack_.push_back(target);
   }
 
+  // LibTorch keeps a table up to the largest number. Writers number the values that they recall in turn.
   void remember(std::uint64_t key) {
     const Position top = pop();
     if (!problem_.empty()) return;
+    if (key > memo_.size()) {
+      problem_ = "numbers a value out of turn";
+      return;
+    }
     stack_.push_back(top);
     memo_[key] = top;
   }
