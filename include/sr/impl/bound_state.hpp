@@ -46,7 +46,7 @@ class BoundState {
     const Running running(running_);
     if (program_ == nullptr || !holds()) [[unlikely]]
       return run_anew();
-    if (!runtime_.run_bound(*program_, args_)) [[unlikely]] {
+    if (!runtime_.run_bound(*program_, frozen_, args_)) [[unlikely]] {
       program_ = nullptr;
       runtime_.run_and_copy(args_, outputs_, nullptr);
     }
@@ -93,7 +93,9 @@ class BoundState {
     program_ = runtime_.find_for(args_, outputs_);
     watched_.clear();
     words_.clear();
+    frozen_.clear();
     if (program_ == nullptr) return;
+    frozen_ = runtime_.replayer.frozen_steps(*program_);
     for (const c10::IValue& value : args_)
       each_tensor(value, [&](const at::Tensor& tensor) { watch(tensor); });
     input_count_ = watched_.size();
@@ -140,6 +142,7 @@ class BoundState {
   std::vector<c10::IValue> args_;
   std::vector<at::Tensor> outputs_;
   replay::Program* program_ = nullptr;  // of the runtime; null: none, or it may be gone
+  std::vector<replay::Step> frozen_;    // see Replayer
   std::vector<Watched> watched_;        // tensors of the arguments, then the outputs
   std::size_t input_count_ = 0;
   replay::SignatureWords words_;

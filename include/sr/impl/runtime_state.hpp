@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,9 +119,10 @@ class RuntimeState {
   }
   // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
   // caller sees to it that no other call runs.
-  [[gnu::always_inline]] bool run_bound(replay::Program& program, std::span<const c10::IValue> args) {
+  [[gnu::always_inline]] bool run_bound(replay::Program& program, const std::vector<replay::Step>& frozen,
+                                        std::span<const c10::IValue> args) {
     return replayer.attempt(program, [&] {
-      replayer.run_bound(program, args);
+      replayer.run_bound(program, frozen, args);
       return true;
     });
   }
@@ -159,6 +161,11 @@ class RuntimeState {
     if (program != nullptr && replay(*program, args, result)) return result;
     return record_or_run(args, program == nullptr, record_now);
   }
+  c10::IValue answer_without_recording(std::span<c10::IValue> args) {
+    replay::Program* const program = replayer.find(args);
+    c10::IValue result;
+    return program != nullptr && replay(*program, args, result) ? result : general(args, nullptr);
+  }
 
   bool replay(replay::Program& program, std::span<const c10::IValue> args, c10::IValue& result) {
     return replayer.attempt(program, [&] {
@@ -180,7 +187,8 @@ class RuntimeState {
     bind_arguments(prepared->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
     const CountedWrites counted(prepared->written_inputs,
                                 [&](std::size_t i) -> const c10::IValue& { return args[i]; });
-    return replayer.record(args, execution.frame.call, std::move(recording));
+    std::optional<c10::IValue> result = replayer.record(args, execution.frame.call, std::move(recording));
+    return result ? std::move(*result) : answer_without_recording(args);
   }
 
   c10::IValue general(std::span<c10::IValue> args, const KeywordArgs* kwargs) {

@@ -26,6 +26,7 @@
 #include <sr/replay/recording_policy.hpp>
 #include <sr/replay/step_runner.hpp>
 #include <sr/replay/trace/recorder.hpp>
+#include <sr/replay/trace/separate_arguments.hpp>
 
 namespace sr::replay {
 
@@ -94,8 +95,10 @@ class Replayer {
     return at_once || recording.claim ? std::optional(std::move(recording)) : std::nullopt;
   }
 
-  // Runs the call as the interpreter would and makes a program of it. Throws what operators throw.
-  c10::IValue record(std::span<const c10::IValue> args, const CallOptions* call, Recording recording) {
+  // Runs the call as the interpreter would and makes a program of it. Nothing: it ran on copies of arguments,
+  // and the call is still to be answered. Throws what operators throw.
+  std::optional<c10::IValue> record(std::span<const c10::IValue> args, const CallOptions* call,
+                                    Recording recording) {
     SignatureWords words;
     const bool described = describe_call(args, words);
     std::optional<FamilySignature>& family = recording.family;
@@ -108,11 +111,13 @@ class Replayer {
     state.frame.call = call;
     TraceRecorder recorder(*content_, state.frame);
     if (family) recorder.follow(family->words);
-    Trace trace = recorder.run(args);
+    const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*content_, args);
+    Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args);
     c10::IValue result = sr::detail::join_results(trace.results);
-    if (!described) return fresh_copies(result);
+    const auto answer = [&] { return apart ? std::nullopt : std::optional(fresh_copies(result)); };
+    if (!described) return answer();
     std::unique_ptr<Program> program = build_program(*content_, *weights_, *planner_, trace);
-    if (!weights_->holds()) return fresh_copies(result);  // some of it may be made of the old values
+    if (!weights_->holds()) return answer();  // some of it may be made of the old values
     if (program->bailout.empty()) {
       result = sr::detail::FreshCopies(literals_of(trace))(result);  // the program goes on reading them
       program->serve(words);
@@ -124,7 +129,7 @@ class Replayer {
       if (family) families_.refuse(words);
       policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
     }
-    return fresh_copies(result);
+    return answer();
   }
 
   // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
@@ -182,13 +187,31 @@ class Replayer {
 
   // Makes the buffers the storages of the results. Returns false as run_into does.
   bool bind(Program& program, c10::ArrayRef<at::Tensor> outputs) const {
-    return program.results.write_into(outputs, program.bases.data(), program.leaf_bytes);
-  }
-  // Runs a program whose bases are those of this call's arguments and buffers.
-  [[gnu::always_inline]] void run_bound(Program& program, std::span<const c10::IValue> args) {
-    program.results.copy_literals(program.bases.data());
+    if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
     program.set_derived_bases();
+    return true;
+  }
+  // The steps of a program on the addresses of this call, if they need nothing else to run: they are sr's
+  // kernels, and nobody looks closer. Valid until the program is run or adapted in another way.
+  std::vector<Step> frozen_steps(const Program& program) const {
+    std::vector<Step> steps;
+    const bool only_kernels = program.calls + program.interpreted == 0 && programs_.is_shared();
+    if (!only_kernels || looks_closer_ || kCheckPlans) return steps;
+    for (Step step : program.steps) {
+      if (const RunStep frozen = step.payload->freeze(program.bases.data())) step.run = frozen;
+      steps.push_back(step);
+    }
+    return steps;
+  }
+  // Runs a program that bind() was called for. `frozen` are its frozen steps; empty: it has none.
+  [[gnu::always_inline]] void run_bound(Program& program, const std::vector<Step>& frozen,
+                                        std::span<const c10::IValue> args) {
+    program.results.copy_literals(program.bases.data());
     Context context{program.bases.data(), &program.values, &program.tensors, nullptr, &services_};
+    if (!frozen.empty()) [[likely]] {
+      for (const Step& step : frozen) step.run(*step.payload, context);
+      return;
+    }
     const ReleaseValues release{program};
     execute(program, context, args, nullptr);
   }

@@ -104,6 +104,15 @@ struct FusedStep final : ClonableStep<FusedStep> {
     return runner();
   }
 
+  RunStep freeze(std::byte* const* bases) override {
+    if (runner() != &run_only_chain) return nullptr;
+    link(segments[0].chain, bases, 0);
+    return [](const Payload& payload, Context&) {
+      const auto& self = static_cast<const FusedStep&>(payload);
+      self.run_links(self.segments[0].chain.links.data(), self.count);
+    };
+  }
+
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
     if (self.is_one_tile()) {
@@ -217,10 +226,13 @@ struct FusedStep final : ClonableStep<FusedStep> {
     op.loop64(n, op.out.at(bases, first), in);
   }
 
-  void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
-    const Chain& chain = segment.chain;
+  static void link(const Chain& chain, std::byte* const* bases, std::size_t first) {
     for (const LinkAddress& address : chain.addresses) *address.to = address.operand.in(bases, first);
-    run_links(chain.links.data(), n);
+  }
+
+  void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
+    link(segment.chain, bases, first);
+    run_links(segment.chain.links.data(), n);
   }
 
   void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,

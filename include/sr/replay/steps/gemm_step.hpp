@@ -30,6 +30,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
   std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
   // In this call, but for `shape.clamp_min`:
   kernels::GemmOf<T> shape;
+  kernels::GemmOf<T> frozen;  // with addresses; see freeze
   c10::SmallVector<Batch, 1> batches;
   Shares shares;          // of a packed product, by what `cut` says
   std::int64_t part = 0;  // rows or columns of one
@@ -57,6 +58,15 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
     batches_of.each(values, [&](const Batch& batch) { batches.push_back(batch); });
     if (may_be_cut) cut();
     return runner();
+  }
+
+  RunStep freeze(std::byte* const* bases) override {
+    if (runner() != &run_one) return nullptr;
+    frozen = bound(bases);
+    return [](const Payload& payload, Context&) {
+      const auto& self = static_cast<const GemmStepOf&>(payload);
+      self.multiply(self.frozen);
+    };
   }
 
   static void run(const Payload& payload, Context& context) {
@@ -145,6 +155,7 @@ struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
   std::string_view name() const override { return "batched dot"; }
   Size count, k, a_row, b_row, out_stride;  // see kernels::BatchedDot
   kernels::BatchedDot shape;                // in this call
+  kernels::BatchedDot frozen;               // with addresses; see freeze
   void (*multiply)(const kernels::BatchedDot& dots) = nullptr;
   Address a, b, out;
 
@@ -157,13 +168,26 @@ struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
     return nullptr;
   }
 
+  RunStep freeze(std::byte* const* bases) override {
+    frozen = bound(bases);
+    return [](const Payload& payload, Context&) {
+      const auto& self = static_cast<const BatchedDotStep&>(payload);
+      self.multiply(self.frozen);
+    };
+  }
+
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const BatchedDotStep&>(payload);
-    kernels::BatchedDot dots = self.shape;
-    dots.a = self.a.in<const float>(context.bases);
-    dots.b = self.b.in<const float>(context.bases);
-    dots.out = self.out.in<float>(context.bases);
-    self.multiply(dots);
+    self.multiply(self.bound(context.bases));
+  }
+
+ private:
+  kernels::BatchedDot bound(std::byte* const* bases) const {
+    kernels::BatchedDot dots = shape;
+    dots.a = a.in<const float>(bases);
+    dots.b = b.in<const float>(bases);
+    dots.out = out.in<float>(bases);
+    return dots;
   }
 };
 

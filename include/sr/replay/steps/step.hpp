@@ -63,6 +63,9 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
+  // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step
+  // settles or is run otherwise; null: it runs as always.
+  virtual RunStep freeze(std::byte* const*) { return nullptr; }
   // The same step for another program, which shares nothing with this one that a replay writes. Null if there
   // can be none. Control flow that data decide runs its blocks on `blocks`. Must not be called while this
   // step runs or settles.
