@@ -70,8 +70,9 @@ class Fuzzer {
     };
     checks.failed = [this](std::uint64_t index) { report(index, loading_of(mutant(index)).message); };
     checks.crashed = [this](std::uint64_t index, int signal) {
-      report(index, signal == SIGALRM ? "took more than five seconds"
-                                      : "ended its process, signal " + std::to_string(signal));
+      report(index, signal == SIGPROF || signal == SIGALRM
+                        ? "took more than five seconds"
+                        : "ended its process, signal " + std::to_string(signal));
     };
     if (settings_.verbose) {
       checks.progress = [this](const Progress& progress) {
