@@ -52,9 +52,16 @@ py::dict of_step(const StepReport& step) {
 
 py::dict of_plan(const PlanReport& plan) {
   return py::dict("arguments"_a = plan.arguments, "conditions"_a = plan.conditions,
-                  "sizes_taken"_a = plan.sizes_taken, "kernels"_a = plan.kernels, "calls"_a = plan.calls,
-                  "interpreted"_a = plan.interpreted, "replays"_a = plan.replays,
-                  "memory"_a = of_memory(plan.memory), "steps"_a = list_of(plan.steps, of_step));
+                  "sizes_seen"_a = plan.sizes_seen, "sizes_taken"_a = plan.sizes_taken,
+                  "kernels"_a = plan.kernels, "calls"_a = plan.calls, "interpreted"_a = plan.interpreted,
+                  "replays"_a = plan.replays, "memory"_a = of_memory(plan.memory),
+                  "steps"_a = list_of(plan.steps, of_step));
+}
+
+py::dict misses_of(const Report& report) {
+  py::dict misses;
+  for (const auto& [why, calls] : report.misses) misses[py::str(why)] = calls;
+  return misses;
 }
 
 py::dict of_pool(const PoolReport& report) {
@@ -102,6 +109,7 @@ py::dict described(const PoolReport& report) {
       "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
       "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
       "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
+      "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime),
       "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
       "pool"_a = of_pool(report), "text"_a = text_of(report));
 }

@@ -85,6 +85,7 @@ class ModelBench {
     sets_ = input_sets(options_.inputs, fresh_->schema());
     measured_.path = path_;
     measured_.input_sets = sets_.size();
+    measured_.is_stream = !options_.inputs.streams.empty();
     try {
       ask_interpreter(source);
     } catch (const std::exception&) {

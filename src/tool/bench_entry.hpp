@@ -57,6 +57,7 @@ struct Measured {
   std::string path;
   std::vector<Entry> entries;
   std::size_t input_sets = 0;
+  bool is_stream = false;  // their sizes vary
   std::int64_t rounds = 0;
   std::optional<Load> load;  // of an open loop
 };

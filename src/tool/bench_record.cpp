@@ -53,6 +53,26 @@ Json open_loop_json(const Answered& answered) {
           {"max_ns", ranks.max}};
 }
 
+// As print_paths.
+Json paths_json(const Report& report) {
+  Json plans = Json::array();
+  for (const PlanReport& plan : report.plans) {
+    plans.push_back({{"arguments", plan.arguments},
+                     {"replays", plan.replays},
+                     {"sizes_taken", plan.sizes_taken},
+                     {"conditions", plan.conditions},
+                     {"sizes_seen", plan.sizes_seen}});
+  }
+  Json misses = Json::object();
+  for (const auto& [why, calls] : report.misses) misses[why] = calls;
+  return {{"replayed_calls", report.replayed_calls},
+          {"recorded_plans", report.recorded_plans},
+          {"copied_plans", report.copied_plans},
+          {"plan_bytes", report.plan_bytes},
+          {"plans", plans},
+          {"misses", misses}};
+}
+
 }  // namespace
 
 void add_results(Json& results, const Measured& measured, const BenchOptions& options) {
@@ -101,6 +121,7 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
                   {"native", entry.report->natives},
                   {"fallback", entry.report->fallbacks}};
     });
+    if (measured.is_stream && entry.report) line["paths"] = paths_json(*entry.report);
     if (compared && !entry.agreement->agrees) line["difference"] = entry.agreement->difference;
     if (!entry.error.empty()) line["error"] = entry.error;
     if (entry.answered) line["open_loop"] = open_loop_json(*entry.answered);

@@ -48,6 +48,21 @@ std::vector<std::string> open_row_of(const Entry& entry) {
   return row;
 }
 
+// Which plans answered the calls of a stream, for which sizes, and why other calls were not replayed.
+void print_paths(std::ostream& out, const std::string& name, const Report& report) {
+  out << "    " << name << ": " << report.replayed_calls << " calls replayed; " << report.recorded_plans
+      << " plans recorded, " << report.copied_plans << " copied, " << report.plan_bytes << " bytes\n";
+  for (const PlanReport& plan : report.plans) {
+    out << "      (" << plan.arguments << "): " << plan.replays << " replays, sizes changed "
+        << plan.sizes_taken << " times";
+    for (const std::string& condition : plan.conditions) out << "; for " << condition;
+    for (const std::string& seen : plan.sizes_seen) out << "; so far " << seen;
+    out << '\n';
+  }
+  for (const auto& [why, calls] : report.misses)
+    out << "      " << calls << (calls == 1 ? " call" : " calls") << " not replayed. " << why << '\n';
+}
+
 void print_nodes(std::ostream& out, const IndividualMetrics& metrics) {
   out << '\n';
   for (std::size_t i = 0; i < metrics.time_per_node.size(); ++i) {
@@ -107,6 +122,7 @@ void print_table(std::ostream& out, const Measured& measured) {
       for (const std::string& place : entry.allocations->own_places) out << ' ' << place;
       out << '\n';
     }
+    if (measured.is_stream && entry.report) print_paths(out, name, *entry.report);
     print_steps(out, entry.programs);
     if (entry.nodes) print_nodes(out, *entry.nodes);
   }

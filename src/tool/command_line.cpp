@@ -52,7 +52,20 @@ void add_inputs(CLI::App& app, InputOptions& inputs) {
       ->allow_extra_args(false)
       ->take_all()
       ->excludes(file);
-  app.add_option("--seed", inputs.seed, "Seed of random arguments")->capture_default_str();
+  CLI::Option* stream =
+      app.add_option(
+             "--stream", inputs.streams,
+             "Sizes that vary: \"f32[n,50]\" with uniform:1..256, zipf:1..256, once:1..256 or list:1,8,32 "
+             "for n; with n= in front if there are several")
+          ->type_name("SIZES")
+          ->allow_extra_args(false)
+          ->take_all()
+          ->excludes(file);
+  app.add_option("--stream-calls", inputs.stream_calls, "Input sets that are drawn from the streams")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->needs(stream);
+  app.add_option("--seed", inputs.seed, "Seed of random arguments, and of streams")->capture_default_str();
 }
 
 void add_run(CLI::App& tool, RunOptions& options) {

@@ -131,6 +131,7 @@ void print_plans(std::ostream& out, const Report& report) {
         << plan.memory.arena << " bytes, lower bound " << plan.memory.lower_bound << ", without reuse "
         << plan.memory.no_reuse << ".\n";
     for (const std::string& condition : plan.conditions) out << "  for " << condition << '\n';
+    for (const std::string& seen : plan.sizes_seen) out << "  so far " << seen << '\n';
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       out << '[' << i << "] " << plan.steps[i].kind << ':';
       for (const std::string& op : plan.steps[i].ops) out << ' ' << op;
@@ -139,6 +140,8 @@ void print_plans(std::ostream& out, const Report& report) {
       print_operands(out, "writes", plan.steps[i].writes);
     }
   }
+  for (const auto& [why, calls] : report.misses)
+    out << '\n' << calls << (calls == 1 ? " call was" : " calls were") << " not replayed. " << why << '\n';
   for (const std::string& reason : report.bailouts) out << "\nNo replay: " << reason << '\n';
 }
 

@@ -11,6 +11,7 @@
 
 #include "input_sets.hpp"
 #include "runners.hpp"
+#include "size_streams.hpp"
 
 namespace sr::tool {
 namespace {
@@ -90,8 +91,11 @@ std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::Fun
     source = "The file '" + options.file + "'";
   } else {
     const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
-    ArgumentList& only = sets.emplace_back();
-    for (const std::string& shape : options.shapes) only.push_back(random_argument(shape, generator));
+    const std::size_t calls = options.streams.empty() ? 1 : options.stream_calls;
+    for (const auto& shapes : varied(options.shapes, options.streams, calls, options.seed)) {
+      ArgumentList& set = sets.emplace_back();
+      for (const std::string& shape : shapes) set.push_back(random_argument(shape, generator));
+    }
     if (!options.shapes.empty()) source = "The command line";
   }
   for (std::size_t i = 0; i < sets.size(); ++i) {

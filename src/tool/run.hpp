@@ -1,6 +1,7 @@
 // `sr run`: runs a model on input sets, prints and writes what it returns.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,8 +10,10 @@ namespace sr::tool {
 
 // Where arguments come from, for all verbs.
 struct InputOptions {
-  std::string file;                 // of torch.save
-  std::vector<std::string> shapes;  // one for each argument
+  std::string file;                  // of torch.save
+  std::vector<std::string> shapes;   // one for each argument
+  std::vector<std::string> streams;  // of the sizes that shapes name
+  std::size_t stream_calls = 256;    // so many input sets then
   std::uint64_t seed = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sr/base/config.hpp>
@@ -67,6 +68,7 @@ struct StepReport {
 struct PlanReport {
   std::string arguments;                // "Float[8, 50], 3"; sizes that vary between calls are "s0", "s1"
   std::vector<std::string> conditions;  // "2 <= s0 <= 20": on those sizes
+  std::vector<std::string> sizes_seen;  // "3 <= s0 <= 250": those of the calls
   std::uint64_t sizes_taken = 0;        // how often a call had other sizes than the one before
   std::size_t kernels = 0;              // steps that are kernels of ours
   std::size_t calls = 0;                // operators of LibTorch that write into planned memory
@@ -91,8 +93,11 @@ struct Report {
   memory::Bytes no_reuse_bytes = 0;
   memory::Bytes replay_arena_bytes = 0;  // what the plans of the runtime share
   memory::Bytes plan_bytes = 0;          // that the plans of the runtime take; an estimate
-  std::uint64_t recorded_plans = 0;      // since the runtime was made
-  std::uint64_t copied_plans = 0;        // of those that other runtimes of the module have recorded
+  std::uint64_t replayed_calls = 0;      // since the runtime was made, as all counts here
+  // Why other calls were not replayed, and how many each: those that were recorded are not among them.
+  std::vector<std::pair<std::string, std::uint64_t>> misses;
+  std::uint64_t recorded_plans = 0;
+  std::uint64_t copied_plans = 0;  // of those that other runtimes of the module have recorded
 };
 
 // "out", "native" or "fallback".

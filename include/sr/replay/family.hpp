@@ -1,6 +1,7 @@
 // What a program knows of the sizes that vary between the calls that it serves.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,6 +26,9 @@ class Family {
       if (!signature_.words[i].is_constant() && values_(signature_.words[i]) != call[i]) return false;
     }
     ++taken_;
+    seen_.resize(symbols_.size(), {SizeExpressions::kMost, 0});
+    for (std::size_t s = 0; s < symbols_.size(); ++s)
+      seen_[s] = {std::min(seen_[s].first, symbols_[s]), std::max(seen_[s].second, symbols_[s])};
     return true;
   }
 
@@ -37,6 +41,15 @@ class Family {
   std::string text(const SignatureWords& call) const {
     return text_of(call, [&](std::size_t i) { return expressions().text_of(signature_.words[i]); });
   }
+  // "3 <= s0 <= 250": the sizes that calls have brought.
+  std::vector<std::string> seen() const {
+    std::vector<std::string> all;
+    for (std::size_t s = 0; s < seen_.size(); ++s)
+      all.push_back(std::to_string(seen_[s].first) + " <= s" + std::to_string(s) +
+                    " <= " + std::to_string(seen_[s].second));
+    return all;
+  }
+
   // "2 <= s0 <= 20, s0 != 7", "s0 - s1 >= 0": the sizes for which the program holds.
   std::vector<std::string> conditions() const {
     std::vector<std::string> all;
@@ -67,6 +80,7 @@ class Family {
   SizeValues values_;
   std::vector<std::int64_t> symbols_;
   std::uint64_t taken_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen_;  // by symbol: the least and the largest value
 };
 
 }  // namespace sr::replay

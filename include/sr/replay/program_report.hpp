@@ -59,6 +59,7 @@ inline PlanReport report_plan(const Program& program) {
   if (program.family != nullptr) {
     report.conditions = program.family->conditions();
     report.sizes_taken = program.family->taken();
+    report.sizes_seen = program.family->seen();
   }
   report.kernels = program.kernels;
   report.calls = program.calls;

@@ -9,6 +9,7 @@
 
 #include <sr/replay/bailout_reasons.hpp>
 #include <sr/replay/call_counts.hpp>
+#include <sr/replay/misses.hpp>
 
 namespace sr::replay {
 
@@ -23,16 +24,18 @@ class RecordingPolicy {
     return programs == 0 && bailouts_.signatures() >= kHopelessAfter;
   }
 
-  // Counts a call without a program, and returns whether to record it. `is_full`: there is no room for
+  // Counts a call without a program, and returns why not to record it, if so. `is_full`: there is no room for
   // another program; `evictions` is how often one was replaced. A full table replaces a program only for a
   // signature that has come back often, and more often each time: otherwise calls that alternate between more
   // signatures than there is room for would be recorded each time.
-  bool should_record(std::uint64_t signature, bool is_full, std::uint32_t evictions) {
-    if (bailouts_.contains(signature)) return false;
+  Miss why_not(std::uint64_t signature, bool is_full, std::uint32_t evictions) {
+    if (bailouts_.contains(signature)) return Miss::refused;
     const std::uint32_t wanted = 2U << (is_full ? std::min(evictions, 16U) : dropped_early_);
     const std::uint32_t seen = counts_.count(signature);
-    if (is_full && seen >= 2 && seen < wanted) ++without_room_;
-    return seen >= wanted;
+    if (seen >= wanted) return Miss::none;
+    if (!is_full || seen < 2) return Miss::is_new;
+    ++without_room_;
+    return Miss::no_room;
   }
 
   // Whether calls of this signature keep to the general path.

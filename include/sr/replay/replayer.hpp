@@ -25,6 +25,7 @@
 #include <sr/replay/program_table.hpp>
 #include <sr/replay/recording_policy.hpp>
 #include <sr/replay/step_runner.hpp>
+#include <sr/replay/trace/exported_sizes.hpp>
 #include <sr/replay/trace/recorder.hpp>
 #include <sr/replay/trace/separate_arguments.hpp>
 
@@ -40,6 +41,7 @@ class Replayer {
         planner_(&planner),
         programs_(planner, content.options.max_plan_bytes),
         shared_(content, planner),
+        exported_(content.schema),
         services_{&planner, weights_.get(), {}},
         policy_(content.options.max_plan_bytes) {
     const StaticModuleOptions& options = content.options;
@@ -79,20 +81,11 @@ class Replayer {
   // Nothing: this call, for which there is no program, is not to be recorded. `at_once`: even if its
   // signature is new.
   std::optional<Recording> begin_recording(std::span<const c10::IValue> args, bool at_once) {
-    if (ThreadModes::now().autocast()) {
-      policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
-      return std::nullopt;
-    }
-    SignatureWords words;
     Recording recording;
-    if (!at_once && policy_.is_hopeless(programs_.size())) return std::nullopt;
-    if (!describe_call(args, words)) return at_once ? std::optional(std::move(recording)) : std::nullopt;
-    if (content_->options.enable_families) recording.family = families_.note_call(words);
-    const bool wanted = at_once || recording.family ||
-                        policy_.should_record(hash_of(words), programs_.is_full(), programs_.evictions());
-    if (!wanted) return std::nullopt;
-    recording.claim = shared_.claim(*weights_, words);
-    return at_once || recording.claim ? std::optional(std::move(recording)) : std::nullopt;
+    const Miss why = prepare(recording, args, at_once);
+    if (why == Miss::none) return recording;
+    misses_.note(why);
+    return std::nullopt;
   }
 
   // Runs the call as the interpreter would and makes a program of it. Nothing: it ran on copies of arguments,
@@ -149,6 +142,7 @@ class Replayer {
       ++replayed_;
       return true;
     } catch (const Deoptimized& failure) {
+      misses_.note(Miss::ended);
       has_failed_ = true;
       if (!failure.keep_program) give_up(program, failure.why);
       return false;
@@ -257,6 +251,8 @@ class Replayer {
     }
     report.replay_arena_bytes = programs_.shared_bytes();
     report.plan_bytes = programs_.bytes();
+    report.replayed_calls = replayed_;
+    report.misses = misses_.report();
     report.recorded_plans = recorded_;
     report.copied_plans = copied_;
   }
@@ -277,6 +273,25 @@ class Replayer {
   struct Finish : ReleaseValues {
     ~Finish() { this->program.results.release(); }
   };
+
+  Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once) {
+    if (ThreadModes::now().autocast()) {
+      policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
+      return Miss::autocast;
+    }
+    SignatureWords words;
+    if (!at_once && policy_.is_hopeless(programs_.size())) return Miss::hopeless;
+    if (!describe_call(args, words)) return at_once ? Miss::none : Miss::arguments;
+    if (content_->options.enable_families) recording.family = families_.note_call(words);
+    if (!at_once && !recording.family) {
+      const Miss why = policy_.why_not(hash_of(words), programs_.is_full(), programs_.evictions());
+      if (why != Miss::none) return why;
+    }
+    if (content_->options.enable_families && !recording.family && !families_.refuses(words))
+      recording.family = exported_.family_of(words);
+    recording.claim = shared_.claim(*weights_, words);
+    return at_once || recording.claim ? Miss::none : Miss::elsewhere;
+  }
 
   // The search for a program of this signature, or of a family, which then takes the sizes of the call.
   [[gnu::noinline]] Program* find_other(std::span<const c10::IValue> args) {
@@ -374,10 +389,12 @@ class Replayer {
   std::uint64_t replayed_ = 0;
   ProgramTable programs_;
   ProgramCopies shared_;
+  ExportedSizes exported_;
   bool has_failed_ = false;
   Services services_;
   RecordingPolicy policy_;
   FamilyPolicy families_;
+  Misses misses_;
   bool has_families_ = false;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;

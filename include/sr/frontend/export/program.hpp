@@ -177,18 +177,24 @@ class Importer {
     arguments_.emplace_back(name, type);
   }
 
-  // The type with dtype and fixed sizes. Dynamic sizes are left open.
-  static c10::TypePtr tensor_type(const Json& tensor, const std::string& where) {
+  // The type with dtype and sizes. Sizes of one name have one symbol; other dynamic sizes are left open.
+  c10::TypePtr tensor_type(const Json& tensor, const std::string& where) {
     std::vector<c10::ShapeSymbol> sizes;
     for (const Json& size : items_of(tensor, "sizes", where)) {
       const auto [tag, value] = tagged(size, where);
       if (tag == "as_int" && as_int(value, where) < 0) malformed(where, "has a negative size");
       sizes.push_back(tag == "as_int" ? c10::ShapeSymbol::fromStaticSize(as_int(value, where))
-                                      : c10::ShapeSymbol::newSymbol());
+                                      : symbol_of(value, where));
     }
     return c10::TensorType::create(scalar_type_of(member(tensor, "dtype", where), where), std::nullopt,
                                    c10::SymbolicShape(std::move(sizes)), c10::VaryingShape<c10::Stride>(),
                                    std::nullopt);
+  }
+
+  c10::ShapeSymbol symbol_of(const Json& size, const std::string& where) {
+    const std::optional<Expression> expression = parse_expression(text_of(size, "expr_str", where));
+    if (!expression || expression->kind != Expression::Kind::symbol) return c10::ShapeSymbol::newSymbol();
+    return symbols_.try_emplace(expression->symbol, c10::ShapeSymbol::newSymbol()).first->second;
   }
 
   void add_guards(const Json& graph) {
@@ -236,6 +242,7 @@ class Importer {
   Scope scope_;
   Mutations::Names guarded_;
   std::vector<c10::Argument> arguments_;
+  std::unordered_map<std::string, c10::ShapeSymbol> symbols_;  // by name
   std::vector<std::pair<Value*, const Json*>> tensor_inputs_;
   std::vector<std::pair<Value*, std::string>> int_inputs_;
 };

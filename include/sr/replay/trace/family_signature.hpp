@@ -37,40 +37,58 @@ struct FamilySignature {
 
 namespace detail {
 
+// Visits the words of one value, and moves `at` behind them; see each_word.
+template <class Fixed, class Number, class Strides>
+void each_word_of_value(const SignatureWords& words, std::size_t& at, const Fixed& fixed,
+                        const Number& number, const Strides& strides) {
+  const std::int64_t first = words[at];
+  fixed(at++);
+  switch (static_cast<Tag>(first & 0xFF)) {
+    case Tag::tensor: {
+      const auto rank = static_cast<std::size_t>(words[at + 1]);
+      fixed(at);
+      fixed(at + 1);
+      at += 2;
+      for (std::size_t d = 0; d < rank; ++d) number(at + d);
+      strides(at, rank);
+      at += 2 * rank;
+      break;
+    }
+    case Tag::integer:
+      number(at++);
+      break;
+    case Tag::real:
+      fixed(at++);
+      break;
+    case Tag::string:
+      for (std::int64_t i = ((first >> kCountAt) + 7) / 8; i-- > 0;) fixed(at++);
+      break;
+    default:
+      break;
+  }
+}
+
 // Visits the words of a described call: fixed(at) for words that say what there is, size(at) for integers and
-// for sizes of tensors, strides(first size, rank) once for each tensor.
+// for sizes of tensors, strides(first size, rank) once for each tensor. The elements of a container follow it
+// as values of their own.
 template <class Fixed, class Number, class Strides>
 void each_word(const SignatureWords& words, const Fixed& fixed, const Number& number,
                const Strides& strides) {
   fixed(0);
   fixed(1);
-  for (std::size_t at = 2; at < words.size();) {
-    const std::int64_t first = words[at];
-    fixed(at++);
-    switch (static_cast<Tag>(first & 0xFF)) {
-      case Tag::tensor: {
-        const auto rank = static_cast<std::size_t>(words[at + 1]);
-        fixed(at);
-        fixed(at + 1);
-        at += 2;
-        for (std::size_t d = 0; d < rank; ++d) number(at + d);
-        strides(at, rank);
-        at += 2 * rank;
-        break;
-      }
-      case Tag::integer:
-        number(at++);
-        break;
-      case Tag::real:
-        fixed(at++);
-        break;
-      case Tag::string:
-        for (std::int64_t i = ((first >> kCountAt) + 7) / 8; i-- > 0;) fixed(at++);
-        break;
-      default:
-        break;
-    }
-  }
+  for (std::size_t at = 2; at < words.size();) each_word_of_value(words, at, fixed, number, strides);
+}
+
+// The dimensions of a tensor from the innermost to the outermost in memory.
+inline std::vector<std::size_t> stride_order(const SignatureWords& words, std::size_t first,
+                                             std::size_t rank) {
+  std::vector<std::size_t> order(rank);
+  for (std::size_t d = 0; d < rank; ++d) order[d] = d;
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    const std::int64_t left = words[first + rank + a], right = words[first + rank + b];
+    return left != right ? left < right : a > b;
+  });
+  return order;
 }
 
 }  // namespace detail
@@ -128,16 +146,9 @@ class FamilyMaker {
   // Strides that are dense in some order of the dimensions follow from the sizes.
   void set_strides(std::size_t first, std::size_t rank) {
     if (!fits_) return;
-    std::vector<std::size_t> order(rank);
-    for (std::size_t d = 0; d < rank; ++d) order[d] = d;
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return now_[first + rank + a] != now_[first + rank + b]
-                 ? now_[first + rank + a] < now_[first + rank + b]
-                 : a > b;
-    });
     Size dense = 1;
     std::int64_t dense_before = 1;
-    for (const std::size_t d : order) {
+    for (const std::size_t d : detail::stride_order(now_, first, rank)) {
       const std::size_t at = first + rank + d;
       if (differs(at)) {
         if (now_[at] == dense.recorded() && before_[at] == dense_before) {

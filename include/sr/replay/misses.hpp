@@ -1,0 +1,54 @@
+// Why calls were answered on the general path.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sr::replay {
+
+enum class Miss : std::uint8_t {
+  none,       // the call is recorded
+  autocast,   // LibTorch's operators follow it
+  arguments,  // no signature describes them
+  refused,    // calls of this signature can not be replayed
+  hopeless,   // nor could those of any signature so far
+  is_new,     // the signature has to come back first
+  no_room,    // plans take all the bytes they may
+  elsewhere,  // another runtime of the module records such a call, or has just done so
+  ended,      // data led a replay elsewhere
+  count
+};
+
+// Belongs to one runtime.
+class Misses {
+ public:
+  void note(Miss why) { ++counts_[static_cast<std::size_t>(why)]; }
+
+  // What to say of calls, with how many there were.
+  std::vector<std::pair<std::string, std::uint64_t>> report() const {
+    static constexpr std::array<const char*, static_cast<std::size_t>(Miss::count)> kSentences{
+        "",
+        "The call was made under autocast.",
+        "An argument is of a kind that no plan takes.",
+        "Calls with such arguments can not be replayed, as the reasons say.",
+        "No call so far could be replayed, as the reasons say.",
+        "Its sizes, dtypes and numbers had not come often enough.",
+        "Plans take all the bytes that they may (StaticModuleOptions::max_plan_bytes).",
+        "Another runtime of the module recorded such a call at that time.",
+        "Data led its replay elsewhere than the recorded call."};
+    std::vector<std::pair<std::string, std::uint64_t>> report;
+    for (std::size_t i = 1; i < counts_.size(); ++i) {
+      if (counts_[i] != 0) report.emplace_back(kSentences[i], counts_[i]);
+    }
+    return report;
+  }
+
+ private:
+  std::array<std::uint64_t, static_cast<std::size_t>(Miss::count)> counts_{};
+};
+
+}  // namespace sr::replay
