@@ -183,7 +183,7 @@ class RuntimeState {
     return general(args, nullptr);
   }
 
-  c10::IValue record(std::span<c10::IValue> args, replay::Replayer::Recording recording) {
+  c10::IValue record(std::span<c10::IValue> args, replay::Recording recording) {
     bind_arguments(prepared->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
     const CountedWrites counted(prepared->written_inputs,
                                 [&](std::size_t i) -> const c10::IValue& { return args[i]; });
@@ -215,7 +215,7 @@ class RuntimeState {
     top.run();
     const Release release{*this};
     c10::IValue result = take_results(top);
-    return prepared->folded.empty() ? result : FreshCopies(prepared->folded)(result);
+    return fresh_copies(*prepared, result);
   }
 
   c10::IValue take_results(BlockRunner& top) {

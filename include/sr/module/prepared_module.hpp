@@ -115,6 +115,11 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
 
+// The result of a call with copies of the folded constants in it: the next call has them again.
+inline c10::IValue fresh_copies(const PreparedModule& module, const c10::IValue& result) {
+  return module.folded.empty() ? result : detail::FreshCopies(module.folded)(result);
+}
+
 inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, const SlotTable& table,
                                                 Selector& selector, KindOf& kinds, WeightOwner owner) {
   const auto index = static_cast<std::uint32_t>(blocks.size());

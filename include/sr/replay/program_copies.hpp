@@ -2,12 +2,11 @@
 // recorded.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include <sr/module/shared_programs.hpp>
 #include <sr/module/weight_set.hpp>
@@ -23,7 +22,7 @@ class ProgramCopies {
   ProgramCopies(const PreparedModule& content, const memory::PlannerOps& planner)
       : content_(&content), planner_(&planner) {}
 
-  bool is_empty(const WeightSet& weights) const { return weights.programs().version() == 0; }
+  static bool is_empty(const WeightSet& weights) { return weights.programs().version() == 0; }
 
   // A copy of a published program that serves calls of this signature, or of a family that has room for it.
   // Null if there is none.
@@ -34,7 +33,7 @@ class ProgramCopies {
     const auto found = known_->find(skeleton_of(words));
     if (found == known_->end()) return nullptr;
     for (const std::shared_ptr<const Program>& program : found->second) {
-      if (serves(*program, words)) return clone(*program, *content_, weights, *planner_);
+      if (serves(*program, words)) return copy_of(*program, weights);
     }
     return nullptr;
   }
@@ -47,7 +46,7 @@ class ProgramCopies {
   // `program` must not have run.
   void publish(const WeightSet& weights, Program& program) const {
     program.number = weights.programs().next_number();
-    std::shared_ptr<Program> copy = clone(program, *content_, weights, *planner_);
+    std::shared_ptr<Program> copy = copy_of(program, weights);
     if (copy == nullptr) return;
     const std::size_t bytes = bytes_of(*copy);
     const std::uint64_t skeleton = skeleton_of(copy->signature);
@@ -65,6 +64,15 @@ class ProgramCopies {
   }
 
  private:
+  // Null also if there is no memory for one: the call can be answered without it.
+  std::unique_ptr<Program> copy_of(const Program& program, const WeightSet& weights) const {
+    try {
+      return clone(program, *content_, weights, *planner_);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+
   static bool serves(const Program& program, const SignatureWords& words) {
     if (!program.environment.holds(program.asked)) return false;
     if (program.family != nullptr) return Family(program.family->signature()).take(words);

@@ -1,4 +1,4 @@
-// Records and replays the calls of a runtime.
+// Replays the calls of a runtime, and records those for which it has no program.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,19 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
 #include <sr/base/call_options.hpp>
-#include <sr/base/identity.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/replay/check.hpp>
-#include <sr/replay/family_policy.hpp>
-#include <sr/replay/program_builder.hpp>
-#include <sr/replay/program_copies.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
-#include <sr/replay/recording_policy.hpp>
+#include <sr/replay/recordings.hpp>
 #include <sr/replay/step_runner.hpp>
-#include <sr/replay/trace/exported_sizes.hpp>
-#include <sr/replay/trace/recorder.hpp>
-#include <sr/replay/trace/separate_arguments.hpp>
 
 namespace sr::replay {
 
@@ -40,10 +32,8 @@ class Replayer {
         weights_(std::move(weights)),
         planner_(&planner),
         programs_(planner, content.options.max_plan_bytes),
-        shared_(content, planner),
-        exported_(content.schema),
         services_{&planner, weights_.get(), {}},
-        policy_(content.options.max_plan_bytes) {
+        recordings_(content, planner) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     looks_closer_ = check_every_ != 0;
@@ -72,57 +62,18 @@ class Replayer {
     return expected != nullptr ? expected : find_other(args);
   }
 
-  // How a call is recorded. Others do not record the same until it is destroyed.
-  struct Recording {
-    std::optional<FamilySignature> family;
-    std::optional<SharedPrograms::Claim> claim;
-  };
-
-  // Nothing: this call, for which there is no program, is not to be recorded. `at_once`: even if its
-  // signature is new.
+  // See Recordings.
   std::optional<Recording> begin_recording(std::span<const c10::IValue> args, bool at_once) {
-    Recording recording;
-    const Miss why = prepare(recording, args, at_once);
-    if (why == Miss::none) return recording;
-    misses_.note(why);
-    return std::nullopt;
+    return recordings_.begin(args, at_once, programs_, *weights_);
   }
 
-  // Runs the call as the interpreter would and makes a program of it. Nothing: it ran on copies of arguments,
-  // and the call is still to be answered. Throws what operators throw.
+  // Runs the call as the interpreter would and keeps a program of it. Nothing: the call is still to be
+  // answered. Throws what operators throw.
   std::optional<c10::IValue> record(std::span<const c10::IValue> args, const CallOptions* call,
                                     Recording recording) {
-    SignatureWords words;
-    const bool described = describe_call(args, words);
-    std::optional<FamilySignature>& family = recording.family;
-    SizeExpressions no_symbols;
-    const SizeScope scope(family ? *family->expressions : no_symbols);
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const at::NoGradGuard no_grad;
-    // A state of its own, not the program's: arenas of blocks that run on it know its values.
-    ExecutionState state(*content_, *weights_, *planner_);
-    state.frame.call = call;
-    TraceRecorder recorder(*content_, state.frame);
-    if (family) recorder.follow(family->words);
-    const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*content_, args);
-    Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args);
-    c10::IValue result = sr::detail::join_results(trace.results);
-    const auto answer = [&] { return apart ? std::nullopt : std::optional(fresh_copies(result)); };
-    if (!described) return answer();
-    std::unique_ptr<Program> program = build_program(*content_, *weights_, *planner_, trace);
-    if (!weights_->holds()) return answer();  // some of it may be made of the old values
-    if (program->bailout.empty()) {
-      result = sr::detail::FreshCopies(literals_of(trace))(result);  // the program goes on reading them
-      program->serve(words);
-      if (family) add_family(*program, std::move(*family));
-      if (recording.claim) shared_.publish(*weights_, *program);
-      ++recorded_;
-      add(std::move(program));
-    } else {
-      if (family) families_.refuse(words);
-      policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
-    }
-    return answer();
+    Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
+    if (recorded.program != nullptr) add(std::move(recorded.program));
+    return std::move(recorded.result);
   }
 
   // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
@@ -135,14 +86,14 @@ class Replayer {
   // Calls `replay` for the program. Returns false if the general path has to answer the call after all.
   // Throws what operators throw, and PlanError if a checked replay was wrong.
   template <class Replay>
-  bool attempt(Program& program, const Replay& replay) {
+  [[gnu::always_inline]] bool attempt(Program& program, const Replay& replay) {
     try {
       if (!replay()) return false;
       ++program.replays;
       ++replayed_;
       return true;
     } catch (const Deoptimized& failure) {
-      misses_.note(Miss::ended);
+      recordings_.note_ended();
       has_failed_ = true;
       if (!failure.keep_program) give_up(program, failure.why);
       return false;
@@ -164,7 +115,7 @@ class Replayer {
     const Finish finish{{program}};
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
-    return program.results.returns_constants ? fresh_copies(result) : result;
+    return program.results.returns_constants ? fresh_copies(*content_, result) : result;
   }
 
   // Writes the results into the caller's buffers. Returns false if the buffers or the results do not allow
@@ -214,18 +165,16 @@ class Replayer {
   void take(std::shared_ptr<const WeightSet> weights) {
     std::uint64_t replays = 0;
     programs_.each_program([&](const Program& program) { replays += program.replays; });
-    policy_.note_changed_weights(programs_.size(), replays);
+    recordings_.note_changed_weights(programs_.size(), replays);
     ++weight_changes_;
     trim();
-    shared_.forget();
     weights_ = std::move(weights);
     services_.weights = weights_.get();
   }
 
   void trim() {
     programs_ = ProgramTable(*planner_, content_->options.max_plan_bytes);
-    policy_.reset();
-    families_.reset();
+    recordings_.reset();
     has_families_ = false;
   }
 
@@ -237,7 +186,7 @@ class Replayer {
 
   void report(Report& report) const {
     programs_.each_program([&](const Program& program) { report.plans.push_back(report_plan(program)); });
-    report.bailouts = policy_.reasons();
+    recordings_.report(report);
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
     if (unchecked_ != 0) {
       report.bailouts.push_back(
@@ -252,9 +201,6 @@ class Replayer {
     report.replay_arena_bytes = programs_.shared_bytes();
     report.plan_bytes = programs_.bytes();
     report.replayed_calls = replayed_;
-    report.misses = misses_.report();
-    report.recorded_plans = recorded_;
-    report.copied_plans = copied_;
   }
 
  private:
@@ -274,39 +220,20 @@ class Replayer {
     ~Finish() { this->program.results.release(); }
   };
 
-  Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once) {
-    if (ThreadModes::now().autocast()) {
-      policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
-      return Miss::autocast;
-    }
-    SignatureWords words;
-    if (!at_once && policy_.is_hopeless(programs_.size())) return Miss::hopeless;
-    if (!describe_call(args, words)) return at_once ? Miss::none : Miss::arguments;
-    if (content_->options.enable_families) recording.family = families_.note_call(words);
-    if (!at_once && !recording.family) {
-      const Miss why = policy_.why_not(hash_of(words), programs_.is_full(), programs_.evictions());
-      if (why != Miss::none) return why;
-    }
-    if (content_->options.enable_families && !recording.family && !families_.refuses(words))
-      recording.family = exported_.family_of(words);
-    recording.claim = shared_.claim(*weights_, words);
-    return at_once || recording.claim ? Miss::none : Miss::elsewhere;
-  }
-
   // The search for a program of this signature, or of a family, which then takes the sizes of the call.
   [[gnu::noinline]] Program* find_other(std::span<const c10::IValue> args) {
     SignatureWords words;
-    if ((programs_.size() == 0 && shared_.is_empty(*weights_)) || !describe_call(args, words)) return nullptr;
+    if ((programs_.size() == 0 && ProgramCopies::is_empty(*weights_)) || !describe_call(args, words))
+      return nullptr;
     if (Program* const known = programs_.search(args, words)) return known;
     const auto adapt = [&](Program& program) { return adopt(program, words, *content_, *planner_); };
     if (has_families_) {
       if (Program* const adapted = programs_.adapt(args, words, adapt)) return adapted;
     }
-    if (programs_.is_full() || policy_.refuses(hash_of(words))) return nullptr;
-    std::unique_ptr<Program> copy = shared_.find(*weights_, words);
-    if (copy == nullptr || (copy->family != nullptr && families_.refuses(words))) return nullptr;
+    if (programs_.is_full()) return nullptr;
+    std::unique_ptr<Program> copy = recordings_.copy(words, *weights_);
+    if (copy == nullptr) return nullptr;
     add(std::move(copy));
-    ++copied_;
     if (Program* const known = programs_.search(args, words)) return known;
     return has_families_ ? programs_.adapt(args, words, adapt) : nullptr;
   }
@@ -317,19 +244,9 @@ class Replayer {
     programs_.add(std::move(program));
   }
 
-  // Makes the program one of a family, unless it holds for the recorded sizes only.
-  void add_family(Program& program, FamilySignature signature) {
-    auto family = std::make_unique<Family>(std::move(signature));
-    if (family->is_pinned()) return families_.refuse(program.signature);
-    program.family = std::move(family);
-  }
-
   void give_up(const Program& program, const std::string& why) {
-    if (program.family != nullptr) families_.refuse(program.signature);
-    const std::uint64_t hash = hash_of(program.signature);
-    ProgramCopies::withdraw(*weights_, program);
+    recordings_.note_given_up(program, why, *weights_);
     programs_.remove(program);
-    policy_.note_bailout(hash, why, /*is_of_call=*/false);
   }
 
   void execute(Program& program, Context& context, std::span<const c10::IValue> args,
@@ -365,19 +282,6 @@ class Replayer {
     });
   }
 
-  static std::unordered_set<const void*> literals_of(const Trace& trace) {
-    std::unordered_set<const void*> literals;
-    for (const TracedTensor& tensor : trace.tensors) {
-      if (trace.storages[tensor.storage].home == Home::literal)
-        literals.insert(sr::detail::identity_of(tensor.recorded));
-    }
-    return literals;
-  }
-
-  c10::IValue fresh_copies(const c10::IValue& result) const {
-    return content_->folded.empty() ? result : sr::detail::FreshCopies(content_->folded)(result);
-  }
-
   const PreparedModule* content_;
   std::shared_ptr<const WeightSet> weights_;  // plans hold addresses in it
   const memory::PlannerOps* planner_;
@@ -388,17 +292,12 @@ class Replayer {
   bool looks_closer_ = false;  // a replay may be compared, or its steps timed
   std::uint64_t replayed_ = 0;
   ProgramTable programs_;
-  ProgramCopies shared_;
-  ExportedSizes exported_;
   bool has_failed_ = false;
   Services services_;
-  RecordingPolicy policy_;
-  FamilyPolicy families_;
-  Misses misses_;
+  Recordings recordings_;
   bool has_families_ = false;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
-  std::uint64_t recorded_ = 0, copied_ = 0;  // programs
 };
 
 }  // namespace sr::replay

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include <sr/replay/sizes/arithmetic.hpp>
 #include <sr/replay/sizes/values.hpp>
 
 #include "../../support/catch.hpp"

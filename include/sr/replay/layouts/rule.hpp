@@ -10,7 +10,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/replay/operand.hpp>
-#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/sizes/arithmetic.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/sizes/arithmetic.hpp>
 
 namespace sr::replay {
 

@@ -18,6 +18,7 @@
 #include <sr/replay/fresh_tensor.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/wrappers.hpp>
 
 namespace sr::replay {
 
@@ -27,8 +28,7 @@ struct BoundIterator : Payload {
   // LibTorch can not copy an iterator onto other tensors, and functions of steps refer to theirs.
   std::unique_ptr<Payload> clone(Frame*) const override { return nullptr; }
   std::size_t bytes() const override {
-    return sizeof(BoundIterator) + sizeof(at::TensorIterator) +
-           stand_ins.size() * (sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl));
+    return sizeof(BoundIterator) + sizeof(at::TensorIterator) + stand_ins.size() * kTensorBytes;
   }
   struct Bound {
     c10::StorageImpl* storage = nullptr;  // of a stand-in

@@ -9,7 +9,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/sizes/arithmetic.hpp>
 
 namespace sr::replay {
 

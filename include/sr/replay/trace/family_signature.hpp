@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/replay/sizes/arithmetic.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/trace/signature.hpp>
 

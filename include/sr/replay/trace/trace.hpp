@@ -15,7 +15,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/graph/processed_node.hpp>
-#include <sr/replay/sizes/expressions.hpp>
+#include <sr/replay/sizes/arithmetic.hpp>
 #include <sr/replay/trace/environment.hpp>
 
 namespace sr::replay {

@@ -1,0 +1,80 @@
+// Tensors on planned bytes, for steps that need real ones.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/borrowed.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/replay/fresh_tensor.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::replay {
+
+// The memory of a tensor on bytes of somebody else.
+inline constexpr std::size_t kTensorBytes = sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl);
+
+// Tensors of a node that are bound to other bytes in each call.
+class Wrappers {
+ public:
+  Wrappers() = default;  // to be cloned into
+  explicit Wrappers(Lowering& lowering) : lowering_(&lowering) {}
+
+  // The value with its tensors replaced. Constants are passed as they are.
+  c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
+    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) { return wrap(tensor, touched); });
+  }
+
+  at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
+    const Operand operand = lowering_->operand(tensor);
+    touched.push_back(operand.storage);
+    if (lowering_->is_constant(operand)) {
+      // A new tensor: the recorded view may also be a result, whose metadata the caller may change.
+      const Trace& trace = lowering_->trace();
+      return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
+    }
+    at::Tensor wrapper =
+        tensor_over(memory::borrow(nullptr), operand.dtype, pinned(operand.sizes), pinned(operand.strides));
+    bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
+    return wrapper;
+  }
+
+  // Replaces the tensors of `from` in a value by new ones of this, which are bound to the same addresses. The
+  // tensors of all its values must be replaced, one value after the other.
+  c10::IValue clone(const c10::IValue& value, const Wrappers& from) {
+    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) {
+      const auto known = std::ranges::find(from.bound_, sr::detail::storage_of(tensor), &Bound::storage);
+      if (known == from.bound_.end()) return tensor;
+      at::Tensor wrapper =
+          tensor_over(memory::borrow(nullptr), tensor.scalar_type(), tensor.sizes(), tensor.strides());
+      bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), known->address});
+      return wrapper;
+    });
+  }
+
+  std::size_t bytes() const { return bytes_of(bound_) + bound_.size() * kTensorBytes; }
+
+  void bind(std::byte* const* bases) const {
+    for (const Bound& bound : bound_)
+      bound.storage->set_data_ptr_noswap(memory::borrow(bound.address.in(bases)));
+  }
+  bool are_bound(std::byte* const* bases) const {
+    return std::ranges::all_of(
+        bound_, [&](const Bound& bound) { return bound.storage->data() == bound.address.in(bases); });
+  }
+
+ private:
+  struct Bound {
+    c10::StorageImpl* storage;  // of a wrapper, which the node's frame holds
+    Address address;
+  };
+  Lowering* lowering_ = nullptr;  // while wrapping only
+  std::vector<Bound> bound_;
+};
+
+}  // namespace sr::replay
