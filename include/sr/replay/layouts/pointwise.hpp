@@ -31,6 +31,17 @@ inline Dims broadcast(const Dims& a, const Dims& b) {
   return sizes;
 }
 
+// Whether an operand of the first sizes broadcasts to these as they are.
+inline bool broadcasts_to(const Dims& sizes, const Dims& target) {
+  if (sizes.size() > target.size()) return false;
+  const std::size_t first = target.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    const Size& wanted = target[first + d];
+    if (!Size::always_equal(sizes[d], wanted) && sizes[d] != 1 && !require(sizes[d] == wanted)) return false;
+  }
+  return true;
+}
+
 // Whether TensorIterator iterates over the operand in the order of its dimensions: outer strides are larger.
 // It skips strides of 0, and swaps dimensions of equal strides only where the inner one is larger
 // (reorder_dimensions in ATen/TensorIterator.cpp).

@@ -13,20 +13,21 @@ inline bool linear(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;
   const Dims& weight = rule.tensor(1).sizes;
   if (sizes.empty() || weight.size() != 2 || !require(sizes.back() == weight[1])) return false;
-  if (rule.has_tensor(2)) rule.tensor(2);
   sizes.back() = weight[0];
+  if (rule.has_tensor(2) && !broadcasts_to(rule.tensor(2).sizes, sizes)) return false;
   rule.dense(std::move(sizes));
   return true;
 }
 
-// The product of inputs a and a + 1, which have this rank.
-inline bool product(LayoutRule& rule, std::size_t a, std::size_t rank) {
+// The product of inputs a and a + 1, which have this rank. `added` is a tensor that is added to it, or null.
+inline bool product(LayoutRule& rule, std::size_t a, std::size_t rank, const TensorLayout* added = nullptr) {
   const Dims &left = rule.tensor(a).sizes, &right = rule.tensor(a + 1).sizes;
   if (left.size() != rank || right.size() != rank || !require(left[rank - 1] == right[rank - 2]))
     return false;
   if (rank == 3 && !require(left[0] == right[0])) return false;
   Dims sizes = left;
   sizes.back() = right.back();
+  if (added != nullptr && !broadcasts_to(added->sizes, sizes)) return false;
   rule.dense(std::move(sizes));
   return true;
 }
@@ -41,8 +42,7 @@ inline bool bmm(LayoutRule& rule) {
 
 // addmm(bias, a, b, beta, alpha)
 inline bool addmm(LayoutRule& rule) {
-  rule.tensor(0);
-  return product(rule, 1, 2);
+  return product(rule, 1, 2, &rule.tensor(0));
 }
 
 // matmul(a, b), of matrices and batches of them
@@ -63,13 +63,15 @@ inline bool matmul(LayoutRule& rule) {
 // fused kernel makes it, with the heads behind the rows.
 inline bool attention(LayoutRule& rule) {
   const Dims &query = rule.tensor(0).sizes, &key = rule.tensor(1).sizes, &value = rule.tensor(2).sizes;
-  if (rule.has_tensor(3)) rule.tensor(3);
   const std::size_t rank = query.size();
   if (rank < 2 || key.size() != rank || value.size() != rank) return false;
   if (!require(query.back() == key.back()) || !require(key[rank - 2] == value[rank - 2])) return false;
   for (std::size_t d = 0; d + 2 < rank; ++d) {
     if (!require(key[d] == query[d]) || !require(value[d] == query[d])) return false;
   }
+  Dims scores = query;
+  scores.back() = key[rank - 2];
+  if (rule.has_tensor(3) && !broadcasts_to(rule.tensor(3).sizes, scores)) return false;
   Dims sizes = query;
   sizes.back() = value.back();
   if (rank != 4 || rule.returned().is_dense) {

@@ -70,9 +70,20 @@ inline bool reduce_all(LayoutRule& rule) {
 
 // layer_norm(x, normalized_shape, weight, bias, ...), rms_norm(x, normalized_shape, weight, eps)
 inline bool norm_of_last(LayoutRule& rule) {
-  for (const Size& size : rule.integers(1)) size.pin();
+  const Dims normalized = rule.integers(1);
+  const auto ends_with = [&](const Dims& sizes) {
+    if (sizes.size() < normalized.size()) return false;
+    const std::size_t first = sizes.size() - normalized.size();
+    for (std::size_t d = 0; d < normalized.size(); ++d) {
+      if (!require(sizes[first + d] == normalized[d])) return false;
+    }
+    return true;
+  };
+  if (!ends_with(rule.tensor(0).sizes)) return false;
   for (std::size_t i = 2; i < rule.input_count(); ++i) {
-    if (rule.has_tensor(i)) rule.tensor(i);
+    if (!rule.has_tensor(i)) continue;
+    const Dims& scales = rule.tensor(i).sizes;
+    if (scales.size() != normalized.size() || !ends_with(scales)) return false;
   }
   return like_first(rule);
 }
@@ -99,9 +110,13 @@ inline bool index_select(LayoutRule& rule) {
 
 // gather(x, dim, index, ...)
 inline bool gather(LayoutRule& rule) {
-  rule.tensor(0);
+  const Dims& sizes = rule.tensor(0).sizes;
   const TensorLayout& index = rule.tensor(2);
-  if (!is_dense(index)) return false;
+  if (!is_dense(index) || sizes.empty() || index.sizes.size() != sizes.size()) return false;
+  const std::size_t dim = rule.dim(1, sizes.size());
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (d != dim && !require(index.sizes[d] <= sizes[d])) return false;
+  }
   rule.dense(index.sizes);
   return true;
 }
