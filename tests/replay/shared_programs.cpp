@@ -130,6 +130,26 @@ TEST_CASE("programs hold values of weights, and end with them", "[replay][shared
   CHECK(second.report().copied_plans == 2);
 }
 
+TEST_CASE("a runtime without room records what comes often, whatever others publish", "[replay][shared]") {
+  const at::Tensor y = sample({3});
+  const auto call = [&](StaticRuntime<>& runtime, std::int64_t n, int times) {
+    const at::Tensor x = sample({n, 3});
+    for (int i = 0; i < times; ++i) CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
+  };
+  StaticRuntime<> one{StaticModule(script(kSmall), {.enable_families = false})};
+  call(one, 1, 3);
+  const std::size_t bytes = one.report().plan_bytes;
+  const StaticModule module(script(kSmall), {.max_plan_bytes = 5 * bytes / 2, .enable_families = false});
+  StaticRuntime<> first{module}, second{module};
+  for (const std::int64_t n : {1, 2}) call(second, n, 3);
+  for (const std::int64_t n : {3, 4}) call(first, n, 20);
+  CHECK(plans(second) == 2);
+  const std::uint64_t before = second.report().recorded_plans;
+  call(second, 5, 20);
+  CHECK(second.report().recorded_plans == before + 1);
+  CHECK(plans(second) == 2);
+}
+
 TEST_CASE("what is published takes no more bytes than plans may", "[replay][shared]") {
   const StaticModule module(script(kSmall), {.max_plan_bytes = 1, .enable_families = false});
   StaticRuntime<> first{module}, second{module};

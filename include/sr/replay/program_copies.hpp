@@ -27,8 +27,7 @@ class ProgramCopies {
   // A copy of a published program that serves calls of this signature, or of a family that has room for it.
   // Null if there is none.
   std::unique_ptr<Program> find(const WeightSet& weights, const SignatureWords& words) {
-    SharedPrograms& shared = weights.programs();
-    if (shared.version() != version_) known_ = shared.snapshot(version_);
+    look(weights);
     if (known_ == nullptr) return nullptr;
     const auto found = known_->find(skeleton_of(words));
     if (found == known_->end()) return nullptr;
@@ -39,8 +38,10 @@ class ProgramCopies {
   }
 
   // Nothing if another runtime records such a call, or has recorded one that this runtime has not looked for.
-  std::optional<SharedPrograms::Claim> claim(const WeightSet& weights, const SignatureWords& words) const {
-    return weights.programs().claim(skeleton_of(words), version_);
+  std::optional<SharedPrograms::Claim> claim(const WeightSet& weights, const SignatureWords& words) {
+    std::optional<SharedPrograms::Claim> claim = weights.programs().claim(skeleton_of(words), version_);
+    if (!claim) look(weights);  // else one without room, which looks for no program, would never get a claim
+    return claim;
   }
 
   // `program` must not have run.
@@ -64,6 +65,11 @@ class ProgramCopies {
   }
 
  private:
+  void look(const WeightSet& weights) {
+    const SharedPrograms& shared = weights.programs();
+    if (shared.version() != version_) known_ = shared.snapshot(version_);
+  }
+
   // Null also if there is no memory for one: the call can be answered without it.
   std::unique_ptr<Program> copy_of(const Program& program, const WeightSet& weights) const {
     try {
