@@ -40,8 +40,8 @@ TEST_CASE("a bound call reads what the arguments hold then, and writes into the 
 }
 
 TEST_CASE("outputs are made, one for each tensor of the result", "[bound]") {
-  StaticRuntime<> runtime{
-      StaticModule(script("def forward(self, x):\n    return {'a': x + 1, 'b': x.sum(1)}, x.t().contiguous(), x.size(0)\n"))};
+  StaticRuntime<> runtime{StaticModule(script(
+      "def forward(self, x):\n    return {'a': x + 1, 'b': x.sum(1)}, x.t().contiguous(), x.size(0)\n"))};
   const at::Tensor x = sample({4, 3});
   BoundCall call = runtime.bind({x});
   CHECK(call.is_replayed());

@@ -40,10 +40,11 @@ py::tuple tensors_of(const BoundCall& call) {
 }  // namespace
 
 void define_bound_call(py::module_& module) {
-  py::class_<Bound>(module, "BoundCall",
-                    "A call whose arguments and results are tensors that stay; StaticModule.bind makes it.\n\n"
-                    "Called without arguments. Raises BusyError if another thread is in a call, ArgumentError if "
-                    "the results do not fit into the buffers any more, and what operators raise.")
+  py::class_<Bound>(
+      module, "BoundCall",
+      "A call whose arguments and results are tensors that stay; StaticModule.bind makes it.\n\n"
+      "Called without arguments. Raises BusyError if another thread is in a call, ArgumentError if "
+      "the results do not fit into the buffers any more, and what operators raise.")
       .def("__call__", &Bound::run)
       .def_property_readonly(
           "outputs", [](const Bound& self) { return tensors_of(self.call); },
@@ -58,8 +59,8 @@ py::object bind(py::handle self, const py::tuple& args, const py::dict& kwargs, 
   std::vector<c10::IValue> values = callee.signature.bind(args, kwargs);
   std::vector<at::Tensor> buffers = out.is_none() ? std::vector<at::Tensor>{} : buffers_of(out.ptr());
   const int threads = callee.engine->intra_op_threads();
-  auto bound = std::make_unique<Bound>(
-      Bound{without_gil([&] { return callee.engine->bind(std::move(values), std::move(buffers)); }), threads, out});
+  auto bound = std::make_unique<Bound>(Bound{
+      without_gil([&] { return callee.engine->bind(std::move(values), std::move(buffers)); }), threads, out});
   if (out.is_none()) {
     const py::tuple tensors = tensors_of(bound->call);
     bound->returned = tensors.size() == 1 ? py::object(tensors[0]) : py::object(tensors);

@@ -1,7 +1,6 @@
 // The memory that sizes take.
-#include <malloc.h>
-
 #include <cstdint>
+#include <malloc.h>
 
 #include <sr/sr.hpp>
 
@@ -13,8 +12,8 @@
 namespace sr::test::family_memory_tests {
 
 TEST_CASE("ten thousand sizes take no more memory than a few", "[replay][families]") {
-  StaticRuntime<> runtime{StaticModule(
-      script("def forward(self, x, y):\n    return torch.softmax(torch.relu(x + 1) @ y, 1), (x * 2).sum(0)\n"))};
+  StaticRuntime<> runtime{StaticModule(script(
+      "def forward(self, x, y):\n    return torch.softmax(torch.relu(x + 1) @ y, 1), (x * 2).sum(0)\n"))};
   const at::Tensor largest = sample({101, 101});
   const auto call = [&](std::int64_t n, std::int64_t m) {
     return runtime(at::from_blob(largest.data_ptr(), {n, m}), at::from_blob(largest.data_ptr(), {m, 8}));
