@@ -8,6 +8,7 @@
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/passes/pass.hpp>
 #include <sr/static_module.hpp>
+#include <sr/static_runtime.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
@@ -152,6 +153,18 @@ graph(%x : Tensor, %w : Tensor):
   CHECK(count(prepared(source), "aten::rand_like") == 2);
   sr::test::check_script(source,
                          {{at::randn({3, 4}), at::randn({4, 2})}, {at::randn({3, 4}), at::randn({3})}});
+}
+
+TEST_CASE("joined tensors that are equal and both returned stay two", "[passes]") {
+  const std::string source =
+      "def forward(self, x):\n    parts = [x, x]\n    a = torch.stack(parts)\n    b = torch.stack(parts)\n"
+      "    c = torch.cat(parts)\n    d = torch.cat(parts)\n    return a, b, c, d, torch.stack(parts) + 1\n";
+  sr::StaticRuntime<> runtime{sr::StaticModule(sr::test::script(source))};
+  for (int call = 0; call < 3; ++call) {
+    const auto results = runtime(at::randn({3})).toTuple()->elements();
+    CHECK_FALSE(results[0].toTensor().is_alias_of(results[1].toTensor()));
+    CHECK_FALSE(results[2].toTensor().is_alias_of(results[3].toTensor()));
+  }
 }
 
 TEST_CASE("a branch that only chooses becomes one node", "[passes]") {

@@ -45,7 +45,6 @@ inline std::span<const Pass> pipeline() {
       Pass{"inline", "inlines calls", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
       Pass{"constant_propagation", "computes what depends on constants only", &detail::fold_constants},
       Pass{"remove_mutation", "makes in-place ops on temporaries functional", &remove_mutation},
-      Pass{"variadic_ops", "passes the operands of cat and stack without a list", &detail::use_variadic_ops},
       Pass{"no_op_slices",
            "removes slices of everything in front of a slice that throws for the same tensors",
            &remove_no_op_slices},
@@ -54,6 +53,8 @@ inline std::span<const Pass> pipeline() {
       Pass{"constant_pooling", "merges equal constants",
            [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
       Pass{"common_subexpressions", "eliminates common subexpressions", &eliminate_common_subexpressions},
+      // Behind that pass, which would merge two results: the new nodes lose the marks of the barrier.
+      Pass{"variadic_ops", "passes the operands of cat and stack without a list", &detail::use_variadic_ops},
       Pass{"dead_code", "removes unused nodes",
            [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
       Pass{"canonicalize", "numbers values in order",
