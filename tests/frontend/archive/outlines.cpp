@@ -120,6 +120,21 @@ TEST_CASE("enumerations without values are known", "[load]") {
   CHECK_FALSE(have_values("class \\\nKind(\nEnum):\n  A == 1\n"));
 }
 
+TEST_CASE("empty brackets behind a value are known", "[load]") {
+  const auto is_empty = [](const std::string& code) {
+    return detail::CodeOutline(code).has_empty_subscript();
+  };
+  CHECK(is_empty("def f(x: Optional[]) -> int:\n  return 1\n"));
+  CHECK(is_empty("y = x[ ]\n"));
+  CHECK(is_empty("y = x \\\n [\n]\n"));
+  CHECK(is_empty("y = f(x)[]\n"));
+  CHECK(is_empty("y = x[0][]\n"));
+  CHECK_FALSE(is_empty("y = []\nfor i in []:\n  return []\n"));
+  CHECK_FALSE(is_empty("y = annotate(List[int], [])\nz = x if a else []\n"));
+  CHECK_FALSE(is_empty("y = x\n[]\nz = \"x[]\"  # x[]\n"));
+  CHECK_FALSE(is_empty("y = f([], [[]], {}, [x[0]])\n"));
+}
+
 TEST_CASE("the depth of code bounds that of its syntax tree", "[load]") {
   constexpr std::size_t n = 300;
   CHECK(depth("return " + times(n, "(") + "x") >= n);

@@ -194,6 +194,7 @@ inline void check_contents(const std::vector<ZipRecord>& records, const std::str
     } else if (is_named(record, ".py")) {
       const CodeOutline code(bytes_of(record, inflated));
       if (code.depth() > kDeepest) problem = "nests code too deep";
+      if (code.has_empty_subscript()) problem = "has brackets without an index or a type";
       if (!code.enumerations_have_values()) problem = "has an enumeration whose names have no values";
     }
     if (problem.empty()) continue;

@@ -1,8 +1,10 @@
 // The form of the code in an archive. LibTorch parses and compiles it by recursion, so that a crafted file
-// could exhaust the stack; and it takes for granted that the names of an enumeration have values.
+// could exhaust the stack; and it takes for granted that the names of an enumeration have values, and that
+// brackets behind a value or a type are not empty.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -25,6 +27,9 @@ class CodeOutline {
 
   // Whether each line of each enumeration is `NAME = value`.
   bool enumerations_have_values() const { return enumerations_have_values_; }
+
+  // Whether brackets behind a name, a bracket or a string are empty, as in `Optional[]`.
+  bool has_empty_subscript() const { return has_empty_subscript_; }
 
  private:
   static constexpr std::size_t kSpacesOfBlock = 2;
@@ -50,6 +55,10 @@ class CodeOutline {
 
   void read() {
     if (is_of_word(now())) return read_word();
+    if (now() == '[' && behind_value_ && without_space(code_.substr(at_ + 1)).starts_with(']'))
+      has_empty_subscript_ = true;
+    const bool is_space = now() == ' ' || now() == '\\' || (now() == '\n' && operators_.size() > 1);
+    if (!is_space) behind_value_ = std::string_view(")]}'\"").find(now()) != std::string_view::npos;
     switch (now()) {
       case '(':
       case '[':
@@ -93,6 +102,10 @@ class CodeOutline {
     while (at_ + 1 < code_.size() && is_of_word(code_[at_ + 1])) ++at_;
     const std::string_view word = code_.substr(begin, at_ + 1 - begin);
     if (word == "elif") ++elifs_;
+    // Behind these a list begins.
+    static constexpr std::array<std::string_view, 12> kWords{
+        "return", "in", "not", "and", "or", "if", "else", "elif", "is", "assert", "lambda", "while"};
+    behind_value_ = std::ranges::find(kWords, word) == kWords.end();
     if (word == "class") in_enumeration_ = derives_from_enum(code_.substr(at_ + 1));
     ++operators_.back();
     deepen();
@@ -138,6 +151,7 @@ class CodeOutline {
   std::vector<std::size_t> operators_{0};  // by open bracket: words and operators since its last comma
   std::size_t depth_ = 0, deepest_ = 0, spaces_ = 0, elifs_ = 0;
   bool begins_line_ = true, in_enumeration_ = false, enumerations_have_values_ = true;
+  bool behind_value_ = false, has_empty_subscript_ = false;
 };
 
 }  // namespace sr::detail
