@@ -31,6 +31,7 @@ class Results {
   bool returns_constants = false;
   std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
 
+  bool has_literals = false;  // some of these are copies of literals
   bool recycles = false;  // uses tensors of the last call again where nobody else holds them or their storage
 
   // Allocates the storages of the results, and enters their addresses in the table of bases.
@@ -80,7 +81,11 @@ class Results {
   }
 
   // Writes the results that no step writes into the caller's buffers.
-  void copy_literals(std::byte* const* bases) const {
+  [[gnu::always_inline]] void copy_literals(std::byte* const* bases) const {
+    if (has_literals) [[unlikely]]
+      copy_all_literals(bases);
+  }
+  [[gnu::noinline]] void copy_all_literals(std::byte* const* bases) const {
     for (const DirectResult& result : direct) {
       if (result.copy_of != nullptr) std::memcpy(bases[result.storage], result.copy_of, result.bytes);
     }
@@ -120,6 +125,7 @@ class Results {
       if (plain) {
         seen[node.index] = true;
         direct.emplace_back(node.index, fresh[tensors[node.index].from]);
+        has_literals |= direct.back().copy_of != nullptr;
       } else if (!no_tensor) {
         direct.clear();
         return;
