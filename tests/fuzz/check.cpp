@@ -235,13 +235,7 @@ class Check {
     if (expected_[i].message.find("Expected Tensor but got None") != std::string::npos)
       return count(verdict_.counts.dead_code);
     if (expected_[i].threw) {
-      Outcome other;
-      under_modes(program_.runs[i], [&] {
-        other = run(inputs_[i], [&](std::vector<c10::IValue> args) {
-          const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);
-          return prepared.interpret(std::move(args));
-        });
-      });
+      const Outcome other = without_dead_code(i, prepared);
       const bool same =
           actual.threw ? other.threw && other.message.find(first_line(actual.message)) != std::string::npos
                        : !other.threw;
@@ -250,6 +244,20 @@ class Check {
         return count(verdict_.counts.dead_code);
     }
     return false;
+  }
+
+  // What the interpreter makes of run i with the graph that sr runs.
+  Outcome without_dead_code(std::size_t i, const Prepared& prepared) const {
+    const auto interpret = prepared.interpreter();
+    const auto call = [&](std::vector<c10::IValue> args) {
+      const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);  // of the thread that calls
+      return interpret(std::move(args));
+    };
+    Outcome outcome;
+    // Attributes have what the runs before wrote.
+    for (std::size_t k = program_.writes_attributes ? 0 : i; k <= i; ++k)
+      under_modes(program_.runs[k], [&] { outcome = run(inputs_[k], call); });
+    return outcome;
   }
 
   Case program_;

@@ -115,13 +115,16 @@ Prepared::Prepared(const torch::jit::Module& module)
     : content_(std::make_unique<Content>(Content{module, load_graph(module)})) {}
 Prepared::~Prepared() = default;
 
-c10::IValue Prepared::interpret(std::vector<c10::IValue> args) const {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::NoGradGuard no_grad;
-  if (!content_->loaded.self.isNone()) args.insert(args.begin(), content_->loaded.self.deepcopy());
-  const torch::jit::Code code(content_->loaded.graph->copy(), "forward");
-  torch::jit::InterpreterState(code).run(args);
-  return args.at(0);
+std::function<c10::IValue(std::vector<c10::IValue>)> Prepared::interpreter() const {
+  const c10::IValue& self = content_->loaded.self;
+  return [self = self.isNone() ? self : self.deepcopy(),
+          code = torch::jit::Code(content_->loaded.graph->copy(), "forward")](std::vector<c10::IValue> args) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    if (!self.isNone()) args.insert(args.begin(), self);
+    torch::jit::InterpreterState(code).run(args);
+    return args.at(0);
+  };
 }
 
 Runner Prepared::make(const Configuration& configuration, bool exact) const {

@@ -35,8 +35,8 @@ class Prepared {
   explicit Prepared(const torch::jit::Module& module);
   ~Prepared();
   Runner make(const Configuration& configuration, bool exact) const;
-  // The graph that sr runs, in the interpreter.
-  c10::IValue interpret(std::vector<c10::IValue> args) const;
+  // The graph that sr runs, in the interpreter, on a copy of the attributes that its calls write.
+  std::function<c10::IValue(std::vector<c10::IValue>)> interpreter() const;
 
  private:
   struct Content;

@@ -22,9 +22,8 @@ inline std::string name_of(const c10::FunctionSchema& schema, std::size_t positi
 }
 
 // Checks dtype and sizes where the schema states them, as the schemas of exported programs do.
-inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position, const at::Tensor& tensor) {
-  const auto& type = *schema.arguments()[position].type()->castRaw<c10::TensorType>();
-  if (&type == c10::TensorType::get().get()) return;
+inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position, const c10::TensorType& type,
+                         const at::Tensor& tensor) {
   const auto wrong = [&](const std::string& given, const std::string& expected) {
     throw ArgumentError("The tensor given for " + name_of(schema, position) + " " + given +
                         ", but the model was exported for " + expected + ".");
@@ -81,9 +80,13 @@ inline void check_argument(const c10::FunctionSchema& schema, std::size_t positi
                            const c10::IValue& value) {
   const c10::Argument& argument = schema.arguments()[position];
   if (value.isTensor()) {
+    static const c10::Type* const any_tensor = c10::TensorType::get().get();
     const at::Tensor& tensor = value.toTensor();
     if (tensor.defined() && !is_usable(tensor)) refuse_tensor(schema, position, tensor, /*is_argument=*/true);
-    if (argument.type()->kind() == c10::TypeKind::TensorType) return check_tensor(schema, position, tensor);
+    const c10::Type* const type = argument.type().get();
+    if (type == any_tensor) return;
+    if (type->kind() == c10::TypeKind::TensorType)
+      return check_tensor(schema, position, type->expectRef<c10::TensorType>(), tensor);
   }
   each_tensor(value, [&](const at::Tensor& tensor) {
     if (!is_usable(tensor)) refuse_tensor(schema, position, tensor, value.isTensor());

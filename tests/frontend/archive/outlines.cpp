@@ -19,7 +19,7 @@ std::string times(std::size_t count, std::string_view text) {
 }
 
 std::string problem(const std::string& pickle, std::uint32_t limit = 10) {
-  return std::string(detail::PickleOutline(pickle).problem(limit));
+  return std::string(detail::PickleOutline(pickle).problem(limit, detail::PickleOutline::kMaxTuples));
 }
 
 std::size_t depth(const std::string& code) {
@@ -45,6 +45,25 @@ TEST_CASE("the depth of a pickle is that of its values", "[load]") {
   CHECK(problem(begin + "](" + times(1000, "K\x01") + "e" + ".") == "");
   CHECK(problem(begin + "]" + times(1000, "Na") + ".") == "");
   CHECK(problem(begin + "](" + times(1000, "X\x03" + std::string(3, '\0') + "(((") + "e.") == "");
+}
+
+TEST_CASE("tuples in tuples are counted", "[load]") {
+  const std::string_view too_deep = "nests tuples more than 16 deep";
+  CHECK(problem("K\x01" + times(16, "\x85") + ".", 100) == "");
+  CHECK(problem("K\x01" + times(17, "\x85") + ".", 100) == too_deep);
+  CHECK(problem(times(17, "(") + times(17, "t") + ".", 100) == too_deep);
+  CHECK(problem("K\x01" + times(17, "K\x01\x86") + ".", 100) == too_deep);
+  CHECK(problem("K\x01" + times(17, "K\x01K\x01\x87") + ".", 100) == too_deep);
+  // Their types stay apart where something else is between them.
+  CHECK(problem(times(16, "](") + "K\x01" + times(16, "ta") + ".", 100) == "");
+  CHECK(problem(times(17, "cm\nC\n") + "K\x01" + times(17, "\x85R") + ".", 100) == "");
+
+  const auto depth_of = [](const std::string& code) { return detail::CodeOutline(code).tuple_depth(); };
+  CHECK(depth_of("x : int\n") == 0);
+  CHECK(depth_of("x : Tuple[int, int]\ny : Tuple[int]\n") == 1);
+  CHECK(depth_of("x : " + times(17, "Tuple[int, ") + "int" + times(17, "]") + "\n") == 17);
+  CHECK(depth_of("x : " + times(17, "Tuple[List[") + "int" + times(17, "]]") + "\n") == 1);
+  CHECK(depth_of("x : " + times(17, "Tuple [") + "int" + times(17, "]") + "\n") == 17);
 }
 
 TEST_CASE("a value that is recalled has the depth it has", "[load]") {

@@ -175,7 +175,8 @@ inline bool is_for_messages(const ZipRecord& record) {
   return is_named(record, ".debug_pkl");
 }
 
-// Rejects pickles and code that LibTorch can not read without exhausting the stack or reading other memory.
+// Rejects pickles and code that LibTorch can not read without exhausting the stack, reading other memory or
+// taking hours.
 inline void check_contents(const std::vector<ZipRecord>& records, const std::string& file) {
   constexpr std::uint32_t kDeepest = 500;
   std::unordered_map<std::string_view, const ZipRecord*> by_name;
@@ -185,7 +186,7 @@ inline void check_contents(const std::vector<ZipRecord>& records, const std::str
     std::string_view problem;
     if (is_named(record, ".pkl")) {
       PickleOutline pickle(bytes_of(record, inflated));
-      problem = pickle.problem(kDeepest);
+      problem = pickle.problem(kDeepest, PickleOutline::kMaxTuples);
       // Arguments of a trace (traced_inputs.pkl) have records elsewhere, and are not read.
       const bool is_read = is_named(record, "/data.pkl") || is_named(record, "/constants.pkl");
       const std::string folder(record.name.substr(0, record.name.rfind('.')));
@@ -194,6 +195,7 @@ inline void check_contents(const std::vector<ZipRecord>& records, const std::str
     } else if (is_named(record, ".py")) {
       const CodeOutline code(bytes_of(record, inflated));
       if (code.depth() > kDeepest) problem = "nests code too deep";
+      if (code.tuple_depth() > PickleOutline::kMaxTuples) problem = PickleOutline::kTuplesTooDeep;
       if (code.has_empty_subscript()) problem = "has brackets without an index or a type";
       if (!code.enumerations_have_values()) problem = "has an enumeration whose names have no values";
     }

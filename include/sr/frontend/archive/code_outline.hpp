@@ -1,6 +1,7 @@
 // The form of the code in an archive. LibTorch parses and compiles it by recursion, so that a crafted file
-// could exhaust the stack; and it takes for granted that the names of an enumeration have values, and that
-// brackets behind a value or a type are not empty.
+// could exhaust the stack; each tuple in the type of a tuple doubles the time of its alias analysis; and it
+// takes for granted that the names of an enumeration have values, and that brackets behind a value or a type
+// are not empty.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,9 @@ class CodeOutline {
 
   std::size_t depth() const { return deepest_ + elifs_; }
 
+  // How many types `Tuple[...]` are directly in each other.
+  std::size_t tuple_depth() const { return deepest_tuple_; }
+
   // Whether each line of each enumeration is `NAME = value`.
   bool enumerations_have_values() const { return enumerations_have_values_; }
 
@@ -46,7 +50,7 @@ class CodeOutline {
     if (now() == '\n') spaces_ = 0;
     if (now() == ' ' || now() == '\n') return false;
     begins_line_ = false;
-    if (operators_.size() != 1) return true;
+    if (brackets_.size() != 1) return true;
     depth_ = spaces_ / kSpacesOfBlock;
     in_enumeration_ = in_enumeration_ && spaces_ > 0;
     if (in_enumeration_ && !assigns()) enumerations_have_values_ = false;
@@ -57,20 +61,19 @@ class CodeOutline {
     if (is_of_word(now())) return read_word();
     if (now() == '[' && behind_value_ && without_space(code_.substr(at_ + 1)).starts_with(']'))
       has_empty_subscript_ = true;
-    const bool is_space = now() == ' ' || now() == '\\' || (now() == '\n' && operators_.size() > 1);
+    const bool is_space = now() == ' ' || now() == '\\' || (now() == '\n' && brackets_.size() > 1);
     if (!is_space) behind_value_ = std::string_view(")]}'\"").find(now()) != std::string_view::npos;
     switch (now()) {
       case '(':
       case '[':
       case '{':
-        operators_.push_back(0);
-        return deepen();
+        return open_bracket();
       case ')':
       case ']':
       case '}':
         forget_operators();
-        if (operators_.size() == 1) return;
-        operators_.pop_back();
+        if (brackets_.size() == 1) return;
+        brackets_.pop_back();
         --depth_;
         return;
       case ',':
@@ -87,12 +90,12 @@ class CodeOutline {
       case '\n':
         spaces_ = 0;
         begins_line_ = true;
-        if (operators_.size() == 1) operators_.back() = 0;
+        if (brackets_.size() == 1) brackets_.back().operators = 0;
         return;
       case ' ':
         return;
       default:
-        ++operators_.back();
+        ++brackets_.back().operators;
         deepen();
     }
   }
@@ -102,12 +105,13 @@ class CodeOutline {
     while (at_ + 1 < code_.size() && is_of_word(code_[at_ + 1])) ++at_;
     const std::string_view word = code_.substr(begin, at_ + 1 - begin);
     if (word == "elif") ++elifs_;
+    behind_tuple_ = word == "Tuple";
     // Behind these a list begins.
     static constexpr std::array<std::string_view, 12> kWords{
         "return", "in", "not", "and", "or", "if", "else", "elif", "is", "assert", "lambda", "while"};
     behind_value_ = std::ranges::find(kWords, word) == kWords.end();
     if (word == "class") in_enumeration_ = derives_from_enum(code_.substr(at_ + 1));
-    ++operators_.back();
+    ++brackets_.back().operators;
     deepen();
   }
 
@@ -141,17 +145,29 @@ class CodeOutline {
   }
 
   void deepen() { deepest_ = std::max(deepest_, ++depth_); }
+  void open_bracket() {
+    const std::size_t tuples = behind_tuple_ ? brackets_.back().tuples + 1 : 0;
+    behind_tuple_ = false;
+    deepest_tuple_ = std::max(deepest_tuple_, tuples);
+    brackets_.push_back({.tuples = tuples});
+    deepen();
+  }
   void forget_operators() {
-    depth_ -= operators_.back();
-    operators_.back() = 0;
+    depth_ -= brackets_.back().operators;
+    brackets_.back().operators = 0;
   }
 
   std::string_view code_;
   std::size_t at_ = 0;
-  std::vector<std::size_t> operators_{0};  // by open bracket: words and operators since its last comma
+  struct Bracket {
+    std::size_t operators = 0;  // words and operators since its last comma
+    std::size_t tuples = 0;     // types of tuples that it is directly in
+  };
+  std::vector<Bracket> brackets_{{}};  // those that are open, behind one for the line
+  std::size_t deepest_tuple_ = 0;
   std::size_t depth_ = 0, deepest_ = 0, spaces_ = 0, elifs_ = 0;
   bool begins_line_ = true, in_enumeration_ = false, enumerations_have_values_ = true;
-  bool behind_value_ = false, has_empty_subscript_ = false;
+  bool behind_value_ = false, behind_tuple_ = false, has_empty_subscript_ = false;
 };
 
 }  // namespace sr::detail

@@ -1,5 +1,6 @@
 // What a pickle would make, without making it. LibTorch types and destroys values by recursion, so that a
-// crafted file could exhaust the stack; and it believes a pickle that says how large its storages are.
+// crafted file could exhaust the stack; each tuple in a tuple doubles the time of its alias analysis; and it
+// believes a pickle that says how large its storages are.
 #pragma once
 
 #include <algorithm>
@@ -24,18 +25,26 @@ class PickleOutline {
   };
 
   static constexpr std::string_view kTooDeep = "nests values too deep";
+  static constexpr std::uint32_t kMaxTuples = 16;  // directly in each other
+  static constexpr std::string_view kTuplesTooDeep = "nests tuples more than 16 deep";
   static constexpr std::string_view kChangesPart = "changes a value that is a part of another one";
 
   explicit PickleOutline(std::string_view pickle) : rest_(pickle) {}
 
-  // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is. An instruction
-  // that LibTorch does not know is wrong, too.
-  std::string_view problem(std::uint32_t limit) {
+  // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is: it nests values
+  // deeper than `limit`, or tuples directly in each other deeper than `tuple_limit`. An instruction that
+  // LibTorch does not know is wrong, too.
+  std::string_view problem(std::uint32_t limit, std::uint32_t tuple_limit) {
     while (problem_.empty() && step()) {
-      if (deepest_ > limit) problem_ = kTooDeep;
+      if (deepest_ > limit) {
+        problem_ = kTooDeep;
+      } else if (deepest_tuple_ > tuple_limit) {
+        problem_ = kTuplesTooDeep;
+      }
     }
     return problem_;
   }
+  std::string_view problem(std::uint32_t limit) { return problem(limit, limit); }
 
   // Those of a pickle without a problem.
   const std::vector<Storage>& storages() const { return storages_; }
@@ -43,6 +52,7 @@ class PickleOutline {
  private:
   struct Value {
     std::uint32_t depth = 0;
+    std::uint32_t tuples = 0;                   // how many are directly in each other, of a tuple
     bool is_part = false;                       // of another value
     std::optional<std::int64_t> number = {};    // of an integer
     std::optional<std::string_view> text = {};  // of a string, or the class of a global name
@@ -75,10 +85,11 @@ class PickleOutline {
       case 0x93: take(2); push(0); break;                                   // STACK_GLOBAL
       case 0x94: remember(memo_.size()); break;                             // MEMOIZE
       case 't': tuple(since_mark()); break;                                 // TUPLE
-      case 0x85: wrap(1); break;                                            // TUPLE1
+      case 0x85: tuple(1); break;                                           // TUPLE1
       case 'Q': storage(); break;                                           // BINPERSID
-      case 0x86: case 'R': case 0x81: wrap(2); break;                       // TUPLE2, REDUCE, NEWOBJ
-      case 0x87: wrap(3); break;                                            // TUPLE3
+      case 0x86: tuple(2); break;                                           // TUPLE2
+      case 'R': case 0x81: wrap(2); break;                                  // REDUCE, NEWOBJ
+      case 0x87: tuple(3); break;                                           // TUPLE3
       case 'a': case 'b': add(1); break;                                    // APPEND, BUILD
       case 's': add(2); break;                                              // SETITEM
       case 'e': case 'u': add(since_mark()); break;                         // APPENDS, SETITEMS
@@ -177,6 +188,9 @@ class PickleOutline {
   // ('storage', class, record, device, elements) names a storage. Python adds to it for views.
   void tuple(std::size_t count) {
     std::optional<Storage> named;
+    std::uint32_t tuples = 0;
+    for (std::size_t i = stack_.size() - std::min(count, stack_.size()); i < stack_.size(); ++i)
+      tuples = std::max(tuples, values_[stack_[i]].tuples);
     if (count >= 5 && count <= stack_.size()) {
       const auto part = [&](std::size_t i) -> const Value& {
         return values_[stack_[stack_.size() - count + i]];
@@ -185,7 +199,10 @@ class PickleOutline {
         named = {*part(1).text, *part(2).text, *part(4).number};
     }
     wrap(count);
-    if (problem_.empty()) values_.back().storage = named;
+    if (!problem_.empty()) return;
+    values_.back().storage = named;
+    values_.back().tuples = tuples + 1;
+    deepest_tuple_ = std::max(deepest_tuple_, tuples + 1);
   }
   void storage() {
     const Position top = pop();
@@ -241,7 +258,7 @@ class PickleOutline {
   std::vector<Position> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, Position> memo_;
-  std::uint32_t deepest_ = 0;
+  std::uint32_t deepest_ = 0, deepest_tuple_ = 0;
 };
 
 }  // namespace sr::detail
