@@ -30,7 +30,8 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
     from files import Files
 
     torch.set_num_threads(1)
-    files = Files(args.data, name)
+    module, inputs = models.MODELS[name].make()
+    files = Files(args.data, name, module, [inputs])
     calls, reasons = rivals.make_calls(files)
     peers, flat = list(calls), [call for pair in calls.values() for call in pair]
     slice_seconds, passes = args.slice_ms * 1e-3, collections.defaultdict(list)

@@ -52,19 +52,21 @@ def time_sr(tool: pathlib.Path, files: Files, seconds: float) -> tuple[dict[str,
     return times, reasons
 
 
-def time_runner(runner: pathlib.Path, files: Files, rounds: int,
-                seconds: float) -> tuple[dict[str, float], dict[str, str]]:
+def time_runner(runner: pathlib.Path, files: Files, rounds: int, seconds: float, ours=('sr into', 'sr bound'),
+                libraries=True) -> tuple[dict[str, float], dict[str, str]]:
     """Microseconds of what runner.cpp times (of AOTInductor by its faster package), and reasons for missing ones."""
     times, reasons = {}, {}
-    rivals = [(name, files.script) for name in ('interpreter', 'sr into', 'sr bound')]
-    for name, make in (('AOTInductor', lambda: files.package('frozen')), ('AOTInductor', lambda: files.package('plain')),
-                       ('AOTInductor arrays', files.library)):
+    rivals = [(name, files.script) for name in ('interpreter', *ours)]
+    makers = [('AOTInductor', lambda: files.package('frozen')), ('AOTInductor', lambda: files.package('plain'))]
+    if libraries:
+        makers.append(('AOTInductor arrays', files.library))
+    for name, make in makers:
         try:
             rivals.append((name, make()))
         except Exception as error:  # the others are still timed
             reasons[name] = f'{type(error).__name__}: {error}'
     named = [f'{name}={file}' for name, file in rivals]
-    for line in run(runner, rounds, seconds * 1e3, files.saved_call, *named).splitlines():
+    for line in run(runner, rounds, seconds * 1e3, files.saved_calls, *named).splitlines():
         name, _, said = line.partition('\t')
         try:
             times[name] = min(float(said) / 1e3, times.get(name, math.inf))

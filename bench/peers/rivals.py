@@ -28,11 +28,15 @@ def eager(module: torch.nn.Module, inputs) -> Call:
     return lambda: module(*inputs)
 
 
-def onnx_runtime(path, inputs, output: torch.Tensor) -> Call:
-    """Inputs and the output are bound once; a call writes into `output`."""
+def onnx_session(path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+    return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+
+
+def onnx_runtime(path, inputs, output: torch.Tensor) -> Call:
+    """Inputs and the output are bound once; a call writes into `output`."""
+    session = onnx_session(path)
     binding = session.io_binding()
     for wanted, tensor in zip(session.get_inputs(), inputs):
         kind = numpy.int64 if tensor.dtype == torch.int64 else numpy.float32

@@ -1,5 +1,6 @@
-// Times AOTInductor, LibTorch's interpreter and sr on one model, as a C++ program would call them. Prints one
-// line for each: its name, and nanoseconds a call or the reason why there are none.
+// Times AOTInductor, LibTorch's interpreter and sr on one model, as a C++ program would call them, on one
+// call or on several in turn. Prints one line for each: its name, and nanoseconds a call or the reason why
+// there are none.
 #include <algorithm>
 #include <cstdint>
 #include <dlfcn.h>
@@ -28,18 +29,27 @@
 namespace sr::bench {
 namespace {
 
-// A call that is repeated, and the result of the last one.
+using Calls = std::vector<tool::ArgumentList>;
+
+// The calls in turn, repeated, and one of them with its result.
 struct Timed {
   Many many;
-  std::function<at::Tensor()> result;
+  std::function<at::Tensor(std::size_t)> once;
 };
 
+// `run` makes call i, and `result` returns the result of the last call.
 template <class Run>
-Timed timed(Run run, std::function<at::Tensor()> result) {
-  return {[run = std::move(run)](std::int64_t times) mutable {
-            for (std::int64_t i = 0; i < times; ++i) run();
+Timed timed(std::size_t calls, Run run, std::function<at::Tensor()> result) {
+  const auto once = [run, result](std::size_t i) mutable {
+    run(i);
+    return result();
+  };
+  return {[calls, run = std::move(run)](std::int64_t times) mutable {
+            for (std::int64_t turn = 0; turn < times; ++turn) {
+              for (std::size_t i = 0; i < calls; ++i) run(i);
+            }
           },
-          std::move(result)};
+          once};
 }
 
 struct Rival {
@@ -48,15 +58,16 @@ struct Rival {
   Many many;
 };
 
-Rival prepare(std::string name, const at::Tensor& expected, const std::function<Timed()>& make) {
+Rival prepare(std::string name, const std::vector<at::Tensor>& expected, const std::function<Timed()>& make) {
   Rival rival{std::move(name), {}, {}};
   try {
     const Timed call = make();
     // TorchScript's interpreter optimises a graph again in its second call.
-    for (int i = 0; i < 4; ++i) {
-      call.many(1);
-      if (!at::allclose(call.result(), expected, /*rtol=*/1e-3, /*atol=*/1e-4))
-        throw std::runtime_error("its output differs from eager's");
+    for (int turn = 0; turn < 4; ++turn) {
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (!at::allclose(call.once(i), expected[i], /*rtol=*/1e-3, /*atol=*/1e-4))
+          throw std::runtime_error("its output differs from eager's");
+      }
     }
     rival.many = call.many;
   } catch (const std::exception& error) {
@@ -66,37 +77,60 @@ Rival prepare(std::string name, const at::Tensor& expected, const std::function<
   return rival;
 }
 
-Timed interpreter(const std::string& model, const std::vector<c10::IValue>& inputs) {
+Timed interpreter(const std::string& model, const Calls& calls) {
   torch::jit::Module frozen = torch::jit::load(model);
   frozen.eval();
   const auto last = std::make_shared<at::Tensor>();
-  return timed([module = torch::jit::optimize_for_inference(frozen), inputs,
-                last]() mutable { *last = module.forward(inputs).toTensor(); },
-               [last] { return *last; });
+  return timed(
+      calls.size(),
+      [module = torch::jit::optimize_for_inference(frozen), calls, last](std::size_t i) mutable {
+        *last = module.forward(calls[i]).toTensor();
+      },
+      [last] { return *last; });
 }
 
-Timed package(const std::string& path, const std::vector<c10::IValue>& inputs) {
-  std::vector<at::Tensor> tensors;
-  for (const c10::IValue& input : inputs) tensors.push_back(input.toTensor());
+Timed package(const std::string& path, const Calls& calls) {
+  std::vector<std::vector<at::Tensor>> tensors(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (const c10::IValue& input : calls[i]) tensors[i].push_back(input.toTensor());
+  }
   // Without the locks for several callers: every rival has one caller.
   const auto loader =
       std::make_shared<torch::inductor::AOTIModelPackageLoader>(path, "model", /*run_single_threaded=*/true);
   const auto last = std::make_shared<at::Tensor>();
-  return timed([loader, tensors, last] { *last = std::move(loader->run(tensors)[0]); },
-               [last] { return *last; });
+  return timed(
+      calls.size(), [loader, tensors, last](std::size_t i) { *last = std::move(loader->run(tensors[i])[0]); },
+      [last] { return *last; });
 }
 
-Timed into(const std::string& model, const std::vector<c10::IValue>& inputs, const at::Tensor& like) {
+Timed fresh(const std::string& model, const Calls& calls) {
+  const auto runtime = std::make_shared<StaticRuntime<>>(load(model));
+  const auto last = std::make_shared<at::Tensor>();
+  return timed(
+      calls.size(), [runtime, calls, last](std::size_t i) { *last = (*runtime)(calls[i], {}).toTensor(); },
+      [last] { return *last; });
+}
+
+// The others are made for one call.
+const tool::ArgumentList& only(const Calls& calls) {
+  if (calls.size() != 1) throw std::runtime_error("it takes one call");
+  return calls[0];
+}
+
+Timed into(const std::string& model, const Calls& calls, const at::Tensor& like) {
+  const tool::ArgumentList& inputs = only(calls);
   const auto runtime = std::make_shared<StaticRuntime<>>(load(model));
   runtime->reserve(inputs);
   const std::vector<at::Tensor> outputs{at::empty_like(like)};
-  return timed([runtime, inputs, outputs] { runtime->run_into(inputs, outputs); },
-               [outputs] { return outputs[0]; });
+  return timed(
+      1, [runtime, inputs, outputs](std::size_t) { runtime->run_into(inputs, outputs); },
+      [outputs] { return outputs[0]; });
 }
 
-Timed bound(const std::string& model, const std::vector<c10::IValue>& inputs) {
-  const auto call = std::make_shared<BoundCall>(StaticRuntime<>(load(model)).bind(inputs));
-  return timed([call] { (*call)(); }, [call] { return call->outputs()[0]; });
+Timed bound(const std::string& model, const Calls& calls) {
+  const auto call = std::make_shared<BoundCall>(StaticRuntime<>(load(model)).bind(only(calls)));
+  return timed(
+      1, [call](std::size_t) { (*call)(); }, [call] { return call->outputs()[0]; });
 }
 
 // A library of a package, called by its interface of borrowed arrays. Results lie in memory of the model.
@@ -143,40 +177,47 @@ AOTInductorArrayRefTensor array_of(const at::Tensor& tensor) {
   return array;
 }
 
-Timed arrays(const std::string& path, const std::vector<c10::IValue>& inputs, const at::Tensor& like) {
+Timed arrays(const std::string& path, const Calls& calls, const at::Tensor& like) {
+  const tool::ArgumentList& inputs = only(calls);
   std::vector<AOTInductorArrayRefTensor> values;
   for (const c10::IValue& input : inputs) values.push_back(array_of(input.toTensor()));
   const auto output = std::make_shared<AOTInductorArrayRefTensor>();
   return timed(
-      [library = std::make_shared<Library>(path), inputs, values, output] { library->run(values, *output); },
+      1,
+      [library = std::make_shared<Library>(path), inputs, values, output](std::size_t) {
+        library->run(values, *output);
+      },
       [output, like] {
         return at::from_blob(output->data, c10::IntArrayRef(output->sizes, output->ndim),
                              c10::IntArrayRef(output->strides, output->ndim), like.options());
       });
 }
 
-Timed make(const std::string& name, const std::string& file, const std::vector<c10::IValue>& inputs,
-           const at::Tensor& expected) {
-  if (name == "interpreter") return interpreter(file, inputs);
-  if (name == "AOTInductor") return package(file, inputs);
-  if (name == "AOTInductor arrays") return arrays(file, inputs, expected);
-  if (name == "sr into") return into(file, inputs, expected);
-  if (name == "sr bound") return bound(file, inputs);
+Timed make(const std::string& name, const std::string& file, const Calls& calls, const at::Tensor& like) {
+  if (name == "interpreter") return interpreter(file, calls);
+  if (name == "AOTInductor") return package(file, calls);
+  if (name == "AOTInductor arrays") return arrays(file, calls, like);
+  if (name == "sr") return fresh(file, calls);
+  if (name == "sr into") return into(file, calls, like);
+  if (name == "sr bound") return bound(file, calls);
   throw std::runtime_error("there is no runner of this name");
 }
 
-// `call` holds the arguments, followed by eager's result.
-void run(int rounds, double slice_ms, const std::string& call, const std::vector<std::string>& named) {
-  const tool::ArgumentList all = tool::read_input_sets(call).at(0);
-  const at::Tensor expected = all.back().toTensor();
-  const tool::ArgumentList inputs(all.begin(), all.end() - 1);
+// Each call in the file is a list of the arguments, followed by eager's result.
+void run(int rounds, double slice_ms, const std::string& file, const std::vector<std::string>& named) {
+  Calls calls = tool::read_input_sets(file);
+  std::vector<at::Tensor> expected;
+  for (tool::ArgumentList& call : calls) {
+    expected.push_back(call.back().toTensor());
+    call.pop_back();
+  }
   const c10::InferenceMode inference;
   std::vector<Rival> rivals;
   for (const std::string& one : named) {
     const std::size_t end = one.find('=');
     const std::string name = one.substr(0, end);
     rivals.push_back(
-        prepare(name, expected, [&] { return make(name, one.substr(end + 1), inputs, expected); }));
+        prepare(name, expected, [&] { return make(name, one.substr(end + 1), calls, expected[0]); }));
   }
   std::vector<Many> many;
   for (const Rival& rival : rivals) {
@@ -187,7 +228,7 @@ void run(int rounds, double slice_ms, const std::string& call, const std::vector
   for (const Rival& rival : rivals) {
     std::cout << rival.name << '\t';
     if (rival.many)
-      std::cout << median_of(times[next++]) << '\n';
+      std::cout << median_of(times[next++]) / static_cast<double>(calls.size()) << '\n';
     else
       std::cout << rival.failure << '\n';
   }
@@ -198,7 +239,7 @@ void run(int rounds, double slice_ms, const std::string& call, const std::vector
 
 int main(int argc, char** argv) {
   if (argc < 5) {
-    std::cerr << "usage: bench_peers ROUNDS SLICE_MS CALL.pt NAME=FILE ...\n";
+    std::cerr << "usage: bench_peers ROUNDS SLICE_MS CALLS.pt NAME=FILE ...\n";
     return 2;
   }
   at::set_num_threads(1);

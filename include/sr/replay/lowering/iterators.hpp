@@ -10,8 +10,8 @@
 
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/iterator_headers.hpp>
+#include <sr/replay/lowering/iterator_maker.hpp>
 #include <sr/replay/lowering/kernel_argument.hpp>
-#include <sr/replay/steps/bound_iterator.hpp>
 
 namespace sr::replay {
 
@@ -23,7 +23,7 @@ struct FunctionalKernel final : Op {
   const at::Tensor& maybe_get_output(std::int64_t) override { return out; }
   void set_output_raw_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                               at::TensorOptions options) override {
-    if (!out.defined()) out = IteratorMaker::result(sizes, strides, options);
+    if (!out.defined()) out = result_placeholder(sizes, strides, options);
     Op::set_output_raw_strided(index, sizes, strides, options);
   }
   void set_output_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
@@ -41,7 +41,6 @@ struct AnyStructured : BoundIterator {
   virtual bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) = 0;
   // Makes the iterator and the result from the arguments that were taken.
   virtual void build() = 0;
-  virtual const at::TensorIteratorBase& iterator() const = 0;
   virtual const at::Tensor& result() const = 0;
 };
 
@@ -65,6 +64,13 @@ struct StructuredStep<Op, void (Base::*)(Args...)> final : AnyStructured {
   }
   void build() override {
     std::apply([&](const auto&... argument) { kernel.meta(argument.pass()...); }, arguments_of_op);
+  }
+  std::unique_ptr<BoundIterator> remake() const override {
+    auto made = std::make_unique<StructuredStep>();
+    made->arguments_of_op = arguments_of_op;
+    std::apply([&](auto&... argument) { (this->renew(argument.kept), ...); }, made->arguments_of_op);
+    made->build();
+    return made;
   }
   static void run_kernel(const Payload& payload, Context& context) {
     const auto& self = static_cast<const StructuredStep&>(payload);
@@ -94,7 +100,7 @@ inline bool structured_of(Lowering& lowering, const TracedNode& node, c10::Array
     return false;
   step->build();
   AnyStructured& kernel = *step;
-  return maker.emit(std::move(step), kernel.run, kernel.iterator(), kernel.result());
+  return maker.emit(std::move(step), kernel.run, kernel.result());
 }
 
 // Emits the kernel with these arguments.
@@ -150,6 +156,8 @@ inline bool selu_any(Lowering& lowering, const TracedNode& node) {
       {node.inputs[0], 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1});
 }
 
+using Tensors = StubStep::Tensors;
+
 // For iterators of another kind: `build` makes one of the operands, and of the result if it takes one.
 template <class Build, class Call>
 bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, bool given_result, Build build,
@@ -157,22 +165,18 @@ bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, b
   const Operand out = lowering.output(node);
   if (out.count() == 0) return true;
   IteratorMaker maker(lowering, out);
-  auto step = std::make_unique<StubStep>();
-  c10::SmallVector<at::Tensor, 3> tensors;
+  Tensors tensors;
   for (std::size_t i = 0; i < operands; ++i) {
     tensors.push_back(maker.argument(node.inputs[i]));
     if (!tensors.back().defined()) return false;
   }
   if (maker.is_refused()) return false;
-  at::Tensor result = given_result ? maker.result() : at::Tensor();
-  step->iterator = build(result, tensors);
+  auto step =
+      StubStep::make(std::move(build), std::move(tensors), given_result ? maker.result() : at::Tensor());
   step->call = std::move(call);
-  const at::TensorIterator& iterator = step->iterator;
-  if (!given_result) result = iterator.output();
-  return maker.emit(std::move(step), &StubStep::run, iterator, result);
+  const at::Tensor result = step->result();
+  return maker.emit(std::move(step), &StubStep::run, result);
 }
-
-using Tensors = c10::SmallVector<at::Tensor, 3>;
 
 template <auto& Stub>
 bool same_dtype(Lowering& lowering, const TracedNode& node) {

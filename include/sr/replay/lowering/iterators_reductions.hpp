@@ -12,8 +12,8 @@
 #include <ATen/native/ReduceOps.h>
 #include <ATen/native/ReduceOpsUtils.h>
 
+#include <sr/replay/lowering/iterator_maker.hpp>
 #include <sr/replay/lowering/iterators.hpp>
-#include <sr/replay/steps/bound_iterator.hpp>
 
 namespace sr::replay {
 
@@ -76,8 +76,10 @@ template <>
 inline constexpr bool kFillsWithZeros<&native::sum_stub> = true;
 
 inline void fill_ourselves(StubStep& step, const Operand& out) {
-  at::TensorBase one = at::zeros({1}, c10::TensorOptions(out.dtype));
-  step.iterator.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
+  step.on_completion = [dtype = out.dtype](at::TensorIterator& iterator) {
+    at::TensorBase one = at::zeros({1}, c10::TensorOptions(dtype));
+    iterator.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
+  };
   const auto bytes = static_cast<std::size_t>(out.count().pin()) * c10::elementSize(out.dtype);
   step.call = [bytes](at::TensorIterator& iterator) {
     std::memset(iterator.data_ptr(0), 0, bytes);
@@ -91,24 +93,24 @@ bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const 
   const std::optional<Operand> in = as_dtype(lowering, given, how.dtype);
   if (!in) return false;
   IteratorMaker maker(lowering, out);
-  auto step = std::make_unique<StubStep>();
   const at::Tensor self = maker.stand_in(*in), result = maker.result();
   if (maker.is_refused()) return false;
-  step->iterator =
-      at::meta::make_reduction(self, result, at::OptionalIntArrayRef(how.dims), how.keep, how.dtype);
-  if (!kAlwaysInDtype && sums_in_float(step->iterator)) {
+  const auto build = [how](at::Tensor& made, const StubStep::Tensors& operands) {
+    return at::meta::make_reduction(operands[0], made, at::OptionalIntArrayRef(how.dims), how.keep,
+                                    how.dtype);
+  };
+  auto step = StubStep::make(build, {self}, result);
+  if (!kAlwaysInDtype && sums_in_float(step->iterator())) {
     const Operand sum = lowering.temporary(out.sizes, c10::kFloat);
     return reduce<Stub, true>(lowering, given, sum, {how.dims, how.keep, c10::kFloat}) &&
            IteratorMaker::convert(lowering, sum, out);
   }
   step->call = [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); };
-  at::TensorIterator& iterator = step->iterator;
-  StubStep& kept = *step;
-  if (!maker.emit(std::move(step), &StubStep::run, iterator, result)) return false;
   if constexpr (kFillsWithZeros<&Stub>) {
-    if (out.is_contiguous() && iterator.numel() < at::internal::GRAIN_SIZE) fill_ourselves(kept, out);
+    if (out.is_contiguous() && step->iterator().numel() < at::internal::GRAIN_SIZE)
+      fill_ourselves(*step, out);
   }
-  return true;
+  return maker.emit(std::move(step), &StubStep::run, result);
 }
 
 // The operand, if it and the result have elements. Otherwise `done` is the answer of the lowering.

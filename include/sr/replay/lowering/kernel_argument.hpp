@@ -9,7 +9,7 @@
 #include <c10/core/Scalar.h>
 #include <c10/util/string_view.h>
 
-#include <sr/replay/steps/bound_iterator.hpp>
+#include <sr/replay/lowering/iterator_maker.hpp>
 
 namespace sr::replay {
 

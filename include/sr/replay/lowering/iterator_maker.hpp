@@ -1,0 +1,158 @@
+// Lowers nodes to bound iterators.
+#pragma once
+
+#include <sr/base/dispatch_stub.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/ScalarOps.h>
+#include <ATen/native/Copy.h>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/bound_iterator.hpp>
+
+namespace sr::replay {
+
+// Makes the placeholders of one node, and finds what has to be bound from the iterator that is built on them.
+class IteratorMaker {
+ public:
+  IteratorMaker(Lowering& lowering, Operand out) : lowering_(&lowering), out_(std::move(out)) {
+    refused_ = !is_plain(out_.dtype);
+  }
+
+  const Operand& out() const { return out_; }
+  bool is_refused() const { return refused_; }
+
+  at::Tensor stand_in(const Operand& operand, const at::Tensor& recorded = {}) {
+    refused_ |= operand.storage == out_.storage || !is_plain(operand.dtype);
+    const bool is_number = recorded.defined() && recorded.unsafeGetTensorImpl()->is_wrapped_number();
+    at::Tensor tensor = placeholder(operand.dtype, pinned(operand.sizes), pinned(operand.strides), is_number);
+    inputs_.push_back({operand, tensor, recorded});
+    return tensor;
+  }
+  // The placeholder of an argument. Undefined if the argument is neither a tensor nor a number.
+  at::Tensor argument(const c10::IValue& value) {
+    if (value.isScalar()) return at::native::wrapped_scalar_tensor(value.toScalar());
+    if (!value.isTensor() || !value.toTensor().defined()) return {};
+    const at::Tensor& recorded = value.toTensor();
+    refused_ |= recorded.is_neg();
+    return stand_in(lowering_->operand(recorded), recorded);
+  }
+  at::Tensor result() const { return placeholder(out_.dtype, pinned(out_.sizes), pinned(out_.strides)); }
+
+  // Emits the step, after the steps that convert operands. Returns false, having emitted nothing, if the
+  // iterator does not agree with the trace. `run` belongs to the step; `result` is the tensor that the
+  // iterator writes, or a view of it.
+  bool emit(std::unique_ptr<BoundIterator> step, RunStep run, const at::Tensor& result) {
+    std::vector<StorageId> reads;
+    std::vector<std::pair<Operand, Operand>> conversions;
+    if (!fill(*step, result, reads, conversions)) return false;
+    step->complete();
+    for (const auto& [from, to] : conversions) convert(*lowering_, from, to);
+    Payload* const payload = step.get();
+    lowering_->payloads().push_back(std::move(step));
+    lowering_->emit_owned(payload, run, std::move(reads), {out_.storage});
+    return true;
+  }
+
+  // Emits a copy between dtypes by LibTorch's kernel.
+  static bool convert(Lowering& lowering, const Operand& from, const Operand& to) {
+    IteratorMaker maker(lowering, to);
+    const at::Tensor in = maker.stand_in(from), out = maker.result();
+    if (maker.is_refused()) return false;
+    const auto build = [](at::Tensor& result, const StubStep::Tensors& operands) {
+      return at::TensorIteratorConfig()
+          .add_output(result)
+          .add_const_input(operands[0])
+          .resize_outputs(false)
+          .check_all_same_dtype(false)
+          .build();
+    };
+    auto step = StubStep::make(build, {in}, out);
+    step->call = [](at::TensorIterator& iterator) { at::native::copy_stub(at::kCPU, iterator, false); };
+    return maker.emit(std::move(step), &StubStep::run, out);
+  }
+
+ private:
+  struct Input {
+    Operand operand;
+    at::Tensor tensor, recorded;
+    bool seen = false;
+  };
+
+  static bool is_plain(c10::ScalarType dtype) {
+    return dtype == c10::kBool || c10::isIntegralType(dtype, false) || dtype == c10::kFloat ||
+           dtype == c10::kDouble || dtype == c10::kHalf || dtype == c10::kBFloat16;
+  }
+
+  bool fill(BoundIterator& step, const at::Tensor& result, std::vector<StorageId>& reads,
+            std::vector<std::pair<Operand, Operand>>& conversions) {
+    const at::TensorIteratorBase& iterator = step.iterator();
+    const bool as_recorded = !refused_ && result.defined() && iterator.noutputs() == 1 &&
+                             iterator.operand(0).tensor_base().is_alias_of(result) &&
+                             !iterator.operand(0).original_tensor_base().defined() &&
+                             result.sizes() == pinned(out_.sizes) &&
+                             result.strides() == pinned(out_.strides) && result.scalar_type() == out_.dtype;
+    if (!as_recorded) return false;
+    step.arguments = iterator.ntensors();
+    bind(step, result, out_, 0);
+    bool has_number = false, is_reduced = c10::isReducedFloatingType(out_.dtype);
+    for (int i = 1; i < iterator.ntensors(); ++i) {
+      const at::OperandInfo& info = iterator.operand(i);
+      const bool converted = info.original_tensor_base().defined();
+      const at::TensorBase& original = converted ? info.original_tensor_base() : info.tensor_base();
+      has_number |= info.tensor_base().numel() == 1;
+      is_reduced |= c10::isReducedFloatingType(info.current_dtype);
+      const auto input =
+          std::ranges::find_if(inputs_, [&](const Input& one) { return one.tensor.is_alias_of(original); });
+      if (input == inputs_.end()) continue;  // a number: in the iterator for good
+      input->seen = true;
+      if (!converted) {
+        bind(step, input->tensor, input->operand, i);
+      } else {
+        const std::optional<Operand> other = converted_operand(*input, info.tensor(), conversions);
+        if (!other) return false;
+        bind(step, info.tensor(), *other, i);
+        bind(step, input->tensor, input->operand, i, /*is_original=*/true);  // kernels read numbers of it
+        reads.push_back(other->storage);
+      }
+      reads.push_back(input->operand.storage);
+    }
+    if (!std::ranges::all_of(inputs_, &Input::seen)) return false;
+    step.loses_arguments = has_number && is_reduced;
+    return true;
+  }
+
+  // The operand's converted elements: converted in each call, or once if they are constant.
+  std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
+                                           std::vector<std::pair<Operand, Operand>>& conversions) {
+    if (!to.is_non_overlapping_and_dense()) return std::nullopt;
+    const Dims sizes = constant_dims(to.sizes()), strides = constant_dims(to.strides());
+    Operand made;
+    if (from.recorded.defined() && lowering_->is_constant(from.operand)) {
+      made = lowering_->literal(sizes, from.recorded.to(to.scalar_type()));
+      if (lowering_->literals().at(made.storage).strides() != to.strides()) return std::nullopt;
+    } else {
+      made = lowering_->temporary(sizes, to.scalar_type());
+    }
+    made.strides = strides;
+    if (!lowering_->is_constant(made)) conversions.emplace_back(from.operand, made);
+    return made;
+  }
+
+  static void bind(BoundIterator& step, const at::Tensor& tensor, const Operand& operand, int i,
+                   bool is_original = false) {
+    step.bind(tensor, {operand.storage, operand.byte_offset().pin()}, i, is_original);
+  }
+
+  Lowering* lowering_;
+  Operand out_;
+  std::vector<Input> inputs_;
+  bool refused_ = false;
+};
+
+}  // namespace sr::replay
