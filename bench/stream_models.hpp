@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <c10/util/accumulate.h>
 #include <torch/csrc/jit/api/module.h>
 
 #include "support/ir.hpp"
@@ -24,7 +26,29 @@ inline at::Tensor weight(at::IntArrayRef sizes) {
   return at::randn(sizes) * 0.1;
 }
 
+// Tensors of different sizes on the same memory, as requests have that a server reads into one buffer: what a
+// call costs is measured, not how fast the machine brings thousands of inputs from memory.
+class Buffer {
+ public:
+  explicit Buffer(at::Tensor elements) : elements_(std::move(elements)) {}
+  at::Tensor operator()(at::IntArrayRef sizes) const {
+    return elements_.narrow(0, 0, c10::multiply_integers(sizes)).view(sizes);
+  }
+
+ private:
+  at::Tensor elements_;
+};
+
+inline Buffer floats(std::int64_t count) {
+  return Buffer(at::randn({count}));
+}
+inline Buffer ids(std::int64_t count) {
+  return Buffer(at::randint(1000, {count}, at::kLong));
+}
+
 }  // namespace detail
+
+inline constexpr std::int64_t kMostSize = 256;
 
 inline SizedModel sized_deep_and_wide() {
   using detail::weight;
@@ -36,8 +60,9 @@ inline SizedModel sized_deep_and_wide() {
           "    dp = torch.flatten(torch.bmm(ad, torch.transpose(user, 1, 2)), 1)\n"
           "    return torch.sigmoid(torch.linear(torch.cat([dp, n], 1), self.w, self.b))\n",
           {{"mu", weight({1, 50})}, {"sigma", weight({1, 50})}, {"w", weight({1, 51})}, {"b", weight({1})}}),
-      [](std::int64_t n) {
-        return std::vector<c10::IValue>{at::randn({n, 1, 32}), at::randn({n, 1, 32}), at::randn({n, 50})};
+      [ad = detail::floats(kMostSize * 32), user = detail::floats(kMostSize * 32),
+       wide = detail::floats(kMostSize * 50)](std::int64_t n) {
+        return std::vector<c10::IValue>{ad({n, 1, 32}), user({n, 1, 32}), wide({n, 50})};
       }};
 }
 
@@ -54,8 +79,8 @@ inline SizedModel sized_perceptron() {
                         {"b1", weight({256})},
                         {"w2", weight({10, 256})},
                         {"b2", weight({10})}}),
-          [](std::int64_t n) {
-            return std::vector<c10::IValue>{at::randn({n, 256})};
+          [x = detail::floats(kMostSize * 256)](std::int64_t n) {
+            return std::vector<c10::IValue>{x({n, 256})};
           }};
 }
 
@@ -79,9 +104,9 @@ inline SizedModel sized_dlrm() {
                         {"b1", weight({128})},
                         {"w2", weight({1, 128})},
                         {"b2", weight({1})}}),
-          [](std::int64_t n) {
-            const auto ids = [n] { return at::randint(1000, {n}, at::kLong); };
-            return std::vector<c10::IValue>{at::randn({n, 13}), ids(), ids(), ids()};
+          [dense = detail::floats(kMostSize * 13), a = detail::ids(kMostSize), b = detail::ids(kMostSize),
+           c = detail::ids(kMostSize)](std::int64_t n) {
+            return std::vector<c10::IValue>{dense({n, 13}), a({n}), b({n}), c({n})};
           }};
 }
 
@@ -113,9 +138,9 @@ inline SizedModel sized_transformer(const std::string& name, int layers, bool em
     add("bc", {512}), add("wd", {128, 512}), add("bd", {128}), add("g", {128}), add("h", {128});
   }
   source += "    return x\n";
-  return {name, test::script(source, attributes), [embeds](std::int64_t n) {
-            return std::vector<c10::IValue>{embeds ? at::randint(1000, {1, n}, at::kLong)
-                                                   : at::randn({1, n, 128})};
+  return {name, test::script(source, attributes),
+          [embeds, ids = detail::ids(kMostSize), x = detail::floats(kMostSize * 128)](std::int64_t n) {
+            return std::vector<c10::IValue>{embeds ? ids({1, n}) : x({1, n, 128})};
           }};
 }
 

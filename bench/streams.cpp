@@ -27,7 +27,6 @@ struct StreamOptions {
   std::string filter, markdown;
 };
 
-constexpr std::int64_t kMostSize = 256;
 constexpr std::size_t kLength = 256;  // calls of a stream, repeated
 
 struct Stream {
@@ -159,10 +158,11 @@ void run(const StreamOptions& options) {
   write_file(options.markdown, [&](std::ostream& out) {
     out << "# Sizes that vary\n\n"
            "Written by `./dev bench --streams`. One thread; sizes from 1 to 256, fixed by a seed; times are "
-           "medians of "
-           "interleaved rounds, and ratios are medians of the ratios of rounds. A ratio is above 1 where "
-           "what stands "
-           "before the stroke is slower.\n\n";
+           "medians of interleaved rounds, and ratios are medians of the ratios of rounds. A ratio is above "
+           "1 where "
+           "what stands before the stroke is slower. The inputs of all calls lie in the same memory, as "
+           "those "
+           "do that a server reads into one buffer.\n\n";
     print_markdown(out, rows);
     out << "\nThe first call of a size that the runtime has not met, and the same call again, with the clock "
            "read "

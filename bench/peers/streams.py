@@ -35,6 +35,12 @@ def rows_of(width: int):
     return lambda n: (torch.randn(n, width),)
 
 
+def in_same_memory(calls: list) -> list:
+    """The calls' arguments as the first rows of the largest ones, as those of a server are that reads into one buffer."""
+    largest = max(calls, key=lambda call: call[0].shape[0])
+    return [tuple(tensor[:call[0].shape[0]] for tensor in largest) for call in calls]
+
+
 MODELS = {
     'deep and wide, batch': Sized(DeepWide, deep_wide_inputs),
     'MLP 256-512-256-10, batch': Sized(lambda: tower(256, 512, 256, 10), rows_of(256)),
@@ -59,7 +65,7 @@ def make_files(name: str, stream: str, root: pathlib.Path) -> Files:
     torch.manual_seed(SEED)
     model = MODELS[name]
     module = model.module().eval().requires_grad_(False)
-    calls = [model.inputs(n) for n in sizes(stream, model.calls)]
+    calls = in_same_memory([model.inputs(n) for n in sizes(stream, model.calls)])
     size = torch.export.Dim('n', min=2, max=MOST)
     label = re.sub(r'\W+', '_', f'{name} {stream}')
     return Files(root, label, module, calls, dynamic_shapes=tuple({0: size} for _ in calls[0]))

@@ -70,7 +70,8 @@ Json paths_json(const Report& report) {
           {"copied_plans", report.copied_plans},
           {"plan_bytes", report.plan_bytes},
           {"plans", plans},
-          {"misses", misses}};
+          {"misses", misses},
+          {"pinned_by", report.pinned_by}};
 }
 
 }  // namespace

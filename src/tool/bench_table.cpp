@@ -61,6 +61,9 @@ void print_paths(std::ostream& out, const std::string& name, const Report& repor
   }
   for (const auto& [why, calls] : report.misses)
     out << "      " << calls << (calls == 1 ? " call" : " calls") << " not replayed. " << why << '\n';
+  for (const std::string& pinning : report.pinned_by)
+    out << "      A plan for each choice of sizes: how sizes follow through " << pinning
+        << " is not known.\n";
 }
 
 void print_nodes(std::ostream& out, const IndividualMetrics& metrics) {

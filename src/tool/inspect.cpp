@@ -143,6 +143,8 @@ void print_plans(std::ostream& out, const Report& report) {
   for (const auto& [why, calls] : report.misses)
     out << '\n' << calls << (calls == 1 ? " call was" : " calls were") << " not replayed. " << why << '\n';
   for (const std::string& reason : report.bailouts) out << "\nNo replay: " << reason << '\n';
+  for (const std::string& name : report.pinned_by)
+    out << "\nA plan for each choice of sizes: how sizes follow through " << name << " is not known.\n";
 }
 
 }  // namespace

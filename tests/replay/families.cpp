@@ -190,6 +190,24 @@ TEST_CASE("a length that varies: attention, norms, look-ups, slices of weights",
                ids, attributes, 4, sizes);
 }
 
+TEST_CASE("columns by index, and elements that tensors of indices choose", "[families]") {
+  const auto inputs = [](std::int64_t n) {
+    return InputSet{at::randn({n, 6}), at::randint(6, {n, 4}, at::kLong)};
+  };
+  const std::vector<std::int64_t> sizes{5, 7, 3, 64, 33, 2, 1, 9, 5};
+  check_family(
+      "def forward(self, x, i):\n    return torch.index_select(x, 1, self.p) * 2, x.gather(1, i) + 1\n",
+      inputs, {{"p", at::tensor({5, 0, 3})}}, 4, sizes);
+  check_family("def forward(self, x, i):\n    return torch.cat([x, torch.index_select(x, 1, self.p)], 1)\n",
+               inputs, {{"p", at::tensor({5, 0, 3})}}, 4, sizes);
+  check_family(
+      "def forward(self, x, i):\n    y = x.view(-1, 2, 3)\n"
+      "    return torch.cat([y, torch.index_select(y, 1, self.p), torch.index_select(y, 2, self.q)], 1)\n",
+      inputs, {{"p", at::tensor({1, 0, 1})}, {"q", at::tensor({2, 0, 1})}}, 4, sizes);
+  check_family("def forward(self, x, i):\n    return torch.index_select(x, 0, i[:, 0] % x.size(0)) * 2\n",
+               inputs, {}, 4, sizes);
+}
+
 TEST_CASE("two sizes that vary independently", "[families]") {
   Compared model(
       "def forward(self, x, y):\n    return (x.unsqueeze(1) * y.unsqueeze(0)).sum(-1), x.size(0) * "
@@ -375,6 +393,15 @@ TEST_CASE("a planner that throws leaves the program as it was", "[families]") {
     for (const std::int64_t n : {7, 6}) call(n);
   }
   CHECK(runtime.replayed_calls() == replayed + 6);
+}
+
+TEST_CASE("the report names the operator that sizes do not follow through", "[families]") {
+  StaticRuntime<> runtime{StaticModule(script("def forward(self, x):\n    return torch.tril(x + 1) * 2\n"))};
+  for (const std::int64_t n : {3, 4, 5, 6}) runtime(at::randn({n, n}));
+  CHECK(runtime.report().pinned_by == std::vector<std::string>{"aten::tril"});
+  StaticRuntime<> follows{StaticModule(script(kSmall))};
+  for (int n = 2; n < 9; ++n) follows(at::randn({n, 3}), at::randn({3}));
+  CHECK(follows.report().pinned_by.empty());
 }
 
 TEST_CASE("families can be switched off, and count as plans", "[families]") {

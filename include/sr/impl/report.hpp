@@ -129,6 +129,8 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
   for (const auto& [why, calls] : report.misses)
     out << "not replayed: " << calls << (calls == 1 ? " call. " : " calls. ") << why << '\n';
   for (const std::string& reason : report.bailouts) out << "no replay: " << reason << '\n';
+  for (const std::string& name : report.pinned_by)
+    out << "a plan for each choice of sizes: how sizes follow through " << name << " is not known\n";
   for (const NodeReport& node : report.nodes) {
     out << "  [" << node.block << '.' << node.index << "] " << name_of(node.path) << "  " << node.text
         << '\n';

@@ -112,9 +112,10 @@ inline const Native<
     "-> Tensor(a!)",
     Dispatched<at::_ops::index_put_>>
     index_put_in_place_hacked_twin;
-inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>> gather;
+inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>, Layouts<&layouts::gather>> gather;
 inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>> index_Tensor;
-inline const OperatorOf<at::_ops::index_select, Lower<&lower::index_select>> index_select;
+inline const OperatorOf<at::_ops::index_select, Lower<&lower::index_select>, Layouts<&layouts::index_select>>
+    index_select;
 inline const OperatorOf<at::_ops::take_along_dim, Lower<&lower::take_along_dim>> take_along_dim;
 
 }  // namespace registered

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <sr/replay/trace/family_signature.hpp>
 
@@ -32,13 +34,22 @@ class FamilyPolicy {
 
   // From now on calls that differ from this one in sizes only are recorded one signature at a time.
   void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
+  // The same, since a recording holds for one choice of sizes only. `why` is the operator that requires it.
+  void refuse(const SignatureWords& words, const std::string& why) {
+    refuse(words);
+    if (!why.empty() && std::ranges::find(pinned_by_, why) == pinned_by_.end()) pinned_by_.push_back(why);
+  }
+  const std::vector<std::string>& pinned_by() const { return pinned_by_; }
 
   bool refuses(const SignatureWords& words) const {
     const auto known = skeletons_.find(skeleton_of(words));
     return known != skeletons_.end() && known->second.is_refused;
   }
 
-  void reset() { skeletons_.clear(); }
+  void reset() {
+    skeletons_.clear();
+    pinned_by_.clear();
+  }
 
  private:
   static constexpr std::size_t kMostSkeletons = 64;
@@ -57,6 +68,7 @@ class FamilyPolicy {
   }
 
   std::unordered_map<std::uint64_t, Skeleton> skeletons_;
+  std::vector<std::string> pinned_by_;
 };
 
 }  // namespace sr::replay

@@ -66,6 +66,7 @@ class ProgramBuilder {
   void lower(std::uint32_t i) {
     const TracedNode& node = trace_.nodes[i];
     lowering_.begin(i);
+    SizeScope::current().decide_for(node.processed->node->kind().toQualString());
     notes_->nodes.push_back(node.processed->node);
     if (node.role == Role::compute) {
       const std::size_t before = lowering_.drafts().size();

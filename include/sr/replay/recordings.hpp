@@ -123,6 +123,7 @@ class Recordings {
 
   void report(Report& report) const {
     report.bailouts = policy_.reasons();
+    report.pinned_by = families_.pinned_by();
     report.misses = misses_.report();
     report.recorded_plans = recorded_;
     report.copied_plans = copied_;
@@ -169,7 +170,7 @@ class Recordings {
   // Makes the program one of a family, unless it holds for the recorded sizes only.
   void add_family(Program& program, FamilySignature signature) {
     auto family = std::make_unique<Family>(std::move(signature));
-    if (family->is_pinned()) return families_.refuse(program.signature);
+    if (family->is_pinned()) return families_.refuse(program.signature, family->expressions().pinned_by());
     program.family = std::move(family);
   }
 

@@ -21,15 +21,15 @@ struct SelectStep final : ClonableStep<SelectStep> {
   Address in, indices, out;
   struct Sizes {
     Size outer, count, run_bytes;
-    Size in_outer_bytes, in_bytes;  // from one o to the next, from one index to the next
-    Size out_bytes;                 // from one result to the next
-    Size limit;                     // of indices
+    Size in_outer_bytes, in_bytes;    // from one o to the next, from one index to the next
+    Size out_outer_bytes, out_bytes;  // from one o to the next, from one result to the next
+    Size limit;                       // of indices
   };
   Sizes sizes;
   bool wide = true;  // 64-bit indices
   // In this call:
   std::size_t outer = 1, count = 0, run_bytes = 0;
-  std::int64_t in_outer_bytes = 0, in_bytes = 0, out_bytes = 0, limit = 0;
+  std::int64_t in_outer_bytes = 0, in_bytes = 0, out_outer_bytes = 0, out_bytes = 0, limit = 0;
 
   RunStep settle(SizeValues& values) override {
     outer = values.count(sizes.outer);
@@ -37,6 +37,7 @@ struct SelectStep final : ClonableStep<SelectStep> {
     run_bytes = values.count(sizes.run_bytes);
     in_outer_bytes = values(sizes.in_outer_bytes);
     in_bytes = values(sizes.in_bytes);
+    out_outer_bytes = values(sizes.out_outer_bytes);
     out_bytes = values(sizes.out_bytes);
     limit = values(sizes.limit);
     return nullptr;
@@ -59,19 +60,32 @@ struct SelectStep final : ClonableStep<SelectStep> {
     const std::byte* from = in.in(context.bases);
     std::byte* to = out.in(context.bases);
     by_run_bytes(run_bytes, [&](auto bytes) {
-      for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes) to = copy_runs(at, from, to, bytes);
+      for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes, to += out_outer_bytes)
+        copy_runs(at, from, to, bytes);
     });
   }
 
   template <class Index, class Bytes>
-  std::byte* copy_runs(const Index* at, const std::byte* from, std::byte* to, Bytes bytes) const {
+  void copy_runs(const Index* at, const std::byte* from, std::byte* to, Bytes bytes) const {
     for (std::size_t i = 0; i < count; ++i, to += out_bytes)
       std::memcpy(to, from + static_cast<std::int64_t>(at[i]) * in_bytes, bytes);
-    return to;
   }
 };
 
 namespace lower {
+
+// The first `count` dimensions, and those behind them.
+inline Operand first_dims(Operand operand, std::size_t count) {
+  operand.sizes.resize(count);
+  operand.strides.resize(count);
+  return operand;
+}
+inline Operand last_dims(Operand operand, std::size_t first) {
+  const auto end = static_cast<std::ptrdiff_t>(first);
+  operand.sizes.erase(operand.sizes.begin(), operand.sizes.begin() + end);
+  operand.strides.erase(operand.strides.begin(), operand.strides.begin() + end);
+  return operand;
+}
 
 // Merges the dimensions before `dim` into one of equal distances, and those behind it into one run of bytes.
 // Returns false if that is not possible.
@@ -82,14 +96,11 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
   if (out.count() == 0) return false;  // indices are checked all the same
   const Operand flat = lowering.contiguous(indices);
   const auto position = static_cast<std::size_t>(dim);
-  Operand tail = in, head = in;
-  tail.sizes.erase(tail.sizes.begin(), tail.sizes.begin() + dim + 1);
-  tail.strides.erase(tail.strides.begin(), tail.strides.begin() + dim + 1);
-  head.sizes.resize(position);
-  head.strides.resize(position);
-  const auto outer = as_rows(head, 0);
-  const auto results = as_rows(out, tail.rank());
-  if (!flat.is_contiguous() || !tail.is_contiguous() || outer.first < 0 || results.first < 0) return false;
+  const Operand tail = last_dims(in, position + 1);
+  const auto outer = as_rows(first_dims(in, position), 0), out_outer = as_rows(first_dims(out, position), 0),
+             results = as_rows(last_dims(out, position), tail.rank());
+  if (!flat.is_contiguous() || !tail.is_contiguous()) return false;
+  if (outer.first < 0 || out_outer.first < 0 || results.first < 0) return false;
   const auto width = static_cast<std::int64_t>(c10::elementSize(in.dtype));
   SelectStep step;
   step.in = lowering.address(in);
@@ -100,6 +111,7 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
                 .run_bytes = tail.count() * width,
                 .in_outer_bytes = outer.second * width,
                 .in_bytes = in.strides[position] * width,
+                .out_outer_bytes = out_outer.second * width,
                 .out_bytes = results.second * width,
                 .limit = in.sizes[position]};
   step.wide = indices.dtype == c10::kLong;

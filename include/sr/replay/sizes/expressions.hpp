@@ -84,6 +84,11 @@ class SizeExpressions {
     return size_of({{{atom}, 1}});
   }
 
+  // Decisions from now on are those of an operator; `name` must outlive the expressions.
+  void decide_for(const char* name) { deciding_ = name; }
+  // The operator that first required a symbol to have the recorded value; empty if none did.
+  const std::string& pinned_by() const { return pinned_by_; }
+
   const std::vector<SymbolRange>& ranges() const { return ranges_; }  // by symbol
   const std::vector<SizeGuard>& guards() const { return guards_; }    // beside the ranges
   const std::vector<Atom>& atoms() const { return atoms_; }           // operands before what is made of them
@@ -211,6 +216,7 @@ class SizeExpressions {
     const auto at = [&](std::int64_t value) { return evaluate(polynomial, [&](AtomId) { return value; }); };
     if (kind == SizeGuard::Kind::zero) {
       range.least = range.most = recorded;
+      if (pinned_by_.empty()) pinned_by_ = deciding_;
       return true;
     }
     const bool grows = polynomial.back().factor > 0;
@@ -273,6 +279,8 @@ class SizeExpressions {
   std::map<Polynomial, Size::Id> ids_;
   std::map<Atom, AtomId> atom_ids_;
   std::vector<SizeGuard> guards_;
+  const char* deciding_ = "";
+  std::string pinned_by_;
 };
 
 }  // namespace sr::replay

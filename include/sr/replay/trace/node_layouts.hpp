@@ -26,6 +26,7 @@ class NodeLayouts {
  public:
   NodeLayouts(Record& record, const Frame& frame, const ProcessedNode& node) : record_(record), node_(node) {
     if (!record.has_symbols() || record.has_bailed_out()) return;
+    SizeScope::current().decide_for(node.node->kind().toQualString());
     for (const Slot slot : node.inputs) inputs_.push_back(describe(frame.values[slot], slot));
     if (node.sub_blocks.empty()) return;
     for (const torch::jit::Value* value : captures_of(*node.node)) captured_.push_back(value);
