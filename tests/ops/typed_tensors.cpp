@@ -151,6 +151,8 @@ void add_layers(Rows& rows) {
   rows.add("max_pool3d", "torch.max_pool3d(x, 2)", &pooled<3>);
   rows.add("avg_pool1d", "torch.avg_pool1d(x, 2)", &pooled<1>);
   rows.add("adaptive_avg_pool1d", "torch.adaptive_avg_pool1d(x, 3)", &pooled<1>);
+  rows.add("adaptive_avg_pool2d", "torch.adaptive_avg_pool2d(x, [2, 3])", &pooled<2>);
+  rows.add("adaptive_avg_pool2d", "torch.adaptive_avg_pool2d(x, [1, 1])", &pooled<2>);
   rows.add("adaptive_max_pool1d", "torch.adaptive_max_pool1d(x, 3)", &pooled<1>, "x", 2);
   const std::string affine_parameters = "x, w: Optional[Tensor], b: Optional[Tensor]";
   rows.add("instance_norm", "torch.instance_norm(x, w, b, None, None, True, 0.1, 1e-5, True)", &normed,

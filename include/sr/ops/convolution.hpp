@@ -6,6 +6,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/windows.hpp>
 #include <sr/replay/lowering/convolution.hpp>
 #include <sr/replay/lowering/pooling.hpp>
 
@@ -36,40 +37,45 @@ inline const Native<
     "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
     "SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>>
+    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>,
+    Layouts<&layouts::convolution<1>>>
     conv1d;
 inline const Native<
     "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>>
+    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>,
+    Layouts<&layouts::convolution<2>>>
     conv2d;
 inline const Native<
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
     "SymInt[3] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv3d>, Facts<Fact::makes_new_results>>
+    Convolution<&at::conv3d>, Facts<Fact::makes_new_results>, Layouts<&layouts::convolution<3>>>
     conv3d;
 inline const Native<
     "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
     "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
-    MaxPool2d, Lower<&lower::max_pool<2>>, Facts<Fact::makes_new_results>>
+    MaxPool2d, Lower<&lower::max_pool<2>>, Facts<Fact::makes_new_results>, Layouts<&layouts::pool<2, 4, 5>>>
     max_pool2d;
 
 namespace registered {
 
 inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
 inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
-inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Facts<Fact::makes_new_results>>
+inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Facts<Fact::makes_new_results>,
+                          Layouts<&layouts::pool<1, 4, 5>>>
     max_pool1d;
-inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Facts<Fact::makes_new_results>>
+inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Facts<Fact::makes_new_results>,
+                          Layouts<&layouts::pool<1, 0, 4>>>
     avg_pool1d;
-inline const OperatorOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
-                        Facts<Fact::makes_new_results>>
+// The functional overloads compute the mean of whole images in another precision than those with `out`.
+inline const NewTensorsOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
+                          Facts<Fact::makes_new_results>, Layouts<&layouts::adaptive_pool>>
     adaptive_avg_pool2d;
-inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>> avg_pool2d;
-// The functional overload computes the mean of whole images in another precision.
+inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>, Layouts<&layouts::pool<2, 0, 4>>>
+    avg_pool2d;
 inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results, Fact::out_differs>>
     facts_of_adaptive_avg_pool3d;
 

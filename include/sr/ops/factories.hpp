@@ -13,6 +13,7 @@
 
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/factories.hpp>
 
 namespace sr::ops {
 
@@ -138,57 +139,57 @@ struct Linspace {
 inline const OutVariant<
     "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
-    Zeros>
+    Zeros, Layouts<&replay::layouts::of_sizes<0>>>
     zeros;
 inline const OutVariant<
     "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
-    Ones>
+    Ones, Layouts<&replay::layouts::of_sizes<0>>>
     ones;
 inline const OutVariant<
     "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    Full>
+    Full, Layouts<&replay::layouts::of_sizes<0>>>
     full;
 inline const OutVariant<
     "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<0>>
+    ConstantLike<0>, Layouts<&replay::layouts::like_first>>
     zeros_like;
 inline const OutVariant<
     "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<1>>
+    ConstantLike<1>, Layouts<&replay::layouts::like_first>>
     ones_like;
 inline const OutVariant<
     "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    FullLike>
+    FullLike, Layouts<&replay::layouts::like_first>>
     full_like;
 inline const OutVariant<
     "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    EmptyLike, Facts<Fact::leaves_new_memory>>
+    EmptyLike, Facts<Fact::leaves_new_memory>, Layouts<&replay::layouts::like_first>>
     empty_like;
 inline const OutVariant<
     "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    NewConstant<0>>
+    NewConstant<0>, Layouts<&replay::layouts::of_sizes<1>>>
     new_zeros;
 inline const OutVariant<
     "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    NewConstant<1>>
+    NewConstant<1>, Layouts<&replay::layouts::of_sizes<1>>>
     new_ones;
 inline const OutVariant<
     "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    NewFull>
+    NewFull, Layouts<&replay::layouts::of_sizes<1>>>
     new_full;
 inline const OutVariant<
     "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    NewEmpty, Facts<Fact::leaves_new_memory>>
+    NewEmpty, Facts<Fact::leaves_new_memory>, Layouts<&replay::layouts::of_sizes<1>>>
     new_empty;
 inline const OutVariant<
     "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -213,17 +214,17 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
-    Arange>
+    Arange, Layouts<&replay::layouts::range>>
     arange;
 inline const OutVariant<
     "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
-    ArangeFrom>
+    ArangeFrom, Layouts<&replay::layouts::range_from>>
     arange_from;
 inline const OutVariant<
     "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    ArangeByStep>
+    ArangeByStep, Layouts<&replay::layouts::range_by_steps>>
     arange_by_step;
 inline const OutVariant<
     "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "

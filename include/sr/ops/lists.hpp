@@ -17,6 +17,7 @@
 #include <sr/ops/strings.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/numbers.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 
 namespace sr::ops {
 
@@ -239,7 +240,10 @@ inline const Operator<"aten::add_", Facts<Fact::moves_values>> facts_of_add_;
 inline const Operator<"aten::mul_", Facts<Fact::moves_values>> facts_of_mul_;
 inline const Operator<"aten::remove", Facts<Fact::compares_elements>> facts_of_remove;
 inline const Operator<"aten::count", Facts<Fact::compares_elements>> facts_of_count;
-inline const Operator<"aten::sort", Facts<Fact::compares_elements>> sort_list;
+// The overload without a name sorts a tensor.
+inline const Operator<"aten::sort", Facts<Fact::compares_elements>,
+                      Layouts<&replay::layouts::like_first_twice>>
+    sort_list;
 inline const Operator<"aten::sorted", Facts<Fact::compares_elements>> facts_of_sorted;
 inline const Operator<"aten::clear", Facts<Fact::moves_values>> facts_of_clear;
 inline const Operator<"aten::Delete", Facts<Fact::moves_values>> delete_element;

@@ -122,7 +122,7 @@ inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower:
 
 namespace registered {
 // Without a functor of sr.
-inline const Operator<"aten::outer", Facts<Fact::makes_new_results>> facts_of_outer;
+inline const Operator<"aten::outer", Facts<Fact::makes_new_results>, Layouts<&layouts::outer>> facts_of_outer;
 
 }  // namespace registered
 }  // namespace sr::ops

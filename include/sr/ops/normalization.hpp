@@ -11,6 +11,7 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/layouts/windows.hpp>
 #include <sr/replay/lowering/batch_norm.hpp>
 #include <sr/replay/lowering/norms.hpp>
 
@@ -65,13 +66,14 @@ inline const Native<
     "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool "
     "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics, Fact::makes_new_results>>
+    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics, Fact::makes_new_results>,
+    Layouts<&layouts::norm_of_channels>>
     batch_norm;
 inline const Native<
     "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
     "bool "
     "cudnn_enabled=True) -> Tensor",
-    GroupNorm, Lower<&lower::group_norm>, Facts<Fact::makes_new_results>>
+    GroupNorm, Lower<&lower::group_norm>, Facts<Fact::makes_new_results>, Layouts<&layouts::group_norm>>
     group_norm;
 
 namespace registered {

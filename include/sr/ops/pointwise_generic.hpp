@@ -11,7 +11,9 @@ namespace sr::ops::registered {
 
 inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>, Facts<Fact::makes_new_results>>
     selu;
-inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Facts<Fact::makes_new_results>> prelu;
+inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Facts<Fact::makes_new_results>,
+                          Layouts<&layouts::like_first>>
+    prelu;
 inline const OperatorOf<at::_ops::abs, Pointwise<vector_ops::Abs>,
                         LowerToIterator<&lower::same_dtype<native::abs_stub>>,
                         InPlace<at::_ops::abs_, Fact::functional_on_floats>>
@@ -61,6 +63,7 @@ inline const OperatorOf<at::_ops::hardsigmoid, Pointwise<vector_ops::Hardsigmoid
     hardsigmoid;
 inline const OperatorOf<at::_ops::hardswish, Pointwise<vector_ops::Hardswish>,
                         LowerToIterator<&lower::same_dtype<native::hardswish_stub>>,
+                        Layouts<&layouts::pointwise>,
                         InPlace<at::_ops::hardswish_, Fact::functional_on_floats, Fact::same_when_functional>>
     hardswish;
 inline const OperatorOf<at::_ops::hardtanh, Pointwise<vector_ops::Clamp>,

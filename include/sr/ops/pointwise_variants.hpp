@@ -163,13 +163,16 @@ inline const OutVariant<"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Te
                         NumberWithTensor<&at::cpu::bitwise_right_shift_out>>
     bitwise_right_shift_scalar_tensor;
 inline const OutVariant<"aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_and_out>, Lower<&lower::bitwise<vector_ops::And>>>
+                        Binary<&at::cpu::bitwise_and_out>, Lower<&lower::bitwise<vector_ops::And>>,
+                        Layouts<&layouts::pointwise>>
     and_tensor;
 inline const OutVariant<"aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_or_out>, Lower<&lower::bitwise<vector_ops::Or>>>
+                        Binary<&at::cpu::bitwise_or_out>, Lower<&lower::bitwise<vector_ops::Or>>,
+                        Layouts<&layouts::pointwise>>
     or_tensor;
 inline const OutVariant<"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor",
-                        Binary<&at::cpu::bitwise_xor_out>, Lower<&lower::bitwise<vector_ops::Xor>>>
+                        Binary<&at::cpu::bitwise_xor_out>, Lower<&lower::bitwise<vector_ops::Xor>>,
+                        Layouts<&layouts::pointwise>>
     xor_tensor;
 inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         AddRelu>

@@ -14,7 +14,8 @@
 #include <sr/ops/factories.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
-#include <sr/replay/layouts/pointwise.hpp>
+#include <sr/replay/layouts/factories.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/index_select.hpp>
@@ -86,7 +87,9 @@ namespace registered {
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone,
                         Lower<&lower::copy>, Layouts<&layouts::like_first>>
     clone_tensor;
-inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat> repeat;
+inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat,
+                        Layouts<&layouts::repeat>>
+    repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
                         MaskedFill<at::Scalar>, Lower<&lower::masked_fill>,
                         InPlace<at::_ops::masked_fill__Scalar>>
@@ -113,9 +116,16 @@ inline const Native<
     Dispatched<at::_ops::index_put_>>
     index_put_in_place_hacked_twin;
 inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>, Layouts<&layouts::gather>> gather;
-inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>> index_Tensor;
+inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>, Layouts<&layouts::index>>
+    index_Tensor;
+inline const OperatorOf<at::_ops::scatter_src, Layouts<&layouts::scatter>> scatter_src;
+inline const OperatorOf<at::_ops::scatter_value, Layouts<&layouts::scatter>> scatter_value;
 inline const OperatorOf<at::_ops::index_select, Lower<&lower::index_select>, Layouts<&layouts::index_select>>
     index_select;
+inline const OperatorOf<at::_ops::tril, Layouts<&layouts::like_first>> tril;
+inline const OperatorOf<at::_ops::triu, Layouts<&layouts::like_first>> triu;
+inline const OperatorOf<at::_ops::glu, Layouts<&layouts::half_of_dim>> glu;
+inline const OperatorOf<at::_ops::bucketize_Tensor, Layouts<&layouts::bucketize>> bucketize_Tensor;
 inline const OperatorOf<at::_ops::take_along_dim, Lower<&lower::take_along_dim>> take_along_dim;
 
 }  // namespace registered

@@ -149,17 +149,19 @@ inline const OutVariant<
     LowerToIterator<&lower::mean_dims_any>, Layouts<&layouts::reduce_dims>>
     mean_dims;
 inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll,
-                        LowerToIterator<&lower::reduce_all<native::prod_stub>>>
+                        LowerToIterator<&lower::reduce_all<native::prod_stub>>, Layouts<&layouts::reduce_all>>
     prod_all;
 inline const OutVariant<"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", NormAll,
-                        Lower<&lower::norm_all>>
+                        Lower<&lower::norm_all>, Layouts<&layouts::reduce_all>>
     norm_all;
 inline const OutVariant<"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
                         NormAllAs>
     norm_all_as;
-inline const OutVariant<"aten::var(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::var_out>>
+inline const OutVariant<"aten::var(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::var_out>,
+                        Layouts<&layouts::reduce_all>>
     var_all;
-inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::std_out>>
+inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::std_out>,
+                        Layouts<&layouts::reduce_all>>
     std_all;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax,
                         Lower<&lower::reduce_float_dims<kernels::Reduce::max>>,
@@ -167,14 +169,15 @@ inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=Fal
                         Layouts<&layouts::reduce_dims>>
     amax;
 inline const OutVariant<"aten::max(Tensor self) -> Tensor", Extremum<&at::native::max_unary_out, "max">,
-                        Lower<&lower::reduce_float_all<kernels::Reduce::max>>>
+                        Lower<&lower::reduce_float_all<kernels::Reduce::max>>, Layouts<&layouts::reduce_all>>
     max;
 inline const OutVariant<"aten::min(Tensor self) -> Tensor", Extremum<&at::native::min_unary_out, "min">,
-                        Lower<&lower::reduce_float_all<kernels::Reduce::min>>>
+                        Lower<&lower::reduce_float_all<kernels::Reduce::min>>, Layouts<&layouts::reduce_all>>
     min;
 inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", Argmax,
                         Lower<&lower::argument_of_extreme<false>>,
-                        LowerToIterator<&lower::index_of_extreme<native::argmax_stub>>>
+                        LowerToIterator<&lower::index_of_extreme<native::argmax_stub>>,
+                        Layouts<&layouts::reduce_dims>>
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,
@@ -195,27 +198,59 @@ inline const OutVariant<"aten::_log_softmax(Tensor self, int dim, bool half_to_f
 
 namespace registered {
 
-inline const OperatorOf<at::_ops::all, LowerToIterator<&lower::reduce_all<native::and_stub>>> all;
-inline const OperatorOf<at::_ops::all_dim, LowerToIterator<&lower::reduce_dims<native::and_stub>>> all_dim;
-inline const OperatorOf<at::_ops::all_dims, LowerToIterator<&lower::reduce_dims<native::and_stub>>> all_dims;
+inline const OperatorOf<at::_ops::std_correction, Layouts<&layouts::reduce_dims_of_spread>> std_correction;
+inline const OperatorOf<at::_ops::var_correction, Layouts<&layouts::reduce_dims_of_spread>> var_correction;
+inline const OperatorOf<at::_ops::std_dim, Layouts<&layouts::reduce_dims_of_spread>> std_dim;
+inline const OperatorOf<at::_ops::var_dim, Layouts<&layouts::reduce_dims_of_spread>> var_dim;
+inline const OperatorOf<at::_ops::logsumexp, Layouts<&layouts::reduce_dims>> logsumexp;
+inline const OperatorOf<at::_ops::cumsum, Layouts<&layouts::like_first>> cumsum;
+inline const OperatorOf<at::_ops::cumprod, Layouts<&layouts::like_first>> cumprod;
+inline const OperatorOf<at::_ops::topk, Layouts<&layouts::topk>> topk;
+inline const OperatorOf<at::_ops::sort_stable, Layouts<&layouts::like_first_twice>> sort_stable;
+inline const OperatorOf<at::_ops::all, LowerToIterator<&lower::reduce_all<native::and_stub>>,
+                        Layouts<&layouts::reduce_all>>
+    all;
+inline const OperatorOf<at::_ops::all_dim, LowerToIterator<&lower::reduce_dims<native::and_stub>>,
+                        Layouts<&layouts::reduce_dims>>
+    all_dim;
+inline const OperatorOf<at::_ops::all_dims, LowerToIterator<&lower::reduce_dims<native::and_stub>>,
+                        Layouts<&layouts::reduce_dims>>
+    all_dims;
 inline const OperatorOf<at::_ops::amin, Lower<&lower::reduce_float_dims<kernels::Reduce::min>>,
-                        LowerToIterator<&lower::reduce_dims<native::min_values_stub>>>
+                        LowerToIterator<&lower::reduce_dims<native::min_values_stub>>,
+                        Layouts<&layouts::reduce_dims>>
     amin;
-inline const OperatorOf<at::_ops::any, LowerToIterator<&lower::reduce_all<native::or_stub>>> any;
-inline const OperatorOf<at::_ops::any_dim, LowerToIterator<&lower::reduce_dims<native::or_stub>>> any_dim;
-inline const OperatorOf<at::_ops::any_dims, LowerToIterator<&lower::reduce_dims<native::or_stub>>> any_dims;
+inline const OperatorOf<at::_ops::any, LowerToIterator<&lower::reduce_all<native::or_stub>>,
+                        Layouts<&layouts::reduce_all>>
+    any;
+inline const OperatorOf<at::_ops::any_dim, LowerToIterator<&lower::reduce_dims<native::or_stub>>,
+                        Layouts<&layouts::reduce_dims>>
+    any_dim;
+inline const OperatorOf<at::_ops::any_dims, LowerToIterator<&lower::reduce_dims<native::or_stub>>,
+                        Layouts<&layouts::reduce_dims>>
+    any_dims;
 inline const OperatorOf<at::_ops::argmin, Lower<&lower::argument_of_extreme<true>>,
-                        LowerToIterator<&lower::index_of_extreme<native::argmin_stub>>>
+                        LowerToIterator<&lower::index_of_extreme<native::argmin_stub>>,
+                        Layouts<&layouts::reduce_dims>>
     argmin;
-inline const OperatorOf<at::_ops::linalg_vector_norm, Lower<&lower::norm_dims>> linalg_vector_norm;
-inline const OperatorOf<at::_ops::max_dim, Lower<&lower::extreme_of_dim<false>>> max_dim;
+inline const OperatorOf<at::_ops::linalg_vector_norm, Lower<&lower::norm_dims>,
+                        Layouts<&layouts::reduce_dims_at<2>>>
+    linalg_vector_norm;
+inline const OperatorOf<at::_ops::max_dim, Lower<&lower::extreme_of_dim<false>>,
+                        Layouts<&layouts::reduce_dim_twice>>
+    max_dim;
 inline const OperatorOf<at::_ops::mean, Lower<&lower::reduce_float_all<kernels::Reduce::sum, true>>,
-                        LowerToIterator<&lower::mean_all_any>>
+                        LowerToIterator<&lower::mean_all_any>, Layouts<&layouts::reduce_all>>
     mean;
-inline const OperatorOf<at::_ops::min_dim, Lower<&lower::extreme_of_dim<true>>> min_dim;
+inline const OperatorOf<at::_ops::min_dim, Lower<&lower::extreme_of_dim<true>>,
+                        Layouts<&layouts::reduce_dim_twice>>
+    min_dim;
 inline const OperatorOf<at::_ops::nansum, LowerToIterator<&lower::sum_of_numbers>> nansum;
-inline const OperatorOf<at::_ops::norm_ScalarOpt_dim, Lower<&lower::norm_dims>> norm_ScalarOpt_dim;
-inline const OperatorOf<at::_ops::prod_dim_int, LowerToIterator<&lower::reduce_dims<native::prod_stub>>>
+inline const OperatorOf<at::_ops::norm_ScalarOpt_dim, Lower<&lower::norm_dims>,
+                        Layouts<&layouts::reduce_dims_at<2>>>
+    norm_ScalarOpt_dim;
+inline const OperatorOf<at::_ops::prod_dim_int, LowerToIterator<&lower::reduce_dims<native::prod_stub>>,
+                        Layouts<&layouts::reduce_dims>>
     prod_dim_int;
 
 }  // namespace registered

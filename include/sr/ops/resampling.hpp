@@ -10,6 +10,7 @@
 
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/factories.hpp>
 
 namespace sr::ops {
 
@@ -81,40 +82,47 @@ namespace registered {
 
 inline const OutVariant<
     "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest1d_out>, Facts<Fact::makes_new_results>>
+    UpsampleNearest<&at::cpu::upsample_nearest1d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_nearest1d_vec;
 inline const OutVariant<
     "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest2d_out>, Facts<Fact::makes_new_results>>
+    UpsampleNearest<&at::cpu::upsample_nearest2d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_nearest2d_vec;
 inline const OutVariant<
     "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest3d_out>, Facts<Fact::makes_new_results>>
+    UpsampleNearest<&at::cpu::upsample_nearest3d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_nearest3d_vec;
 inline const OutVariant<
     "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
     "Tensor",
-    UpsampleNearest<&at::cpu::_upsample_nearest_exact2d_out>>
+    UpsampleNearest<&at::cpu::_upsample_nearest_exact2d_out>, Layouts<&replay::layouts::upsample>>
     upsample_nearest_exact2d_vec;
 inline const OutVariant<
     "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_linear1d_out>, Facts<Fact::makes_new_results>>
+    UpsampleSmooth<&at::cpu::upsample_linear1d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_linear1d_vec;
 inline const OutVariant<
     "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>, Facts<Fact::makes_new_results>>
+    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_bilinear2d_vec;
 inline const OutVariant<
     "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>, Facts<Fact::makes_new_results>>
+    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_bicubic2d_vec;
 inline const OutVariant<
     "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>, Facts<Fact::makes_new_results>>
+    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>, Facts<Fact::makes_new_results>,
+    Layouts<&replay::layouts::upsample>>
     upsample_trilinear3d_vec;
 
 }  // namespace registered

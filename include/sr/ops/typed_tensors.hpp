@@ -5,6 +5,8 @@
 #include <ATen/Functions.h>
 
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/factories.hpp>
+#include <sr/replay/layouts/tensors.hpp>
 
 namespace sr::ops {
 
@@ -30,9 +32,9 @@ inline const NewTensorsOf<at::_ops::pairwise_distance> pairwise_distance;
 inline const NewTensorsOf<at::_ops::grid_sampler> grid_sampler;
 inline const NewTensorsOf<at::_ops::grid_sampler_2d> grid_sampler_2d;
 inline const NewTensorsOf<at::_ops::affine_grid_generator> affine_grid_generator;
-inline const NewTensorsOf<at::_ops::celu> celu;
-inline const NewTensorsOf<at::_ops::isinf> isinf;
-inline const NewTensorsOf<at::_ops::isfinite> isfinite;
+inline const NewTensorsOf<at::_ops::celu, Layouts<&replay::layouts::like_first>> celu;
+inline const NewTensorsOf<at::_ops::isinf, Layouts<&replay::layouts::like_first>> isinf;
+inline const NewTensorsOf<at::_ops::isfinite, Layouts<&replay::layouts::like_first>> isfinite;
 inline const NewTensorsOf<at::_ops::isclose> isclose;
 inline const NewTensorsOf<at::_ops::var_mean> var_mean;
 inline const NewTensorsOf<at::_ops::var_mean_dim> var_mean_dim;
@@ -58,7 +60,7 @@ inline const NewTensorsOf<at::_ops::eye> eye;
 inline const NewTensorsOf<at::_ops::eye_m> eye_m;
 
 // Ops that rearrange elements.
-inline const NewTensorsOf<at::_ops::pixel_shuffle> pixel_shuffle;
+inline const NewTensorsOf<at::_ops::pixel_shuffle, Layouts<&replay::layouts::pixel_shuffle>> pixel_shuffle;
 inline const NewTensorsOf<at::_ops::pixel_unshuffle> pixel_unshuffle;
 inline const NewTensorsOf<at::_ops::channel_shuffle> channel_shuffle;
 inline const NewTensorsOf<at::_ops::masked_scatter, InPlace<at::_ops::masked_scatter_>> masked_scatter;
@@ -70,24 +72,27 @@ inline const NewTensorsOf<at::_ops::index_fill_int_Scalar, InPlace<at::_ops::ind
     index_fill_int_Scalar;
 inline const NewTensorsOf<at::_ops::index_fill_int_Tensor, InPlace<at::_ops::index_fill__int_Tensor>>
     index_fill_int_Tensor;
-inline const NewTensorsOf<at::_ops::roll> roll;
-inline const NewTensorsOf<at::_ops::flip> flip;
-inline const NewTensorsOf<at::_ops::fliplr> fliplr;
-inline const NewTensorsOf<at::_ops::flipud> flipud;
+inline const NewTensorsOf<at::_ops::roll, Layouts<&replay::layouts::like_first>> roll;
+inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::like_first>> flip;
+inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::like_first>> fliplr;
+inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::like_first>> flipud;
 inline const NewTensorsOf<at::_ops::rot90> rot90;
 inline const NewTensorsOf<at::_ops::tile> tile;
 inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
-inline const NewTensorsOf<at::_ops::repeat_interleave_self_int> repeat_interleave_self_int;
-inline const NewTensorsOf<at::_ops::constant_pad_nd> constant_pad_nd;
-inline const NewTensorsOf<at::_ops::one_hot, Facts<Fact::makes_new_results>> one_hot;
+inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Layouts<&replay::layouts::repeat_interleave>>
+    repeat_interleave_self_int;
+inline const NewTensorsOf<at::_ops::constant_pad_nd, Layouts<&replay::layouts::constant_pad>> constant_pad_nd;
+inline const NewTensorsOf<at::_ops::one_hot, Facts<Fact::makes_new_results>,
+                          Layouts<&replay::layouts::one_hot>>
+    one_hot;
 inline const NewTensorsOf<at::_ops::argsort> argsort;
 inline const NewTensorsOf<at::_ops::argwhere> argwhere;
 inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
 inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 
 // Ops whose results may share the bytes of an argument.
-inline const NativeOf<at::_ops::pad> pad;
+inline const NativeOf<at::_ops::pad, Layouts<&replay::layouts::pad>> pad;
 inline const NativeOf<at::_ops::einsum> einsum;
 inline const NativeOf<at::_ops::diff> diff;
 inline const NativeOf<at::_ops::where> where;

@@ -170,7 +170,7 @@ inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implici
                     Expand, Layouts<&layouts::expand>>
     expand;
 inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs,
-                    Facts<Fact::takes_shape_of_second>>
+                    Facts<Fact::takes_shape_of_second>, Layouts<&layouts::expand_as>>
     expand_as;
 inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
 inline const Native<

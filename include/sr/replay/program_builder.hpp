@@ -119,6 +119,7 @@ class ProgramBuilder {
   }
 
   bool lower_to_kernels(const TracedNode& node) {
+    if (std::ranges::any_of(node.numbers, &NumberInput::is_operand)) return false;
     const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
     const OperatorSpec spec = registry().operator_of(key);
     const auto lower = [&] {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <sr/replay/layouts/rule.hpp>
@@ -92,6 +93,7 @@ inline bool like_all(LayoutRule& rule) {
 inline bool pointwise(LayoutRule& rule) {
   std::optional<Dims> sizes;
   for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    if (rule.value(i).isInt()) rule.compute_with(i);
     if (!rule.has_tensor(i)) continue;
     const TensorLayout& operand = rule.tensor(i);
     if (!is_in_order(operand)) return like_all(rule);
@@ -102,11 +104,33 @@ inline bool pointwise(LayoutRule& rule) {
   return true;
 }
 
+// The first input, which is written; the other tensors are broadcast to it.
+inline bool in_place(LayoutRule& rule) {
+  if (!rule.has_tensor(0)) return false;
+  const Dims sizes = rule.tensor(0).sizes;
+  for (std::size_t i = 1; i < rule.input_count(); ++i) {
+    if (rule.has_tensor(i) && !broadcasts_to(rule.tensor(i).sizes, sizes)) return false;
+  }
+  rule.same(0);
+  return true;
+}
+
 // A new tensor like the first input.
 inline bool like_first(LayoutRule& rule) {
   const TensorLayout& first = rule.tensor(0);
   if (!is_dense(first)) return false;
   rule.dense(first.sizes);
+  return true;
+}
+
+// glu(x, dim)
+inline bool half_of_dim(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (sizes.empty() || !is_dense(rule.tensor(0))) return false;
+  Size& size = sizes[rule.dim(1, sizes.size())];
+  if (!require(size % 2 == 0)) return false;
+  size = size / 2;
+  rule.dense(std::move(sizes));
   return true;
 }
 

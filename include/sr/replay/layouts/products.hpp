@@ -45,9 +45,21 @@ inline bool addmm(LayoutRule& rule) {
   return product(rule, 1, 2, &rule.tensor(0));
 }
 
-// matmul(a, b), of matrices and batches of them
+// outer(a, b)
+inline bool outer(LayoutRule& rule) {
+  const Dims &a = rule.tensor(0).sizes, &b = rule.tensor(1).sizes;
+  if (a.size() != 1 || b.size() != 1) return false;
+  rule.dense({a[0], b[0]});
+  return true;
+}
+
+// matmul(a, b), of matrices and batches of them, and of those and a vector
 inline bool matmul(LayoutRule& rule) {
   const Dims &a = rule.tensor(0).sizes, &b = rule.tensor(1).sizes;
+  if (b.size() == 1 && a.size() >= 2 && require(a.back() == b[0])) {
+    rule.dense(Dims(a.begin(), a.end() - 1));
+    return true;
+  }
   if (b.size() < 2 || a.size() < b.size() || !require(a.back() == b[b.size() - 2])) return false;
   Dims batch = a, batch_of_b = b;
   batch.resize(a.size() - 2);

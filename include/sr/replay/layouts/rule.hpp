@@ -2,8 +2,10 @@
 // from those that it is given.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@ class LayoutRule {
     Dims numbers;                       // an integer, or the integers of a list
     std::vector<TensorLayout> tensors;  // a tensor, or those of a container, depth first
     bool is_used = false;
+    bool is_operand = false;  // the numbers are computed with
   };
   // What a tensor among the results is.
   struct Result {
@@ -31,12 +34,14 @@ class LayoutRule {
     Kind kind = Kind::fresh;
     std::size_t of = 0;  // view, same: the input
     TensorLayout layout;
+    bool has_slack = false;  // its storage may be larger than the tensor
   };
   // What the operator has returned in the recorded call. Rules may ask it for what no size decides.
   struct Returned {
     std::size_t tensors = 0;
-    bool is_input = false;  // the first tensor is the first input
-    bool is_dense = false;  // the first tensor is contiguous
+    bool is_input = false;            // the first tensor is the first input
+    bool is_dense = false;            // the first tensor is contiguous
+    std::vector<Numbers> sizes = {};  // of all tensors
   };
 
   // `values` are the inputs, and must outlive the rule.
@@ -55,6 +60,9 @@ class LayoutRule {
   const Size& integer(std::size_t i) { return use(i).numbers[0]; }
   // The integers of a list, or the integer alone.
   const Dims& integers(std::size_t i) { return use(i).numbers; }
+  // Integers that the operator computes with: kernels of sr take such numbers as they were recorded, so that
+  // the operator is left to LibTorch's if they differ between calls.
+  void compute_with(std::size_t i) { use(i).is_operand = true; }
   // Argument `i`, which chooses one of `rank` dimensions.
   std::size_t dim(std::size_t i, std::size_t rank) const {
     const std::int64_t dim = value(i).toInt();
@@ -69,6 +77,18 @@ class LayoutRule {
   void dense(Dims sizes) {
     Dims strides = dense_strides(sizes);
     fresh({std::move(sizes), std::move(strides), 0});
+  }
+  // The same with the first of some choices that it had in the recorded call; false if it had none. Sizes
+  // must not decide which it is.
+  bool dense_as_recorded(std::initializer_list<Dims> choices) {
+    const std::size_t i = results_.size();
+    const auto chosen = std::ranges::find_if(choices, [&](const Dims& sizes) {
+      return i < returned_.sizes.size() && recorded(sizes) == returned_.sizes[i];
+    });
+    if (chosen == choices.end()) return false;
+    dense(*chosen);
+    results_.back().has_slack = true;
+    return true;
   }
   // A view of the tensor that is input `i`.
   void view(std::size_t i, TensorLayout layout) {

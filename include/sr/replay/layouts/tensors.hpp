@@ -1,6 +1,7 @@
 // Layouts of joined tensors, reductions, norms and look-ups.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -58,10 +59,25 @@ inline bool reduced(LayoutRule& rule, const Dims& dims, bool all, bool keep) {
   return true;
 }
 
-// Reductions over dimensions: sum(x, dims, keepdim, ...), mean, amax.
+// Reductions over the dimensions that argument i says, if it says any, and else over all: argument i + 1 says
+// whether they stay.
+template <std::size_t i>
+bool reduce_dims_at(LayoutRule& rule) {
+  const Dims dims = rule.value(i).isNone() ? Dims() : rule.integers(i);
+  return reduced(rule, dims, dims.empty(), rule.value(i + 1).toBool());
+}
+// sum(x, dims, keepdim, ...), mean, amax, argmax.
 inline bool reduce_dims(LayoutRule& rule) {
+  return reduce_dims_at<1>(rule);
+}
+// Extrema and their places: max(x, dim, keepdim).
+inline bool reduce_dim_twice(LayoutRule& rule) {
+  return reduce_dims(rule) && reduce_dims(rule);
+}
+// var(x, dims, correction, keepdim), also with whether there is a correction
+inline bool reduce_dims_of_spread(LayoutRule& rule) {
   const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
-  return reduced(rule, dims, dims.empty(), rule.value(2).toBool());
+  return reduced(rule, dims, dims.empty(), rule.value(3).toBool());
 }
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
@@ -98,6 +114,21 @@ inline bool embedding(LayoutRule& rule) {
   return true;
 }
 
+// embedding_bag(weight, indices, offsets, scale, mode, sparse, weights of samples, include_last_offset, ...)
+inline bool embedding_bag(LayoutRule& rule) {
+  const Dims &table = rule.tensor(0).sizes, &indices = rule.tensor(1).sizes, &offsets = rule.tensor(2).sizes;
+  if (table.size() != 2 || indices.size() != 1 || offsets.size() != 1) return false;
+  if (rule.has_tensor(6) &&
+      !(rule.tensor(6).sizes.size() == 1 && require(rule.tensor(6).sizes[0] == indices[0])))
+    return false;
+  const Size bags = rule.value(7).toBool() ? offsets[0] - 1 : offsets[0];
+  if (!require(bags >= 0)) return false;
+  rule.dense({bags, table[1]});
+  // What training needs: dtypes and the mode decide how much of it there is.
+  return rule.dense_as_recorded({{0}, {indices[0]}}) && rule.dense_as_recorded({{0}, {bags}, {offsets[0]}}) &&
+         rule.dense_as_recorded({{0}, {bags}, {offsets[0]}, {bags, table[1]}});
+}
+
 // index_select(x, dim, index)
 inline bool index_select(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;
@@ -108,16 +139,88 @@ inline bool index_select(LayoutRule& rule) {
   return true;
 }
 
+// Values and their places, like the input: sort(x, ...).
+inline bool like_first_twice(LayoutRule& rule) {
+  return like_first(rule) && like_first(rule);
+}
+
+// topk(x, k, dim, ...)
+inline bool topk(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (sizes.empty() || !is_dense(rule.tensor(0))) return false;
+  Size& size = sizes[rule.dim(2, sizes.size())];
+  const Size& count = rule.integer(1);
+  if (!require(count >= 0) || !require(count <= size)) return false;
+  size = count;
+  rule.dense(sizes);
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// bucketize(x, boundaries, ...)
+inline bool bucketize(LayoutRule& rule) {
+  rule.tensor(1);
+  return like_first(rule);
+}
+
+// one_hot(x, classes)
+inline bool one_hot(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (!require(rule.integer(1) >= 1)) return false;
+  sizes.push_back(rule.integer(1));
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// Whether an index lies within a tensor along all dimensions but `dim`.
+inline bool is_within(const Dims& index, const Dims& sizes, std::size_t dim) {
+  if (index.size() != sizes.size()) return false;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (d != dim && !require(index[d] <= sizes[d])) return false;
+  }
+  return true;
+}
+
 // gather(x, dim, index, ...)
 inline bool gather(LayoutRule& rule) {
   const Dims& sizes = rule.tensor(0).sizes;
   const TensorLayout& index = rule.tensor(2);
-  if (!is_dense(index) || sizes.empty() || index.sizes.size() != sizes.size()) return false;
-  const std::size_t dim = rule.dim(1, sizes.size());
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (d != dim && !require(index.sizes[d] <= sizes[d])) return false;
-  }
+  if (!is_dense(index) || sizes.empty() || !is_within(index.sizes, sizes, rule.dim(1, sizes.size())))
+    return false;
   rule.dense(index.sizes);
+  return true;
+}
+
+// scatter(x, dim, index, value), where the value may be a tensor
+inline bool scatter(LayoutRule& rule) {
+  const Dims &sizes = rule.tensor(0).sizes, &index = rule.tensor(2).sizes;
+  if (sizes.empty() || !is_within(index, sizes, rule.dim(1, sizes.size()))) return false;
+  if (rule.has_tensor(3) && !is_within(index, rule.tensor(3).sizes, sizes.size())) return false;
+  return like_first(rule);
+}
+
+// index(x, indices), where integers choose from dimensions that follow each other
+inline bool index(LayoutRule& rule) {
+  const TensorLayout& self = rule.tensor(0);
+  const std::vector<TensorLayout>& indices = rule.tensors(1);
+  if (indices.empty() || !std::ranges::all_of(indices, is_in_order)) return false;
+  const auto given = rule.value(1).toListRef();
+  std::size_t first = given.size(), end = 0;
+  for (std::size_t d = 0; d < given.size(); ++d) {
+    if (!given[d].isTensor() || !given[d].toTensor().defined()) continue;
+    const c10::ScalarType dtype = given[d].toTensor().scalar_type();
+    if (dtype != c10::kLong && dtype != c10::kInt) return false;
+    first = std::min(first, d);
+    end = d + 1;
+  }
+  if (end - first != indices.size() || end > self.sizes.size()) return false;
+  if (!is_dense(self) && indices.size() != self.sizes.size()) return false;
+  Dims chosen = indices[0].sizes;
+  for (const TensorLayout& other : indices) chosen = broadcast(chosen, other.sizes);
+  Dims sizes(self.sizes.begin(), self.sizes.begin() + static_cast<std::ptrdiff_t>(first));
+  sizes.append(chosen.begin(), chosen.end());
+  sizes.append(self.sizes.begin() + static_cast<std::ptrdiff_t>(end), self.sizes.end());
+  rule.dense(std::move(sizes));
   return true;
 }
 

@@ -194,10 +194,8 @@ inline bool narrow(LayoutRule& rule) {
   return true;
 }
 
-// expand(x, size)
-inline bool expand(LayoutRule& rule) {
+inline bool expanded(LayoutRule& rule, const Dims& wanted) {
   const TensorLayout& self = rule.tensor(0);
-  const Dims& wanted = rule.integers(1);
   if (wanted.size() < self.sizes.size()) return false;
   const std::size_t added = wanted.size() - self.sizes.size();
   TensorLayout layout{wanted, Dims(wanted.size(), 0), self.offset};
@@ -216,6 +214,15 @@ inline bool expand(LayoutRule& rule) {
   }
   rule.view(0, std::move(layout));
   return true;
+}
+
+// expand(x, size)
+inline bool expand(LayoutRule& rule) {
+  return expanded(rule, rule.integers(1));
+}
+// expand_as(x, other)
+inline bool expand_as(LayoutRule& rule) {
+  return expanded(rule, rule.tensor(1).sizes);
 }
 
 // contiguous(x), of the default memory format

@@ -70,9 +70,20 @@ inline void shape_indexed_read(const IndexedRead& lookup, const Operand& out, In
   if (step.dimensions.empty()) step.dimensions.push_back({});
 }
 
+// Whether sizes differ between calls; LibTorch's kernel follows them.
+inline bool varies(const IndexedRead& lookup, const Operand& out) {
+  const auto vary = [](const Operand& operand) {
+    return replay::varies(operand.sizes) || replay::varies(operand.strides);
+  };
+  return vary(lookup.in) || vary(out) ||
+         std::ranges::any_of(lookup.indices,
+                             [&](const IndexedRead::Index& index) { return vary(index.operand); });
+}
+
 inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, const Operand& out) {
   if (lookup.in.dtype != out.dtype || out.count() == 0) return false;  // indices of nothing are checked too
   if (lookup.indices.empty() || lookup.indices.size() > IndexStep::kMostIndices) return false;
+  if (varies(lookup, out)) return false;
   IndexStep step;
   std::vector<StorageId> reads{lookup.in.storage};
   const c10::ScalarType integers = lookup.indices[0].operand.dtype;

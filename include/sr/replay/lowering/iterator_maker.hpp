@@ -30,7 +30,8 @@ class IteratorMaker {
   at::Tensor stand_in(const Operand& operand, const at::Tensor& recorded = {}) {
     refused_ |= operand.storage == out_.storage || !is_plain(operand.dtype);
     const bool is_number = recorded.defined() && recorded.unsafeGetTensorImpl()->is_wrapped_number();
-    at::Tensor tensor = placeholder(operand.dtype, pinned(operand.sizes), pinned(operand.strides), is_number);
+    at::Tensor tensor = placeholder(operand.dtype, replay::recorded(operand.sizes),
+                                    replay::recorded(operand.strides), is_number);
     inputs_.push_back({operand, tensor, recorded});
     return tensor;
   }
@@ -42,20 +43,19 @@ class IteratorMaker {
     refused_ |= recorded.is_neg();
     return stand_in(lowering_->operand(recorded), recorded);
   }
-  at::Tensor result() const { return placeholder(out_.dtype, pinned(out_.sizes), pinned(out_.strides)); }
+  at::Tensor result() const { return placeholder(out_.dtype, recorded(out_.sizes), recorded(out_.strides)); }
 
   // Emits the step, after the steps that convert operands. Returns false, having emitted nothing, if the
-  // iterator does not agree with the trace. `run` belongs to the step; `result` is the tensor that the
-  // iterator writes, or a view of it.
-  bool emit(std::unique_ptr<BoundIterator> step, RunStep run, const at::Tensor& result) {
+  // iterator does not agree with the trace.
+  bool emit(std::unique_ptr<BoundIterator> step) {
     std::vector<StorageId> reads;
     std::vector<std::pair<Operand, Operand>> conversions;
-    if (!fill(*step, result, reads, conversions)) return false;
+    if (!fill(*step, reads, conversions)) return false;
     step->complete();
     for (const auto& [from, to] : conversions) convert(*lowering_, from, to);
-    Payload* const payload = step.get();
+    BoundIterator* const made = step.get();
     lowering_->payloads().push_back(std::move(step));
-    lowering_->emit_owned(payload, run, std::move(reads), {out_.storage});
+    lowering_->emit_owned(made, made->run, std::move(reads), {out_.storage});
     return true;
   }
 
@@ -72,9 +72,9 @@ class IteratorMaker {
           .check_all_same_dtype(false)
           .build();
     };
-    auto step = StubStep::make(build, {in}, out);
+    auto step = std::make_unique<StubStep>(build, StubStep::Tensors{in}, out);
     step->call = [](at::TensorIterator& iterator) { at::native::copy_stub(at::kCPU, iterator, false); };
-    return maker.emit(std::move(step), &StubStep::run, out);
+    return maker.emit(std::move(step));
   }
 
  private:
@@ -89,14 +89,15 @@ class IteratorMaker {
            dtype == c10::kDouble || dtype == c10::kHalf || dtype == c10::kBFloat16;
   }
 
-  bool fill(BoundIterator& step, const at::Tensor& result, std::vector<StorageId>& reads,
+  bool fill(BoundIterator& step, std::vector<StorageId>& reads,
             std::vector<std::pair<Operand, Operand>>& conversions) {
     const at::TensorIteratorBase& iterator = step.iterator();
+    const at::Tensor result = step.result();
     const bool as_recorded = !refused_ && result.defined() && iterator.noutputs() == 1 &&
                              iterator.operand(0).tensor_base().is_alias_of(result) &&
                              !iterator.operand(0).original_tensor_base().defined() &&
-                             result.sizes() == pinned(out_.sizes) &&
-                             result.strides() == pinned(out_.strides) && result.scalar_type() == out_.dtype;
+                             result.sizes() == recorded(out_.sizes) &&
+                             result.strides() == recorded(out_.strides) && result.scalar_type() == out_.dtype;
     if (!as_recorded) return false;
     step.arguments = iterator.ntensors();
     bind(step, result, out_, 0);
@@ -131,7 +132,13 @@ class IteratorMaker {
   std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
                                            std::vector<std::pair<Operand, Operand>>& conversions) {
     if (!to.is_non_overlapping_and_dense()) return std::nullopt;
-    const Dims sizes = constant_dims(to.sizes()), strides = constant_dims(to.strides());
+    Dims sizes = from.operand.sizes, strides = dense_strides(sizes);
+    if (!from.operand.is_contiguous() || to.strides() != recorded(strides)) {
+      pinned(sizes);
+      pinned(from.operand.strides);
+      sizes = constant_dims(to.sizes());
+      strides = constant_dims(to.strides());
+    }
     Operand made;
     if (from.recorded.defined() && lowering_->is_constant(from.operand)) {
       made = lowering_->literal(sizes, from.recorded.to(to.scalar_type()));
@@ -144,9 +151,9 @@ class IteratorMaker {
     return made;
   }
 
-  static void bind(BoundIterator& step, const at::Tensor& tensor, const Operand& operand, int i,
-                   bool is_original = false) {
-    step.bind(tensor, {operand.storage, operand.byte_offset().pin()}, i, is_original);
+  void bind(BoundIterator& step, const at::Tensor& tensor, const Operand& operand, int i,
+            bool is_original = false) {
+    step.bind(tensor, lowering_->address(operand), operand.sizes, operand.strides, i, is_original);
   }
 
   Lowering* lowering_;

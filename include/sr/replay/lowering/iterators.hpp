@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <sr/replay/lowering/copies.hpp>
@@ -34,14 +35,13 @@ struct FunctionalKernel final : Op {
 
 // The type-erased interface of structured kernels, so that little code is compiled for each of them.
 struct AnyStructured : BoundIterator {
-  RunStep run = nullptr;
+  using BoundIterator::BoundIterator;
 
   virtual std::size_t argument_count() const = 0;
   // Returns false if a value is not a valid argument of the kernel.
   virtual bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) = 0;
   // Makes the iterator and the result from the arguments that were taken.
   virtual void build() = 0;
-  virtual const at::Tensor& result() const = 0;
 };
 
 template <class Op, class Meta = decltype(&Op::meta)>
@@ -49,36 +49,45 @@ struct StructuredStep;
 
 template <class Op, class Base, class... Args>
 struct StructuredStep<Op, void (Base::*)(Args...)> final : AnyStructured {
-  mutable FunctionalKernel<Op> kernel;
-  std::tuple<KernelArgument<Args>...> arguments_of_op;
-
-  StructuredStep() { run = &run_kernel; }
+  StructuredStep() : AnyStructured(&run_kernel) {}
 
   std::size_t argument_count() const override { return sizeof...(Args); }
-  const at::TensorIteratorBase& iterator() const override { return kernel; }
-  const at::Tensor& result() const override { return kernel.out; }
+  const at::TensorIteratorBase& iterator() const override { return *kernel_; }
+  at::Tensor result() const override { return kernel_->out; }
   bool take(IteratorMaker& maker, c10::ArrayRef<c10::IValue> values) override {
     std::size_t i = 0;
     return std::apply([&](auto&... argument) { return (argument.take(maker, values[i++]) && ...); },
-                      arguments_of_op);
+                      arguments_);
   }
   void build() override {
-    std::apply([&](const auto&... argument) { kernel.meta(argument.pass()...); }, arguments_of_op);
+    kernel_.emplace();
+    std::apply([&](const auto&... argument) { kernel_->meta(argument.pass()...); }, arguments_);
   }
-  std::unique_ptr<BoundIterator> remake() const override {
-    auto made = std::make_unique<StructuredStep>();
-    made->arguments_of_op = arguments_of_op;
-    std::apply([&](auto&... argument) { (this->renew(argument.kept), ...); }, made->arguments_of_op);
-    made->build();
-    return made;
+
+ private:
+  StructuredStep(const StructuredStep&) = default;
+
+  std::unique_ptr<BoundIterator> copy() const override {
+    return std::unique_ptr<BoundIterator>(new StructuredStep(*this));
   }
+  void build_again(const std::function<void(at::Tensor&)>& renew) override {
+    const auto renew_tensor = [&](auto& kept) {
+      if constexpr (std::is_same_v<std::remove_reference_t<decltype(kept)>, at::Tensor>) renew(kept);
+    };
+    std::apply([&](auto&... argument) { (renew_tensor(argument.kept), ...); }, arguments_);
+    build();
+  }
+
   static void run_kernel(const Payload& payload, Context& context) {
     const auto& self = static_cast<const StructuredStep&>(payload);
-    self.run_on(self.kernel, context, [&](FunctionalKernel<Op>& kernel) {
+    self.run_on(*self.kernel_, context, [&](FunctionalKernel<Op>& kernel) {
       std::apply([&](const auto&... argument) { kernel.impl(argument.pass()..., kernel.out); },
-                 self.arguments_of_op);
+                 self.arguments_);
     });
   }
+
+  mutable std::optional<FunctionalKernel<Op>> kernel_;  // none: not built yet
+  std::tuple<KernelArgument<Args>...> arguments_;
 };
 
 namespace lower {
@@ -99,8 +108,7 @@ inline bool structured_of(Lowering& lowering, const TracedNode& node, c10::Array
   if (values.size() < step->argument_count() || !step->take(maker, values) || maker.is_refused())
     return false;
   step->build();
-  AnyStructured& kernel = *step;
-  return maker.emit(std::move(step), kernel.run, kernel.result());
+  return maker.emit(std::move(step));
 }
 
 // Emits the kernel with these arguments.
@@ -171,11 +179,10 @@ bool stub_on(Lowering& lowering, const TracedNode& node, std::size_t operands, b
     if (!tensors.back().defined()) return false;
   }
   if (maker.is_refused()) return false;
-  auto step =
-      StubStep::make(std::move(build), std::move(tensors), given_result ? maker.result() : at::Tensor());
+  auto step = std::make_unique<StubStep>(std::move(build), std::move(tensors),
+                                         given_result ? maker.result() : at::Tensor());
   step->call = std::move(call);
-  const at::Tensor result = step->result();
-  return maker.emit(std::move(step), &StubStep::run, result);
+  return maker.emit(std::move(step));
 }
 
 template <auto& Stub>

@@ -22,8 +22,16 @@ template <class T>
 struct DivideStep final : ClonableStep<DivideStep<T>> {
   std::string_view name() const override { return "division"; }
   Address address;
+  Size count_of, divisor_of;
+  // In this call:
   std::size_t count = 0;
   T divisor = 1;
+
+  RunStep settle(SizeValues& values) override {
+    count = values.count(count_of);
+    divisor = static_cast<T>(values(divisor_of));
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const DivideStep&>(payload);
@@ -52,6 +60,8 @@ struct Reduction {
 inline std::optional<Operand> as_dtype(Lowering& lowering, const Operand& in, c10::ScalarType dtype) {
   if (in.dtype == dtype) return in;
   Operand made = lowering.temporary(in.sizes, dtype);
+  if (in.is_contiguous())
+    return IteratorMaker::convert(lowering, in, made) ? std::optional(made) : std::nullopt;
   const at::Tensor like =
       at::empty_strided(pinned(in.sizes), pinned(in.strides), c10::TensorOptions(c10::kMeta).dtype(in.dtype));
   const at::Tensor lies = at::empty_like(like, c10::TensorOptions(c10::kMeta).dtype(dtype));
@@ -67,31 +77,19 @@ inline bool sums_in_float(const at::TensorIteratorBase& iterator) {
          iterator.strides(0)[0] == 0 && iterator.strides(0)[1] == 0;
 }
 
-// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. It is
-// given a tensor of one element to fill instead; unless the work is split it uses the tensor for nothing
-// else.
+// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. Unless the
+// work is split it uses the tensor that it fills for nothing else, see StubStep::zeroes_result.
 template <auto* Stub>
 inline constexpr bool kFillsWithZeros = false;
 template <>
 inline constexpr bool kFillsWithZeros<&native::sum_stub> = true;
-
-inline void fill_ourselves(StubStep& step, const Operand& out) {
-  step.on_completion = [dtype = out.dtype](at::TensorIterator& iterator) {
-    at::TensorBase one = at::zeros({1}, c10::TensorOptions(dtype));
-    iterator.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
-  };
-  const auto bytes = static_cast<std::size_t>(out.count().pin()) * c10::elementSize(out.dtype);
-  step.call = [bytes](at::TensorIterator& iterator) {
-    std::memset(iterator.data_ptr(0), 0, bytes);
-    native::sum_stub(at::kCPU, iterator);
-  };
-}
 
 // Returns false if it has emitted nothing, or only a conversion whose result is not read.
 template <auto& Stub, bool kAlwaysInDtype = false>
 bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const Reduction& how) {
   const std::optional<Operand> in = as_dtype(lowering, given, how.dtype);
   if (!in) return false;
+  if (c10::isReducedFloatingType(how.dtype)) pinned(in->sizes);  // decide sums_in_float
   IteratorMaker maker(lowering, out);
   const at::Tensor self = maker.stand_in(*in), result = maker.result();
   if (maker.is_refused()) return false;
@@ -99,18 +97,16 @@ bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const 
     return at::meta::make_reduction(operands[0], made, at::OptionalIntArrayRef(how.dims), how.keep,
                                     how.dtype);
   };
-  auto step = StubStep::make(build, {self}, result);
+  auto step = std::make_unique<StubStep>(build, StubStep::Tensors{self}, result);
   if (!kAlwaysInDtype && sums_in_float(step->iterator())) {
     const Operand sum = lowering.temporary(out.sizes, c10::kFloat);
     return reduce<Stub, true>(lowering, given, sum, {how.dims, how.keep, c10::kFloat}) &&
            IteratorMaker::convert(lowering, sum, out);
   }
   step->call = [](at::TensorIterator& iterator) { Stub(at::kCPU, iterator); };
-  if constexpr (kFillsWithZeros<&Stub>) {
-    if (out.is_contiguous() && step->iterator().numel() < at::internal::GRAIN_SIZE)
-      fill_ourselves(*step, out);
-  }
-  return maker.emit(std::move(step), &StubStep::run, result);
+  if constexpr (kFillsWithZeros<&Stub>)
+    step->zeroes_result = out.is_contiguous() && in->count() < at::internal::GRAIN_SIZE;
+  return maker.emit(std::move(step));
 }
 
 // The operand, if it and the result have elements. Otherwise `done` is the answer of the lowering.
@@ -153,8 +149,8 @@ template <class T>
 void divide(Lowering& lowering, const Operand& values, const Size& divisor) {
   DivideStep<T> step;
   step.address = lowering.address(values);
-  step.count = static_cast<std::size_t>(values.count().pin());
-  step.divisor = static_cast<T>(divisor.pin());
+  step.count_of = values.count();
+  step.divisor_of = divisor;
   lowering.emit(std::move(step), {values.storage}, {values.storage});
 }
 

@@ -1,6 +1,7 @@
 // Integers of a recorded call that know how they depend on the sizes of its arguments.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <utility>
@@ -83,6 +84,18 @@ inline Size product_of(c10::ArrayRef<Size> sizes) {
 // Sizes that were read from a tensor, and do not vary.
 inline Dims constant_dims(c10::ArrayRef<std::int64_t> numbers) {
   return {numbers.begin(), numbers.end()};
+}
+
+// The values in the recorded call. Decisions about them must hold for other calls, too.
+inline Numbers recorded(c10::ArrayRef<Size> sizes) {
+  Numbers numbers;
+  for (const Size& size : sizes) numbers.push_back(size.recorded());
+  return numbers;
+}
+
+// Whether one of the sizes differs between calls.
+inline bool varies(c10::ArrayRef<Size> sizes) {
+  return std::ranges::any_of(sizes, [](const Size& size) { return !size.is_constant(); });
 }
 
 // The sizes, each pinned.

@@ -1,13 +1,15 @@
-// Runs LibTorch's own loops on addresses that change: an iterator is built once, on placeholder tensors with
-// the metadata of the operands, and each call binds it to the operands' bytes.
+// Runs LibTorch's own loops on addresses that change: an iterator is built once for all calls of the same
+// sizes, on placeholder tensors with the metadata of the operands, and each call binds it to their bytes.
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include <ATen/Functions.h>
 #include <ATen/TensorIterator.h>
 
 #include <sr/base/borrowed.hpp>
@@ -19,51 +21,63 @@
 namespace sr::replay {
 
 // An iterator on placeholders. Storages are bound as well as the iterator's pointers: some kernels fill or
-// copy through their tensors.
+// copy through their tensors. With other sizes, and for a clone, the iterator is built again.
 struct BoundIterator : Payload {
+  explicit BoundIterator(RunStep run_step) : run(run_step) {}
+
+  std::string_view name() const override { return "iterator"; }
+  std::size_t bytes() const override {
+    return sizeof(BoundIterator) + sizeof(at::TensorIterator) + bytes_of(placeholders_) +
+           placeholders_.size() * (kTensorBytes + sizeof(Bound));
+  }
+
+  RunStep settle(SizeValues& values) override {
+    if (!varies_) return nullptr;
+    return rebuild(&values) ? run : &run_refused;
+  }
+  std::unique_ptr<Payload> clone(Frame*) const override {
+    std::unique_ptr<BoundIterator> made = copy();
+    made->rebuild(nullptr);
+    return made;
+  }
+
+  virtual const at::TensorIteratorBase& iterator() const = 0;
+  // The tensor that the iterator writes, or of which it writes a view.
+  virtual at::Tensor result() const = 0;
+  // Called when all placeholders are bound.
+  virtual void complete() {}
+
+  // The tensor is operand `i` of the iterator, or what that is converted from.
+  void bind(const at::Tensor& tensor, Address address, const Dims& sizes, const Dims& strides, int i,
+            bool is_original = false) {
+    bound_.push_back({nullptr, address, i, is_original, {sizes, strides}});
+    varies_ |= bound_.back().dims.vary();
+    take(bound_.back(), tensor);
+    placeholders_.push_back(tensor);
+  }
+
+  RunStep run;
+  int arguments = 0;
+  bool loses_arguments = false;  // the kernel takes a number out of the iterator: each call has a copy of it
+
+ protected:
   struct Bound {
     c10::StorageImpl* storage = nullptr;  // of a placeholder
     Address address;
     int operand = 0;           // of the iterator
     bool is_original = false;  // the operand is converted, and the placeholder is what it is converted from
+    VaryingDims dims;
   };
 
-  virtual const at::TensorIteratorBase& iterator() const = 0;
-  // The step of an iterator like this one, on new placeholders that are not bound yet.
-  virtual std::unique_ptr<BoundIterator> remake() const = 0;
-  // Called when the placeholders are bound.
-  virtual void complete() {}
+  BoundIterator(const BoundIterator&) = default;
 
-  std::string_view name() const override { return "iterator"; }
-  std::size_t bytes() const override {
-    return sizeof(BoundIterator) + sizeof(at::TensorIterator) + placeholders_.size() * kTensorBytes;
-  }
-  // LibTorch can not copy an iterator onto other tensors: it is built again.
-  std::unique_ptr<Payload> clone(Frame*) const override {
-    std::unique_ptr<BoundIterator> made = remake();
-    for (const Bound& one : bound_) {
-      const at::OperandInfo& info = made->iterator().operand(one.operand);
-      made->bind(one.is_original ? info.original_tensor() : info.tensor(), one.address, one.operand,
-                 one.is_original);
-    }
-    made->arguments = arguments;
-    made->loses_arguments = loses_arguments;
-    made->complete();
-    return made;
-  }
+  // A step with the same operands and without an iterator.
+  virtual std::unique_ptr<BoundIterator> copy() const = 0;
+  // Builds the iterator on other placeholders, which `renew(tensor)` puts in the place of those it has.
+  virtual void build_again(const std::function<void(at::Tensor& tensor)>& renew) = 0;
 
-  // The tensor is an operand of the iterator, or what one is converted from.
-  void bind(const at::Tensor& tensor, Address address, int operand, bool is_original = false) {
-    c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
-    storage->set_data_ptr_noswap(memory::borrow(nullptr));
-    bound_.push_back({storage, address, operand, is_original});
-    placeholders_.push_back(tensor);
-  }
+  std::byte* address_of_result(const Context& context) const { return bound_[0].address.in(context.bases); }
 
-  int arguments = 0;
-  bool loses_arguments = false;  // the kernel takes a number out of the iterator: each call has a copy of it
-
- protected:
   template <class Iterator, class Call>
   void run_on(Iterator& iterator, const Context& context, const Call& call) const {
     for (const Bound& one : bound_) {
@@ -79,18 +93,56 @@ struct BoundIterator : Payload {
     if (iterator.ntensors() != arguments) throw Deoptimized("A kernel changed the iterator it worked on.");
   }
 
-  // Replaces a placeholder by a new one. Numbers stay: they are in the iterator for good.
-  void renew(at::Tensor& tensor) const {
-    if (!tensor.defined()) return;
-    const auto is_bound = std::ranges::find(bound_, sr::detail::storage_of(tensor), &Bound::storage);
-    if (is_bound != bound_.end()) tensor = placeholder_like(tensor);
-  }
-  template <class T>
-  void renew(T&) const {}
-
  private:
-  c10::SmallVector<Bound, 4> bound_;
+  static void run_refused(const Payload&, Context&) {
+    throw Deoptimized("An operator lays its result out otherwise than for the recorded sizes.");
+  }
+
+  // Builds the iterator for the sizes of a call; null: for those that it has. Returns whether its operands
+  // lie as they should.
+  bool rebuild(SizeValues* values) {
+    for (Bound& one : bound_) {
+      if (values != nullptr) one.dims.settle(*values);
+    }
+    build_again([&](at::Tensor& tensor) { renew(tensor, values != nullptr); });
+    if (iterator().ntensors() != arguments) return false;
+    bool fits = true;
+    std::vector<at::Tensor> made;  // the old ones live as long as their storages are looked for
+    for (Bound& one : bound_) {
+      const at::OperandInfo& info = iterator().operand(one.operand);
+      if (one.is_original && !info.original_tensor_base().defined()) return false;
+      const at::Tensor tensor = one.is_original    ? info.original_tensor()
+                                : one.operand == 0 ? result()
+                                                   : info.tensor();
+      if (values != nullptr && one.dims.vary())
+        fits = fits && tensor.sizes() == one.dims.sizes && tensor.strides() == one.dims.strides;
+      take(one, tensor);
+      made.push_back(tensor);
+    }
+    placeholders_ = std::move(made);
+    complete();
+    return fits;
+  }
+
+  // Numbers stay: they are in the iterator for good.
+  void renew(at::Tensor& tensor, bool resizes) const {
+    if (!tensor.defined()) return;
+    const auto known = std::ranges::find(bound_, sr::detail::storage_of(tensor), &Bound::storage);
+    if (known == bound_.end()) return;
+    const bool has_sizes = resizes && known->dims.vary();
+    const auto* const impl = tensor.unsafeGetTensorImpl();
+    tensor = placeholder(tensor.scalar_type(), has_sizes ? known->dims.sizes : impl->sizes(),
+                         has_sizes ? known->dims.strides : impl->strides(), impl->is_wrapped_number());
+  }
+
+  static void take(Bound& bound, const at::Tensor& tensor) {
+    bound.storage = tensor.storage().unsafeGetStorageImpl();
+    bound.storage->set_data_ptr_noswap(memory::borrow(nullptr));
+  }
+
+  std::vector<Bound> bound_;
   std::vector<at::Tensor> placeholders_;
+  bool varies_ = false;
 };
 
 // An iterator, and the function that calls the kernel.
@@ -99,44 +151,51 @@ struct StubStep final : BoundIterator {
   using Build = std::function<at::TensorIterator(at::Tensor& result, const Tensors& operands)>;
 
   // `given_result`: undefined if the iterator makes its result.
-  static std::unique_ptr<StubStep> make(Build build, Tensors operands, at::Tensor given_result) {
-    auto step = std::make_unique<StubStep>();
-    step->iterator_ = build(given_result, operands);
-    step->build_ = std::move(build);
-    step->operands_ = std::move(operands);
-    step->result_ = std::move(given_result);
-    return step;
-  }
+  StubStep(Build build, Tensors operands, at::Tensor given_result)
+      : BoundIterator(&run_stub),
+        build_(std::move(build)),
+        operands_(std::move(operands)),
+        result_(std::move(given_result)),
+        iterator_(build_(result_, operands_)) {}
 
   const at::TensorIterator& iterator() const override { return iterator_; }
-  // The tensor that the iterator writes, or of which it writes a view.
-  at::Tensor result() const { return result_.defined() ? result_ : iterator_.output(); }
+  at::Tensor result() const override { return result_.defined() ? result_ : iterator_.output(); }
 
-  std::unique_ptr<BoundIterator> remake() const override {
-    Tensors operands = operands_;
-    for (at::Tensor& operand : operands) renew(operand);
-    auto made = make(build_, std::move(operands), result_.defined() ? placeholder_like(result_) : result_);
-    made->call = call;
-    made->on_completion = on_completion;
-    return made;
-  }
   void complete() override {
-    if (on_completion) on_completion(iterator_);
-  }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const StubStep&>(payload);
-    self.run_on(self.iterator_, context, self.call);
+    if (!zeroes_result) return;
+    result_bytes_ = result_.nbytes();
+    at::TensorBase one = at::zeros({1}, result_.options());
+    iterator_.operand(0).tensor(c10::MaybeOwned<at::TensorBase>::owned(std::move(one)));
   }
 
   std::function<void(at::TensorIterator& iterator)> call;
-  std::function<void(at::TensorIterator& iterator)> on_completion;  // none: nothing is left to do
+  // The step fills its result, which must be given, with zeros. The kernel, which would do that through the
+  // dispatcher, has a tensor of one element to fill, and must use that for nothing else.
+  bool zeroes_result = false;
 
  private:
-  mutable at::TensorIterator iterator_;
+  StubStep(const StubStep&) = default;
+
+  std::unique_ptr<BoundIterator> copy() const override {
+    return std::unique_ptr<BoundIterator>(new StubStep(*this));
+  }
+  void build_again(const std::function<void(at::Tensor&)>& renew) override {
+    for (at::Tensor& operand : operands_) renew(operand);
+    renew(result_);
+    iterator_ = build_(result_, operands_);
+  }
+
+  static void run_stub(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const StubStep&>(payload);
+    if (self.zeroes_result) std::memset(self.address_of_result(context), 0, self.result_bytes_);
+    self.run_on(self.iterator_, context, self.call);
+  }
+
   Build build_;
   Tensors operands_;
   at::Tensor result_;
+  std::size_t result_bytes_ = 0;
+  mutable at::TensorIterator iterator_;
 };
 
 }  // namespace sr::replay

@@ -51,7 +51,6 @@ struct OutVariantStep final : BoundNode {
 
   static bool emit(Lowering& lowering, const TracedNode& traced) {
     if (traced.processed->write.run == nullptr) return false;
-    for (const Size& number : traced.numbers) number.pin();
     auto call = std::make_unique<OutVariantStep>(lowering);
     call->take(*traced.processed);
     std::vector<StorageId> reads, writes;
@@ -60,8 +59,11 @@ struct OutVariantStep final : BoundNode {
     }
     for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
       call->frame.values[call->node.first_output + i] = call->wrappers.wrap(traced.outputs[i], writes);
-      call->results.emplace_back().assign(traced.outputs[i].toTensor());
+      const at::Tensor& recorded = traced.outputs[i].toTensor();
+      call->results.emplace_back(recorded, lowering.operand(recorded));
     }
+    for (const NumberInput& number : traced.numbers)
+      call->numbers.push_back({number.input, {number.values, {}}});
     Payload* payload = call.get();
     lowering.payloads().push_back(std::move(call));
     lowering.emit_owned(payload, &OutVariantStep::run, std::move(reads), std::move(writes));
@@ -75,7 +77,7 @@ struct OutVariantStep final : BoundNode {
     self.node.write(view);
     bool as_recorded = self.wrappers.are_bound(context.bases);
     for (std::size_t i = 0; i < self.results.size(); ++i) {
-      as_recorded = as_recorded && self.results[i].matches(view.output(i).toTensor());
+      as_recorded = as_recorded && self.results[i].metadata.matches(view.output(i).toTensor());
     }
     if (!as_recorded) throw Deoptimized("An operator did not write its result where it was to be.");
   }
@@ -86,10 +88,20 @@ struct OutVariantStep final : BoundNode {
     for (std::size_t i = 0; i < frame.values.size(); ++i)
       made->frame.values[i] = made->wrappers.clone(frame.values[i], wrappers);
     made->results = results;
+    made->numbers = numbers;
     return made;
   }
 
-  std::vector<TensorMetadata> results;
+  RunStep settle(SizeValues& values) override {
+    wrappers.settle(values);
+    for (ExpectedResult& result : results) result.settle(values);
+    for (auto& [input, number] : numbers)
+      frame.values[input] = number.settled(values, frame.values[input].isIntList());
+    return nullptr;
+  }
+
+  std::vector<ExpectedResult> results;
+  std::vector<std::pair<std::size_t, VaryingNumbers>> numbers;  // by input
 };
 
 // Runs a node by its function. Compares the metadata of results with the trace, and stores numbers in the
@@ -102,7 +114,7 @@ struct InterpretedStep final : BoundNode {
   using BoundNode::BoundNode;
 
   struct Result {
-    TensorMetadata metadata;
+    ExpectedResult expected;
     std::int64_t offset = 0;
     StorageId storage = kNone;  // kNone: a number, or no tensor
     ValueId value = kNone;      // kNone: none of these either, an undefined tensor
@@ -110,7 +122,6 @@ struct InterpretedStep final : BoundNode {
 
   static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
     auto step = std::make_unique<InterpretedStep>(lowering);
-    for (const Size& number : traced.numbers) number.pin();
     std::vector<StorageId> reads, writes;
     step->copies_inputs = traced.foreign;
     if (traced.processed->sub_blocks.empty()) {
@@ -124,6 +135,8 @@ struct InterpretedStep final : BoundNode {
       if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
       step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
     }
+    for (const NumberInput& number : traced.numbers)
+      step->vary(step->node.inputs[number.input], number.values);
     for (std::size_t i = 0; i < traced.captured.size(); ++i) {
       step->add(traced.captured_slots[i], traced.captured[i], traced.dynamic_captured[i], reads);
     }
@@ -133,9 +146,7 @@ struct InterpretedStep final : BoundNode {
       if (traced.outputs[i].isTensor()) {
         const at::Tensor& tensor = traced.outputs[i].toTensor();
         const Operand operand = lowering.operand(tensor);
-        pinned(operand.sizes);
-        pinned(operand.strides);
-        result.metadata.assign(tensor);
+        result.expected = ExpectedResult(tensor, operand);
         result.offset = tensor.storage_offset();
         result.storage = operand.storage;
         lowering.storages()[result.storage].home = Home::opaque;
@@ -160,11 +171,22 @@ struct InterpretedStep final : BoundNode {
       made->shared = blocks;
     }
     for (const Input& input : inputs_)
-      made->inputs_.push_back({input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic});
+      made->inputs_.push_back(
+          {input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic, input.number});
     made->results = results;
     made->copies_inputs = copies_inputs;
     made->constants = constants;
     return made;
+  }
+
+  RunStep settle(SizeValues& values) override {
+    wrappers.settle(values);
+    for (Result& result : results) result.expected.settle(values);
+    for (Input& input : inputs_) {
+      if (!input.number.values_of.empty())
+        input.value = input.number.settled(values, input.value.isIntList());
+    }
+    return nullptr;
   }
 
   static void run(const Payload& payload, Context& context) {
@@ -181,10 +203,16 @@ struct InterpretedStep final : BoundNode {
     Slot slot;
     c10::IValue value;
     ValueId dynamic;
+    VaryingNumbers number = {};  // empty: `value` is the same in all calls
   };
 
   void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {
     inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
+  }
+
+  void vary(Slot slot, const Dims& values) {
+    const auto input = std::ranges::find(inputs_, slot, &Input::slot);
+    if (input != inputs_.end()) input->number.values_of = values;
   }
 
   // Dynamic values among `among`, or all: blocks read values that are not their inputs.
@@ -255,7 +283,7 @@ struct InterpretedStep final : BoundNode {
       return;
     }
     const bool same = value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage() &&
-                      result.metadata.matches(value.toTensor()) &&
+                      result.expected.metadata.matches(value.toTensor()) &&
                       value.toTensor().storage_offset() == result.offset &&
                       value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
     if (!same)

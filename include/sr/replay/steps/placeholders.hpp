@@ -31,11 +31,6 @@ inline at::Tensor placeholder(c10::ScalarType dtype, at::IntArrayRef sizes, at::
   return tensor;
 }
 
-inline at::Tensor placeholder_like(const at::Tensor& tensor) {
-  return placeholder(tensor.scalar_type(), tensor.sizes(), tensor.strides(),
-                     tensor.unsafeGetTensorImpl()->is_wrapped_number());
-}
-
 // Of a result for which an iterator asks; without strides it is laid out as the memory format says.
 inline at::Tensor result_placeholder(at::IntArrayRef sizes, at::IntArrayRef strides,
                                      const at::TensorOptions& options) {
@@ -46,7 +41,7 @@ inline at::Tensor result_placeholder(at::IntArrayRef sizes, at::IntArrayRef stri
     return placeholder(dtype, sizes, c10::get_channels_last_strides_2d(sizes));
   if (format == at::MemoryFormat::ChannelsLast3d && sizes.size() == 5)
     return placeholder(dtype, sizes, c10::get_channels_last_strides_3d(sizes));
-  return placeholder(dtype, sizes, pinned(dense_strides(constant_dims(sizes))));
+  return placeholder(dtype, sizes, recorded(dense_strides(constant_dims(sizes))));
 }
 
 }  // namespace sr::replay

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +11,31 @@
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
+#include <sr/graph/node_state.hpp>
 #include <sr/replay/fresh_tensor.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
 
 // The memory of a tensor on bytes of somebody else.
 inline constexpr std::size_t kTensorBytes = sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl);
+
+// Sizes and strides of a tensor, and their values in this call.
+struct VaryingDims {
+  Dims sizes_of, strides_of;
+  Numbers sizes, strides;
+
+  VaryingDims() = default;
+  VaryingDims(Dims all_sizes, Dims all_strides)
+      : sizes_of(std::move(all_sizes)), strides_of(std::move(all_strides)) {}
+  bool vary() const { return replay::varies(sizes_of) || replay::varies(strides_of); }
+  void settle(SizeValues& values) {
+    values.fill(sizes_of, sizes);
+    values.fill(strides_of, strides);
+  }
+};
 
 // Tensors of a node that are bound to other bytes in each call.
 class Wrappers {
@@ -38,9 +56,9 @@ class Wrappers {
       const Trace& trace = lowering_->trace();
       return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
     }
-    at::Tensor wrapper =
-        tensor_over(memory::borrow(nullptr), operand.dtype, pinned(operand.sizes), pinned(operand.strides));
-    bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), lowering_->address(operand)});
+    at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, recorded(operand.sizes),
+                                     recorded(operand.strides));
+    bind(wrapper, lowering_->address(operand), {operand.sizes, operand.strides});
     return wrapper;
   }
 
@@ -52,12 +70,23 @@ class Wrappers {
       if (known == from.bound_.end()) return tensor;
       at::Tensor wrapper =
           tensor_over(memory::borrow(nullptr), tensor.scalar_type(), tensor.sizes(), tensor.strides());
-      bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), known->address});
+      const auto varying = std::ranges::find(from.varying_, tensor.unsafeGetTensorImpl(), &Varying::tensor);
+      bind(wrapper, known->address, varying == from.varying_.end() ? VaryingDims() : varying->dims);
       return wrapper;
     });
   }
 
-  std::size_t bytes() const { return bytes_of(bound_) + bound_.size() * kTensorBytes; }
+  std::size_t bytes() const { return bytes_of(bound_) + bytes_of(varying_) + bound_.size() * kTensorBytes; }
+
+  // Gives the tensors the sizes of the call.
+  void settle(SizeValues& values) {
+    for (Varying& each : varying_) {
+      each.dims.settle(values);
+      each.tensor->set_sizes_and_strides(each.dims.sizes, each.dims.strides);
+      each.tensor->unsafe_storage().set_nbytes(extent_of(each.dims.sizes, each.dims.strides) *
+                                               each.tensor->itemsize());
+    }
+  }
 
   void bind(std::byte* const* bases) const {
     for (const Bound& bound : bound_)
@@ -69,12 +98,53 @@ class Wrappers {
   }
 
  private:
+  // The node's frame holds the wrappers.
   struct Bound {
-    c10::StorageImpl* storage;  // of a wrapper, which the node's frame holds
+    c10::StorageImpl* storage;
     Address address;
   };
+  struct Varying {
+    c10::TensorImpl* tensor;
+    VaryingDims dims;
+  };
+
+  void bind(const at::Tensor& wrapper, Address address, VaryingDims dims) {
+    bound_.push_back({wrapper.storage().unsafeGetStorageImpl(), address});
+    if (dims.vary()) varying_.push_back({wrapper.unsafeGetTensorImpl(), std::move(dims)});
+  }
+
   Lowering* lowering_ = nullptr;  // while wrapping only
   std::vector<Bound> bound_;
+  std::vector<Varying> varying_;  // those whose sizes or strides differ between calls
+};
+
+// What is known of a result before the node runs.
+struct ExpectedResult {
+  TensorMetadata metadata;
+  VaryingDims dims;
+
+  ExpectedResult() = default;
+  ExpectedResult(const at::Tensor& recorded, const Operand& operand) : dims{operand.sizes, operand.strides} {
+    metadata.assign(recorded);
+  }
+  void settle(SizeValues& values) {
+    if (!dims.vary()) return;
+    dims.settle(values);
+    metadata.sizes = dims.sizes;
+    metadata.strides = dims.strides;
+  }
+};
+
+// Integers that a node is given and that differ between calls.
+struct VaryingNumbers {
+  Dims values_of;
+  Numbers values;  // in this call
+
+  // As the node takes them: a list, or one integer.
+  c10::IValue settled(SizeValues& of_call, bool is_list) {
+    of_call.fill(values_of, values);
+    return is_list ? c10::IValue(c10::IntArrayRef(values)) : c10::IValue(values[0]);
+  }
 };
 
 }  // namespace sr::replay

@@ -16,6 +16,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/graph/operator_facts.hpp>
 #include <sr/registry/registry.hpp>
+#include <sr/replay/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -100,11 +101,7 @@ class FunctionalWrites {
     const at::Tensor& self = node.inputs[0].toTensor();
     const TensorId id = trace_.id_of(self);
     const StorageId storage = trace_.tensors[id].storage;
-    // The recorded numbers are those of every call: operators in place pin the sizes of what they write.
-    if (self.scalar_type() != at::kFloat || self.storage_offset() != 0 ||
-        !self.is_non_overlapping_and_dense() || self.nbytes() != trace_.storages[storage].bytes) {
-      return false;
-    }
+    if (self.scalar_type() != at::kFloat || !is_whole(self, storage)) return false;
     for (const c10::IValue& input : node.inputs) {
       if (input.isComplexDouble()) return false;
       if (!input.isTensor() || !input.toTensor().defined()) continue;
@@ -119,6 +116,14 @@ class FunctionalWrites {
       if (other != name && now_on_[other] == storage && last_use_[other] > i) return false;
     }
     return true;
+  }
+
+  // Whether the tensor is all bytes of its storage, in every call.
+  bool is_whole(const at::Tensor& tensor, StorageId storage) const {
+    const TensorLayout& layout = trace_.layout_of(tensor);
+    if (!tensor.is_non_overlapping_and_dense() || layout.offset != 0) return false;
+    if ((varies(layout.sizes) || varies(layout.strides)) && !is_dense(layout)) return false;
+    return product_of(layout.sizes) * tensor.element_size() == trace_.storages[storage].bytes;
   }
 
   void replace(TracedNode& node, std::uint32_t i, const Written& written) {

@@ -56,9 +56,11 @@ class NodeLayouts {
     if (const LayoutFunction function = rule_of(values)) {
       LayoutRule rule(values, inputs_, returned(tensors));
       if (function(rule) && agrees(rule, values, tensors, frame)) {
-        for (const LayoutRule::Input& input : rule.inputs()) {
+        for (std::size_t i = 0; i < rule.inputs().size(); ++i) {
+          const LayoutRule::Input& input = rule.inputs()[i];
           if (!input.is_used) pin(input);
-          for (const Size& number : input.numbers) note_number(number);
+          if (!replay::varies(input.numbers)) continue;
+          numbers.push_back({i, input.numbers, input.is_operand});
         }
         for (std::size_t i = 0; i < tensors.size(); ++i) results_.push_back({tensors[i], rule.results()[i]});
         keep_numbers(rule, frame);
@@ -88,8 +90,7 @@ class NodeLayouts {
     }
   }
 
-  // The numbers with symbols that the node reads.
-  std::vector<Size> numbers;
+  std::vector<NumberInput> numbers;  // see TracedNode
 
  private:
   struct KnownResult {
@@ -104,20 +105,13 @@ class NodeLayouts {
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (tensor.defined()) input.tensors.push_back(record_.trace.layout_of(tensor));
     });
-    for (const Size& number : input.numbers) varies_ |= !number.is_constant();
+    varies_ |= replay::varies(input.numbers);
     for (const TensorLayout& layout : input.tensors) varies_ |= varies(layout);
     return input;
   }
 
   static bool varies(const TensorLayout& layout) {
-    bool found = !layout.offset.is_constant();
-    for (const Size& size : layout.sizes) found |= !size.is_constant();
-    for (const Size& stride : layout.strides) found |= !stride.is_constant();
-    return found;
-  }
-
-  void note_number(const Size& number) {
-    if (!number.is_constant()) numbers.push_back(number);
+    return !layout.offset.is_constant() || replay::varies(layout.sizes) || replay::varies(layout.strides);
   }
 
   static void pin(const LayoutRule::Input& input) {
@@ -133,6 +127,7 @@ class NodeLayouts {
     if (!node_.sub_blocks.empty()) return nullptr;
     const OperatorSpec spec = registry().operator_of(key_of(*node_.node));
     if (spec.layouts != nullptr) return spec.layouts;
+    if (!spec.functional.empty()) return &layouts::in_place;
     const auto handle = sr::detail::dispatched(*node_.node);
     const bool is_pointwise = handle && node_.node->kind().is_aten() && handle->hasTag(at::Tag::pointwise) &&
                               !handle->schema().is_mutable();
@@ -144,6 +139,8 @@ class NodeLayouts {
     if (tensors.empty()) return made;
     made.is_input = record_.is_known(tensors[0]);
     made.is_dense = tensors[0].is_contiguous();
+    for (const at::Tensor& tensor : tensors)
+      made.sizes.emplace_back(tensor.sizes().begin(), tensor.sizes().end());
     return made;
   }
 
@@ -178,7 +175,8 @@ class NodeLayouts {
     if (result.kind == Kind::fresh) {
       if (record_.storage_of(tensor) != kNone || storage == nullptr) return false;
       const Size bytes = product_of(result.layout.sizes) * tensor.element_size();
-      if (bytes.recorded() != static_cast<std::int64_t>(storage->nbytes())) return false;
+      const auto has = static_cast<std::int64_t>(storage->nbytes());
+      if (result.has_slack ? bytes.recorded() > has : bytes.recorded() != has) return false;
     } else {
       const at::Tensor& of = values[result.of].toTensor();
       if (sr::detail::storage_of(of) != storage || tensor.scalar_type() != of.scalar_type()) return false;

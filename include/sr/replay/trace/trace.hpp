@@ -65,6 +65,13 @@ enum class Role : std::uint8_t {
   interpreted  // metadata or scalars that depend on data, foreign code, control flow on data
 };
 
+// An integer, or a list of integers, that a node is given and that differs between calls.
+struct NumberInput {
+  std::size_t input = 0;
+  Dims values;
+  bool is_operand = false;  // see LayoutRule::compute_with
+};
+
 struct TracedNode {
   const ProcessedNode* processed = nullptr;
   Role role = Role::compute;
@@ -75,9 +82,9 @@ struct TracedNode {
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
   std::vector<c10::IValue> outputs;
   std::vector<ValueId> dynamic_outputs;  // kNone: a tensor, or a container of tensors
-  std::vector<Size> numbers;             // with symbols, among its inputs
-  std::vector<StorageId> changed;        // what it writes in place
-  TensorId known_tensors = 0;            // when it wrote: those from here on were made later
+  std::vector<NumberInput> numbers;
+  std::vector<StorageId> changed;  // what it writes in place
+  TensorId known_tensors = 0;      // when it wrote: those from here on were made later
   std::string twin;  // key of the functional operator that takes its place, see functional_writes.hpp
   // Control flow that data decide: values from outside that its bodies read.
   std::vector<Slot> captured_slots;

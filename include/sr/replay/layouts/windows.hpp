@@ -1,0 +1,102 @@
+// Layouts of convolutions, pools, and norms over channels.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <sr/replay/layouts/pointwise.hpp>
+
+namespace sr::replay::layouts {
+
+// How windows lie along one dimension.
+struct WindowSizes {
+  Size kernel = 1, step = 1, pad = 0, dilation = 1;
+};
+
+// The number of windows; no number if there is none.
+inline bool slide(Size& size, const WindowSizes& window) {
+  const Size left = size + window.pad * 2 - window.dilation * (window.kernel - 1) - 1;
+  if (!require(left >= 0) || !require(window.step >= 1)) return false;
+  size = left / window.step + 1;
+  return true;
+}
+
+// Integers that are argument i, or its only one for each of `count` dimensions. Lowering takes them as they
+// were recorded.
+inline Numbers for_dims(LayoutRule& rule, std::size_t i, std::size_t count) {
+  Numbers numbers = pinned(rule.integers(i));
+  if (numbers.size() == 1) numbers.resize(count, numbers[0]);
+  return numbers;
+}
+
+// conv(x, weight, bias, stride, padding, dilation, groups) over kDims dimensions, of a batch
+template <std::size_t kDims>
+bool convolution(LayoutRule& rule) {
+  const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
+  if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2) return false;
+  if (!is_dense(self) || !is_dense(weight)) return false;
+  const std::int64_t groups = rule.integer(6).pin();
+  if (groups < 1 || !require(self.sizes[1] == weight.sizes[1] * groups)) return false;
+  if (!require(weight.sizes[0] % groups == 0)) return false;
+  if (rule.has_tensor(2) && !require(rule.tensor(2).sizes[0] == weight.sizes[0])) return false;
+  Dims sizes = self.sizes;
+  sizes[1] = weight.sizes[0];
+  const Numbers steps = for_dims(rule, 3, kDims), pads = for_dims(rule, 4, kDims),
+                dilations = for_dims(rule, 5, kDims);
+  for (std::size_t d = 0; d < kDims; ++d) {
+    if (!slide(sizes[2 + d], {weight.sizes[2 + d], steps[d], pads[d], dilations[d]})) return false;
+  }
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// pool(x, kernel, stride, padding, ...) over the last kDims dimensions, without a window that goes beyond the
+// padding. A stride that is empty is that of the kernel. kDilation: the argument with the dilation; 0: none.
+template <std::size_t kDims, std::size_t kDilation, std::size_t kCeiling>
+bool pool(LayoutRule& rule) {
+  const TensorLayout& self = rule.tensor(0);
+  if (self.sizes.size() < kDims + 1 || !is_dense(self) || rule.value(kCeiling).toBool()) return false;
+  const Numbers kernels = for_dims(rule, 1, kDims), pads = for_dims(rule, 3, kDims);
+  const Numbers steps = rule.integers(2).empty() ? kernels : for_dims(rule, 2, kDims);
+  const Numbers dilations = kDilation == 0 ? Numbers(kDims, 1) : for_dims(rule, kDilation, kDims);
+  Dims sizes = self.sizes;
+  const std::size_t first = sizes.size() - kDims;
+  for (std::size_t d = 0; d < kDims; ++d) {
+    if (pads[d] * 2 > kernels[d]) return false;
+    if (!slide(sizes[first + d], {kernels[d], steps[d], pads[d], dilations[d]})) return false;
+  }
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// adaptive_avg_pool2d(x, sizes)
+inline bool adaptive_pool(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  const Numbers wanted = pinned(rule.integers(1));
+  if (sizes.size() < wanted.size() + 1 || !is_dense(rule.tensor(0))) return false;
+  for (std::size_t d = 0; d < wanted.size(); ++d) sizes[sizes.size() - wanted.size() + d] = wanted[d];
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// Norms of a tensor whose second dimension are channels, with one number for each channel in the tensors
+// behind it: batch_norm(x, weight, bias, mean, variance, ...)
+inline bool norm_of_channels(LayoutRule& rule) {
+  const Dims& sizes = rule.tensor(0).sizes;
+  if (sizes.size() < 2) return false;
+  for (std::size_t i = 1; i < rule.input_count(); ++i) {
+    if (!rule.has_tensor(i)) continue;
+    const Dims& of_channels = rule.tensor(i).sizes;
+    if (of_channels.size() != 1 || !require(of_channels[0] == sizes[1])) return false;
+  }
+  return like_first(rule);
+}
+
+// group_norm(x, groups, weight, bias, ...)
+inline bool group_norm(LayoutRule& rule) {
+  const std::int64_t groups = rule.integer(1).pin();
+  if (groups < 1 || rule.tensor(0).sizes.size() < 2) return false;
+  return require(rule.tensor(0).sizes[1] % groups == 0) && norm_of_channels(rule);
+}
+
+}  // namespace sr::replay::layouts

@@ -1,0 +1,122 @@
+// Operators through which sizes are followed: one plan serves calls that differ in sizes.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "support/catch.hpp"
+#include "support/families.hpp"
+
+namespace sr::test::family_operators_tests {
+namespace {
+
+// What they are, and the results of `forward(self, x)`.
+using Operators = std::vector<std::pair<const char*, const char*>>;
+
+const Operators kOfRows{
+    {"sums along a dimension", "torch.cumsum(x, 1), torch.cumsum(x, 0), torch.cumprod(x * 0.1, 1)"},
+    {"places of extrema",
+     "torch.argmax(x, 1), torch.argmin(x, 1, True), torch.max(x, 1), torch.min(x, 1, True)"},
+    {"sorting", "torch.topk(x, 3, 1), torch.sort(x, 1), torch.sort(x, 1, True)"},
+    {"triangles", "torch.tril(x @ x.t()), torch.triu(x)"},
+    {"norms", "torch.norm(x, 2, [1], True), torch.linalg_vector_norm(x, 2, [1]), torch.norm(x)"},
+    {"numbers of all elements",
+     "torch.mean(x), torch.max(x), torch.min(x), torch.prod(x * 0.1), torch.any(x > 0), torch.all(x > 0)"},
+    {"conditions",
+     "torch.any(x > 0, 1), torch.all(x > 0, 1, True), (x > 0) & (x < 1), (x > 0) | (x < 1), (x > 0) ^ (x < "
+     "1)"},
+    {"other reductions", "torch.logsumexp(x, [1]), torch.prod(x * 0.1, 1), torch.amin(x, [1])"},
+    {"doubles",
+     "torch.sum(x.double(), 1), torch.mean(x.double(), 1), torch.mean(x.double()), torch.lgamma(x)"},
+    {"integers", "torch.sum(x.long(), 1), torch.fmod(x.long(), 3), x.long() + x, torch.prod(x.long(), 1)"},
+    {"tensors of numbers",
+     "torch.zeros([x.size(0), 2]) + 1, torch.ones([2, x.size(0)]), torch.full([x.size(0)], 2.5)"},
+    {"tensors like others",
+     "torch.zeros_like(x) + x, torch.ones_like(x), torch.full_like(x, 3), x.new_zeros([x.size(0), 3]), "
+     "x.new_ones([x.size(0)])"},
+    {"ranges",
+     "torch.arange(x.size(0)) + 1, torch.arange(2, x.size(0) + 3), x + torch.arange(x.size(0)).unsqueeze(1)"},
+    {"copies with other sizes",
+     "x.repeat([1, 2]), x.repeat([2, 1, 3]), torch.constant_pad_nd(x, [1, 2]), torch.constant_pad_nd(x, [0, "
+     "0, 2, 1], 0.5)"},
+    {"repeated and padded",
+     "torch.pad(x, [1, 1]), torch.repeat_interleave(x, 2, 1), torch.repeat_interleave(x, 3)"},
+    {"bags",
+     "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16))[0], "
+     "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16), False, "
+     "1)[0]"},
+    {"rearranged", "torch.roll(x, [1], [1]), torch.flip(x, [0, 1])"},
+    {"activations", "torch.hardswish(x), torch.prelu(x, self.p), torch.glu(x)"},
+    {"buckets and classes",
+     "torch.bucketize(x, self.b), torch.one_hot(torch.abs(x * 3).long().clamp(0, 9), 10)"},
+    {"products of vectors", "torch.outer(x[:, 0], x[:, 1]), torch.matmul(x, self.v)"},
+    {"numbers that are sizes", "x / x.size(0), x * x.size(0) + 1, x.sum(0) / x.size(0)"},
+    {"elements by index",
+     "x[:, self.i], x[torch.arange(x.size(0)), self.i[0]], x.scatter(1, torch.zeros_like(x).long(), x)"},
+    {"expanded", "torch.norm(x, 2, [1], True).expand_as(x) + x"},
+    {"in place", "x.clone().add_(1).mul_(x), torch.relu_(x + 1), (x * 2).clamp_(0, 1)"},
+};
+
+const Operators kOfImages{
+    {"convolutions",
+     "torch.conv2d(x, self.k, self.kb, [1, 1], [1, 1]), torch.conv2d(x, self.k, None, [2, 2]), "
+     "torch.conv1d(x.flatten(2), self.k1)"},
+    {"pools",
+     "torch.max_pool2d(x, [2, 2]), torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1]), torch.adaptive_avg_pool2d(x, "
+     "[1, 1])"},
+    {"other sizes", "torch.pixel_shuffle(x, 2)"},
+    {"norms over channels",
+     "torch.batch_norm(x, self.g, self.c, self.m, self.s, False, 0.1, 1e-5, False), torch.group_norm(x, 2, "
+     "self.g, self.c)"},
+};
+
+}  // namespace
+
+TEST_CASE("operators on rows whose number varies", "[families]") {
+  const Attributes attributes{{"p", at::tensor({0.25f})},
+                              {"b", at::tensor({-1.0f, 0.0f, 1.0f})},
+                              {"v", weight({16})},
+                              {"i", at::tensor({3, 0, 15})},
+                              {"e", weight({10, 6})}};
+  for (const auto& [what, results] : kOfRows) {
+    INFO(what);
+    check_family(
+        std::string("def forward(self, x):\n    return ") + results + "\n",
+        [](std::int64_t n) {
+          return InputSet{at::randn({n, 16})};
+        },
+        attributes);
+  }
+}
+
+TEST_CASE("spreads of rows whose number varies", "[families]") {
+  const std::vector<std::int64_t> sizes{5,  7, 7,  3, 2, 64, 65,
+                                        33, 4, 12, 9, 5, 8,  31};  // LibTorch warns of none
+  check_family(
+      "def forward(self, x):\n"
+      "    return torch.std(x, 1), torch.var(x, [1], True, True), torch.var(x, [1], correction=0), "
+      "torch.std(x)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 16})};
+      },
+      {}, 4, sizes);
+}
+
+TEST_CASE("operators on images whose number varies", "[families]") {
+  const Attributes attributes{{"k", weight({6, 4, 3, 3})}, {"kb", weight({6})}, {"k1", weight({6, 4, 3})},
+                              {"g", weight({4})},          {"c", weight({4})},  {"m", weight({4})},
+                              {"s", at::rand({4}) + 0.5}};
+  const std::vector<std::int64_t> sizes{5, 7, 7, 3, 2, 64, 65, 33, 4, 12, 1, 0, 1, 0, 1, 0, 9, 5, 8, 31};
+  for (const auto& [what, results] : kOfImages) {
+    INFO(what);
+    check_family(
+        std::string("def forward(self, x):\n    return ") + results + "\n",
+        [](std::int64_t n) {
+          return InputSet{at::randn({n, 4, 8, 8})};
+        },
+        attributes, 4, sizes);
+  }
+}
+
+}  // namespace sr::test::family_operators_tests
