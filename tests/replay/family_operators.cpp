@@ -103,6 +103,26 @@ TEST_CASE("spreads of rows whose number varies", "[families]") {
       {}, 4, sizes);
 }
 
+TEST_CASE("recurrent networks over batches and lengths that vary", "[families]") {
+  const Attributes lstm{
+      {"a", weight({32, 4})}, {"b", weight({32, 8})}, {"c", weight({32})}, {"d", weight({32})}};
+  const Attributes gru{
+      {"a", weight({24, 4})}, {"b", weight({24, 8})}, {"c", weight({24})}, {"d", weight({24})}};
+  const std::vector<std::int64_t> sizes{5, 7, 7, 3, 2, 64, 33, 4, 12, 1, 9, 5, 8, 31, 6, 10};
+  for (const char* const order : {"[n, 6, 4]", "[6, n, 4]"}) {
+    for (const char* const batch_first : {"True", "False"}) {
+      const std::string start = std::string("def forward(self, x):\n    n = x.size(0)\n    x = x.view(") +
+                                order + ")\n    h = torch.zeros([1, x.size(" +
+                                (batch_first[0] == 'T' ? "0" : "1") + "), 8])\n";
+      const std::string rest = std::string("[self.a, self.b, self.c, self.d], True, 1, 0.0, False, False, ") +
+                               batch_first + ")\n    return y * 2, h\n";
+      const auto inputs = [](std::int64_t n) { return InputSet{at::randn({n, 24})}; };
+      check_family(start + "    y, h, c = torch.lstm(x, [h, h], " + rest, inputs, lstm, 4, sizes);
+      check_family(start + "    y, h = torch.gru(x, h, " + rest, inputs, gru, 4, sizes);
+    }
+  }
+}
+
 TEST_CASE("operators on images whose number varies", "[families]") {
   const Attributes attributes{{"k", weight({6, 4, 3, 3})}, {"kb", weight({6})}, {"k1", weight({6, 4, 3})},
                               {"g", weight({4})},          {"c", weight({4})},  {"m", weight({4})},
