@@ -21,8 +21,9 @@
 #include <sr/replay/program.hpp>
 #include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
-#include <sr/replay/steps/bound_node.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
+#include <sr/replay/steps/interpreted_step.hpp>
+#include <sr/replay/steps/out_variant_step.hpp>
 
 namespace sr::replay {
 

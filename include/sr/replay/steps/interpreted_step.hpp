@@ -1,0 +1,230 @@
+// Nodes of a program that are left to the interpreter.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+
+#include <sr/base/borrowed.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/registry/out_protocol.hpp>
+#include <sr/registry/selection.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/bound_node.hpp>
+#include <sr/replay/steps/varying.hpp>
+
+namespace sr::replay {
+
+// Runs a node by its function. Compares the metadata of results with the trace, and stores numbers in the
+// table of values.
+struct InterpretedStep final : BoundNode {
+  std::string_view name() const override { return "interpreted"; }
+  bool may_fail() const override {
+    return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
+  }
+  using BoundNode::BoundNode;
+
+  struct Result {
+    ExpectedResult expected;
+    std::int64_t offset = 0;
+    StorageId storage = kNone;  // kNone: a number, or no tensor
+    ValueId value = kNone;      // kNone: none of these either, an undefined tensor
+  };
+
+  static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
+    auto step = std::make_unique<InterpretedStep>(lowering);
+    std::vector<StorageId> reads, writes;
+    step->copies_inputs = traced.foreign;
+    if (traced.processed->sub_blocks.empty()) {
+      step->take(*traced.processed);
+    } else {
+      step->node = *traced.processed;
+      step->shared = blocks;
+    }
+    for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
+      // The frame on which blocks run already holds the constants.
+      if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
+      step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
+    }
+    for (const NumberInput& number : traced.numbers)
+      step->vary(step->node.inputs[number.input], number.values);
+    for (std::size_t i = 0; i < traced.captured.size(); ++i) {
+      step->add(traced.captured_slots[i], traced.captured[i], traced.dynamic_captured[i], reads);
+    }
+    for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
+      Result& result = step->results.emplace_back();
+      if (traced.outputs[i].isTensor() && !traced.outputs[i].toTensor().defined()) continue;
+      if (traced.outputs[i].isTensor()) {
+        const at::Tensor& tensor = traced.outputs[i].toTensor();
+        const Operand operand = lowering.operand(tensor);
+        result.expected = ExpectedResult(tensor, operand);
+        result.offset = tensor.storage_offset();
+        result.storage = operand.storage;
+        lowering.storages()[result.storage].home = Home::opaque;
+        writes.push_back(result.storage);
+      } else {
+        result.value = traced.dynamic_outputs[i];
+      }
+    }
+    writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());
+    step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
+    Payload* payload = step.get();
+    lowering.payloads().push_back(std::move(step));
+    lowering.emit_owned(payload, &InterpretedStep::run, std::move(reads), std::move(writes));
+  }
+
+  std::unique_ptr<Payload> clone(Frame* blocks) const override {
+    auto made = std::make_unique<InterpretedStep>();
+    if (shared == nullptr) {
+      made->take(node);
+    } else {
+      made->node = node;
+      made->shared = blocks;
+    }
+    for (const Input& input : inputs_)
+      made->inputs_.push_back(
+          {input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic, input.number});
+    made->results = results;
+    made->copies_inputs = copies_inputs;
+    made->constants = constants;
+    return made;
+  }
+
+  RunStep settle(SizeValues& values) override {
+    wrappers.settle(values);
+    for (Result& result : results) result.expected.settle(values);
+    for (Input& input : inputs_) {
+      if (!input.number.values_of.empty())
+        input.value = input.number.settled(values, input.value.isIntList());
+    }
+    return nullptr;
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    static_cast<const InterpretedStep&>(payload).run_node(context);
+  }
+
+  std::vector<Result> results;
+  Frame* shared = nullptr;  // control flow: the frame its blocks run on
+  bool copies_inputs = false;
+  std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
+
+ private:
+  struct Input {
+    Slot slot;
+    c10::IValue value;
+    ValueId dynamic;
+    VaryingNumbers number = {};  // empty: `value` is the same in all calls
+  };
+
+  void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {
+    inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
+  }
+
+  void vary(Slot slot, const Dims& values) {
+    const auto input = std::ranges::find(inputs_, slot, &Input::slot);
+    if (input != inputs_.end()) input->number.values_of = values;
+  }
+
+  // Dynamic values among `among`, or all: blocks read values that are not their inputs.
+  static std::vector<const c10::StorageImpl*> constants_of(const Lowering& lowering,
+                                                           const std::vector<StorageId>* among) {
+    std::vector<const c10::StorageImpl*> found;
+    const auto add = [&](StorageId id) {
+      if (lowering.is_constant(id)) found.push_back(sr::detail::storage_of(lowering.tensor_of(id)));
+    };
+    if (among != nullptr) {
+      for (const StorageId id : *among) add(id);
+    } else {
+      for (StorageId id = 0; id < lowering.trace().storages.size(); ++id) add(id);
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+
+  static bool is_constant(const ProcessedNode& node, std::size_t input) {
+    return std::ranges::find(node.dynamic_inputs, input) == node.dynamic_inputs.end();
+  }
+
+  // Copies for foreign code, which may keep its arguments.
+  static c10::IValue copy_of(const c10::IValue& value) {
+    if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
+    return value.isList() || value.isTuple() || value.isGenericDict() ? value.deepcopy() : value;
+  }
+
+  void run_node(Context& context) const {
+    wrappers.bind(context.bases);
+    Frame& on = shared != nullptr ? *shared : frame;
+    const Clear clear{*this, on};
+    on.call = context.call;
+    on.planner = context.services->planner;
+    on.weights = context.services->weights;
+    for (const Input& input : inputs_) {
+      const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
+      // Some operators of LibTorch replace elements of the list that they are given (_unsafe_masked_index).
+      const bool may_change = input.dynamic == kNone && shared == nullptr && value.isList();
+      on.values[input.slot] = copies_inputs ? copy_of(value)
+                              : may_change  ? c10::IValue(value.toList().copy())
+                                            : value;
+    }
+    NodeView view(node, on);
+    if (node.kind == NodeKind::out_variant) {
+      call_boxed(view);
+    } else {
+      node.function(view);
+    }
+    if (copies_inputs) note_run(view, context.services->ran);
+    for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
+  }
+
+  static void note_run(const NodeView& view, RanNodes& ran) {
+    std::vector<c10::IValue> outputs;
+    for (std::size_t i = 0; i < view.output_count(); ++i) outputs.push_back(view.output(i));
+    ran.add(&view.node(), std::move(outputs));
+  }
+
+  void take_result(const Result& result, c10::IValue& value, Context& context) const {
+    if (result.storage == kNone && result.value == kNone) {
+      if (!value.isTensor() || value.toTensor().defined())
+        throw Deoptimized("A result that was no tensor when it was recorded is one.");
+      return;
+    }
+    if (result.storage == kNone) {
+      (*context.values)[result.value] = std::move(value);
+      return;
+    }
+    const bool same = value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage() &&
+                      result.expected.metadata.matches(value.toTensor()) &&
+                      value.toTensor().storage_offset() == result.offset &&
+                      value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
+    if (!same)
+      throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
+    const at::Tensor tensor = std::move(value).toTensor();
+    c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage))
+      throw Deoptimized("An interpreted node returned one of its inputs.");
+    context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
+    (*context.tensors)[result.storage] = tensor;
+  }
+
+  // Releases all values of the call, also if an operator throws.
+  struct Clear {
+    const InterpretedStep& node;
+    Frame& frame;
+    ~Clear() {
+      frame.stack.clear();
+      for (const Input& input : node.inputs_) frame.values[input.slot] = c10::IValue();
+      for (std::uint32_t i = 0; i < node.node.output_count; ++i) {
+        frame.values[node.node.first_output + i] = c10::IValue();
+      }
+    }
+  };
+
+  std::vector<Input> inputs_;
+};
+
+}  // namespace sr::replay
