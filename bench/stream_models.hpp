@@ -26,8 +26,8 @@ inline at::Tensor weight(at::IntArrayRef sizes) {
   return at::randn(sizes) * 0.1;
 }
 
-// Tensors of different sizes on the same memory, as requests have that a server reads into one buffer: what a
-// call costs is measured, not how fast the machine brings thousands of inputs from memory.
+// Tensors of different sizes in the same memory. A server that reads its requests into one buffer has such
+// inputs. With memory of its own for each call, a benchmark would measure how fast the machine reads memory.
 class Buffer {
  public:
   explicit Buffer(at::Tensor elements) : elements_(std::move(elements)) {}

@@ -71,21 +71,32 @@ def measure_apart(name: str, args: argparse.Namespace) -> report.Measured:
             return report.Measured(name, {}, {}, {'any peer': f'{type(error).__name__}: {error}'})
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='./dev bench --peers', description=__doc__)
+def add_options(parser: argparse.ArgumentParser, rounds: int, slice_ms: float):
+    """The options that this program and streams.py have in common."""
     parser.add_argument('--filter', default='', help='only models whose name this regular expression finds')
     parser.add_argument('--passes', type=int, default=3, help='how often all peers take their turn (default 3)')
-    parser.add_argument('--rounds', type=int, default=101, help='interleaved rounds in a pass (default 101)')
-    # Shorter than a time slice of the scheduler, so that most are not interrupted even on a busy machine.
-    parser.add_argument('--slice-ms', type=float, default=1, help='how long a peer is timed in a round (default 1)')
-    parser.add_argument('--csv', type=pathlib.Path, help='write all figures to this file')
-    parser.add_argument('--plot', type=pathlib.Path, help='draw the ratios into this file (.svg, .png, .pdf)')
-    parser.add_argument('--list', action='store_true', help="instead: print the models' names")
-    parser.add_argument('--tool', type=pathlib.Path, default=ROOT / 'build' / 'sr', help='default build/sr')
+    parser.add_argument('--rounds', type=int, default=rounds, help=f'interleaved rounds in a pass (default {rounds})')
+    parser.add_argument('--slice-ms', type=float, default=slice_ms,
+                        help=f'how long a peer is timed in a round (default {slice_ms})')
     parser.add_argument('--runner', type=pathlib.Path, default=ROOT / 'build' / 'bench' / 'bench_peers',
                         help='default build/bench/bench_peers')
     parser.add_argument('--data', type=pathlib.Path, default=ROOT / '.data' / 'peers',
                         help='where the files made from the models are kept (default .data/peers)')
+
+
+def make_data_folder(path: pathlib.Path):
+    path.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault('TORCHINDUCTOR_CACHE_DIR', str(path.resolve() / 'inductor'))
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='./dev bench --peers', description=__doc__)
+    # A slice is shorter than a time slice of the scheduler, so that most are not interrupted even on a busy machine.
+    add_options(parser, rounds=101, slice_ms=1)
+    parser.add_argument('--csv', type=pathlib.Path, help='write all figures to this file')
+    parser.add_argument('--plot', type=pathlib.Path, help='draw the ratios into this file (.svg, .png, .pdf)')
+    parser.add_argument('--list', action='store_true', help="instead: print the models' names")
+    parser.add_argument('--tool', type=pathlib.Path, default=ROOT / 'build' / 'sr', help='default build/sr')
     return parser.parse_args()
 
 
@@ -100,8 +111,7 @@ def main():
     for program in (args.tool, args.runner):
         if not program.exists():
             sys.exit(f'peers: there is no {program}; ./dev bench --peers builds it')
-    args.data.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault('TORCHINDUCTOR_CACHE_DIR', str(args.data.resolve() / 'inductor'))
+    make_data_folder(args.data)
     measured = []
     for name in names:
         start = time.monotonic()

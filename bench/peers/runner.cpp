@@ -1,6 +1,6 @@
-// Times AOTInductor, LibTorch's interpreter and sr on one model, as a C++ program would call them, on one
-// call or on several in turn. Prints one line for each: its name, and nanoseconds a call or the reason why
-// there are none.
+// Times AOTInductor, LibTorch's interpreter and sr on one model, as a C++ program would call them. A file
+// holds the arguments of one call, or of several calls that are made in turn. Prints one line for each
+// runtime: its name, and nanoseconds a call or the reason why there are none.
 #include <algorithm>
 #include <cstdint>
 #include <dlfcn.h>
@@ -31,13 +31,13 @@ namespace {
 
 using Calls = std::vector<tool::ArgumentList>;
 
-// The calls in turn, repeated, and one of them with its result.
+// A runtime that is ready to be timed.
 struct Timed {
-  Many many;
-  std::function<at::Tensor(std::size_t)> once;
+  Many many;                                    // makes all calls in turn, so many times
+  std::function<at::Tensor(std::size_t)> once;  // makes call i, and returns its result
 };
 
-// `run` makes call i, and `result` returns the result of the last call.
+// run(i) makes call i of `calls`; result() returns what the last call has returned or written.
 template <class Run>
 Timed timed(std::size_t calls, Run run, std::function<at::Tensor()> result) {
   const auto once = [run, result](std::size_t i) mutable {
@@ -77,16 +77,22 @@ Rival prepare(std::string name, const std::vector<at::Tensor>& expected, const s
   return rival;
 }
 
+// For runtimes whose call(i) returns a new tensor. The last one is kept until the next call.
+template <class Call>
+Timed timed_with_results(std::size_t calls, Call call) {
+  const auto last = std::make_shared<at::Tensor>();
+  return timed(
+      calls, [call = std::move(call), last](std::size_t i) mutable { *last = call(i); },
+      [last] { return *last; });
+}
+
 Timed interpreter(const std::string& model, const Calls& calls) {
   torch::jit::Module frozen = torch::jit::load(model);
   frozen.eval();
-  const auto last = std::make_shared<at::Tensor>();
-  return timed(
-      calls.size(),
-      [module = torch::jit::optimize_for_inference(frozen), calls, last](std::size_t i) mutable {
-        *last = module.forward(calls[i]).toTensor();
-      },
-      [last] { return *last; });
+  return timed_with_results(
+      calls.size(), [module = torch::jit::optimize_for_inference(frozen), calls](std::size_t i) mutable {
+        return module.forward(calls[i]).toTensor();
+      });
 }
 
 Timed package(const std::string& path, const Calls& calls) {
@@ -97,21 +103,17 @@ Timed package(const std::string& path, const Calls& calls) {
   // Without the locks for several callers: every rival has one caller.
   const auto loader =
       std::make_shared<torch::inductor::AOTIModelPackageLoader>(path, "model", /*run_single_threaded=*/true);
-  const auto last = std::make_shared<at::Tensor>();
-  return timed(
-      calls.size(), [loader, tensors, last](std::size_t i) { *last = std::move(loader->run(tensors[i])[0]); },
-      [last] { return *last; });
+  return timed_with_results(
+      calls.size(), [loader, tensors](std::size_t i) { return std::move(loader->run(tensors[i])[0]); });
 }
 
 Timed fresh(const std::string& model, const Calls& calls) {
   const auto runtime = std::make_shared<StaticRuntime<>>(load(model));
-  const auto last = std::make_shared<at::Tensor>();
-  return timed(
-      calls.size(), [runtime, calls, last](std::size_t i) { *last = (*runtime)(calls[i], {}).toTensor(); },
-      [last] { return *last; });
+  return timed_with_results(calls.size(),
+                            [runtime, calls](std::size_t i) { return (*runtime)(calls[i], {}).toTensor(); });
 }
 
-// The others are made for one call.
+// The one call of the file. The runtimes below write into the buffers of one call.
 const tool::ArgumentList& only(const Calls& calls) {
   if (calls.size() != 1) throw std::runtime_error("it takes one call");
   return calls[0];

@@ -1,11 +1,10 @@
 """sr against ONNX Runtime and AOTInductor on calls whose sizes vary, one thread each: a table in Markdown.
 
-Every row is one process. A round of a peer is the whole stream, so that all see the same sizes. AOTInductor, the
-interpreter and sr are timed by bench_peers (C++, the package loader); ONNX Runtime and sr once more from Python.
+A round of a peer is the whole stream, so that all see the same sizes. bench_peers, a C++ program, times AOTInductor (its
+package loader), the interpreter and sr. ONNX Runtime, and sr once more, are timed in this process.
 """
 
 import argparse
-import os
 import pathlib
 import random
 import re
@@ -36,7 +35,7 @@ def rows_of(width: int):
 
 
 def in_same_memory(calls: list) -> list:
-    """The calls' arguments as the first rows of the largest ones, as those of a server are that reads into one buffer."""
+    """Replaces each call's arguments by the first rows of the largest call's, so that all lie in the same memory."""
     largest = max(calls, key=lambda call: call[0].shape[0])
     return [tuple(tensor[:call[0].shape[0]] for tensor in largest) for call in calls]
 
@@ -51,7 +50,7 @@ MODELS = {
 
 
 def sizes(stream: str, count: int) -> list[int]:
-    """From 2 on: torch.export makes a program of its own for size 1."""
+    """The sizes of the calls. They begin at 2, since torch.export treats size 1 as a constant."""
     choice = random.Random(SEED)
     values = range(2, MOST + 1)
     if stream == 'uniform':
@@ -113,19 +112,13 @@ def measure(name: str, stream: str, args: argparse.Namespace) -> list[str]:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./dev bench --peers --streams', description=__doc__)
-    parser.add_argument('--filter', default='', help='only models whose name this regular expression finds')
-    parser.add_argument('--passes', type=int, default=3, help='how often all peers take their turn (default 3)')
-    parser.add_argument('--rounds', type=int, default=15, help='interleaved rounds in a pass (default 15)')
-    parser.add_argument('--slice-ms', type=float, default=10, help='the least time of a round (default 10)')
-    parser.add_argument('--runner', type=pathlib.Path, default=peers.ROOT / 'build' / 'bench' / 'bench_peers')
-    parser.add_argument('--data', type=pathlib.Path, default=peers.ROOT / '.data' / 'peers')
+    peers.add_options(parser, rounds=15, slice_ms=10)
     return parser.parse_args()
 
 
 def main():
     args = parse_arguments()
-    args.data.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault('TORCHINDUCTOR_CACHE_DIR', str(args.data.resolve() / 'inductor'))
+    peers.make_data_folder(args.data)
     print('| model | sizes | sr, us a call | interpreter / | AOTInductor / | sr from Python, us | ONNX Runtime / |')
     print('| --- | --- | ---: | ---: | ---: | ---: | ---: |')
     for name in MODELS:

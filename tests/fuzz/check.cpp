@@ -246,15 +246,15 @@ class Check {
     return false;
   }
 
-  // What the interpreter makes of run i with the graph that sr runs.
+  // The outcome of run i when the interpreter runs the graph that sr has prepared, which has no dead code.
   Outcome without_dead_code(std::size_t i, const Prepared& prepared) const {
     const auto interpret = prepared.interpreter();
     const auto call = [&](std::vector<c10::IValue> args) {
-      const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);  // of the thread that calls
+      const torch::jit::GraphOptimizerEnabledGuard unoptimised(false);  // holds for the calling thread only
       return interpret(std::move(args));
     };
     Outcome outcome;
-    // Attributes have what the runs before wrote.
+    // Earlier runs may have written attributes that this run reads.
     for (std::size_t k = program_.writes_attributes ? 0 : i; k <= i; ++k)
       under_modes(program_.runs[k], [&] { outcome = run(inputs_[k], call); });
     return outcome;

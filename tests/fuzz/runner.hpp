@@ -35,7 +35,8 @@ class Prepared {
   explicit Prepared(const torch::jit::Module& module);
   ~Prepared();
   Runner make(const Configuration& configuration, bool exact) const;
-  // The graph that sr runs, in the interpreter, on a copy of the attributes that its calls write.
+  // A function that runs the prepared graph in the interpreter. Its calls write to one copy of the
+  // attributes.
   std::function<c10::IValue(std::vector<c10::IValue>)> interpreter() const;
 
  private:

@@ -1,4 +1,4 @@
-// Operators through which sizes are followed: one plan serves calls that differ in sizes.
+// Operators in models whose sizes vary: one plan serves all sizes, and agrees with the interpreter.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace sr::test::family_operators_tests {
 namespace {
 
-// What they are, and the results of `forward(self, x)`.
+// What the operators do, and an expression with them that `forward(self, x)` returns.
 using Operators = std::vector<std::pair<const char*, const char*>>;
 
 const Operators kOfRows{
@@ -65,7 +65,7 @@ const Operators kOfImages{
     {"pools",
      "torch.max_pool2d(x, [2, 2]), torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1]), torch.adaptive_avg_pool2d(x, "
      "[1, 1])"},
-    {"other sizes", "torch.pixel_shuffle(x, 2)"},
+    {"other sizes", "torch.pixel_shuffle(x, 2), torch.upsample_nearest2d(x, None, [2.0, 2.0])"},
     {"norms over channels",
      "torch.batch_norm(x, self.g, self.c, self.m, self.s, False, 0.1, 1e-5, False), torch.group_norm(x, 2, "
      "self.g, self.c)"},
@@ -92,7 +92,7 @@ TEST_CASE("operators on rows whose number varies", "[families]") {
 
 TEST_CASE("spreads of rows whose number varies", "[families]") {
   const std::vector<std::int64_t> sizes{5,  7, 7,  3, 2, 64, 65,
-                                        33, 4, 12, 9, 5, 8,  31};  // LibTorch warns of none
+                                        33, 4, 12, 9, 5, 8,  31};  // without 0, of which LibTorch warns
   check_family(
       "def forward(self, x):\n"
       "    return torch.std(x, 1), torch.var(x, [1], True, True), torch.var(x, [1], correction=0), "

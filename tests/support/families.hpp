@@ -17,7 +17,8 @@ namespace sr::test {
 
 using MakeInputs = std::function<InputSet(std::int64_t)>;
 
-// A runtime whose calls are compared with the interpreter.
+// A model and its runtime. Each call is made by both the interpreter and the runtime, and their results are
+// compared.
 class Compared {
  public:
   explicit Compared(const std::string& source, const Attributes& attributes = {},
@@ -53,7 +54,8 @@ class Compared {
 inline const std::vector<std::int64_t> kSizes{5, 7,   7,  3, 2, 64, 65, 33, 1023, 1024, 1025,
                                               4, 200, 12, 1, 0, 1,  0,  1,  0,    9,    5};
 
-// Calls with sizes that vary are served by one plan, but for sizes 0 and 1; `plans` counts those, too.
+// Checks that one plan serves calls of all these sizes, except 0 and 1, which have plans of their own.
+// `most_plans` is the largest number of plans altogether.
 inline void check_family(const std::string& source, const MakeInputs& inputs,
                          const Attributes& attributes = {}, std::size_t most_plans = 4,
                          const std::vector<std::int64_t>& sizes = kSizes) {

@@ -75,7 +75,7 @@ inline bool TensorMetadata::matches(const at::Tensor& tensor) const {
   const auto impl_sizes = impl->sizes();
   if (impl->dtype() != c10::scalarTypeToTypeMeta(dtype) || impl_sizes.size() != sizes.size()) return false;
   const auto impl_strides = impl->strides();
-  // Not by std::equal, which calls memcmp for these few numbers.
+  // A loop, since std::equal would call memcmp for these few numbers.
   for (std::size_t d = 0; d < impl_sizes.size(); ++d) {
     if (impl_sizes[d] != sizes[d] || impl_strides[d] != strides[d]) return false;
   }

@@ -85,7 +85,8 @@ struct Report {
   std::vector<BlockMemory> blocks;
   std::vector<PlanReport> plans;
   std::vector<std::string> bailouts;  // why other signatures keep to the general path
-  // Operators that make a plan hold for the sizes of one call only: with other sizes calls are recorded anew.
+  // Operators through which sr can not follow sizes. A model with one of them needs a plan for each choice of
+  // sizes.
   std::vector<std::string> pinned_by;
   std::size_t out_variants = 0;
   std::size_t natives = 0;

@@ -70,7 +70,8 @@ inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Fact
 inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Facts<Fact::makes_new_results>,
                           Layouts<&layouts::pool<1, 0, 4>>>
     avg_pool1d;
-// The functional overloads compute the mean of whole images in another precision than those with `out`.
+// For an output of 1x1 the functional overload calls mean(), which rounds otherwise than the `out` overload.
+// The interpreter calls the functional one.
 inline const NewTensorsOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
                           Facts<Fact::makes_new_results>, Layouts<&layouts::adaptive_pool>>
     adaptive_avg_pool2d;

@@ -240,7 +240,7 @@ inline const Operator<"aten::add_", Facts<Fact::moves_values>> facts_of_add_;
 inline const Operator<"aten::mul_", Facts<Fact::moves_values>> facts_of_mul_;
 inline const Operator<"aten::remove", Facts<Fact::compares_elements>> facts_of_remove;
 inline const Operator<"aten::count", Facts<Fact::compares_elements>> facts_of_count;
-// The overload without a name sorts a tensor.
+// The facts are those of lists. The rule is that of the overload without a name, which sorts a tensor.
 inline const Operator<"aten::sort", Facts<Fact::compares_elements>,
                       Layouts<&replay::layouts::like_first_twice>>
     sort_list;

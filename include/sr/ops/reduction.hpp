@@ -198,10 +198,10 @@ inline const OutVariant<"aten::_log_softmax(Tensor self, int dim, bool half_to_f
 
 namespace registered {
 
-inline const OperatorOf<at::_ops::std_correction, Layouts<&layouts::reduce_dims_of_spread>> std_correction;
-inline const OperatorOf<at::_ops::var_correction, Layouts<&layouts::reduce_dims_of_spread>> var_correction;
-inline const OperatorOf<at::_ops::std_dim, Layouts<&layouts::reduce_dims_of_spread>> std_dim;
-inline const OperatorOf<at::_ops::var_dim, Layouts<&layouts::reduce_dims_of_spread>> var_dim;
+inline const OperatorOf<at::_ops::std_correction, Layouts<&layouts::reduce_dims_at<1, 3>>> std_correction;
+inline const OperatorOf<at::_ops::var_correction, Layouts<&layouts::reduce_dims_at<1, 3>>> var_correction;
+inline const OperatorOf<at::_ops::std_dim, Layouts<&layouts::reduce_dims_at<1, 3>>> std_dim;
+inline const OperatorOf<at::_ops::var_dim, Layouts<&layouts::reduce_dims_at<1, 3>>> var_dim;
 inline const OperatorOf<at::_ops::logsumexp, Layouts<&layouts::reduce_dims>> logsumexp;
 inline const OperatorOf<at::_ops::cumsum, Layouts<&layouts::like_first>> cumsum;
 inline const OperatorOf<at::_ops::cumprod, Layouts<&layouts::like_first>> cumprod;

@@ -7,6 +7,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/numbers.hpp>
+#include <sr/replay/layouts/parts.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>

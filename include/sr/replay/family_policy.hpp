@@ -34,11 +34,12 @@ class FamilyPolicy {
 
   // From now on calls that differ from this one in sizes only are recorded one signature at a time.
   void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
-  // The same, since a recording holds for one choice of sizes only. `why` is the operator that requires it.
-  void refuse(const SignatureWords& words, const std::string& why) {
+  // The same, because the operator `name` pinned the sizes of a recording.
+  void refuse(const SignatureWords& words, const std::string& name) {
     refuse(words);
-    if (!why.empty() && std::ranges::find(pinned_by_, why) == pinned_by_.end()) pinned_by_.push_back(why);
+    if (!name.empty() && std::ranges::find(pinned_by_, name) == pinned_by_.end()) pinned_by_.push_back(name);
   }
+  // The names of such operators.
   const std::vector<std::string>& pinned_by() const { return pinned_by_; }
 
   bool refuses(const SignatureWords& words) const {

@@ -1,6 +1,7 @@
 // A tensor as lowering uses it: a strided window of a storage.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -74,6 +75,19 @@ struct Operand {
     return static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(rank()) : d);
   }
 };
+
+// The operand without its dimensions from `count` on, and without those before `first`.
+inline Operand first_dims(Operand operand, std::size_t count) {
+  operand.sizes.resize(count);
+  operand.strides.resize(count);
+  return operand;
+}
+inline Operand last_dims(Operand operand, std::size_t first) {
+  const auto end = static_cast<std::ptrdiff_t>(first);
+  operand.sizes.erase(operand.sizes.begin(), operand.sizes.begin() + end);
+  operand.strides.erase(operand.strides.begin(), operand.strides.begin() + end);
+  return operand;
+}
 
 // Whether the elements lie in memory in the order of their indices, without gaps.
 inline bool is_dense(const TensorLayout& layout) {

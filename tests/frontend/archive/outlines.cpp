@@ -54,7 +54,7 @@ TEST_CASE("tuples in tuples are counted", "[load]") {
   CHECK(problem(times(17, "(") + times(17, "t") + ".", 100) == too_deep);
   CHECK(problem("K\x01" + times(17, "K\x01\x86") + ".", 100) == too_deep);
   CHECK(problem("K\x01" + times(17, "K\x01K\x01\x87") + ".", 100) == too_deep);
-  // Their types stay apart where something else is between them.
+  // A list or an object between two tuples ends the chain: the next tuple is counted from one again.
   CHECK(problem(times(16, "](") + "K\x01" + times(16, "ta") + ".", 100) == "");
   CHECK(problem(times(17, "cm\nC\n") + "K\x01" + times(17, "\x85R") + ".", 100) == "");
 

@@ -1,5 +1,5 @@
 // The form of the code in an archive. LibTorch parses and compiles it by recursion, so that a crafted file
-// could exhaust the stack; each tuple in the type of a tuple doubles the time of its alias analysis; and it
+// could exhaust the stack. The time of its alias analysis doubles with each level of nested tuple types. It
 // takes for granted that the names of an enumeration have values, and that brackets behind a value or a type
 // are not empty.
 #pragma once
@@ -26,7 +26,7 @@ class CodeOutline {
 
   std::size_t depth() const { return deepest_ + elifs_; }
 
-  // How many types `Tuple[...]` are directly in each other.
+  // The largest number of `Tuple[...]` types that are nested directly in each other.
   std::size_t tuple_depth() const { return deepest_tuple_; }
 
   // Whether each line of each enumeration is `NAME = value`.
@@ -161,9 +161,9 @@ class CodeOutline {
   std::size_t at_ = 0;
   struct Bracket {
     std::size_t operators = 0;  // words and operators since its last comma
-    std::size_t tuples = 0;     // types of tuples that it is directly in
+    std::size_t tuples = 0;     // of `Tuple[`: how many such brackets are nested up to here
   };
-  std::vector<Bracket> brackets_{{}};  // those that are open, behind one for the line
+  std::vector<Bracket> brackets_{{}};  // the open brackets; the first element stands for the line itself
   std::size_t deepest_tuple_ = 0;
   std::size_t depth_ = 0, deepest_ = 0, spaces_ = 0, elifs_ = 0;
   bool begins_line_ = true, in_enumeration_ = false, enumerations_have_values_ = true;

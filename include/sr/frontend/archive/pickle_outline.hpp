@@ -1,6 +1,6 @@
 // What a pickle would make, without making it. LibTorch types and destroys values by recursion, so that a
-// crafted file could exhaust the stack; each tuple in a tuple doubles the time of its alias analysis; and it
-// believes a pickle that says how large its storages are.
+// crafted file could exhaust the stack. The time of its alias analysis doubles with each level of nested
+// tuples. It believes a pickle that says how large its storages are.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,15 @@ class PickleOutline {
   };
 
   static constexpr std::string_view kTooDeep = "nests values too deep";
-  static constexpr std::uint32_t kMaxTuples = 16;  // directly in each other
+  static constexpr std::uint32_t kMaxTuples = 16;  // levels of tuples, for the alias analysis
   static constexpr std::string_view kTuplesTooDeep = "nests tuples more than 16 deep";
   static constexpr std::string_view kChangesPart = "changes a value that is a part of another one";
 
   explicit PickleOutline(std::string_view pickle) : rest_(pickle) {}
 
-  // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is: it nests values
-  // deeper than `limit`, or tuples directly in each other deeper than `tuple_limit`. An instruction that
-  // LibTorch does not know is wrong, too.
+  // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is. More than `limit`
+  // levels of nested values are wrong, more than `tuple_limit` levels of tuples directly in tuples, and an
+  // instruction that LibTorch does not know.
   std::string_view problem(std::uint32_t limit, std::uint32_t tuple_limit) {
     while (problem_.empty() && step()) {
       if (deepest_ > limit) {
@@ -52,7 +52,7 @@ class PickleOutline {
  private:
   struct Value {
     std::uint32_t depth = 0;
-    std::uint32_t tuples = 0;                   // how many are directly in each other, of a tuple
+    std::uint32_t tuples = 0;                   // of a tuple: levels of tuples directly in tuples
     bool is_part = false;                       // of another value
     std::optional<std::int64_t> number = {};    // of an integer
     std::optional<std::string_view> text = {};  // of a string, or the class of a global name

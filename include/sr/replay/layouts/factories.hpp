@@ -1,62 +1,60 @@
-// Layouts of tensors that are made of numbers, and of copies with other sizes.
+// Layouts of new tensors: factories, and copies whose sizes differ from those of the input.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <sr/replay/layouts/pointwise.hpp>
 
 namespace sr::replay::layouts {
 
-// A new tensor of the sizes that are argument i: zeros(size, ...), new_zeros(x, size, ...)
+// Whether no size is negative.
+inline bool are_sizes(const Dims& sizes) {
+  return std::ranges::all_of(sizes, [](const Size& size) { return require(size >= 0); });
+}
+
+// Factories whose argument i is the sizes: zeros(size, ...), new_zeros(x, size, ...)
 template <std::size_t i>
 bool of_sizes(LayoutRule& rule) {
   const Dims sizes = rule.integers(i);
-  for (std::size_t before = 0; before < i; ++before) rule.tensor(before);  // of whatever sizes
-  if (!std::ranges::all_of(sizes, [](const Size& size) { return require(size >= 0); })) return false;
+  for (std::size_t before = 0; before < i; ++before) rule.tensor(before);  // whose sizes do not matter
+  if (!are_sizes(sizes)) return false;
   rule.dense(sizes);
   return true;
 }
 
-// arange(end, ...)
-inline bool range(LayoutRule& rule) {
-  if (!rule.value(0).isInt() || !require(rule.integer(0) >= 0)) return false;
-  rule.dense({rule.integer(0)});
-  return true;
-}
-// arange(start, end, ...)
-inline bool range_from(LayoutRule& rule) {
-  if (!rule.value(0).isInt() || !rule.value(1).isInt()) return false;
-  const Size count = rule.integer(1) - rule.integer(0);
-  if (!require(count >= 0)) return false;
-  rule.dense({count});
-  return true;
-}
-
-// arange(start, end, step, ...)
-inline bool range_by_steps(LayoutRule& rule) {
-  if (!rule.value(0).isInt() || !rule.value(1).isInt() || !rule.value(2).isInt()) return false;
-  const Size span = rule.integer(1) - rule.integer(0);
-  const std::int64_t step = rule.integer(2).pin();
+// The integers from `start` to `end`, without the end, in steps of at least 1.
+inline bool counted(LayoutRule& rule, const Size& start, const Size& end, std::int64_t step) {
+  const Size span = end - start;
   if (step < 1 || !require(span >= 0)) return false;
   const Size rest = span % step;
-  const bool is_even = rest.is_constant() && rest == 0;
+  const bool is_even = rest.is_constant() && rest == 0;  // in all calls
   rule.dense({is_even ? span / step : (span + step - 1) / step});
   return true;
 }
+// arange(end, ...)
+inline bool range(LayoutRule& rule) {
+  return rule.value(0).isInt() && counted(rule, 0, rule.integer(0), 1);
+}
+// arange(start, end, ...)
+inline bool range_from(LayoutRule& rule) {
+  return rule.value(0).isInt() && rule.value(1).isInt() && counted(rule, rule.integer(0), rule.integer(1), 1);
+}
+// arange(start, end, step, ...)
+inline bool range_by_steps(LayoutRule& rule) {
+  return rule.value(0).isInt() && rule.value(1).isInt() && rule.value(2).isInt() &&
+         counted(rule, rule.integer(0), rule.integer(1), rule.integer(2).pin());
+}
 
-// repeat_interleave(x, repeats, dim, ...)
+// repeat_interleave(x, repeats, dim, ...): without a dimension of all elements in order
 inline bool repeat_interleave(LayoutRule& rule) {
   if (!is_dense(rule.tensor(0)) || !require(rule.integer(1) >= 0)) return false;
-  Dims sizes = rule.tensor(0).sizes;
-  if (rule.value(2).isNone()) {
-    sizes = {product_of(sizes)};
-  } else if (sizes.empty()) {
-    return false;
-  }
-  Size& repeated = sizes[rule.value(2).isNone() ? 0 : rule.dim(2, sizes.size())];
-  repeated *= rule.integer(1);
+  const bool is_flat = rule.value(2).isNone();
+  Dims sizes = is_flat ? Dims{product_of(rule.tensor(0).sizes)} : rule.tensor(0).sizes;
+  if (sizes.empty()) return false;
+  sizes[is_flat ? 0 : rule.dim(2, sizes.size())] *= rule.integer(1);
   rule.dense(std::move(sizes));
   return true;
 }
@@ -65,15 +63,14 @@ inline bool repeat_interleave(LayoutRule& rule) {
 inline bool repeat(LayoutRule& rule) {
   const Dims& sizes = rule.tensor(0).sizes;
   Dims made = rule.integers(1);
-  if (made.size() < sizes.size() || !is_dense(rule.tensor(0))) return false;
-  if (!std::ranges::all_of(made, [](const Size& size) { return require(size >= 0); })) return false;
+  if (made.size() < sizes.size() || !is_dense(rule.tensor(0)) || !are_sizes(made)) return false;
   const std::size_t first = made.size() - sizes.size();
-  for (std::size_t d = 0; d < sizes.size(); ++d) made[first + d] = made[first + d] * sizes[d];
+  for (std::size_t d = 0; d < sizes.size(); ++d) made[first + d] *= sizes[d];
   rule.dense(std::move(made));
   return true;
 }
 
-// constant_pad_nd(x, pads, value): pads are before and behind each dimension, the last one first.
+// constant_pad_nd(x, pads, value): two numbers for each padded dimension, from the last dimension on
 inline bool constant_pad(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;
   const Dims& pads = rule.integers(1);
@@ -87,7 +84,7 @@ inline bool constant_pad(LayoutRule& rule) {
   return true;
 }
 
-// pad(x, pads, mode, value), with a constant
+// pad(x, pads, mode, value) in mode "constant"
 inline bool pad(LayoutRule& rule) {
   return rule.value(2).toStringRef() == "constant" && constant_pad(rule);
 }
@@ -106,7 +103,7 @@ inline bool pixel_shuffle(LayoutRule& rule) {
   return true;
 }
 
-// upsample(x, output_size, ...) of images, to sizes that do not differ between calls
+// upsample_nearest2d(x, output_size, scales) and the like. The batch may differ between calls, the image not.
 inline bool upsample(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;
   if (sizes.size() < 3 || !is_dense(rule.tensor(0))) return false;

@@ -104,7 +104,8 @@ inline bool pointwise(LayoutRule& rule) {
   return true;
 }
 
-// The first input, which is written; the other tensors are broadcast to it.
+// Operators in place, as add_(x, other): the result is the first input, and other tensors are broadcast to
+// it.
 inline bool in_place(LayoutRule& rule) {
   if (!rule.has_tensor(0)) return false;
   const Dims sizes = rule.tensor(0).sizes;

@@ -53,7 +53,7 @@ inline bool outer(LayoutRule& rule) {
   return true;
 }
 
-// matmul(a, b), of matrices and batches of them, and of those and a vector
+// matmul(a, b): of matrices, of batches of matrices, or of either and a vector b
 inline bool matmul(LayoutRule& rule) {
   const Dims &a = rule.tensor(0).sizes, &b = rule.tensor(1).sizes;
   if (b.size() == 1 && a.size() >= 2 && require(a.back() == b[0])) {
@@ -90,11 +90,7 @@ inline bool attention(LayoutRule& rule) {
     rule.dense(std::move(sizes));
     return true;
   }
-  std::swap(sizes[1], sizes[2]);
-  Dims strides = dense_strides(sizes);
-  std::swap(sizes[1], sizes[2]);
-  std::swap(strides[1], strides[2]);
-  rule.fresh({std::move(sizes), std::move(strides), 0});
+  rule.dense_transposed(std::move(sizes), 1, 2);
   return true;
 }
 

@@ -9,8 +9,8 @@
 
 namespace sr::replay::layouts {
 
-// lstm(x, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first), gru with one
-// state. With batch_first the result is a transposed view of what the network has computed.
+// lstm(x, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first); gru has one
+// state. LibTorch computes with the time steps first: with batch_first it transposes its result.
 inline bool recurrent(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
   const std::vector<TensorLayout> states = rule.tensors(1), weights = rule.tensors(2);
@@ -23,7 +23,7 @@ inline bool recurrent(LayoutRule& rule) {
   }
   const Size width = states[0].sizes[2] * (is_bidirectional ? 2 : 1);
   if (batch_first) {
-    rule.fresh({{batch, length, width}, {width, width * batch, 1}, 0});
+    rule.dense_transposed({batch, length, width}, 0, 1);
   } else {
     rule.dense({length, batch, width});
   }

@@ -26,7 +26,7 @@ class LayoutRule {
     Dims numbers;                       // an integer, or the integers of a list
     std::vector<TensorLayout> tensors;  // a tensor, or those of a container, depth first
     bool is_used = false;
-    bool is_operand = false;  // the numbers are computed with
+    bool is_operand = false;  // the operator computes with the numbers; see compute_with
   };
   // What a tensor among the results is.
   struct Result {
@@ -34,14 +34,13 @@ class LayoutRule {
     Kind kind = Kind::fresh;
     std::size_t of = 0;  // view, same: the input
     TensorLayout layout;
-    bool has_slack = false;  // its storage may be larger than the tensor
+    bool has_slack = false;  // fresh: LibTorch's storage may be larger than the tensor
   };
   // What the operator has returned in the recorded call. Rules may ask it for what no size decides.
   struct Returned {
-    std::size_t tensors = 0;
-    bool is_input = false;            // the first tensor is the first input
-    bool is_dense = false;            // the first tensor is contiguous
-    std::vector<Numbers> sizes = {};  // of all tensors
+    bool is_input = false;       // the first tensor is the first input
+    bool is_dense = false;       // the first tensor is contiguous
+    std::vector<Numbers> sizes;  // by tensor
   };
 
   // `values` are the inputs, and must outlive the rule.
@@ -60,8 +59,9 @@ class LayoutRule {
   const Size& integer(std::size_t i) { return use(i).numbers[0]; }
   // The integers of a list, or the integer alone.
   const Dims& integers(std::size_t i) { return use(i).numbers; }
-  // Integers that the operator computes with: kernels of sr take such numbers as they were recorded, so that
-  // the operator is left to LibTorch's if they differ between calls.
+  // Says that the operator computes with the integer that is argument `i`, as in `x * 2`. Kernels of sr keep
+  // such a number as it was recorded. If it differs between calls, the program therefore calls LibTorch's
+  // operator.
   void compute_with(std::size_t i) { use(i).is_operand = true; }
   // Argument `i`, which chooses one of `rank` dimensions.
   std::size_t dim(std::size_t i, std::size_t rank) const {
@@ -78,8 +78,8 @@ class LayoutRule {
     Dims strides = dense_strides(sizes);
     fresh({std::move(sizes), std::move(strides), 0});
   }
-  // The same with the first of some choices that it had in the recorded call; false if it had none. Sizes
-  // must not decide which it is.
+  // A new contiguous tensor. Its sizes are the first of `choices` that agree with the recorded call; returns
+  // false if none does. The choice must not depend on sizes, only on dtypes and other arguments.
   bool dense_as_recorded(std::initializer_list<Dims> choices) {
     const std::size_t i = results_.size();
     const auto chosen = std::ranges::find_if(choices, [&](const Dims& sizes) {
@@ -89,6 +89,14 @@ class LayoutRule {
     dense(*chosen);
     results_.back().has_slack = true;
     return true;
+  }
+  // A new tensor whose memory is that of a contiguous one with the dimensions a and b exchanged.
+  void dense_transposed(Dims sizes, std::size_t a, std::size_t b) {
+    std::swap(sizes[a], sizes[b]);
+    Dims strides = dense_strides(sizes);
+    std::swap(sizes[a], sizes[b]);
+    std::swap(strides[a], strides[b]);
+    fresh({std::move(sizes), std::move(strides), 0});
   }
   // A view of the tensor that is input `i`.
   void view(std::size_t i, TensorLayout layout) {

@@ -59,25 +59,20 @@ inline bool reduced(LayoutRule& rule, const Dims& dims, bool all, bool keep) {
   return true;
 }
 
-// Reductions over the dimensions that argument i says, if it says any, and else over all: argument i + 1 says
-// whether they stay.
-template <std::size_t i>
+// Reductions whose argument kDims holds the dimensions, and argument kKeep is keepdim. No dimensions, or
+// None, mean all of them.
+template <std::size_t kDims, std::size_t kKeep = kDims + 1>
 bool reduce_dims_at(LayoutRule& rule) {
-  const Dims dims = rule.value(i).isNone() ? Dims() : rule.integers(i);
-  return reduced(rule, dims, dims.empty(), rule.value(i + 1).toBool());
+  const Dims dims = rule.value(kDims).isNone() ? Dims() : rule.integers(kDims);
+  return reduced(rule, dims, dims.empty(), rule.value(kKeep).toBool());
 }
-// sum(x, dims, keepdim, ...), mean, amax, argmax.
+// sum(x, dims, keepdim, ...), mean, amax, argmax
 inline bool reduce_dims(LayoutRule& rule) {
   return reduce_dims_at<1>(rule);
 }
-// Extrema and their places: max(x, dim, keepdim).
+// max(x, dim, keepdim), min: the values, and their indices
 inline bool reduce_dim_twice(LayoutRule& rule) {
   return reduce_dims(rule) && reduce_dims(rule);
-}
-// var(x, dims, correction, keepdim), also with whether there is a correction
-inline bool reduce_dims_of_spread(LayoutRule& rule) {
-  const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
-  return reduced(rule, dims, dims.empty(), rule.value(3).toBool());
 }
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
@@ -124,7 +119,8 @@ inline bool embedding_bag(LayoutRule& rule) {
   const Size bags = rule.value(7).toBool() ? offsets[0] - 1 : offsets[0];
   if (!require(bags >= 0)) return false;
   rule.dense({bags, table[1]});
-  // What training needs: dtypes and the mode decide how much of it there is.
+  // LibTorch returns three tensors more, for the backward pass. The mode and the dtypes decide which of these
+  // sizes each of them has.
   return rule.dense_as_recorded({{0}, {indices[0]}}) && rule.dense_as_recorded({{0}, {bags}, {offsets[0]}}) &&
          rule.dense_as_recorded({{0}, {bags}, {offsets[0]}, {bags, table[1]}});
 }
@@ -139,7 +135,7 @@ inline bool index_select(LayoutRule& rule) {
   return true;
 }
 
-// Values and their places, like the input: sort(x, ...).
+// sort(x, ...): the values, and their indices
 inline bool like_first_twice(LayoutRule& rule) {
   return like_first(rule) && like_first(rule);
 }
@@ -172,7 +168,7 @@ inline bool one_hot(LayoutRule& rule) {
   return true;
 }
 
-// Whether an index lies within a tensor along all dimensions but `dim`.
+// Whether an index tensor is at most as large as another tensor, in all dimensions but `dim`.
 inline bool is_within(const Dims& index, const Dims& sizes, std::size_t dim) {
   if (index.size() != sizes.size()) return false;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -199,7 +195,7 @@ inline bool scatter(LayoutRule& rule) {
   return like_first(rule);
 }
 
-// index(x, indices), where integers choose from dimensions that follow each other
+// index(x, indices): integer indices of dimensions that follow each other
 inline bool index(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
   const std::vector<TensorLayout>& indices = rule.tensors(1);

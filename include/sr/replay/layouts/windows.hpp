@@ -8,12 +8,12 @@
 
 namespace sr::replay::layouts {
 
-// How windows lie along one dimension.
+// The parameters of a sliding window in one dimension, as convolutions and pools have them.
 struct WindowSizes {
   Size kernel = 1, step = 1, pad = 0, dilation = 1;
 };
 
-// The number of windows; no number if there is none.
+// Replaces the size of a dimension by the number of windows. Returns false if no window fits.
 inline bool slide(Size& size, const WindowSizes& window) {
   const Size left = size + window.pad * 2 - window.dilation * (window.kernel - 1) - 1;
   if (!require(left >= 0) || !require(window.step >= 1)) return false;
@@ -21,15 +21,16 @@ inline bool slide(Size& size, const WindowSizes& window) {
   return true;
 }
 
-// Integers that are argument i, or its only one for each of `count` dimensions. Lowering takes them as they
-// were recorded.
+// Argument i as one integer for each of `count` dimensions; a single integer is for all of them. The integers
+// are pinned, since the kernels of sr keep them as they were recorded.
 inline Numbers for_dims(LayoutRule& rule, std::size_t i, std::size_t count) {
   Numbers numbers = pinned(rule.integers(i));
   if (numbers.size() == 1) numbers.resize(count, numbers[0]);
   return numbers;
 }
 
-// conv(x, weight, bias, stride, padding, dilation, groups) over kDims dimensions, of a batch
+// conv1d, conv2d, conv3d(x, weight, bias, stride, padding, dilation, groups): x has a batch and kDims
+// dimensions.
 template <std::size_t kDims>
 bool convolution(LayoutRule& rule) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
@@ -50,8 +51,9 @@ bool convolution(LayoutRule& rule) {
   return true;
 }
 
-// pool(x, kernel, stride, padding, ...) over the last kDims dimensions, without a window that goes beyond the
-// padding. A stride that is empty is that of the kernel. kDilation: the argument with the dilation; 0: none.
+// max_pool and avg_pool(x, kernel_size, stride, padding, ...) over the last kDims dimensions. An empty stride
+// means the kernel size. kDilation is the position of the argument `dilation`, or 0 if there is none;
+// kCeiling is that of `ceil_mode`, which must be False.
 template <std::size_t kDims, std::size_t kDilation, std::size_t kCeiling>
 bool pool(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
@@ -79,8 +81,8 @@ inline bool adaptive_pool(LayoutRule& rule) {
   return true;
 }
 
-// Norms of a tensor whose second dimension are channels, with one number for each channel in the tensors
-// behind it: batch_norm(x, weight, bias, mean, variance, ...)
+// batch_norm(x, weight, bias, running_mean, running_var, ...): dimension 1 of x are the channels, and each
+// further tensor has one element for each channel.
 inline bool norm_of_channels(LayoutRule& rule) {
   const Dims& sizes = rule.tensor(0).sizes;
   if (sizes.size() < 2) return false;

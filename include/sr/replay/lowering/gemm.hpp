@@ -201,10 +201,8 @@ inline bool addmm(Lowering& lowering, const TracedNode& node) {
 inline Dims batch_sizes(const Operand& operand) {
   return Dims(operand.sizes.begin(), operand.sizes.end() - 2);
 }
-inline Dims batch_strides(Operand operand, const Operand& under) {
-  operand.sizes.resize(operand.rank() - 2);
-  operand.strides.resize(operand.sizes.size());
-  return broadcast_strides(operand, batch_sizes(under));
+inline Dims batch_strides(const Operand& operand, const Operand& under) {
+  return broadcast_strides(first_dims(operand, operand.rank() - 2), batch_sizes(under));
 }
 
 // Products of two batches, which broadcast.

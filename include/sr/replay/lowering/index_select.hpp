@@ -21,9 +21,9 @@ struct SelectStep final : ClonableStep<SelectStep> {
   Address in, indices, out;
   struct Sizes {
     Size outer, count, run_bytes;
-    Size in_outer_bytes, in_bytes;    // from one o to the next, from one index to the next
-    Size out_outer_bytes, out_bytes;  // from one o to the next, from one result to the next
-    Size limit;                       // of indices
+    Size in_outer_bytes, in_bytes;    // strides of `in`: of o, and of the indexed dimension
+    Size out_outer_bytes, out_bytes;  // strides of `out`: of o, and of i
+    Size limit;                       // indices must be less
   };
   Sizes sizes;
   bool wide = true;  // 64-bit indices
@@ -73,19 +73,6 @@ struct SelectStep final : ClonableStep<SelectStep> {
 };
 
 namespace lower {
-
-// The first `count` dimensions, and those behind them.
-inline Operand first_dims(Operand operand, std::size_t count) {
-  operand.sizes.resize(count);
-  operand.strides.resize(count);
-  return operand;
-}
-inline Operand last_dims(Operand operand, std::size_t first) {
-  const auto end = static_cast<std::ptrdiff_t>(first);
-  operand.sizes.erase(operand.sizes.begin(), operand.sizes.begin() + end);
-  operand.strides.erase(operand.strides.begin(), operand.strides.begin() + end);
-  return operand;
-}
 
 // Merges the dimensions before `dim` into one of equal distances, and those behind it into one run of bytes.
 // Returns false if that is not possible.

@@ -70,11 +70,10 @@ inline void shape_indexed_read(const IndexedRead& lookup, const Operand& out, In
   if (step.dimensions.empty()) step.dimensions.push_back({});
 }
 
-// Whether sizes differ between calls; LibTorch's kernel follows them.
+// Whether a tensor of the look-up has other sizes in other calls. IndexStep keeps the recorded sizes, so that
+// such a look-up is left to LibTorch's kernel.
 inline bool varies(const IndexedRead& lookup, const Operand& out) {
-  const auto vary = [](const Operand& operand) {
-    return replay::varies(operand.sizes) || replay::varies(operand.strides);
-  };
+  const auto vary = [](const Operand& operand) { return replay::varies(operand.sizes, operand.strides); };
   return vary(lookup.in) || vary(out) ||
          std::ranges::any_of(lookup.indices,
                              [&](const IndexedRead::Index& index) { return vary(index.operand); });

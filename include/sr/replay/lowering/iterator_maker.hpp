@@ -17,14 +17,14 @@
 
 namespace sr::replay {
 
-// Makes the placeholders of one node, and finds what has to be bound from the iterator that is built on them.
+// Makes the placeholders of one node. When the iterator is built on them, it finds which operand each of them
+// has become.
 class IteratorMaker {
  public:
   IteratorMaker(Lowering& lowering, Operand out) : lowering_(&lowering), out_(std::move(out)) {
     refused_ = !is_plain(out_.dtype);
   }
 
-  const Operand& out() const { return out_; }
   bool is_refused() const { return refused_; }
 
   at::Tensor stand_in(const Operand& operand, const at::Tensor& recorded = {}) {
@@ -43,10 +43,12 @@ class IteratorMaker {
     refused_ |= recorded.is_neg();
     return stand_in(lowering_->operand(recorded), recorded);
   }
-  at::Tensor result() const { return placeholder(out_.dtype, recorded(out_.sizes), recorded(out_.strides)); }
+  at::Tensor result() const {
+    return result_placeholder(out_.dtype, recorded(out_.sizes), recorded(out_.strides));
+  }
 
-  // Emits the step, after the steps that convert operands. Returns false, having emitted nothing, if the
-  // iterator does not agree with the trace.
+  // Emits the steps that convert operands, and then this step. Returns false, having emitted nothing, if the
+  // iterator would compute a result of another dtype, size or layout than the recorded one.
   bool emit(std::unique_ptr<BoundIterator> step) {
     std::vector<StorageId> reads;
     std::vector<std::pair<Operand, Operand>> conversions;
@@ -110,7 +112,7 @@ class IteratorMaker {
       is_reduced |= c10::isReducedFloatingType(info.current_dtype);
       const auto input =
           std::ranges::find_if(inputs_, [&](const Input& one) { return one.tensor.is_alias_of(original); });
-      if (input == inputs_.end()) continue;  // a number: in the iterator for good
+      if (input == inputs_.end()) continue;  // a number, which is the same in all calls
       input->seen = true;
       if (!converted) {
         bind(step, input->tensor, input->operand, i);
@@ -118,7 +120,7 @@ class IteratorMaker {
         const std::optional<Operand> other = converted_operand(*input, info.tensor(), conversions);
         if (!other) return false;
         bind(step, info.tensor(), *other, i);
-        bind(step, input->tensor, input->operand, i, /*is_original=*/true);  // kernels read numbers of it
+        bind(step, input->tensor, input->operand, i, /*is_original=*/true);  // some kernels read it
         reads.push_back(other->storage);
       }
       reads.push_back(input->operand.storage);
@@ -128,7 +130,8 @@ class IteratorMaker {
     return true;
   }
 
-  // The operand's converted elements: converted in each call, or once if they are constant.
+  // Where the elements of an operand are after their conversion. They are converted in each call, or now if
+  // they are constant.
   std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
                                            std::vector<std::pair<Operand, Operand>>& conversions) {
     if (!to.is_non_overlapping_and_dense()) return std::nullopt;

@@ -86,7 +86,7 @@ struct StructuredStep<Op, void (Base::*)(Args...)> final : AnyStructured {
     });
   }
 
-  mutable std::optional<FunctionalKernel<Op>> kernel_;  // none: not built yet
+  mutable std::optional<FunctionalKernel<Op>> kernel_;  // none before build()
   std::tuple<KernelArgument<Args>...> arguments_;
 };
 

@@ -77,8 +77,8 @@ inline bool sums_in_float(const at::TensorIteratorBase& iterator) {
          iterator.strides(0)[0] == 0 && iterator.strides(0)[1] == 0;
 }
 
-// The kernel of sums fills its result through the dispatcher, which takes longer than a small sum. Unless the
-// work is split it uses the tensor that it fills for nothing else, see StubStep::zeroes_result.
+// The kernel of sums fills its result with zeros through the dispatcher, which takes longer than a small sum.
+// It uses the filled tensor for nothing else, unless it splits the work. See StubStep::zeroes_result.
 template <auto* Stub>
 inline constexpr bool kFillsWithZeros = false;
 template <>
@@ -89,7 +89,7 @@ template <auto& Stub, bool kAlwaysInDtype = false>
 bool reduce(Lowering& lowering, const Operand& given, const Operand& out, const Reduction& how) {
   const std::optional<Operand> in = as_dtype(lowering, given, how.dtype);
   if (!in) return false;
-  if (c10::isReducedFloatingType(how.dtype)) pinned(in->sizes);  // decide sums_in_float
+  if (c10::isReducedFloatingType(how.dtype)) pinned(in->sizes);  // they decide the answer of sums_in_float
   IteratorMaker maker(lowering, out);
   const at::Tensor self = maker.stand_in(*in), result = maker.result();
   if (maker.is_refused()) return false;

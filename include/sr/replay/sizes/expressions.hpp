@@ -84,9 +84,9 @@ class SizeExpressions {
     return size_of({{{atom}, 1}});
   }
 
-  // Decisions from now on are those of an operator; `name` must outlive the expressions.
+  // Tells which operator the following decisions are made for. `name` must outlive the expressions.
   void decide_for(const char* name) { deciding_ = name; }
-  // The operator that first required a symbol to have the recorded value; empty if none did.
+  // The name of the first operator that pinned a symbol; empty if no symbol is pinned.
   const std::string& pinned_by() const { return pinned_by_; }
 
   const std::vector<SymbolRange>& ranges() const { return ranges_; }  // by symbol

@@ -86,16 +86,21 @@ inline Dims constant_dims(c10::ArrayRef<std::int64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-// The values in the recorded call. Decisions about them must hold for other calls, too.
+// The values in the recorded call. Nothing is pinned: the caller must not decide anything by these values
+// that would be wrong for other calls.
 inline Numbers recorded(c10::ArrayRef<Size> sizes) {
   Numbers numbers;
   for (const Size& size : sizes) numbers.push_back(size.recorded());
   return numbers;
 }
 
-// Whether one of the sizes differs between calls.
+// Whether a size differs between calls.
 inline bool varies(c10::ArrayRef<Size> sizes) {
   return std::ranges::any_of(sizes, [](const Size& size) { return !size.is_constant(); });
+}
+// Whether a size or a stride of a tensor differs between calls.
+inline bool varies(c10::ArrayRef<Size> sizes, c10::ArrayRef<Size> strides) {
+  return varies(sizes) || varies(strides);
 }
 
 // The sizes, each pinned.

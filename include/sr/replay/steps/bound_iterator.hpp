@@ -1,5 +1,6 @@
-// Runs LibTorch's own loops on addresses that change: an iterator is built once for all calls of the same
-// sizes, on placeholder tensors with the metadata of the operands, and each call binds it to their bytes.
+// Runs LibTorch's pointwise and reduction kernels. The TensorIterator of a node is built once and kept. It is
+// built on placeholder tensors; each call sets their addresses to those of the operands. When sizes differ
+// from those of the last call, the iterator is built again.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,9 @@
 
 namespace sr::replay {
 
-// An iterator on placeholders. Storages are bound as well as the iterator's pointers: some kernels fill or
-// copy through their tensors. With other sizes, and for a clone, the iterator is built again.
+// The part that is the same for all kernels. A call sets the addresses of the placeholders' storages as well
+// as the pointers in the iterator, since some kernels fill or copy through the tensors. A clone builds an
+// iterator of its own.
 struct BoundIterator : Payload {
   explicit BoundIterator(RunStep run_step) : run(run_step) {}
 
@@ -42,12 +44,14 @@ struct BoundIterator : Payload {
   }
 
   virtual const at::TensorIteratorBase& iterator() const = 0;
-  // The tensor that the iterator writes, or of which it writes a view.
+  // The result. The iterator writes this tensor, or a view of it.
   virtual at::Tensor result() const = 0;
-  // Called when all placeholders are bound.
+  // Called whenever the iterator was built and its placeholders are known.
   virtual void complete() {}
 
-  // The tensor is operand `i` of the iterator, or what that is converted from.
+  // Adds a placeholder, which is operand `i` of the iterator. `is_original`: LibTorch converts it to another
+  // dtype, and the converted tensor is the operand. Sizes and strides are those of the placeholder in all
+  // calls.
   void bind(const at::Tensor& tensor, Address address, const Dims& sizes, const Dims& strides, int i,
             bool is_original = false) {
     bound_.push_back({nullptr, address, i, is_original, {sizes, strides}});
@@ -58,22 +62,23 @@ struct BoundIterator : Payload {
 
   RunStep run;
   int arguments = 0;
-  bool loses_arguments = false;  // the kernel takes a number out of the iterator: each call has a copy of it
+  bool loses_arguments = false;  // the kernel removes an operand from its iterator: it is given a copy
 
  protected:
   struct Bound {
     c10::StorageImpl* storage = nullptr;  // of a placeholder
     Address address;
     int operand = 0;           // of the iterator
-    bool is_original = false;  // the operand is converted, and the placeholder is what it is converted from
+    bool is_original = false;  // see bind
     VaryingDims dims;
   };
 
   BoundIterator(const BoundIterator&) = default;
 
-  // A step with the same operands and without an iterator.
+  // A copy of the step, whose iterator is built anew before it is used.
   virtual std::unique_ptr<BoundIterator> copy() const = 0;
-  // Builds the iterator on other placeholders, which `renew(tensor)` puts in the place of those it has.
+  // Calls renew(tensor) for each tensor that the iterator is built on, which replaces it, and builds the
+  // iterator.
   virtual void build_again(const std::function<void(at::Tensor& tensor)>& renew) = 0;
 
   std::byte* address_of_result(const Context& context) const { return bound_[0].address.in(context.bases); }
@@ -98,8 +103,8 @@ struct BoundIterator : Payload {
     throw Deoptimized("An operator lays its result out otherwise than for the recorded sizes.");
   }
 
-  // Builds the iterator for the sizes of a call; null: for those that it has. Returns whether its operands
-  // lie as they should.
+  // Builds the iterator for the sizes of a call, or, if `values` is null, for those of the last call. Returns
+  // false if LibTorch lays an operand out otherwise than the recording expects.
   bool rebuild(SizeValues* values) {
     for (Bound& one : bound_) {
       if (values != nullptr) one.dims.settle(*values);
@@ -107,7 +112,8 @@ struct BoundIterator : Payload {
     build_again([&](at::Tensor& tensor) { renew(tensor, values != nullptr); });
     if (iterator().ntensors() != arguments) return false;
     bool fits = true;
-    std::vector<at::Tensor> made;  // the old ones live as long as their storages are looked for
+    std::vector<at::Tensor>
+        made;  // replaces placeholders_ at the end: until then bound_ points to their storages
     for (Bound& one : bound_) {
       const at::OperandInfo& info = iterator().operand(one.operand);
       if (one.is_original && !info.original_tensor_base().defined()) return false;
@@ -124,15 +130,18 @@ struct BoundIterator : Payload {
     return fits;
   }
 
-  // Numbers stay: they are in the iterator for good.
+  // Replaces a placeholder. Tensors of numbers stay as they are: they are the same in all calls.
   void renew(at::Tensor& tensor, bool resizes) const {
     if (!tensor.defined()) return;
     const auto known = std::ranges::find(bound_, sr::detail::storage_of(tensor), &Bound::storage);
     if (known == bound_.end()) return;
     const bool has_sizes = resizes && known->dims.vary();
     const auto* const impl = tensor.unsafeGetTensorImpl();
-    tensor = placeholder(tensor.scalar_type(), has_sizes ? known->dims.sizes : impl->sizes(),
-                         has_sizes ? known->dims.strides : impl->strides(), impl->is_wrapped_number());
+    const at::IntArrayRef sizes = has_sizes ? at::IntArrayRef(known->dims.sizes) : impl->sizes(),
+                          strides = has_sizes ? at::IntArrayRef(known->dims.strides) : impl->strides();
+    tensor = known->operand == 0
+                 ? result_placeholder(tensor.scalar_type(), sizes, strides)
+                 : placeholder(tensor.scalar_type(), sizes, strides, impl->is_wrapped_number());
   }
 
   static void take(Bound& bound, const at::Tensor& tensor) {
@@ -145,12 +154,12 @@ struct BoundIterator : Payload {
   bool varies_ = false;
 };
 
-// An iterator, and the function that calls the kernel.
+// A kernel that is called with a TensorIterator.
 struct StubStep final : BoundIterator {
   using Tensors = c10::SmallVector<at::Tensor, 3>;
   using Build = std::function<at::TensorIterator(at::Tensor& result, const Tensors& operands)>;
 
-  // `given_result`: undefined if the iterator makes its result.
+  // `given_result` is undefined if the iterator allocates its result.
   StubStep(Build build, Tensors operands, at::Tensor given_result)
       : BoundIterator(&run_stub),
         build_(std::move(build)),
@@ -169,8 +178,8 @@ struct StubStep final : BoundIterator {
   }
 
   std::function<void(at::TensorIterator& iterator)> call;
-  // The step fills its result, which must be given, with zeros. The kernel, which would do that through the
-  // dispatcher, has a tensor of one element to fill, and must use that for nothing else.
+  // For a kernel that begins by filling its result with zeros, which costs a call of the dispatcher. The step
+  // fills the result, and the kernel is given a tensor of one element to fill. Only for a given result.
   bool zeroes_result = false;
 
  private:

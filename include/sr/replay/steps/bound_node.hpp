@@ -1,4 +1,4 @@
-// Nodes that run on real tensors.
+// What steps have in common that run a node of the graph on tensors, as the general path does.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sr::replay {
 
-// A node on a small frame of its own, with the inputs first.
+// A node with a frame of its own, whose slots hold the inputs, followed by the outputs.
 struct BoundNode : Payload {
   BoundNode() = default;
   explicit BoundNode(Lowering& lowering) : wrappers(lowering) {}

@@ -46,7 +46,7 @@ struct InterpretedStep final : BoundNode {
       step->shared = blocks;
     }
     for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
-      // The frame on which blocks run already holds the constants.
+      // Control flow runs on a frame that holds the constants already.
       if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
       step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
     }
@@ -118,7 +118,7 @@ struct InterpretedStep final : BoundNode {
     Slot slot;
     c10::IValue value;
     ValueId dynamic;
-    VaryingNumbers number = {};  // empty: `value` is the same in all calls
+    VaryingNumbers number = {};  // gives `value`; empty if that is the same in all calls
   };
 
   void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {

@@ -1,4 +1,5 @@
-// Tensors with the metadata of a node's operands, on which iterators are built.
+// Placeholder tensors, on which a TensorIterator is built: they have the dtype, sizes and strides of an
+// operand, but not its elements.
 #pragma once
 
 #include <cstdlib>
@@ -15,8 +16,9 @@
 
 namespace sr::replay {
 
-// A tensor of zeros, which an iterator may convert while it is built; its bytes are freed when it is bound.
-// `is_number`: it takes part in the promotion of dtypes as a number does.
+// A placeholder of an operand. It has bytes, all zero, since LibTorch may convert operands to another dtype
+// while it builds the iterator. `is_number`: the operand takes part in type promotion as a Python number
+// does.
 inline at::Tensor placeholder(c10::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides,
                               bool is_number = false) {
   const std::size_t bytes = extent_of(sizes, strides) * c10::elementSize(dtype);
@@ -31,17 +33,22 @@ inline at::Tensor placeholder(c10::ScalarType dtype, at::IntArrayRef sizes, at::
   return tensor;
 }
 
-// Of a result for which an iterator asks; without strides it is laid out as the memory format says.
+// A placeholder of a result. It has no bytes, since nothing reads it.
+inline at::Tensor result_placeholder(c10::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  return tensor_over(memory::borrow(nullptr), dtype, sizes, strides);
+}
+
+// The same as a structured kernel asks for it: without strides the memory format of the options decides.
 inline at::Tensor result_placeholder(at::IntArrayRef sizes, at::IntArrayRef strides,
                                      const at::TensorOptions& options) {
   const c10::ScalarType dtype = c10::typeMetaToScalarType(options.dtype());
   const auto format = options.memory_format_opt();
-  if (strides.size() == sizes.size()) return placeholder(dtype, sizes, strides);
+  if (strides.size() == sizes.size()) return result_placeholder(dtype, sizes, strides);
   if (format == at::MemoryFormat::ChannelsLast && sizes.size() == 4)
-    return placeholder(dtype, sizes, c10::get_channels_last_strides_2d(sizes));
+    return result_placeholder(dtype, sizes, c10::get_channels_last_strides_2d(sizes));
   if (format == at::MemoryFormat::ChannelsLast3d && sizes.size() == 5)
-    return placeholder(dtype, sizes, c10::get_channels_last_strides_3d(sizes));
-  return placeholder(dtype, sizes, recorded(dense_strides(constant_dims(sizes))));
+    return result_placeholder(dtype, sizes, c10::get_channels_last_strides_3d(sizes));
+  return result_placeholder(dtype, sizes, recorded(dense_strides(constant_dims(sizes))));
 }
 
 }  // namespace sr::replay

@@ -57,7 +57,7 @@ struct Payload {
   virtual std::string_view name() const = 0;  // what reports call the step
   // Computes what the step needs of its sizes. Called before the first run, and whenever the sizes of a call
   // differ from those of the one before. Returns the function to run; null: always the one it was emitted
-  // with. Must keep no more memory with each call.
+  // with. Memory that it keeps must not grow from call to call.
   virtual RunStep settle(SizeValues&) { return nullptr; }
   // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }

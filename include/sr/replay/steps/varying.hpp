@@ -1,4 +1,4 @@
-// What steps of LibTorch's kernels know of sizes, strides and integers that differ between calls.
+// Sizes, strides and integers that differ between calls, as steps with LibTorch's kernels keep them.
 #pragma once
 
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace sr::replay {
 
-// Sizes and strides of a tensor, and their values in this call.
+// The sizes and strides of a tensor as expressions, and their values in the current call.
 struct VaryingDims {
   Dims sizes_of, strides_of;
   Numbers sizes, strides;
@@ -20,14 +20,14 @@ struct VaryingDims {
   VaryingDims() = default;
   VaryingDims(Dims all_sizes, Dims all_strides)
       : sizes_of(std::move(all_sizes)), strides_of(std::move(all_strides)) {}
-  bool vary() const { return replay::varies(sizes_of) || replay::varies(strides_of); }
+  bool vary() const { return varies(sizes_of, strides_of); }
   void settle(SizeValues& values) {
     values.fill(sizes_of, sizes);
     values.fill(strides_of, strides);
   }
 };
 
-// What is known of a result before the node runs.
+// The dtype, sizes and strides that a node's result must have. They are known before the node runs.
 struct ExpectedResult {
   TensorMetadata metadata;
   VaryingDims dims;
@@ -44,12 +44,12 @@ struct ExpectedResult {
   }
 };
 
-// Integers that a node is given and that differ between calls.
+// An integer argument of a node, or a list of integers, that differs between calls.
 struct VaryingNumbers {
   Dims values_of;
   Numbers values;  // in this call
 
-  // As the node takes them: a list, or one integer.
+  // The argument for the current call: a list of integers, or one integer.
   c10::IValue settled(SizeValues& of_call, bool is_list) {
     of_call.fill(values_of, values);
     return is_list ? c10::IValue(c10::IntArrayRef(values)) : c10::IValue(values[0]);

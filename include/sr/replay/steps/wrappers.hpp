@@ -62,7 +62,7 @@ class Wrappers {
 
   std::size_t bytes() const { return bytes_of(bound_) + bytes_of(varying_) + bound_.size() * kTensorBytes; }
 
-  // Gives the tensors the sizes of the call.
+  // Gives the tensors the sizes and strides that they have in the current call.
   void settle(SizeValues& values) {
     for (Varying& each : varying_) {
       each.dims.settle(values);

@@ -118,11 +118,11 @@ class FunctionalWrites {
     return true;
   }
 
-  // Whether the tensor is all bytes of its storage, in every call.
+  // Whether the tensor's elements are all bytes of its storage, in every call.
   bool is_whole(const at::Tensor& tensor, StorageId storage) const {
     const TensorLayout& layout = trace_.layout_of(tensor);
     if (!tensor.is_non_overlapping_and_dense() || layout.offset != 0) return false;
-    if ((varies(layout.sizes) || varies(layout.strides)) && !is_dense(layout)) return false;
+    if (varies(layout.sizes, layout.strides) && !is_dense(layout)) return false;
     return product_of(layout.sizes) * tensor.element_size() == trace_.storages[storage].bytes;
   }
 

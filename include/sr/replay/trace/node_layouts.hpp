@@ -111,7 +111,7 @@ class NodeLayouts {
   }
 
   static bool varies(const TensorLayout& layout) {
-    return !layout.offset.is_constant() || replay::varies(layout.sizes) || replay::varies(layout.strides);
+    return !layout.offset.is_constant() || replay::varies(layout.sizes, layout.strides);
   }
 
   static void pin(const LayoutRule::Input& input) {
@@ -135,7 +135,7 @@ class NodeLayouts {
   }
 
   LayoutRule::Returned returned(const std::vector<at::Tensor>& tensors) const {
-    LayoutRule::Returned made{.tensors = tensors.size()};
+    LayoutRule::Returned made;
     if (tensors.empty()) return made;
     made.is_input = record_.is_known(tensors[0]);
     made.is_dense = tensors[0].is_contiguous();

@@ -65,7 +65,7 @@ enum class Role : std::uint8_t {
   interpreted  // metadata or scalars that depend on data, foreign code, control flow on data
 };
 
-// An integer, or a list of integers, that a node is given and that differs between calls.
+// An integer argument of a node, or a list of integers, that differs between calls.
 struct NumberInput {
   std::size_t input = 0;
   Dims values;
