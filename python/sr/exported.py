@@ -156,6 +156,17 @@ def _serialised(program: torch.export.ExportedProgram) -> str:
     return json.dumps(to_dict(whole), cls=serialize.EnumEncoder)
 
 
+def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensor by its name; of one that wraps others, as torchao's quantized weights do, those: 'weight.qdata'."""
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    if is_traceable_wrapper_subclass(value):
+        for part in value.__tensor_flatten__()[0]:
+            yield from _plain_tensors(f'{name}.{part}', getattr(value, part))
+    elif isinstance(value, torch.Tensor):
+        yield name, value
+
+
 def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Options]) -> StaticModule:
     """The module of a program of `torch.export.export`, whose weights it shares."""
     chosen = checked(dict(options))
@@ -167,8 +178,8 @@ def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Optio
             text = _serialised(program)
     except Exception as error:
         raise UnsupportedOpError(f'PyTorch can not serialise the exported program: {error}') from error
-    tensors = {name: value for name, value in (program.constants | program.state_dict).items()
-               if isinstance(value, torch.Tensor)}
+    given = program.constants | program.state_dict
+    tensors = dict(tensor for name, value in given.items() for tensor in _plain_tensors(name, value))
     made = _C.prepare_program(text, tensors, of_module(chosen))
     border = Border(program.call_spec.in_spec, program.call_spec.out_spec, made.constants)
     return ExportedModule._bordered(made.prepared, border, 'export', chosen)

@@ -9,19 +9,20 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
 
+#include <sr/base/scalar_type_names.hpp>
 #include <sr/error.hpp>
+#include <sr/frontend/archive/pickle_reader.hpp>
 
 #include "pickle.hpp"
-#include "scalar_types.hpp"
-#include "stored_tensors.hpp"
-#include "unpickle.hpp"
 
 namespace sr::tool {
 namespace {
@@ -96,8 +97,8 @@ class SpecReader {
     if (spec_ == "none") return {};
     const std::size_t colon = spec_.find(':'), bracket = spec_.find('[');
     if (colon < bracket) return scalar(spec_.substr(0, colon), colon + 1);
-    const auto* type =
-        find_scalar_type(&ScalarTypeName::spec, spec_.substr(0, std::min(bracket, spec_.size())));
+    const auto* type = detail::find_scalar_type(&detail::ScalarTypeName::spec,
+                                                spec_.substr(0, std::min(bracket, spec_.size())));
     if (spec_.empty() || type == nullptr || type->spec.empty()) {
       fail(0, "one of f16, bf16, f32, f64, i8, u8, i16, i32, i64, bool, int:, float:, str:, none");
     }
@@ -143,7 +144,7 @@ class SpecReader {
       if (spec_.substr(at) == "false") return false;
       fail(at, "true or false");
     }
-    if (find_scalar_type(&ScalarTypeName::spec, kind) != nullptr && !kind.empty())
+    if (detail::find_scalar_type(&detail::ScalarTypeName::spec, kind) != nullptr && !kind.empty())
       fail(kind.size(), "'[' and the sizes");
     fail(0, "int:, float:, bool:, str: or a dtype with sizes");
   }
@@ -170,17 +171,17 @@ class SpecReader {
     return sizes;
   }
 
-  static bool is_floating(const ScalarTypeName& type) { return c10::isFloatingType(type.type); }
-  static at::ScalarType drawn_as(const ScalarTypeName& type) {
+  static bool is_floating(const detail::ScalarTypeName& type) { return c10::isFloatingType(type.type); }
+  static at::ScalarType drawn_as(const detail::ScalarTypeName& type) {
     return type.type == at::kDouble ? at::kDouble : at::kFloat;
   }
 
-  at::Tensor tensor(const ScalarTypeName& type, const std::vector<std::int64_t>& sizes) const {
+  at::Tensor tensor(const detail::ScalarTypeName& type, const std::vector<std::int64_t>& sizes) const {
     if (!is_floating(type)) return whole_numbers(type, sizes, 0, type.type == at::kBool ? 1 : 9);
     return at::empty(sizes, drawn_as(type)).normal_(0, 1, generator_).to(type.type);
   }
 
-  at::Tensor whole_numbers(const ScalarTypeName& type, const std::vector<std::int64_t>& sizes,
+  at::Tensor whole_numbers(const detail::ScalarTypeName& type, const std::vector<std::int64_t>& sizes,
                            std::int64_t low, std::int64_t high) const {
     at::Tensor values = at::empty(sizes, at::kLong);
     const bool open =
@@ -188,7 +189,7 @@ class SpecReader {
     return values.random_(low, open ? std::nullopt : std::optional(high + 1), generator_).to(type.type);
   }
 
-  at::Tensor tensor_between(const ScalarTypeName& type, const std::vector<std::int64_t>& sizes,
+  at::Tensor tensor_between(const detail::ScalarTypeName& type, const std::vector<std::int64_t>& sizes,
                             std::size_t at) const {
     const std::size_t dots = spec_.find("..", at);
     if (dots == std::string_view::npos) fail(at, "a range such as 0..9");
@@ -232,12 +233,38 @@ class SpecReader {
   std::optional<at::Generator> generator_;
 };
 
+// The values with types that torch.jit.save writes among arguments.
+std::optional<c10::IValue> of_torch_script(std::string_view name, const std::vector<c10::IValue>& arguments) {
+  if (name == "torch.jit._pickle.restore_type_tag" && arguments.size() == 2) {
+    return conform(arguments[0], torch::jit::Unpickler::defaultTypeParser(arguments[1].toStringRef()));
+  }
+  static const std::map<std::string_view, c10::TypePtr> lists{{"intlist", c10::ListType::ofInts()},
+                                                              {"doublelist", c10::ListType::ofFloats()},
+                                                              {"boollist", c10::ListType::ofBools()},
+                                                              {"tensorlist", c10::ListType::ofTensors()}};
+  constexpr std::string_view kBuild = "torch.jit._pickle.build_";
+  if (!name.starts_with(kBuild) || arguments.size() != 1) return std::nullopt;
+  const auto list = lists.find(name.substr(kBuild.size()));
+  if (list == lists.end()) return std::nullopt;
+  return conform(arguments[0], list->second);
+}
+
 }  // namespace
 
 std::vector<ArgumentList> read_input_sets(const std::string& path) {
   const std::string bytes = read_bytes(path);
-  const InputArchive archive(std::as_bytes(std::span(bytes)), path);
-  const c10::IValue value = Unpickler(archive).read();
+  const detail::PickleArchive archive(
+      std::as_bytes(std::span(bytes)), path,
+      {"The file '" + path + "' does not hold inputs that can be read",
+       " Write it in Python with torch.save([first, second], path); tensors, numbers, strings, None, "
+       "and lists, tuples and dicts of them are understood."});
+  detail::PickleReader reader(
+      archive, [&](const detail::PickleReader&, const std::string& name, std::vector<c10::IValue> arguments) {
+        if (std::optional<c10::IValue> typed = of_torch_script(name, arguments)) return *std::move(typed);
+        archive.reject("it holds a value made by " + name);
+      });
+  const c10::IValue value = reader.read();
+  reader.check_plain(value);
   if (!is_sequence(value)) {
     throw LoadError("The file '" + path + "' holds a value of type " + value.type()->repr_str() +
                     ", but the arguments of a call are a list: write it in Python with torch.save([first, "

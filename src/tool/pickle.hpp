@@ -13,9 +13,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/scalar_type_names.hpp>
 #include <sr/error.hpp>
-
-#include "scalar_types.hpp"
 
 namespace sr::tool {
 
@@ -140,7 +139,7 @@ class Pickler {
       pickle_ += 'N';
       return;
     }
-    const auto* type = find_scalar_type(&ScalarTypeName::type, tensor.scalar_type());
+    const auto* type = detail::find_scalar_type(&detail::ScalarTypeName::type, tensor.scalar_type());
     if (type == nullptr || tensor.layout() != at::kStrided || tensor.is_meta() || tensor.is_nested()) {
       throw ArgumentError("A tensor of dtype " + std::string(c10::toString(tensor.scalar_type())) + " on " +
                           tensor.device().str() +

@@ -129,6 +129,14 @@ class Containers(nn.Module):
                 'int': self.not_kept + x['values'].to(torch.bfloat16)}
 
 
+def quantized():
+    """Weights of a class of Python's: export pickles them, each into an archive of its own."""
+    from torchao import quantization
+    layers = nn.Sequential(nn.Linear(4, 3)).eval()
+    quantization.quantize_(layers, quantization.Int8DynamicActivationInt8WeightConfig())
+    return layers
+
+
 def export(name, module, args, kwargs=None, dynamic_shapes=None):
     program = torch.export.export(module.eval(), args, kwargs, dynamic_shapes=dynamic_shapes)
     # Which line of which file a node is from is most of an archive, and says where it was made.
@@ -148,6 +156,7 @@ def main():
     export('attention', Attention(), (torch.randn(2, 3, 4), torch.ones(2, 3, 3, dtype=torch.bool)),
            dynamic_shapes={'x': {0: Dim.AUTO, 1: Dim.AUTO}, 'mask': {0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}})
     export('subgraphs', Subgraphs(), (torch.randn(2, 3), torch.tensor(3)))
+    export('quantized', quantized(), (torch.randn(2, 4),), dynamic_shapes=({0: batch},))
     export('containers', Containers(), ({'values': torch.randn(2, 3)},), {'factor': 2.0})
 
 

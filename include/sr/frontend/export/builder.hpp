@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@ using torch::jit::Value;
 using Scope =
     std::unordered_map<std::string, Value*>;  // values of one graph by name; sub-graphs have their own
 
+namespace detail {
+struct Blocks;
+}
+
 class Builder {
  public:
   explicit Builder(torch::jit::Graph& graph) : graph_(graph) {}
@@ -32,6 +37,10 @@ class Builder {
   Value* call(const char* name, std::initializer_list<Value*> inputs);      // an operator with one result
   Value* coerce(Value* value, const c10::TypePtr& formal, int repeat = 1);  // argument_values.hpp
   void require(Value* condition, const std::string& message, const char* error);  // assertions.hpp
+
+  // The tensors inside a value that is a tensor of a class of Python's, by attribute, "qdata"; "inner.qdata".
+  using Parts = std::unordered_map<std::string, Value*>;
+  void add_parts(const std::string& value, Parts parts) { parts_.emplace(value, std::move(parts)); }
 
   // What is being read, for messages.
   const std::string& where() const { return where_; }
@@ -70,6 +79,19 @@ class Builder {
   // symbolic.hpp
   bool add_symbolic(const Json& node, const std::string& target);
 
+  // quantization.hpp
+  bool take_part(const Json& node);
+  Values arguments_of(const Json& node, const c10::FunctionSchema& schema);
+  const Json* find_input(const Json& node, std::string_view name) const;
+  Values apply(const char* formula, Values values);
+  const Json& meta_of(const Json& tensor) const;
+  detail::Blocks blocks_of(const Json& node);
+  bool is_same_size(const Json& number, const Json& size) const;
+  void fill_qparams(const Json& node, const c10::FunctionSchema& schema, const char* dtype_name,
+                    Values& values);
+  std::pair<std::int64_t, std::int64_t> range_of(c10::ScalarType dtype) const;
+  bool add_quantization(const Json& node, const std::string& key);
+
   // control_flow.hpp
   void add_higher_order(const Json& node, const std::string& name);
   void add_cond(const Json& node);
@@ -83,6 +105,8 @@ class Builder {
 
   torch::jit::Graph& graph_;
   Scope* scope_ = nullptr;
+  const Json* described_ = nullptr;  // the graph that is being read, which describes its values
+  std::unordered_map<std::string, Parts> parts_;
   SourceLines lines_;
   torch::jit::SourceRange range_;
   std::string where_ = "the graph";
@@ -95,6 +119,7 @@ inline std::vector<Value*> Builder::add_graph(const Json& graph, Scope& scope) {
   if (depth_ == kDeepest) malformed(where_, "has more than 100 graphs inside each other");
   ++depth_;
   Scope* const outer = std::exchange(scope_, &scope);
+  const Json* const described = std::exchange(described_, &graph);
   for (const Json& node : items_of(graph, "nodes", where_)) add_node(node);
   Values results;
   where_ = "the graph's list of outputs";
@@ -102,6 +127,7 @@ inline std::vector<Value*> Builder::add_graph(const Json& graph, Scope& scope) {
     results.push_back(argument(result, c10::AnyType::get()));
   }
   scope_ = outer;
+  described_ = described;
   --depth_;
   return results;
 }

@@ -14,6 +14,7 @@
 #include <sr/frontend/export/argument_values.hpp>
 #include <sr/frontend/export/assertions.hpp>
 #include <sr/frontend/export/builder.hpp>
+#include <sr/frontend/export/quantization.hpp>
 
 namespace sr::exported {
 
@@ -104,6 +105,8 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
     return true;
   }
   if (std::ranges::find(detail::kDropouts, key) != detail::kDropouts.end()) return skip_dropout(node);
+  if (key == "export::access_subclass_inner_tensor") return take_part(node);
+  if (add_quantization(node, key)) return true;
   if (key != "aten::item" && key != "aten::_local_scalar_dense") return false;
   Value* tensor = argument(input(node, 0), c10::TensorType::get());
   const Json& results = items_of(node, "outputs", where_);
@@ -156,17 +159,13 @@ inline void Builder::keep_bools(const c10::FunctionSchema& schema, Values& input
 
 inline void Builder::add_call(const Json& node, const torch::jit::Operator& op) {
   const c10::FunctionSchema& schema = op.schema();
-  Values inputs(schema.arguments().size(), nullptr);
   for (const Json& given : items_of(node, "inputs", where_)) {
     const std::string& name = text_of(given, "name", where_);
-    const std::optional<int> position = schema.argumentIndexWithName(name);
-    if (!position)
-      malformed(where_, "gives an argument '" + name + "' that " + detail::key_of(schema.operator_name()) +
-                            " does not take");
-    const c10::Argument& formal = schema.arguments()[static_cast<std::size_t>(*position)];
-    inputs[static_cast<std::size_t>(*position)] =
-        argument(member(given, "arg", where_), formal.type(), formal.N().value_or(1));
+    if (schema.argumentIndexWithName(name)) continue;
+    malformed(where_, "gives an argument '" + name + "' that " + detail::key_of(schema.operator_name()) +
+                          " does not take");
   }
+  Values inputs = arguments_of(node, schema);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] != nullptr) continue;
     const c10::Argument& formal = schema.arguments()[i];

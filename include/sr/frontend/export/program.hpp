@@ -108,7 +108,6 @@ class Importer {
         made_.constants.emplace_back(plain(member(spec, "value", "the signature")));
       } else if (kind == "parameter") {
         add_tensor(spec, "parameter_name", "the parameter ");
-        made_.weights.back().is_parameter = true;
       } else if (kind == "buffer") {
         add_tensor(spec, "buffer_name", "the buffer ");
       } else if (kind == "tensor_constant") {
@@ -132,15 +131,26 @@ class Importer {
 
   void add_tensor(const Json& spec, const char* field, const std::string& kind) {
     const std::string& name = text_of(spec, field, "the signature");
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end() || !found->second.defined()) {
-      throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
+    const std::string& value = text_of(member(spec, "arg", "the signature"), "name", "the signature");
+    const bool is_parameter = std::string_view(field) == "parameter_name";
+    if (const auto found = tensors_.find(name); found != tensors_.end() && found->second.defined())
+      return define(value, weight(name, found->second, is_parameter, kind));
+    Builder::Parts parts;
+    for (const auto& [path, tensor] : tensors_) {
+      if (path.starts_with(name + "."))
+        parts.emplace(path.substr(name.size() + 1), weight(path, tensor, is_parameter, kind));
     }
-    const at::Tensor alias = found->second.detach();
-    made_.weights.push_back({.name = name, .tensor = found->second, .alias = alias});
-    Value* value = made_.graph->insertConstant(alias);
+    if (parts.empty()) throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
+    builder_.add_parts(value, std::move(parts));
+  }
+
+  Value* weight(const std::string& name, const at::Tensor& tensor, bool is_parameter,
+                const std::string& kind) {
+    const at::Tensor alias = tensor.detach();
+    made_.weights.push_back({name, is_parameter, tensor, alias});
+    Value* const value = made_.graph->insertConstant(alias);
     guarded_.emplace(value, kind + "'" + name + "'");
-    define(text_of(member(spec, "arg", "the signature"), "name", "the signature"), value);
+    return value;
   }
 
   void add_argument(const Json& given, const Json& graph) {

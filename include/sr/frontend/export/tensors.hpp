@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 
 #include <sr/frontend/export/enums.hpp>
+#include <sr/frontend/export/pickled_tensors.hpp>
 #include <sr/frontend/export/program.hpp>
 
 namespace sr::exported {
@@ -29,9 +30,11 @@ class TensorReader {
     for (const auto& [name, payload] : entries_of(config, "config", file).items()) {
       const std::string where = "the tensor '" + name + "' of " + file;
       const Json& meta = member(payload, "tensor_meta", where);
-      if (as_bool(member(payload, "use_pickle", where), where) || meta.is_null()) {
-        continue;  // an object of Python's; a program that reads it is told that it has no values
+      if (as_bool(member(payload, "use_pickle", where), where)) {
+        add_pickled(name, record_(text_of(payload, "path_name", where)), where, tensors_);
+        continue;
       }
+      if (meta.is_null()) continue;  // a program that reads it is told that it has no values
       tensors_.insert_or_assign(name, view(meta, text_of(payload, "path_name", where), where));
     }
   }

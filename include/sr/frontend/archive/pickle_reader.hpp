@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,38 +16,39 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/serialization/unpickler.h>
 #include <torch/custom_class.h>
 
-#include <sr/error.hpp>
+#include <sr/base/error.hpp>
+#include <sr/base/scalar_type_names.hpp>
+#include <sr/frontend/archive/pickle_bytes.hpp>
 #include <sr/frontend/archive/pickle_outline.hpp>
+#include <sr/frontend/archive/stored_tensors.hpp>
 
-#include "inputs.hpp"
-#include "pickle_bytes.hpp"
-#include "scalar_types.hpp"
-#include "stored_tensors.hpp"
+namespace sr::detail {
 
-namespace sr::tool {
-
-class Unpickler {
+class PickleReader {
  public:
+  // What a call of a function or class means that the reader does not know. It may call back `call`.
+  using Foreign = std::function<c10::IValue(const PickleReader&, const std::string& name,
+                                            std::vector<c10::IValue> arguments)>;
+
   // `archive` must outlive the reader.
-  explicit Unpickler(const InputArchive& archive)
-      : archive_(archive), tensors_(archive), bytes_(archive, archive.record("data.pkl")) {}
+  PickleReader(const PickleArchive& archive, Foreign foreign)
+      : archive_(archive),
+        foreign_(std::move(foreign)),
+        tensors_(archive),
+        bytes_(archive, archive.record("data.pkl")) {}
 
   c10::IValue read() {
     constexpr std::uint32_t kDeepest = 500;  // values are destroyed by recursion
-    using Outline = sr::detail::PickleOutline;
-    const std::string_view problem = Outline(bytes_.rest()).problem(kDeepest);
-    if (problem == Outline::kTooDeep) archive_.reject("its pickle nests values too deep");
-    if (problem == Outline::kChangesPart)
+    const std::string_view problem = PickleOutline(bytes_.rest()).problem(kDeepest);
+    if (problem == PickleOutline::kTooDeep) archive_.reject("its pickle nests values too deep");
+    if (problem == PickleOutline::kChangesPart)
       archive_.reject("values in its pickle contain themselves, or change once they are parts of others");
     try {
       while (step()) {
       }
-      c10::IValue value = pop();
-      check_plain(value, 0);
-      return value;
+      return pop();
     } catch (const LoadError&) {
       throw;
     } catch (const c10::Error& error) {
@@ -55,6 +56,53 @@ class Unpickler {
     } catch (const std::exception& error) {
       archive_.reject(error.what());
     }
+  }
+
+  // Calls a function or class of that name.
+  c10::IValue call(const std::string& name, std::vector<c10::IValue> arguments) const {
+    const std::size_t count = arguments.size();
+    if (name == "torch._utils._rebuild_tensor_v2" && count >= 6)
+      return tensors_.tensor(arguments, nullptr, 6);
+    if (name == "torch._utils._rebuild_tensor_v3" && count >= 7) {
+      const auto type = static_cast<c10::ScalarType>(arguments[6].toInt());
+      return tensors_.tensor(arguments, find_scalar_type(&ScalarTypeName::type, type), 7);
+    }
+    if (name == "torch._utils._rebuild_parameter" && count >= 2) {
+      return arguments[0].toTensor().requires_grad_(arguments[1].toBool());
+    }
+    if (name == "collections.OrderedDict" && count == 0) return empty_dict();
+    if (name == "torch.Size" && count == 1) return arguments[0];
+    if (name == "torch.device" && count >= 1) {
+      std::string device = arguments[0].toStringRef();
+      if (count > 1) device += ":" + std::to_string(arguments[1].toInt());
+      return c10::Device(device);
+    }
+    if ((name == "builtins.complex" || name == "__builtin__.complex") && count == 2) {
+      return c10::complex<double>(arguments[0].toDouble(), arguments[1].toDouble());
+    }
+    return foreign_(*this, name, std::move(arguments));
+  }
+
+  // No class, function or bare storage is left, and nothing contains itself.
+  void check_plain(const c10::IValue& value, int depth = 0) const {
+    if (depth > 200) archive_.reject("its values are nested more than 200 deep, or contain themselves");
+    if (value.isCapsule()) archive_.reject("it holds a class, a function or a storage as a value");
+    if (value.isTuple()) {
+      for (const c10::IValue& item : value.toTupleRef().elements()) check_plain(item, depth + 1);
+    } else if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::AnyType) {
+      for (const c10::IValue& item : value.toListRef()) check_plain(item, depth + 1);
+    } else if (value.isGenericDict()) {
+      for (const auto& item : value.toGenericDict()) check_plain(item.value(), depth + 1);
+    }
+  }
+
+  // Of a class or function that the pickle names.
+  std::string global_name(const c10::IValue& value) const {
+    if (value.isCapsule()) {
+      const auto capsule = value.toCapsule();
+      if (const auto* global = dynamic_cast<const Global*>(capsule.get())) return global->name;
+    }
+    archive_.reject("its pickle has a " + value.tagKind() + " where a class or function belongs");
   }
 
  private:
@@ -169,11 +217,17 @@ class Unpickler {
         break;
       }
       case 'Q': push(storage(pop())); break;
-      case 'R': {
+      case 'R': case 0x81: {
         const c10::IValue arguments = pop();
         const c10::IValue function = pop();
         if (!arguments.isTuple()) archive_.reject("its pickle calls something without arguments");
         push(call(global_name(function), arguments.toTupleRef().elements().vec()));
+        break;
+      }
+      case 'b': {  // the state of an object that `foreign` has made, which means nothing
+        pop();
+        if (stack_.empty() || !stack_.back().isCapsule())
+          archive_.reject("its pickle gives a state to a value that has none");
         break;
       }
       default:
@@ -194,14 +248,6 @@ class Unpickler {
     push(c10::IValue::make_capsule(c10::make_intrusive<Global>(std::move(name))));
   }
 
-  std::string global_name(const c10::IValue& value) const {
-    if (value.isCapsule()) {
-      const auto capsule = value.toCapsule();
-      if (const auto* global = dynamic_cast<const Global*>(capsule.get())) return global->name;
-    }
-    archive_.reject("its pickle has a " + value.tagKind() + " where a class or function belongs");
-  }
-
   // ("storage", class, key, device, number of elements)
   c10::IValue storage(const c10::IValue& id) {
     if (!id.isTuple() || id.toTupleRef().size() < 5 || !id.toTupleRef().elements()[2].isString()) {
@@ -211,58 +257,8 @@ class Unpickler {
     return tensors_.storage(global_name(parts[1]), parts[2].toStringRef());
   }
 
-  c10::IValue call(const std::string& name, std::vector<c10::IValue> arguments) const {
-    const std::size_t count = arguments.size();
-    if (name == "torch._utils._rebuild_tensor_v2" && count >= 6)
-      return tensors_.tensor(arguments, nullptr, 6);
-    if (name == "torch._utils._rebuild_tensor_v3" && count >= 7) {
-      const auto type = static_cast<c10::ScalarType>(arguments[6].toInt());
-      return tensors_.tensor(arguments, find_scalar_type(&ScalarTypeName::type, type), 7);
-    }
-    if (name == "torch._utils._rebuild_parameter" && count >= 2) {
-      return arguments[0].toTensor().requires_grad_(arguments[1].toBool());
-    }
-    if (name == "collections.OrderedDict" && count == 0) return empty_dict();
-    if (name == "torch.Size" && count == 1) return arguments[0];
-    if (name == "torch.device" && count >= 1) {
-      std::string device = arguments[0].toStringRef();
-      if (count > 1) device += ":" + std::to_string(arguments[1].toInt());
-      return c10::Device(device);
-    }
-    if ((name == "builtins.complex" || name == "__builtin__.complex") && count == 2) {
-      return c10::complex<double>(arguments[0].toDouble(), arguments[1].toDouble());
-    }
-    if (name == "torch.jit._pickle.restore_type_tag" && count == 2) {
-      return conform(std::move(arguments[0]),
-                     torch::jit::Unpickler::defaultTypeParser(arguments[1].toStringRef()));
-    }
-    static const std::map<std::string, c10::TypePtr> lists{{"intlist", c10::ListType::ofInts()},
-                                                           {"doublelist", c10::ListType::ofFloats()},
-                                                           {"boollist", c10::ListType::ofBools()},
-                                                           {"tensorlist", c10::ListType::ofTensors()}};
-    constexpr std::string_view build = "torch.jit._pickle.build_";
-    if (name.starts_with(build) && count == 1) {
-      if (const auto list = lists.find(name.substr(build.size())); list != lists.end()) {
-        return conform(std::move(arguments[0]), list->second);
-      }
-    }
-    archive_.reject("it holds a value made by " + name);
-  }
-
-  // No class, function or bare storage is left, and nothing contains itself.
-  void check_plain(const c10::IValue& value, int depth) const {
-    if (depth > 200) archive_.reject("its values are nested more than 200 deep, or contain themselves");
-    if (value.isCapsule()) archive_.reject("it holds a class, a function or a storage as a value");
-    if (value.isTuple()) {
-      for (const c10::IValue& item : value.toTupleRef().elements()) check_plain(item, depth + 1);
-    } else if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::AnyType) {
-      for (const c10::IValue& item : value.toListRef()) check_plain(item, depth + 1);
-    } else if (value.isGenericDict()) {
-      for (const auto& item : value.toGenericDict()) check_plain(item.value(), depth + 1);
-    }
-  }
-
-  const InputArchive& archive_;
+  const PickleArchive& archive_;
+  Foreign foreign_;
   StoredTensors tensors_;
   PickleBytes bytes_;
   std::vector<c10::IValue> stack_;
@@ -270,4 +266,4 @@ class Unpickler {
   std::unordered_map<std::uint64_t, c10::IValue> memo_;
 };
 
-}  // namespace sr::tool
+}  // namespace sr::detail

@@ -18,18 +18,23 @@
 #include <ATen/core/ivalue.h>
 #include <torch/custom_class.h>
 
-#include <sr/error.hpp>
+#include <sr/base/error.hpp>
+#include <sr/base/scalar_type_names.hpp>
 #include <sr/frontend/archive/archive_check.hpp>
 
-#include "scalar_types.hpp"
+namespace sr::detail {
 
-namespace sr::tool {
-
-// The records of a file of inputs, checked.
-class InputArchive {
+// The records of what torch.save wrote, checked.
+class PickleArchive {
  public:
-  // `bytes` and `file`, the name that errors give, must outlive the archive.
-  InputArchive(std::span<const std::byte> bytes, const std::string& file) : file_(file) {
+  // How an error begins and ends. In between it says what is wrong.
+  struct Complaint {
+    std::string begin, end;
+  };
+
+  // `bytes` must outlive the archive. `file` is its name where it is no zip archive.
+  PickleArchive(std::span<const std::byte> bytes, const std::string& file, Complaint complaint)
+      : complaint_(std::move(complaint)) {
     for (const ZipRecord& record : check_zip(bytes, file, Checksums::optional)) {
       const auto slash = record.name.find('/');
       if (slash != std::string_view::npos) records_.emplace(record.name.substr(slash + 1), record);
@@ -49,20 +54,17 @@ class InputArchive {
   }
 
   [[noreturn]] void reject(const std::string& why) const {
-    throw LoadError(
-        "The file '" + file_ + "' does not hold inputs that can be read: " + why +
-        ". Write it in Python with torch.save([first, second], path); tensors, numbers, strings, None, "
-        "and lists, tuples and dicts of them are understood.");
+    throw LoadError(complaint_.begin + ": " + why + "." + complaint_.end);
   }
 
  private:
-  const std::string& file_;
+  Complaint complaint_;
   std::map<std::string, ZipRecord, std::less<>> records_;
 };
 
 class StoredTensors {
  public:
-  explicit StoredTensors(const InputArchive& archive) : archive_(archive) {}
+  explicit StoredTensors(const PickleArchive& archive) : archive_(archive) {}
 
   // A capsule that only tensor() understands. `name` is the storage's class in Python.
   c10::IValue storage(std::string name, const std::string& key) {
@@ -136,8 +138,8 @@ class StoredTensors {
     }
   }
 
-  const InputArchive& archive_;
+  const PickleArchive& archive_;
   std::unordered_map<std::string, at::Storage> storages_;
 };
 
-}  // namespace sr::tool
+}  // namespace sr::detail

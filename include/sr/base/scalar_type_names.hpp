@@ -7,7 +7,7 @@
 
 #include <c10/core/ScalarType.h>
 
-namespace sr::tool {
+namespace sr::detail {
 
 struct ScalarTypeName {
   c10::ScalarType type;
@@ -16,7 +16,7 @@ struct ScalarTypeName {
   std::string_view spec;     // f32[8,50]; empty: no random values of it
 };
 
-inline constexpr std::array<ScalarTypeName, 21> scalar_types{{
+inline constexpr std::array<ScalarTypeName, 21> kScalarTypeNames{{
     {c10::ScalarType::Half, "float16", "HalfStorage", "f16"},
     {c10::ScalarType::BFloat16, "bfloat16", "BFloat16Storage", "bf16"},
     {c10::ScalarType::Float, "float32", "FloatStorage", "f32"},
@@ -43,8 +43,8 @@ inline constexpr std::array<ScalarTypeName, 21> scalar_types{{
 // The entry whose `member` is `value`, or nullptr.
 template <class Value>
 const ScalarTypeName* find_scalar_type(Value ScalarTypeName::*member, Value value) {
-  const auto found = std::ranges::find(scalar_types, value, member);
-  return found == scalar_types.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kScalarTypeNames, value, member);
+  return found == kScalarTypeNames.end() ? nullptr : &*found;
 }
 
-}  // namespace sr::tool
+}  // namespace sr::detail

@@ -8,15 +8,15 @@
 #include <string>
 #include <string_view>
 
-#include "stored_tensors.hpp"
+#include <sr/frontend/archive/stored_tensors.hpp>
 
-namespace sr::tool {
+namespace sr::detail {
 
 // Reads from the front. Throws LoadError, which names the file, where a value is cut short or too large.
 class PickleBytes {
  public:
   // Both must outlive the reader.
-  PickleBytes(const InputArchive& archive, std::span<const std::byte> pickle)
+  PickleBytes(const PickleArchive& archive, std::span<const std::byte> pickle)
       : archive_(archive), rest_(reinterpret_cast<const char*>(pickle.data()), pickle.size()) {}
 
   std::string_view rest() const { return rest_; }
@@ -66,8 +66,8 @@ class PickleBytes {
   }
 
  private:
-  const InputArchive& archive_;
+  const PickleArchive& archive_;
   std::string_view rest_;
 };
 
-}  // namespace sr::tool
+}  // namespace sr::detail

@@ -1,0 +1,107 @@
+"""Quantized models through torch.export: every call gives what the exported program itself gives."""
+
+import functools
+import io
+import pathlib
+import zipfile
+
+import pytest
+import quantized_models
+import sr
+import torch
+
+ROUNDS = 4  # the general path, the recording, two replays
+BATCHES = (3, 8, 2, 33)
+
+
+@functools.cache
+def exported(name):
+    return quantized_models.MODELS[name]()
+
+
+def saved(program):
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+def check(module, model, tolerance):
+    eager = model.program.module()
+    for batch in BATCHES:
+        for _ in range(ROUNDS):
+            x = torch.randn(batch, *model.sizes).to(model.dtype)
+            torch.testing.assert_close(module(x), eager(x), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize('name', quantized_models.MODELS)
+def test_an_archive_with_the_bits_of_eager(name):
+    model = exported(name)
+    check(sr.load(saved(model.program), numerics='exact'), model, 0)
+
+
+@pytest.mark.parametrize('name', quantized_models.MODELS)
+def test_a_program_in_memory(name):
+    model = exported(name)
+    check(sr.from_exported(model.program), model, 2e-2)  # a rounded activation may be the next one
+
+
+@pytest.mark.parametrize('name', quantized_models.MODELS)
+def test_a_program_of_core_operators(name):
+    model = exported(name)
+    decomposed = model._replace(program=model.program.run_decompositions())
+    check(sr.load(saved(decomposed.program), numerics='exact'), decomposed, 0)
+
+
+def test_parts_of_weights_are_updated_by_name():
+    model = exported('dynamic int8')
+    module = sr.load(saved(model.program), updatable_weights=True)
+    x = torch.randn(4, *model.sizes)
+    before = module(x)
+    module.update({'0.weight.scale': model.program.state_dict['0.weight'].scale * 2}, strict=False)
+    assert not torch.equal(module(x), before)
+
+
+def with_record(archive, end, change):
+    """The archive with the record changed whose name has that end."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as given, zipfile.ZipFile(file, 'w') as made:
+        for record in given.infolist():
+            data = given.read(record)
+            made.writestr(record.filename, change(data) if record.filename.endswith(end) else data)
+    return file.getvalue()
+
+
+def without_end(pickled):
+    return with_record(pickled, 'data.pkl', lambda pickle: pickle[:-20])
+
+
+def of_unknown_function(pickled):
+    return with_record(pickled, 'data.pkl', lambda pickle: pickle.replace(b'_rebuild_wrapper_subclass', b'_rebuild_wrapper_subclasX'))
+
+
+@pytest.mark.parametrize(('damage', 'words'), [
+    (without_end, "The pickle of the tensor '0.weight' .* can not be read: its pickle ends in the middle"),
+    (of_unknown_function, "has no values for the parameter '0.weight'"),
+    (lambda pickled: pickled[:50], "'0.weight'"),
+])
+def test_damaged_weights(damage, words):
+    archive = with_record(saved(exported('dynamic int8').program), 'weights/weight_0', damage)
+    with pytest.raises(sr.LoadError, match=words):
+        sr.load(archive)
+
+
+def test_a_part_that_is_missing():
+    archive = with_record(saved(exported('dynamic int8').program), 'model.json',
+                          lambda text: text.replace(b'"as_string": "qdata"', b'"as_string": "other"'))
+    with pytest.raises(sr.UnsupportedOpError, match="reads the part 'other' of a weight, which has no values"):
+        sr.load(archive)
+
+
+def test_nothing_of_a_pickle_is_run(tmp_path):
+    target = pathlib.Path(tmp_path / 'made')
+    harmful = f"cos\nsystem\n(Vtouch {target}\ntR.".encode()
+    archive = with_record(saved(exported('dynamic int8').program), 'weights/weight_0',
+                          lambda pickled: with_record(pickled, 'data.pkl', lambda _: harmful))
+    with pytest.raises(sr.LoadError):
+        sr.load(archive)
+    assert not target.exists()
