@@ -92,6 +92,16 @@ TEST_CASE("kernels: conversions of types", "[kernels]") {
                                    [](float x) { return static_cast<std::int64_t>(x); });
     check_from_float<std::int32_t>(*set, Element::int32, floats,
                                    [](float x) { return static_cast<std::int32_t>(x); });
+    // The low bits of a 32-bit integer.
+    check_from_float<std::int16_t>(*set, Element::int16, floats, [](float x) {
+      return static_cast<std::int16_t>(static_cast<std::int32_t>(x));
+    });
+    check_from_float<std::int8_t>(*set, Element::int8, floats, [](float x) {
+      return static_cast<std::int8_t>(static_cast<std::int32_t>(x));
+    });
+    check_from_float<std::uint8_t>(*set, Element::uint8, floats, [](float x) {
+      return static_cast<std::uint8_t>(static_cast<std::int32_t>(x));
+    });
     check_from_float<double>(*set, Element::float64, all, [](float x) { return double{x}; });
     check_from_float<std::uint8_t>(*set, Element::boolean, all,
                                    [](float x) { return static_cast<std::uint8_t>(x != 0); });

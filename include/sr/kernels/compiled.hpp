@@ -18,6 +18,13 @@ inline bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
+inline bool has_vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+#else
+inline bool has_vnni() {
+  return false;
+}
 #endif
 
 }  // namespace sr::kernels

@@ -27,6 +27,9 @@ SR_KERNEL_INLINE To converted(From value) {
     return {static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (std::is_same_v<To, Bfloat16Bits>) {
     return {to_upper_half(static_cast<float>(value))};
+  } else if constexpr (std::is_same_v<From, float> && std::is_integral_v<To> &&
+                       sizeof(To) < sizeof(std::int32_t)) {
+    return static_cast<To>(static_cast<std::int32_t>(value));  // the low bits, as LibTorch does
   } else {
     return static_cast<To>(value);
   }
@@ -39,8 +42,8 @@ template <class From, class To>
   for (std::size_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
 }
 
-// Converts to the types that kernels compute in, and from those to types that can hold them: the conversion
-// of a value that does not fit into a small integer is undefined in C++.
+// Converts to the types that kernels compute in, and from those to types that can hold them. Of small
+// integers, which C++ does not define for values that do not fit, those from floats.
 template <class From>
 consteval std::array<Convert, kElements> conversions_from() {
   constexpr bool is_computed =
@@ -54,6 +57,11 @@ consteval std::array<Convert, kElements> conversions_from() {
     at(Element::boolean) = convert<From, BoolByte>;
     at(Element::bfloat16) = convert<From, Bfloat16Bits>;
     at(Element::int32) = convert<From, std::int32_t>;
+  }
+  if constexpr (std::is_same_v<From, float>) {
+    at(Element::uint8) = convert<float, std::uint8_t>;
+    at(Element::int8) = convert<float, std::int8_t>;
+    at(Element::int16) = convert<float, std::int16_t>;
   }
   return to;
 }

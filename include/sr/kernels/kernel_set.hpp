@@ -13,6 +13,7 @@
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
+#include <sr/kernels/int8_gemm.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
@@ -55,6 +56,10 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .packed_bfloat16s = packed_bfloat16s,
            .pack_bfloat16 = pack_bfloat16,
            .packed_gemm_of_bfloat16 = packed_gemm<Bfloat16Bits>,
+           .packed_int8_bytes = packed_int8_bytes,
+           .pack_int8 = pack_int8,
+           .int8_gemm = int8_gemm<PlainDot>,
+           .int8_gemm_by_bytes = kInt8GemmByBytes,
            .gemm = gemm,
            .batched_dot = batched_dot,
            .pad_image = pad_image,

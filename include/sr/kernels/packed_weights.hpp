@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,18 @@ struct WeightMatrixOf {
 using WeightMatrix = WeightMatrixOf<float>;
 using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
 
+// An int8 matrix b[l][j] of k rows and n columns with any strides.
+struct Int8Matrix {
+  using Element = std::uint8_t;  // of what is packed
+
+  const std::int8_t* data = nullptr;
+  std::size_t n = 0, k = 0;
+  std::ptrdiff_t b_k = 0, b_n = 0;
+  bool of_module = false;
+
+  auto key() const { return std::tie(data, n, k, b_k, b_n); }
+};
+
 // The weights of a convolution: groups x channels x taps, contiguous. Each group is packed separately into
 // packed_share() floats, in the layout that convolve_pixels or convolve reads.
 struct WeightTaps {
@@ -102,6 +115,13 @@ inline std::shared_ptr<const Aligned<kernels::Bfloat16Bits>> pack(const Bfloat16
   return packed;
 }
 
+inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weight) {
+  const kernels::Table& table = kernels::kernels().table;
+  auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_bytes(weight.n, weight.k));
+  table.pack_int8(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
   const std::size_t count = weight.channels * weight.taps;
   std::vector<float> scaled;
@@ -137,7 +157,7 @@ struct ByKey {
 // them.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrix, Bfloat16Matrix or WeightTaps
+  template <class Weight>  // WeightMatrix, Bfloat16Matrix, Int8Matrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
@@ -161,7 +181,7 @@ class PackedWeights {
   }
 
   std::mutex mutex_;
-  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<WeightTaps>> packed_;
+  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<Int8Matrix>, Packed<WeightTaps>> packed_;
 };
 
 }  // namespace sr::replay

@@ -109,6 +109,28 @@ struct GemmOf {
 using Gemm = GemmOf<float>;
 using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
 
+// The sums over l of a[i][l] * b[l][j], of 8-bit integers in 32 bits. They wrap around. Written as they are
+// to `sums`, or, where that is null, as floats to `out`: max(clamp_min, float(sum) * row_factor[i] *
+// column_factor[j] + bias[j]), from left to right, each operation rounded. Factors and bias may be null. Rows
+// are contiguous.
+struct Int8Gemm {
+  std::size_t m = 0, n = 0, k = 0;
+  std::size_t first_column = 0,
+              end_column = 0;  // which to compute; the first is a multiple of 2 * Table::width
+  const std::uint8_t* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  bool a_signed = true;             // int8, else uint8
+  const std::uint8_t* b = nullptr;  // what `pack_int8` wrote of int8
+  const float* row_factor = nullptr;
+  std::ptrdiff_t row_factor_stride = 1;
+  const float* column_factor = nullptr;
+  const float* bias = nullptr;
+  float clamp_min = -__builtin_inff();
+  std::int32_t* sums = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+
 // out[i] = max(clamp_min, sum over l of a[i][l] * b[i][l] + *bias); bias may be null. Rows of `a` and of `b`
 // are contiguous; strides are between rows, in elements, and may be 0.
 struct BatchedDot {
@@ -234,6 +256,13 @@ struct Table {
   void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
                         std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
   void (*packed_gemm_of_bfloat16)(const Bfloat16Gemm& product) = nullptr;
+  // The same for weights of int8, aligned to 64 bytes. The second needs a CPU with AVX512_VNNI, has_vnni(),
+  // and is null where the instruction set has no such form. All give the same bits.
+  std::size_t (*packed_int8_bytes)(std::size_t n, std::size_t k) = nullptr;
+  void (*pack_int8)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
+                    std::ptrdiff_t b_n, std::uint8_t* packed) = nullptr;
+  void (*int8_gemm)(const Int8Gemm& product) = nullptr;
+  void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
   void (*batched_dot)(const BatchedDot& dots) = nullptr;
 

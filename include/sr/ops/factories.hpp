@@ -14,6 +14,7 @@
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/factories.hpp>
+#include <sr/replay/lowering/comparison.hpp>
 
 namespace sr::ops {
 
@@ -154,17 +155,17 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<0>, Layouts<&replay::layouts::like_first>>
+    ConstantLike<0>, Lower<&replay::lower::fill_like<0>>, Layouts<&replay::layouts::like_first>>
     zeros_like;
 inline const OutVariant<
     "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<1>, Layouts<&replay::layouts::like_first>>
+    ConstantLike<1>, Lower<&replay::lower::fill_like<1>>, Layouts<&replay::layouts::like_first>>
     ones_like;
 inline const OutVariant<
     "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    FullLike, Layouts<&replay::layouts::like_first>>
+    FullLike, Lower<&replay::lower::fill>, Layouts<&replay::layouts::like_first>>
     full_like;
 inline const OutVariant<
     "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "

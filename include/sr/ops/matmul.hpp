@@ -12,6 +12,7 @@
 #include <sr/registry/out_protocol.hpp>
 #include <sr/replay/layouts/products.hpp>
 #include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/int8_gemm.hpp>
 
 namespace sr::ops {
 
@@ -122,6 +123,9 @@ inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower:
 
 namespace registered {
 // Without a functor of sr.
+inline const Operator<"aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", Lower<&lower::int_mm>,
+                      Layouts<&layouts::mm>>
+    parts_of_int_mm;
 inline const Operator<"aten::outer", Facts<Fact::makes_new_results>, Layouts<&layouts::outer>> facts_of_outer;
 
 }  // namespace registered

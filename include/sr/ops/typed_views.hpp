@@ -10,6 +10,7 @@
 #include <sr/replay/layouts/numbers.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
+#include <sr/replay/lowering/int8_gemm.hpp>
 
 namespace sr::ops {
 
@@ -96,10 +97,11 @@ inline const NativeOf<at::_ops::vsplit_array> vsplit_array;
 inline const NativeOf<at::_ops::dsplit_int> dsplit_int;
 inline const NativeOf<at::_ops::dsplit_array> dsplit_array;
 inline const NativeOf<at::_ops::to_device> to_device;
-inline const NativeOf<at::_ops::to_other, Lower<&lower::cast>, LowerToIterator<&lower::convert>> to_other;
-inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast>, LowerToIterator<&lower::convert>>
+inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>>
+    to_other;
+inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>>
     to_dtype_layout;
-inline const NativeOf<at::_ops::type_as, Lower<&lower::cast>, LowerToIterator<&lower::convert>,
+inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
                       Facts<Fact::takes_shape_of_second>>
     type_as;
 inline const NativeOf<at::_ops::broadcast_tensors, Facts<Fact::takes_shape_of_second>> broadcast_tensors;
@@ -127,7 +129,7 @@ inline const Native<
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
     "Tensor(a|b)",
-    ToDtypeOrSame, Lower<&lower::cast>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
+    ToDtypeOrSame, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_prim_dtype;
 inline const Native<
     "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>

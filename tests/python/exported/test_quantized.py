@@ -52,6 +52,20 @@ def test_a_program_of_core_operators(name):
     check(sr.load(saved(decomposed.program), numerics='exact'), decomposed, 0)
 
 
+@pytest.mark.parametrize('name', ['dynamic int8', 'weights int8', 'dynamic int8, weights int4', 'PT2E static',
+                                  'PT2E dynamic'])
+def test_extreme_activations(name):
+    model = exported(name)
+    module, eager = sr.load(saved(model.program), numerics='exact'), model.program.module()
+    x = torch.randn(12, *model.sizes)
+    x[0], x[1], x[2], x[3] = 0, 1e-40, 1e30, -3e38
+    x[4, 3], x[5, 3], x[6, 3] = float('nan'), float('inf'), -float('inf')
+    x[7], x[8] = -0.0, 127.5
+    rows = x[:4] if name == 'PT2E dynamic' else x  # one scale for all: NaN in a zero point is no integer
+    for _ in range(ROUNDS):
+        torch.testing.assert_close(module(rows), eager(rows), rtol=0, atol=0, equal_nan=True)
+
+
 def test_parts_of_weights_are_updated_by_name():
     model = exported('dynamic int8')
     module = sr.load(saved(model.program), updatable_weights=True)

@@ -12,7 +12,9 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/frontend/export/enums.hpp>
 #include <sr/frontend/export/json.hpp>
+#include <sr/frontend/export/signed_products.hpp>
 #include <sr/frontend/export/source_lines.hpp>
 
 namespace sr::exported {
@@ -42,6 +44,9 @@ class Builder {
   using Parts = std::unordered_map<std::string, Value*>;
   void add_parts(const std::string& value, Parts parts) { parts_.emplace(value, std::move(parts)); }
 
+  // The dtypes that the program states, of tensors that nodes make.
+  const Dtypes& dtypes() const { return dtypes_; }
+
   // What is being read, for messages.
   const std::string& where() const { return where_; }
   void set_where(std::string where) { where_ = std::move(where); }
@@ -57,6 +62,7 @@ class Builder {
   Value* find(const std::string& name) const;
   void define(const std::string& name, Value* value);
   void define_result(const Json& result, Value* value);
+  void note_dtype(const std::string& name, const Value* value);
   void define_results(const Json& node, const Values& values);
   torch::jit::Node* insert(c10::Symbol kind, const Values& inputs, std::size_t outputs);
   [[noreturn]] void unsupported(const std::string& why) const;
@@ -107,6 +113,7 @@ class Builder {
   Scope* scope_ = nullptr;
   const Json* described_ = nullptr;  // the graph that is being read, which describes its values
   std::unordered_map<std::string, Parts> parts_;
+  Dtypes dtypes_;
   SourceLines lines_;
   torch::jit::SourceRange range_;
   std::string where_ = "the graph";
@@ -160,6 +167,7 @@ inline void Builder::define(const std::string& name, Value* value) {
 
 inline void Builder::define_result(const Json& result, Value* value) {
   const auto [tag, content] = tagged(result, where_);
+  if (tag == "as_tensor") note_dtype(text_of(content, "name", where_), value);
   const auto number = [&, &held = content](const c10::TypePtr& type) {
     const auto [kind, name] = tagged(held, where_);
     if (kind == "as_name") define(as_string(name, where_), coerce(value, type));
@@ -175,6 +183,11 @@ inline void Builder::define_result(const Json& result, Value* value) {
   unpack->setSourceRange(range_);
   for (std::size_t i = 0; i < content.size(); ++i)
     define(text_of(content[i], "name", where_), unpack->output(i));
+}
+
+inline void Builder::note_dtype(const std::string& name, const Value* value) {
+  const Json& all = entries_of(*described_, "tensor_values", where_);
+  if (all.contains(name)) dtypes_[value] = scalar_type_of(member(all[name], "dtype", where_), where_);
 }
 
 inline void Builder::define_results(const Json& node, const Values& values) {

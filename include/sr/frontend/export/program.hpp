@@ -17,6 +17,7 @@
 #include <sr/frontend/export/guards.hpp>
 #include <sr/frontend/export/mutations.hpp>
 #include <sr/frontend/export/operators.hpp>
+#include <sr/frontend/export/signed_products.hpp>
 #include <sr/frontend/export/symbolic.hpp>
 
 namespace sr::exported {
@@ -59,6 +60,7 @@ class Importer {
     const std::vector<Value*> results = builder_.add_graph(graph, scope_);
     Value* result = results.size() == 1 ? results[0] : tuple(results);
     made_.graph->registerOutput(result);
+    use_signed_products(*made_.graph->block(), builder_.dtypes());
     made_.graph->lint();
     Mutations(guarded_).check(made_.graph->block());
     made_.schema =

@@ -2,6 +2,8 @@
 // inside a fused step.
 #pragma once
 
+#include <cmath>
+
 #include <ATen/ops/result_type_native.h>
 
 #include <sr/replay/lowering/copies.hpp>
@@ -106,10 +108,10 @@ inline bool masked_fill(Lowering& lowering, const TracedNode& node) {
 
 // A type through which every value is converted to the same result as directly; nothing if there is none.
 inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::ScalarType to) {
-  const bool is_known =
-      element_of(from) && element_of(to) && to != c10::kByte && to != c10::kChar && to != c10::kShort;
-  if (!is_known) return std::nullopt;
+  if (!element_of(from) || !element_of(to)) return std::nullopt;
   const bool is_wide = from == c10::kInt || from == c10::kLong || from == c10::kDouble;
+  const bool is_small = to == c10::kByte || to == c10::kChar || to == c10::kShort;
+  if (is_small) return is_wide ? std::nullopt : std::optional(c10::kFloat);
   if (!is_wide || to == c10::kFloat || to == c10::kBFloat16) return c10::kFloat;
   return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
 }
@@ -120,6 +122,24 @@ inline bool is_cast_in_doubles(const Lowering& lowering, const Operand& in, cons
   const auto maker = lowering.type_of_maker(in);
   if (in.dtype == c10::kDouble) return out.is_float() && maker == c10::kDouble;
   return out.dtype == c10::kDouble && maker != c10::kFloat && lowering.is_read_by_node(out);
+}
+
+// Fills the result with a number, which operations of the same step read as they read any operand.
+inline bool fill_with(Lowering& lowering, const TracedNode& node, double value) {
+  const Operand out = lowering.output(node);
+  const auto type = computed_type(out.dtype);
+  return type == out.dtype && emit_in<vector_ops::Same>(lowering, *type, {value}, out);
+}
+template <int kValue>
+bool fill_like(Lowering& lowering, const TracedNode& node) {
+  return fill_with(lowering, node, kValue);
+}
+// full_like(x, value)
+inline bool fill(Lowering& lowering, const TracedNode& node) {
+  const auto value = number(node.inputs[1]);
+  if (!value || (node.inputs[1].isInt() && std::fabs(*value) > 0x1p53)) return false;
+  return (lowering.output(node).dtype != c10::kLong || node.inputs[1].isInt()) &&
+         fill_with(lowering, node, *value);
 }
 
 // Converts the first argument to the type of the result.

@@ -1,0 +1,153 @@
+// Products of 8-bit integers with a constant right side, and what scales their sums, which the product's step
+// does before it writes them: the dynamic quantization of torchao and PT2E.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <sr/kernels/compiled.hpp>
+#include <sr/replay/lowering/comparison.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
+#include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/steps/int8_gemm_step.hpp>
+
+namespace sr::replay::lower {
+
+// _int_mm(a [m, k], b [k, n])
+inline bool int_mm(Lowering& lowering, const TracedNode& node) {
+  auto a = lowering.input(node, 0);
+  const auto b = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  if (!a || !b || !lowering.is_constant(*b) || b->dtype != c10::kChar || out.dtype != c10::kInt) return false;
+  if (a->dtype != c10::kChar && a->dtype != c10::kByte) return false;
+  if (out.count() == 0) return true;
+  if (a->size(1) == 0 || !out.is_contiguous() || !lowering.make_rows(*a)) return false;
+  const kernels::Table& table = kernels::kernels().table;
+  Int8GemmStep step;
+  step.m = a->size(0);
+  step.n = b->size(1);
+  step.k = a->size(1);
+  step.a_row = a->stride(0);
+  step.out_row = step.n;
+  step.row_factor_stride = 0;
+  step.shape.a_signed = a->dtype == c10::kChar;
+  step.multiply =
+      table.int8_gemm_by_bytes != nullptr && kernels::has_vnni() ? table.int8_gemm_by_bytes : table.int8_gemm;
+  step.a = lowering.address(*a);
+  step.out = lowering.address(out);
+  step.may_be_cut = is_for_threads(lowering, step.m * step.n * step.k);
+  step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(*b)),
+                 .n = static_cast<std::size_t>(step.n.pin()),
+                 .k = static_cast<std::size_t>(step.k.pin()),
+                 .b_k = b->stride(0).pin(),
+                 .b_n = b->stride(1).pin(),
+                 .of_module = lowering.of_module(*b)};
+  lowering.emit(std::move(step), {a->storage, b->storage}, {out.storage});
+  return true;
+}
+
+// The step that makes the sums in `in`, if nobody else reads them, it has not come to `stage` yet, and what
+// `others` hold is complete before it runs. It then writes `out`, and is at that stage.
+inline Int8GemmStep* scale_sums(Lowering& lowering, const std::optional<Operand>& in, const Operand& out,
+                                Int8GemmStep::Stage stage, const Operand* other = nullptr) {
+  if (!in || !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides)) return nullptr;
+  Draft* const draft = lowering.sole_maker<Int8GemmStep>(*in, 1);
+  if (draft == nullptr || static_cast<const Int8GemmStep&>(*draft->step.payload).stage >= stage)
+    return nullptr;
+  if (other != nullptr) {
+    const std::uint32_t made = lowering.maker_of(other->storage);
+    if (made != kNone && made >= lowering.maker_of(in->storage)) return nullptr;
+  }
+  auto* const step = take_over<Int8GemmStep>(lowering, *in, out);
+  if (step == nullptr) return nullptr;
+  step->stage = stage;
+  if (other != nullptr) draft->reads.push_back(other->storage);
+  return step;
+}
+
+// Whether the operand has one float for each column of `in`.
+inline bool is_row_of(const Operand& operand, const Operand& in) {
+  if (!operand.is_float() || operand.rank() == 0 || operand.rank() > in.rank()) return false;
+  for (std::size_t d = 0; d + 1 < operand.rank(); ++d) {
+    if (!operand.sizes[d].is_constant() || operand.sizes[d] != 1) return false;
+  }
+  return Size::always_equal(operand.size(-1), in.size(-1)) && Size::always_equal(operand.stride(-1), 1);
+}
+
+// The distance between the floats of an operand that has one for each row of `in`.
+inline std::optional<Size> distance_in_column(const Operand& operand, const Operand& in) {
+  if (!operand.is_float() || operand.rank() != in.rank() || operand.rank() < 2) return std::nullopt;
+  if (!Size::always_equal(operand.size(-1), 1)) return std::nullopt;
+  const Operand rows = first_dims(operand, operand.rank() - 1);
+  if (!always_equal(rows.sizes, first_dims(in, in.rank() - 1).sizes)) return std::nullopt;
+  const auto [count, distance] = as_rows(rows, 0);
+  return count < 0 ? std::nullopt : std::optional(distance);
+}
+
+// to(sums, float)
+inline bool cast_sums(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (in && in->dtype == c10::kInt && out.is_float() &&
+      scale_sums(lowering, in, out, Int8GemmStep::Stage::as_floats) != nullptr) {
+    return true;
+  }
+  return cast(lowering, node);
+}
+
+// in * by, in this order of arguments or the other.
+inline bool multiply_sums(Lowering& lowering, const std::optional<Operand>& in,
+                          const std::optional<Operand>& by, const Operand& out) {
+  if (!in || !by || !in->is_float() || !out.is_float()) return false;
+  if (const auto distance = distance_in_column(*by, *in)) {
+    Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::by_rows, &*by);
+    if (step == nullptr) return false;
+    step->row_factor = lowering.address(*by);
+    step->row_factor_stride = *distance;
+    step->has_row_factor = true;
+    return true;
+  }
+  if (!is_row_of(*by, *in)) return false;
+  Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::by_columns, &*by);
+  if (step == nullptr) return false;
+  step->column_factor = lowering.address(*by);
+  step->has_column_factor = true;
+  return true;
+}
+
+inline bool multiply(Lowering& lowering, const TracedNode& node) {
+  const auto first = lowering.input(node, 0), second = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  return multiply_sums(lowering, first, second, out) || multiply_sums(lowering, second, first, out) ||
+         plain<vector_ops::Mul>(lowering, node);
+}
+
+inline bool add(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0), bias = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  if (in && bias && in->is_float() && out.is_float() && is_one(node.inputs[2]) && is_row_of(*bias, *in)) {
+    if (Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::with_bias, &*bias)) {
+      step->bias = lowering.address(*bias);
+      step->has_bias = true;
+      return true;
+    }
+  }
+  return scaled<vector_ops::Add, vector_ops::AddScaled>(lowering, node);
+}
+
+inline bool relu_of_sums(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (in && in->is_float() && out.is_float()) {
+    if (Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::clamped)) {
+      step->shape.clamp_min = 0;
+      return true;
+    }
+  }
+  return relu(lowering, node);
+}
+
+}  // namespace sr::replay::lower

@@ -1,0 +1,98 @@
+// The step that multiplies matrices of 8-bit integers, and scales the sums.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::replay {
+
+struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
+  // What is done to the sums before they are written. Each may follow any before it.
+  enum class Stage { none, as_floats, by_rows, by_columns, with_bias, clamped };
+
+  Size m, n, k, a_row, out_row, row_factor_stride;  // see kernels::Int8Gemm
+  void (*multiply)(const kernels::Int8Gemm& product) = nullptr;
+  Address a, out, row_factor, column_factor, bias;
+  bool has_row_factor = false, has_column_factor = false, has_bias = false;
+  bool may_be_cut = false;  // is worth several threads
+  Stage stage = Stage::none;
+  Int8Matrix weight;
+  std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
+  kernels::Int8Gemm shape;                              // in this call, and `a_signed` and `clamp_min`
+  kernels::Int8Gemm frozen;                             // with addresses; see freeze
+  Shares shares;                                        // of the panels of a product that is cut
+
+  std::string_view name() const override { return "packed int8 gemm"; }
+  // The number of results.
+  Size results() const { return m * n; }
+
+  void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
+
+  RunStep settle(SizeValues& values) override {
+    shape.m = values.count(m);
+    shape.n = shape.end_column = values.count(n);
+    shape.k = values.count(k);
+    shape.a_row = values(a_row);
+    shape.out_row = values(out_row);
+    shape.row_factor_stride = values(row_factor_stride);
+    if (!may_be_cut) return &run;
+    const std::size_t panels = (shape.n + panel() - 1) / panel();
+    if (panels < 2) return &run;
+    if (static_cast<std::int64_t>(panels) != shares.count())
+      shares = Shares(static_cast<std::int64_t>(panels));
+    return &run_by_panels;
+  }
+
+  RunStep freeze(std::byte* const* bases) override {
+    if (shares.count() > 1) return nullptr;
+    frozen = bound(bases);
+    return [](const Payload& payload, Context&) {
+      const auto& self = static_cast<const Int8GemmStep&>(payload);
+      self.multiply(self.frozen);
+    };
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const Int8GemmStep&>(payload);
+    self.multiply(self.bound(context.bases));
+  }
+
+ private:
+  static std::size_t panel() { return 2 * kernels::kernels().table.width; }
+
+  static void run_by_panels(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const Int8GemmStep&>(payload);
+    const kernels::Int8Gemm whole = self.bound(context.bases);
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      kernels::Int8Gemm part = whole;
+      part.first_column = static_cast<std::size_t>(first) * panel();
+      part.end_column = std::min(static_cast<std::size_t>(end) * panel(), whole.n);
+      self.multiply(part);
+    });
+  }
+
+  kernels::Int8Gemm bound(std::byte* const* bases) const {
+    kernels::Int8Gemm product = shape;
+    product.a = a.in<const std::uint8_t>(bases);
+    product.b = packed->data;
+    if (has_row_factor) product.row_factor = row_factor.in<const float>(bases);
+    if (has_column_factor) product.column_factor = column_factor.in<const float>(bases);
+    if (has_bias) product.bias = bias.in<const float>(bases);
+    if (stage == Stage::none) {
+      product.sums = out.in<std::int32_t>(bases);
+    } else {
+      product.out = out.in<float>(bases);
+    }
+    return product;
+  }
+};
+
+}  // namespace sr::replay
