@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/kernels/kernels.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -92,6 +93,35 @@ TEST_CASE("what scales the sums of 8-bit products is a part of their step", "[op
   CHECK(steps("y = torch._int_mm(x, self.w).to(6)\n    return y * y.sum(1, keepdim=True)") >= 2);
   CHECK(steps("y = torch._int_mm(x, self.w).to(6)\n    return y * r, y") == 2);
   CHECK(steps("return torch._int_mm(x, self.w).to(6) * self.column.t()") == 1);
+}
+
+TEST_CASE("products of floats and weights in 8 bits read the weights as they are", "[oracle][ops][replay]") {
+  at::manual_seed(43);
+  for (const std::string body :
+       {"return torch.mm(x, self.w.to(6)) * self.s + self.b", "return torch.linear(x, self.t.to(6), self.b)",
+        "return torch.relu(torch.matmul(x, self.t.t().to(6)))", "return torch.mm(x, self.t.to(6).t())",
+        "w = self.w.to(6)\n    return torch.mm(x, w), w", "return torch.mm(x, self.w[:, 1:].to(6))",
+        "return torch.mm(x, self.w[1:].to(6)[:, 1:])", "return torch.mm(x, self.w.to(6) * 0.5)"}) {
+    for (const auto& [n, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 8}, {24, 8}, {33, 40}}) {
+      const torch::jit::Module module = with_weights(body, n, k);
+      const std::int64_t rows = body.find("w[1:]") == std::string::npos ? k : k - 1;
+      CAPTURE(body, n, k);
+      OracleOptions options = close(1e-3);
+      options.rounds = 3;
+      check_model(module, {{at::randn({3, rows}), at::randn({1})}, {at::randn({1, rows}), at::randn({1})}},
+                  options);
+      check_model(module, {{at::randn({20, rows}), at::randn({1})}}, options);
+    }
+  }
+  const auto reads = [](const std::string& body) {
+    const PlanReport plan = plan_of(with_weights(body, 24, 40), {at::randn({5, 40}), at::randn({1})});
+    REQUIRE(plan.steps.size() == 1);
+    REQUIRE(plan.steps[0].reads.size() >= 2);
+    return plan.steps[0].reads[1].bytes;
+  };
+  const bool widens = kernels::kernels().table.width >= 8;
+  CHECK(reads("return torch.linear(x, self.t.to(6), self.b)") == (widens ? 24 * 40 : 24 * 40 * 4));
+  CHECK(reads("return torch.mm(x, self.t.to(6).t())") == (widens ? 24 * 40 : 24 * 40 * 4));
 }
 
 TEST_CASE("conversions to small integers keep the low bits, as LibTorch's do", "[oracle][ops][replay]") {

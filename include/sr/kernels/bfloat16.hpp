@@ -27,7 +27,7 @@ SR_KERNEL_INLINE Halves to_upper_halves(Vec values) {
   return __builtin_convertvector(reinterpret_cast<Uint32s>(with_nan.lanes) >> 16, Halves);
 }
 
-// The float of each bfloat16, which is exact.
+// The float of each bfloat16 or int8, which is exact.
 SR_KERNEL_INLINE float to_float(Bfloat16Bits value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
@@ -43,6 +43,19 @@ SR_KERNEL_INLINE Vec load_widened(const Bfloat16Bits* from) {
   const auto whole = __builtin_convertvector(halves, Uint32s);
 #endif
   return from_bits(Ints(reinterpret_cast<Int32s>(whole)) << 16);
+}
+SR_KERNEL_INLINE Vec load_widened(const std::int8_t* from) {
+  using Bytes [[gnu::vector_size(kWidth)]] = std::int8_t;
+  Bytes bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+#if defined(SR_KERNEL_AVX512)
+  const auto whole = _mm512_maskz_cvtepi8_epi32(kAllLanes, reinterpret_cast<__m128i>(bytes));
+#elif defined(SR_KERNEL_AVX2)
+  const auto whole = _mm256_cvtepi8_epi32(__m128i{std::bit_cast<long long>(bytes)});
+#else
+  const auto whole = __builtin_convertvector(bytes, Int32s);
+#endif
+  return to_floats(Ints(reinterpret_cast<Int32s>(whole)));
 }
 // Pairs of a lane of one register and the same lane of another, which follows it.
 struct TwoVecs {

@@ -70,23 +70,24 @@ inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_
   }
 }
 
-// A panel of bfloat16 always has the columns of two registers, interleaved: a register loads pairs and
-// separates them. Rows of k elements are padded with zeros to a whole register.
-inline std::size_t row_of_bfloat16s(std::size_t k) {
+// A panel of smaller weights always has the columns of two registers. Rows of k elements are padded with
+// zeros to a whole register.
+inline std::size_t padded_row(std::size_t k) {
   return (k + kWidth - 1) / kWidth * kWidth;
 }
 inline std::size_t packed_bfloat16s(std::size_t n, std::size_t k) {
-  return n <= kDotColumns ? n * row_of_bfloat16s(k) : (n + kPanel - 1) / kPanel * kPanel * k;
+  return n <= kDotColumns ? n * padded_row(k) : (n + kPanel - 1) / kPanel * kPanel * k;
 }
 
-inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
-                          std::ptrdiff_t b_n, Bfloat16Bits* packed) {
+// kPairs: the columns of the two registers are interleaved, where a register loads pairs and separates them.
+template <bool kPairs, class T>
+void pack_small(std::size_t n, std::size_t k, const T* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n, T* packed) {
   const auto element = [=](std::size_t l, std::size_t j) {
     return l < k && j < n ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n]
-                          : Bfloat16Bits{0};
+                          : T{0};
   };
   if (n <= kDotColumns) {
-    const std::size_t row = row_of_bfloat16s(k);
+    const std::size_t row = padded_row(k);
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t l = 0; l < row; ++l) packed[j * row + l] = element(l, j);
     }
@@ -94,12 +95,18 @@ inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, s
   }
   for (std::size_t column = 0; column < n; column += kPanel) {
     for (std::size_t l = 0; l < k; ++l) {
-      for (std::size_t j = 0; j < kWidth; ++j) {
-        *packed++ = element(l, column + j);
-        *packed++ = element(l, column + kWidth + j);
-      }
+      for (std::size_t j = 0; j < kPanel; ++j)
+        *packed++ = element(l, column + (kPairs ? j / 2 + j % 2 * kWidth : j));
     }
   }
+}
+inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
+                          std::ptrdiff_t b_n, Bfloat16Bits* packed) {
+  pack_small<true>(n, k, b, b_k, b_n, packed);
+}
+inline void pack_int8_weights(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
+                              std::ptrdiff_t b_n, std::int8_t* packed) {
+  pack_small<false>(n, k, b, b_k, b_n, packed);
 }
 
 // next() returns the products of the next pair of rows, spread over a register; four registers are summed up
@@ -186,7 +193,7 @@ template <class T>
     const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
     const T* b = product.b;
     const float* bias = product.bias;
-    T* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+    ResultOf<T>* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
     const auto columns = [&](auto count) __attribute__((always_inline)) {
       float totals[count];
       dot_rows<count>(product.k, a, b, b_row, totals);
@@ -211,7 +218,7 @@ template <bool kPadded, class T>
 SR_KERNEL_INLINE void gemm_columns(const GemmOf<T>& product, const Panel<T>& panel, std::size_t column,
                                    std::size_t count) {
   const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
-  T* out = product.out + column;
+  ResultOf<T>* out = product.out + column;
   if (count == kPanel) return gemm_panel<2>(product, panel, bias, out, Full{}, Full{});
   if (count == kWidth) return gemm_panel<1>(product, panel, bias, out, Full{}, Full{});
   const Part last{count % kWidth};
@@ -228,8 +235,7 @@ template <class T>
 void packed_gemm(const GemmOf<T>& product) {
   constexpr bool kOfFloats = std::is_same_v<T, float>;
   if (product.n <= kDotColumns) {
-    return gemm_of_rows(product,
-                        static_cast<std::ptrdiff_t>(kOfFloats ? product.k : row_of_bfloat16s(product.k)));
+    return gemm_of_rows(product, static_cast<std::ptrdiff_t>(kOfFloats ? product.k : padded_row(product.k)));
   }
   for (std::size_t column = 0; column < product.n; column += kPanel) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;

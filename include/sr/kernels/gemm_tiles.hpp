@@ -51,14 +51,18 @@ SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, Right, Vec (&columns)[
   columns[0] = both.first;
   if constexpr (kVecs == 2) columns[1] = both.second;
 }
+template <std::size_t kVecs, class Right>
+SR_KERNEL_INLINE void load_columns(const std::int8_t* b, Right, Vec (&columns)[kVecs]) {
+  unrolled<kVecs>([&](auto v) { columns[v] = load_widened(b + v * kWidth); });
+}
 
-// Some of a row of weights; a row of bfloat16 goes on to the register's end.
+// Some of a row of weights; a row of smaller ones goes on to the register's end.
 template <class Access>
 SR_KERNEL_INLINE Vec load_row(const float* b, Access access) {
   return access.load(b);
 }
-template <class Access>
-SR_KERNEL_INLINE Vec load_row(const Bfloat16Bits* b, Access) {
+template <class T, class Access>
+SR_KERNEL_INLINE Vec load_row(const T* b, Access) {
   return load_widened(b);
 }
 
@@ -81,7 +85,7 @@ SR_KERNEL_INLINE void store_result(float result, Bfloat16Bits* to) {
 // bias and of the result.
 template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last>
 [[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
-                                               const float* bias, T* out, std::ptrdiff_t out_row,
+                                               const float* bias, ResultOf<T>* out, std::ptrdiff_t out_row,
                                                const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
@@ -122,7 +126,7 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last
     for (; l < panel.k; ++l) step(Index<0>{}, l);
   }
   unrolled<kRows>([&](auto r) {
-    T* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
+    ResultOf<T>* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
     unrolled<kVecs>([&](auto v) {
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
@@ -159,8 +163,8 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 
 // All rows of the result in the columns of one panel, which begin at bias and out.
 template <std::size_t kVecs, class T, class Right, class Last>
-SR_KERNEL_INLINE void gemm_panel(const GemmOf<T>& product, const Panel<T>& panel, const float* bias, T* out,
-                                 Right right, Last last) {
+SR_KERNEL_INLINE void gemm_panel(const GemmOf<T>& product, const Panel<T>& panel, const float* bias,
+                                 ResultOf<T>* out, Right right, Last last) {
   // Fewer rows wait for memory however it is asked.
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;

@@ -56,6 +56,8 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .packed_bfloat16s = packed_bfloat16s,
            .pack_bfloat16 = pack_bfloat16,
            .packed_gemm_of_bfloat16 = packed_gemm<Bfloat16Bits>,
+           .pack_int8_weights = pack_int8_weights,
+           .packed_gemm_of_int8_weights = packed_gemm<std::int8_t>,
            .packed_int8_bytes = packed_int8_bytes,
            .pack_int8 = pack_int8,
            .int8_gemm = int8_gemm<PlainDot>,

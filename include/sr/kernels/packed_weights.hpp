@@ -56,8 +56,9 @@ struct WeightMatrixOf {
 };
 using WeightMatrix = WeightMatrixOf<float>;
 using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
+using Int8WeightMatrix = WeightMatrixOf<std::int8_t>;  // multiplied by floats
 
-// An int8 matrix b[l][j] of k rows and n columns with any strides.
+// The same of int8, multiplied by 8-bit integers.
 struct Int8Matrix {
   using Element = std::uint8_t;  // of what is packed
 
@@ -115,6 +116,13 @@ inline std::shared_ptr<const Aligned<kernels::Bfloat16Bits>> pack(const Bfloat16
   return packed;
 }
 
+inline std::shared_ptr<const Aligned<std::int8_t>> pack(const Int8WeightMatrix& weight) {
+  const kernels::Table& table = kernels::kernels().table;
+  auto packed = std::make_shared<Aligned<std::int8_t>>(table.packed_bfloat16s(weight.n, weight.k));
+  table.pack_int8_weights(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
   auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_bytes(weight.n, weight.k));
@@ -157,7 +165,7 @@ struct ByKey {
 // them.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrix, Bfloat16Matrix, Int8Matrix or WeightTaps
+  template <class Weight>  // WeightMatrixOf, Int8Matrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
@@ -181,7 +189,9 @@ class PackedWeights {
   }
 
   std::mutex mutex_;
-  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<Int8Matrix>, Packed<WeightTaps>> packed_;
+  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<Int8WeightMatrix>, Packed<Int8Matrix>,
+             Packed<WeightTaps>>
+      packed_;
 };
 
 }  // namespace sr::replay

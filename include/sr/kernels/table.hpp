@@ -90,9 +90,21 @@ struct Bfloat16Bits {
   std::uint16_t bits;  // of the float that it is, the upper ones
 };
 
+// The type of results, by that of weights.
+template <class T>
+struct ResultType {
+  using type = T;
+};
+template <>
+struct ResultType<std::int8_t> {
+  using type = float;
+};
+template <class T>
+using ResultOf = typename ResultType<T>::type;
+
 // out[i][j] = max(clamp_min, sum over l of a[i][l] * b[l][j] + bias[j]); bias may be null, and clamp_min = 0
 // is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; bfloat16 results are
-// rounded once, to the nearest.
+// rounded once, to the nearest. Weights of T, float, bfloat16 or int8, are widened to fp32.
 template <class T>
 struct GemmOf {
   std::size_t m = 0, n = 0, k = 0;
@@ -103,11 +115,12 @@ struct GemmOf {
   std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
   const float* bias = nullptr;  // n floats
   float clamp_min = -__builtin_inff();
-  T* out = nullptr;
+  ResultOf<T>* out = nullptr;
   std::ptrdiff_t out_row = 0;
 };
 using Gemm = GemmOf<float>;
 using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
+using Int8WeightGemm = GemmOf<std::int8_t>;
 
 // The sums over l of a[i][l] * b[l][j], of 8-bit integers in 32 bits. They wrap around. Written as they are
 // to `sums`, or, where that is null, as floats to `out`: max(clamp_min, float(sum) * row_factor[i] *
@@ -256,8 +269,12 @@ struct Table {
   void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
                         std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
   void (*packed_gemm_of_bfloat16)(const Bfloat16Gemm& product) = nullptr;
-  // The same for weights of int8, aligned to 64 bytes. The second needs a CPU with AVX512_VNNI, has_vnni(),
-  // and is null where the instruction set has no such form. All give the same bits.
+  // The same for weights in int8, by which floats are multiplied. As many elements as of bfloat16.
+  void (*pack_int8_weights)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
+                            std::ptrdiff_t b_n, std::int8_t* packed) = nullptr;
+  void (*packed_gemm_of_int8_weights)(const Int8WeightGemm& product) = nullptr;
+  // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. The second needs a CPU with
+  // AVX512_VNNI, has_vnni(), and is null where the instruction set has no such form. All give the same bits.
   std::size_t (*packed_int8_bytes)(std::size_t n, std::size_t k) = nullptr;
   void (*pack_int8)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
                     std::ptrdiff_t b_n, std::uint8_t* packed) = nullptr;

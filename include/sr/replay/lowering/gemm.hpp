@@ -39,6 +39,9 @@ inline bool is_too_much_for_one(Lowering& lowering, const Size& work) {
 // Without packed panels LibTorch's blocking is faster from a smaller size on.
 inline constexpr std::int64_t kMostUnpacked = 2'000'000;
 
+// Floats of a register from which on it pays to widen weights of int8 in a product.
+inline constexpr std::size_t kLeastForInt8 = 8;
+
 struct Matrices {
   Operand a, b, out;  // a: rows x k, elements of a row contiguous; out: rows x n, the same
   Size m = 0, n = 0, k = 0;
@@ -55,7 +58,18 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
   return all_of(operands, c10::kFloat);
 }
 
-// T is the type of b and the results. Products in bfloat16 need a constant b and no batches.
+template <class T>
+auto* packed_gemm(const kernels::Table& table) {
+  if constexpr (std::is_same_v<T, float>) {
+    return table.packed_gemm;
+  } else if constexpr (std::is_same_v<T, std::int8_t>) {
+    return table.packed_gemm_of_int8_weights;
+  } else {
+    return table.packed_gemm_of_bfloat16;
+  }
+}
+
+// T is the type of b. Products by others than floats need a constant b and no batches.
 template <class T>
 void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
                const Batches<3>& batches = {}) {
@@ -81,11 +95,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
                    .b_k = matrices.b_k.pin(),
                    .b_n = matrices.b_n.pin(),
                    .of_module = lowering.of_module(matrices.b)};
-    if constexpr (std::is_same_v<T, float>) {
-      step.multiply = table.packed_gemm;
-    } else {
-      step.multiply = table.packed_gemm_of_bfloat16;
-    }
+    step.multiply = packed_gemm<T>(table);
     step.may_be_cut = is_for_threads(lowering, matrices.work());
   }
   if (bias) {
@@ -162,9 +172,13 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   }
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? Size(1) : out_rows.second;
+  const std::optional<Operand> in_int8 = lowering.before_widening(b);
   if (in_bfloat16) {
     emit_gemm<kernels::Bfloat16Bits>(lowering, matrices,
                                      bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
+  } else if (in_int8 && kernels::kernels().table.width >= kLeastForInt8) {
+    matrices.b = *in_int8;
+    emit_gemm<std::int8_t>(lowering, matrices, bias);
   } else {
     emit_gemm<float>(lowering, matrices, bias);
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -37,6 +38,19 @@ class ProgramStorages {
     return static_cast<const std::byte*>(constant_base(operand.storage)) + operand.byte_offset().pin();
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
+
+  // The int8 constant whose elements `operand` holds as floats, seen as it is.
+  std::optional<Operand> before_widening(const Operand& operand) const {
+    const auto found = trace_.widened.find(operand.storage);
+    if (found == trace_.widened.end() || !is_constant(operand)) return std::nullopt;
+    const StorageId narrow = trace_.tensors[found->second].storage;
+    if (!is_constant(narrow)) return std::nullopt;
+    Operand made = operand;
+    made.storage = narrow;
+    made.offset += trace_.tensors[found->second].layout.offset;
+    made.dtype = c10::kChar;
+    return made;
+  }
 
   // Adds a contiguous tensor of the program's own.
   Operand temporary(Dims sizes, c10::ScalarType dtype = c10::kFloat) {

@@ -16,7 +16,7 @@
 
 namespace sr::replay {
 
-// T is the type of weights and results, fp32 or bfloat16. The left side and the bias are fp32.
+// T is the type of weights, fp32, bfloat16 or int8. The left side and the bias are fp32.
 template <class T>
 struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
   using Batch = std::array<std::int64_t, 3>;  // of a, b and out: elements from their addresses
@@ -124,7 +124,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
     kernels::GemmOf<T> product = shape;
     product.a = a.template in<const float>(bases);
     product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
-    product.out = out.template in<T>(bases);
+    product.out = out.template in<kernels::ResultOf<T>>(bases);
     if (has_bias) product.bias = bias.template in<const float>(bases);
     return product;
   }
@@ -150,6 +150,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
 };
 using GemmStep = GemmStepOf<float>;
 using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
+using Int8WeightGemmStep = GemmStepOf<std::int8_t>;
 
 struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
   std::string_view name() const override { return "batched dot"; }

@@ -106,6 +106,8 @@ struct Trace {
   std::unordered_map<const c10::TensorImpl*, TensorId> ids;
   std::unordered_map<const void*, ValueId> dynamic_containers;
   std::vector<InitialBytes> initial;
+  // Literals that hold the elements of an int8 tensor as floats, in the same order, and that tensor.
+  std::unordered_map<StorageId, TensorId> widened;
   std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   std::uint32_t leaf_count = 0;
