@@ -20,7 +20,8 @@ struct TorchModule : torch::jit::BuiltinModule {
   std::shared_ptr<SugaredValue> attr(const torch::jit::SourceRange& place, torch::jit::GraphFunction& method,
                                      const std::string& field) override {
     static const std::pair<const char*, at::ScalarType> dtypes[] = {
-        {"float32", at::kFloat}, {"float64", at::kDouble}, {"int64", at::kLong},       {"int32", at::kInt},
+        {"float32", at::kFloat}, {"float64", at::kDouble}, {"int64", at::kLong},
+        {"int32", at::kInt},     {"int8", at::kChar},      {"uint8", at::kByte},
         {"bool", at::kBool},     {"float16", at::kHalf},   {"bfloat16", at::kBFloat16}};
     for (const auto& [spelled, dtype] : dtypes) {
       if (field != spelled) continue;

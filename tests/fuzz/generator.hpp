@@ -55,6 +55,7 @@ class Generator {
   void normalisation();
   void product();  // statements_matmul.cpp
   void weighted_product();
+  void int8_product();
   void embedding();
   void lookup();  // statements_indexing.cpp
   void gather();

@@ -86,6 +86,7 @@ enum class Feature {
   normalisation,
   products,
   constant_weights,
+  int8_weights,
   embedding,
   images,
   joining,

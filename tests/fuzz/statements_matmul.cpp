@@ -112,6 +112,42 @@ void Generator::weighted_product() {
   }
 }
 
+// With weights in int8: of activations that are quantized row by row, or of floats.
+void Generator::int8_product() {
+  const auto x = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() == 2 && v.stable &&
+           v.shape[1].known() && v.shape[1].a == v.shape[1].b && v.shape[1].a >= 2 && room(v.magnitude + 1);
+  });
+  if (!x) return;
+  const Dim in = x->shape[1], out = feature_dim();
+  const Shape shape{x->shape[0], out};
+  if (numel(shape) > 800) return;
+  case_.mark(Feature::products);
+  case_.mark(Feature::constant_weights);
+  case_.mark(Feature::int8_weights);
+  const auto weight_of = [&](const Shape& sizes) {
+    return "torch.clamp(torch.round(" + attribute(sizes) + " * 90), -128, 127).to(torch.int8)";
+  };
+  const std::string weight = random_.chance(50) ? weight_of({in, out}) : weight_of({out, in}) + ".t()";
+  const double magnitude = x->magnitude + growth(in) + 0.3;
+  if (random_.chance(25)) {
+    define("torch.mm(" + x->name + ", " + weight + ".to(torch.float32)) * 0.01", Dtype::f32, shape, false,
+           magnitude);
+    return;
+  }
+  const Variable scale =
+      define("torch.clamp(torch.amax(torch.abs(" + x->name + "), [1], True) / 127.5, min=1e-5)", Dtype::f32,
+             {x->shape[0], Dim{}}, true, x->magnitude);
+  const std::string steps = "torch.round(" + x->name + " / " + scale.name + ")";
+  const std::string left = random_.chance(80) ? "torch.clamp(" + steps + ", -128, 127).to(torch.int8)"
+                                              : "torch.clamp(" + steps + " + 128, 0, 255).to(torch.uint8)";
+  std::string text = "torch._int_mm(" + left + ", " + weight + ").to(torch.float32) * " + scale.name;
+  text += random_.chance(70) ? " * " + attribute({out}) : " * 0.01";
+  if (random_.chance(60)) text += " + " + attribute({out});
+  if (random_.chance(40)) text = "torch.relu(" + text + ")";
+  define(text, Dtype::f32, shape, true, magnitude);
+}
+
 void Generator::embedding() {
   const auto index = pick([&](const Variable& v) {
     return v.kind == Kind::tensor && v.bound > 0 && v.shape.size() <= 3 && v.dtype == Dtype::i64;

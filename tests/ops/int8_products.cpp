@@ -100,8 +100,10 @@ TEST_CASE("products of floats and weights in 8 bits read the weights as they are
   for (const std::string body :
        {"return torch.mm(x, self.w.to(6)) * self.s + self.b", "return torch.linear(x, self.t.to(6), self.b)",
         "return torch.relu(torch.matmul(x, self.t.t().to(6)))", "return torch.mm(x, self.t.to(6).t())",
-        "w = self.w.to(6)\n    return torch.mm(x, w), w", "return torch.mm(x, self.w[:, 1:].to(6))",
-        "return torch.mm(x, self.w[1:].to(6)[:, 1:])", "return torch.mm(x, self.w.to(6) * 0.5)"}) {
+        "w = self.w.to(6)\n    return torch.mm(x, w), w",
+        "w = self.w.to(6)\n    y = torch.mm(x, w)\n    w[0] = 1\n    return y, torch.mm(x, w)",
+        "return torch.mm(x, self.w[:, 1:].to(6))", "return torch.mm(x, self.w[1:].to(6)[:, 1:])",
+        "return torch.mm(x, self.w.to(6) * 0.5)"}) {
     for (const auto& [n, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 8}, {24, 8}, {33, 40}}) {
       const torch::jit::Module module = with_weights(body, n, k);
       const std::int64_t rows = body.find("w[1:]") == std::string::npos ? k : k - 1;

@@ -52,6 +52,40 @@ def test_a_program_of_core_operators(name):
     check(sr.load(saved(decomposed.program), numerics='exact'), decomposed, 0)
 
 
+class Blocks(torch.nn.Module):
+    """Finds scales, quantizes and comes back, with the operators of torchao themselves."""
+
+    def __init__(self, mapping, block, keepdim, dtype):
+        super().__init__()
+        self.mapping, self.block, self.keepdim, self.dtype = mapping, block, keepdim, dtype
+
+    def forward(self, x):
+        ops = torch.ops.torchao
+        scale, zero = ops.choose_qparams_affine(x, self.mapping, self.block, self.dtype, None, None, None, None, None,
+                                                self.keepdim)
+        near = ops.quantize_affine(x, self.block, scale, zero, self.dtype)
+        return scale, zero, near, ops.dequantize_affine(near, self.block, scale, zero, self.dtype)
+
+
+@pytest.mark.parametrize('mapping', ['SYMMETRIC', 'ASYMMETRIC', 'SYMMETRIC_NO_CLIPPING_ERR'])
+@pytest.mark.parametrize('block', [[1, 32], [1, 8], [4, 1], [4, 32], [2, 16]])
+@pytest.mark.parametrize('keepdim', [True, False])
+def test_blocks(mapping, block, keepdim):
+    dtype = torch.int8 if mapping != 'ASYMMETRIC' else torch.uint8
+    program = torch.export.export(Blocks(mapping, block, keepdim, dtype), (torch.randn(4, 32),))
+    module, eager = sr.load(saved(program), numerics='exact'), program.module()
+    for _ in range(ROUNDS):
+        x = torch.randn(4, 32)
+        torch.testing.assert_close(module(x), eager(x), rtol=0, atol=0)
+
+
+def test_an_argument_that_is_missing():
+    program = torch.export.export(Blocks('SYMMETRIC', [1, 32], True, torch.int8), (torch.randn(4, 32),))
+    archive = with_record(saved(program), 'model.json', lambda text: text.replace(b'"block_size"', b'"blocks"'))
+    with pytest.raises(sr.LoadError, match="choose_qparams_affine.* gives no argument 'block_size'"):
+        sr.load(archive)
+
+
 @pytest.mark.parametrize('name', ['dynamic int8', 'weights int8', 'dynamic int8, weights int4', 'PT2E static',
                                   'PT2E dynamic'])
 def test_extreme_activations(name):

@@ -89,13 +89,14 @@ class Builder {
   bool take_part(const Json& node);
   Values arguments_of(const Json& node, const c10::FunctionSchema& schema);
   const Json* find_input(const Json& node, std::string_view name) const;
+  const Json& input_named(const Json& node, std::string_view name) const;
+  void place(torch::jit::Block& block) const;
   Values apply(const char* formula, Values values);
   const Json& meta_of(const Json& tensor) const;
   detail::Blocks blocks_of(const Json& node);
   bool is_same_size(const Json& number, const Json& size) const;
-  void fill_qparams(const Json& node, const c10::FunctionSchema& schema, const char* dtype_name,
-                    Values& values);
-  std::pair<std::int64_t, std::int64_t> range_of(c10::ScalarType dtype) const;
+  void fill_qparams(const Json& node, const c10::FunctionSchema& schema, Values& values);
+  std::pair<std::int64_t, std::int64_t> range_of_result(const Json& node) const;
   bool add_quantization(const Json& node, const std::string& key);
 
   // control_flow.hpp

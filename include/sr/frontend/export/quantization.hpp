@@ -104,18 +104,33 @@ inline const Json* Builder::find_input(const Json& node, std::string_view name) 
   return nullptr;
 }
 
+inline const Json& Builder::input_named(const Json& node, std::string_view name) const {
+  const Json* const found = find_input(node, name);
+  if (found == nullptr) malformed(where_, "gives no argument '" + std::string(name) + "'");
+  return *found;
+}
+
+// Messages name the line of the model, not that of the formula.
+inline void Builder::place(torch::jit::Block& block) const {
+  for (torch::jit::Node* node : block.nodes()) {
+    node->setSourceRange(range_);
+    for (torch::jit::Block* inner : node->blocks()) place(*inner);
+  }
+}
+
 // Inlines a formula. Arguments that `values` lacks have their defaults.
 inline Builder::Values Builder::apply(const char* formula, Values values) {
   torch::jit::Function& function = detail::quantization_formulas().get_function(c10::QualifiedName(formula));
   const c10::FunctionSchema& schema = function.getSchema();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != nullptr) continue;
     const c10::Argument& formal = schema.arguments()[i];
-    if (!formal.default_value()) malformed(where_, "gives no value for the argument '" + formal.name() + "'");
-    values[i] = constant(*formal.default_value());
+    if (values[i] == nullptr && formal.default_value()) values[i] = constant(*formal.default_value());
+    if (values[i] == nullptr || !values[i]->type()->isSubtypeOf(*formal.type()))
+      malformed(where_, "gives no value of type " + formal.type()->str() + " for '" + formal.name() + "'");
   }
   const std::shared_ptr<torch::jit::Graph> body = torch::jit::toGraphFunction(function).graph()->copy();
   torch::jit::Inline(*body);
+  place(*body->block());
   Values results = torch::jit::insertGraph(graph_, *body, values);
   if (results.size() != 1 || results[0]->type()->kind() != c10::TypeKind::TupleType) return results;
   torch::jit::Node* const unpack = graph_.insertNode(graph_.createTupleUnpack(results[0]));
@@ -130,14 +145,12 @@ inline const Json& Builder::meta_of(const Json& tensor) const {
 }
 
 inline detail::Blocks Builder::blocks_of(const Json& node) {
-  const Json* const tensor = find_input(node, "input");
-  const Json* const given = find_input(node, "block_size");
-  if (tensor == nullptr || given == nullptr) malformed(where_, "lacks its input or the size of a block");
-  const Json& sizes = items_of(meta_of(*tensor), "sizes", where_);
-  const Tagged list = tagged(*given, where_);
+  const Json& tensor = input_named(node, "input");
+  const Json& sizes = items_of(meta_of(tensor), "sizes", where_);
+  const Tagged list = tagged(input_named(node, "block_size"), where_);
   if (!list.value.is_array() || list.value.size() != sizes.size())
     malformed(where_, "has another number of dimensions in a block than in its input");
-  Value* const input = argument(*tensor, c10::TensorType::get());
+  Value* const input = argument(tensor, c10::TensorType::get());
   Value* const one = constant(std::int64_t{1});
   detail::Blocks blocks;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -189,41 +202,36 @@ inline bool Builder::is_same_size(const Json& number, const Json& size) const {
          text_of(expression.value, "expr_str", where_) == text_of(size, "expr_str", where_);
 }
 
-// Gives the arguments of `values` that are None or missing what the Python function takes for them.
-inline void Builder::fill_qparams(const Json& node, const c10::FunctionSchema& schema, const char* dtype_name,
-                                  Values& values) {
-  const auto dtype = [&](const char* name) -> std::optional<c10::ScalarType> {
-    const Json* const given = find_input(node, name);
-    if (given == nullptr) return std::nullopt;
-    const Tagged found = tagged(*given, where_);
-    if (found.tag != "as_scalar_type") return std::nullopt;
-    return scalar_type_of(found.value, where_);
-  };
-  const auto fill = [&](const char* name, const c10::IValue& value) {
+// Gives the arguments of `values` that are None or missing what torchao takes for them.
+inline void Builder::fill_qparams(const Json& node, const c10::FunctionSchema& schema, Values& values) {
+  const auto fill = [&](const char* name, const auto& make) {
     const std::optional<int> position = schema.argumentIndexWithName(name);
     if (!position) return;
-    Value*& argument = values[static_cast<std::size_t>(*position)];
-    if (argument == nullptr || argument->type()->kind() == c10::TypeKind::NoneType)
-      argument = constant(value);
+    Value*& value = values[static_cast<std::size_t>(*position)];
+    if (value == nullptr || value->type()->kind() == c10::TypeKind::NoneType) value = constant(make());
   };
   const auto code = [](c10::ScalarType type) { return static_cast<std::int64_t>(type); };
   const c10::ScalarType input =
-      scalar_type_of(member(meta_of(*find_input(node, "input")), "dtype", where_), where_);
-  const auto [least, greatest] = range_of(dtype(dtype_name).value_or(at::kChar));
-  fill("quant_min", least);
-  fill("quant_max", greatest);
-  fill("output_dtype", code(at::kFloat));
-  fill("eps", static_cast<double>(std::numeric_limits<float>::min()));
-  fill("scale_dtype", code(input));
-  const Json* const mapping = find_input(node, "mapping_type");
-  const bool asymmetric =
-      mapping != nullptr && as_string(tagged(*mapping, where_).value, where_) == "ASYMMETRIC";
-  fill("zero_point_dtype", code(asymmetric ? at::kInt : input));
-  fill("keepdim", false);
+      scalar_type_of(member(meta_of(input_named(node, "input")), "dtype", where_), where_);
+  fill("quant_min", [&] { return range_of_result(node).first; });
+  fill("quant_max", [&] { return range_of_result(node).second; });
+  fill("output_dtype", [&] { return code(at::kFloat); });
+  fill("eps", [&] {  // the smallest normal number
+    return input == at::kHalf ? 0x1p-14 : static_cast<double>(std::numeric_limits<float>::min());
+  });
+  fill("scale_dtype", [&] { return code(input); });
+  fill("zero_point_dtype", [&] {
+    const Tagged mapping = tagged(input_named(node, "mapping_type"), where_);
+    return code(as_string(mapping.value, where_) == "ASYMMETRIC" ? at::kInt : input);
+  });
+  fill("keepdim", [] { return false; });
 }
 
-// The range of an integer dtype.
-inline std::pair<std::int64_t, std::int64_t> Builder::range_of(c10::ScalarType dtype) const {
+// The range of the dtype that a tensor is quantized to.
+inline std::pair<std::int64_t, std::int64_t> Builder::range_of_result(const Json& node) const {
+  const Json* const given = find_input(node, "target_dtype");
+  const Tagged named = tagged(given != nullptr ? *given : input_named(node, "output_dtype"), where_);
+  const c10::ScalarType dtype = scalar_type_of(named.value, where_);
   if (dtype == at::kChar) return {-128, 127};
   if (dtype == at::kByte) return {0, 255};
   if (dtype == at::kShort) return {-32768, 32767};
@@ -247,16 +255,14 @@ inline bool Builder::add_quantization(const Json& node, const std::string& key) 
   };
   detail::Blocks blocks;
   if (formula->scales == detail::Scales::along_axis) {
-    const Json* const axis = find_input(node, "axis");
-    if (axis == nullptr) malformed(where_, "has no axis");
-    const Json& sizes = items_of(meta_of(*find_input(node, "input")), "sizes", where_);
-    const Values place{argument(*axis, c10::IntType::get()),
-                       constant(static_cast<std::int64_t>(sizes.size()))};
+    const Json& sizes = items_of(meta_of(input_named(node, "input")), "sizes", where_);
+    Value* const axis = argument(input_named(node, "axis"), c10::IntType::get());
+    Value* const rank = constant(static_cast<std::int64_t>(sizes.size()));
     for (const char* name : {"scales", "zero_points"})
-      change(name, [&](Value* given) { return apply("along", {given, place[0], place[1]}).at(0); });
+      change(name, [&](Value* given) { return apply("along", {given, axis, rank}).at(0); });
   } else if (formula->scales == detail::Scales::in_blocks) {
     blocks = blocks_of(node);
-    fill_qparams(node, schema, key == "torchao::quantize_affine" ? "output_dtype" : "target_dtype", values);
+    fill_qparams(node, schema, values);
     if (blocks.cut) change("input", [&](Value* given) { return reshape(given, blocks.sizes); });
     for (const char* name : {"scale", "zero_point"})
       change(name, [&](Value* given) { return reshape(given, blocks.of_scales); });
@@ -264,8 +270,11 @@ inline bool Builder::add_quantization(const Json& node, const std::string& key) 
       values[static_cast<std::size_t>(*dims)] = constant(c10::List<std::int64_t>(blocks.spanned));
   }
   Values results = apply(formula->function, values);
-  for (Value*& result : results) {
-    if (blocks.cut) result = reshape(result, results.size() == 1 ? blocks.original : blocks.counts);
+  if (blocks.cut && results.size() == 1) results[0] = reshape(results[0], blocks.original);
+  const std::optional<int> keepdim = schema.argumentIndexWithName("keepdim");
+  if (blocks.cut && keepdim &&
+      torch::jit::toIValue(values[static_cast<std::size_t>(*keepdim)]) == c10::IValue(true)) {
+    for (Value*& result : results) result = reshape(result, blocks.counts);
   }
   define_results(node, results);
   return true;
