@@ -30,11 +30,12 @@ class TensorReader {
     for (const auto& [name, payload] : entries_of(config, "config", file).items()) {
       const std::string where = "the tensor '" + name + "' of " + file;
       const Json& meta = member(payload, "tensor_meta", where);
-      if (as_bool(member(payload, "use_pickle", where), where)) {
+      const bool is_pickled = as_bool(member(payload, "use_pickle", where), where);
+      if (meta.is_null()) continue;  // no tensor; a program that reads it is told that it has no values
+      if (is_pickled) {
         add_pickled(name, record_(text_of(payload, "path_name", where)), where, tensors_);
         continue;
       }
-      if (meta.is_null()) continue;  // a program that reads it is told that it has no values
       tensors_.insert_or_assign(name, view(meta, text_of(payload, "path_name", where), where));
     }
   }
