@@ -18,9 +18,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
 
-#include <sr/base/scalar_type_names.hpp>
 #include <sr/error.hpp>
-#include <sr/frontend/archive/pickle_reader.hpp>
+#include <sr/frontend/pickle/reader.hpp>
+#include <sr/frontend/pickle/scalar_type_names.hpp>
 
 #include "pickle.hpp"
 
@@ -258,11 +258,11 @@ std::vector<ArgumentList> read_input_sets(const std::string& path) {
       {"The file '" + path + "' does not hold inputs that can be read",
        " Write it in Python with torch.save([first, second], path); tensors, numbers, strings, None, "
        "and lists, tuples and dicts of them are understood."});
-  detail::PickleReader reader(
-      archive, [&](const detail::PickleReader&, const std::string& name, std::vector<c10::IValue> arguments) {
-        if (std::optional<c10::IValue> typed = of_torch_script(name, arguments)) return *std::move(typed);
-        archive.reject("it holds a value made by " + name);
-      });
+  detail::PickleReader reader(archive, [&](const detail::PickleReader&, const std::string& name,
+                                           const std::vector<c10::IValue>& arguments) {
+    if (std::optional<c10::IValue> typed = of_torch_script(name, arguments)) return *std::move(typed);
+    archive.reject("it holds a value made by " + name);
+  });
   const c10::IValue value = reader.read();
   reader.check_plain(value);
   if (!is_sequence(value)) {

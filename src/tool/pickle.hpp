@@ -13,8 +13,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/base/scalar_type_names.hpp>
 #include <sr/error.hpp>
+#include <sr/frontend/pickle/scalar_type_names.hpp>
 
 namespace sr::tool {
 

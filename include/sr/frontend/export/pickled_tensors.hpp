@@ -10,8 +10,8 @@
 #include <ATen/ATen.h>
 #include <torch/custom_class.h>
 
-#include <sr/frontend/archive/pickle_reader.hpp>
 #include <sr/frontend/export/program.hpp>
+#include <sr/frontend/pickle/reader.hpp>
 
 namespace sr::exported {
 

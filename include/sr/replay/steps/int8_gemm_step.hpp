@@ -9,6 +9,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 

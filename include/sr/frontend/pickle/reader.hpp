@@ -19,10 +19,10 @@
 #include <torch/custom_class.h>
 
 #include <sr/base/error.hpp>
-#include <sr/base/scalar_type_names.hpp>
-#include <sr/frontend/archive/pickle_bytes.hpp>
 #include <sr/frontend/archive/pickle_outline.hpp>
-#include <sr/frontend/archive/stored_tensors.hpp>
+#include <sr/frontend/pickle/bytes.hpp>
+#include <sr/frontend/pickle/scalar_type_names.hpp>
+#include <sr/frontend/pickle/stored_tensors.hpp>
 
 namespace sr::detail {
 

@@ -19,8 +19,8 @@
 #include <torch/custom_class.h>
 
 #include <sr/base/error.hpp>
-#include <sr/base/scalar_type_names.hpp>
 #include <sr/frontend/archive/archive_check.hpp>
+#include <sr/frontend/pickle/scalar_type_names.hpp>
 
 namespace sr::detail {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <sr/frontend/archive/stored_tensors.hpp>
+#include <sr/frontend/pickle/stored_tensors.hpp>
 
 namespace sr::detail {
 
