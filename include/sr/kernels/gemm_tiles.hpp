@@ -151,12 +151,12 @@ inline constexpr std::size_t kTileRows = 6;
 inline constexpr std::size_t kTileRows = 4;
 #endif
 
-// body(first, Index<count>) for one tile of rows after the other.
-template <class Body>
+// body(first, Index<count>) for one tile of at most kMost rows after the other.
+template <std::size_t kMost = kTileRows, class Body>
 SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
   std::size_t first = 0;
-  for (; first + kTileRows <= rows; first += kTileRows) body(first, Index<kTileRows>{});
-  unrolled<kTileRows - 1>([&](auto r) {
+  for (; first + kMost <= rows; first += kMost) body(first, Index<kMost>{});
+  unrolled<kMost - 1>([&](auto r) {
     if (rows - first == r + 1) body(first, Index<r + 1>{});
   });
 }

@@ -1,7 +1,8 @@
-// Matrix products of 8-bit integers, summed in 32 bits without saturation, so that results are the same on
-// every instruction set. Four elements of k lie side by side, since instructions add up four products in a
-// lane. The packed right side holds unsigned bytes, the weight plus 128, and the left side is signed: the sum
-// is corrected by the row's sum. An unsigned left side is read minus 128, and corrected by the column's sum.
+// Matrix products of 8-bit integers. Sums have 32 bits and do not saturate, so every instruction set gives
+// the same results. The packed right side keeps four elements of k next to each other, because an instruction
+// adds four products in each lane. It holds each weight plus 128 as an unsigned byte, because the instruction
+// multiplies unsigned bytes by signed ones. Therefore 128 times the sum of the row is subtracted from each
+// result. An unsigned left side is read as signed, minus 128, and 128 times the sum of the column is added.
 #pragma once
 
 #include <cstddef>
@@ -244,20 +245,16 @@ void int8_gemm_of(const Int8Gemm& product) {
     }
     for (std::size_t column = product.first_column; column < product.end_column; column += kPanel) {
       const std::size_t left = product.n - column < kPanel ? product.n - column : kPanel;
-      const auto tile_at = [&](std::size_t r) {
-        return Int8Tile{product.a + static_cast<std::ptrdiff_t>(first + r) * product.a_row,
-                        product.b + column * row_bytes,
-                        row_sums + r,
-                        column_sums + column * sizeof(std::int32_t),
-                        first + r,
-                        column};
-      };
-      std::size_t r = 0;
-      for (; r + kInt8Rows <= rows; r += kInt8Rows)
-        int8_columns_of<Dot, kSigned, kInt8Rows>(product, tile_at(r), left);
-      unrolled<kInt8Rows - 1>([&](auto fewer) {
-        if (rows - r == fewer + 1) int8_columns_of<Dot, kSigned, fewer + 1>(product, tile_at(r), left);
-      });
+      by_row_tiles<kInt8Rows>(
+          rows, [&](std::size_t r, auto count) __attribute__((always_inline)) {
+            const Int8Tile tile{product.a + static_cast<std::ptrdiff_t>(first + r) * product.a_row,
+                                product.b + column * row_bytes,
+                                row_sums + r,
+                                column_sums + column * sizeof(std::int32_t),
+                                first + r,
+                                column};
+            int8_columns_of<Dot, kSigned, count>(product, tile, left);
+          });
     }
   }
 }

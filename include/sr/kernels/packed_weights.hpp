@@ -89,6 +89,15 @@ struct WeightTaps {
   }
 };
 
+// The matrix in the layout that `pack` writes, which takes as many elements as `count` says.
+template <class T, class Matrix, class Pack>
+std::shared_ptr<const Aligned<T>> packed_by(std::size_t (*count)(std::size_t n, std::size_t k), Pack pack,
+                                            const Matrix& weight) {
+  auto packed = std::make_shared<Aligned<T>>(count(weight.n, weight.k));
+  pack(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
   std::vector<float> scaled;
   if (weight.scale.variance != nullptr) {
@@ -104,30 +113,22 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
     weight.b_n = static_cast<std::ptrdiff_t>(weight.k);
   }
   const kernels::Table& table = kernels::kernels().table;
-  auto packed = std::make_shared<AlignedFloats>(table.packed_floats(weight.n, weight.k));
-  table.pack(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
-  return packed;
+  return packed_by<float>(table.packed_floats, table.pack, weight);
 }
 
 inline std::shared_ptr<const Aligned<kernels::Bfloat16Bits>> pack(const Bfloat16Matrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
-  auto packed = std::make_shared<Aligned<kernels::Bfloat16Bits>>(table.packed_bfloat16s(weight.n, weight.k));
-  table.pack_bfloat16(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
-  return packed;
+  return packed_by<kernels::Bfloat16Bits>(table.packed_bfloat16s, table.pack_bfloat16, weight);
 }
 
 inline std::shared_ptr<const Aligned<std::int8_t>> pack(const Int8WeightMatrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
-  auto packed = std::make_shared<Aligned<std::int8_t>>(table.packed_bfloat16s(weight.n, weight.k));
-  table.pack_int8_weights(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
-  return packed;
+  return packed_by<std::int8_t>(table.packed_bfloat16s, table.pack_int8_weights, weight);
 }
 
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
-  auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_bytes(weight.n, weight.k));
-  table.pack_int8(weight.n, weight.k, weight.data, weight.b_k, weight.b_n, packed->data);
-  return packed;
+  return packed_by<std::uint8_t>(table.packed_int8_bytes, table.pack_int8, weight);
 }
 
 inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {

@@ -122,9 +122,10 @@ using Gemm = GemmOf<float>;
 using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
 using Int8WeightGemm = GemmOf<std::int8_t>;
 
-// The sums over l of a[i][l] * b[l][j], of 8-bit integers in 32 bits. They wrap around. Written as they are
-// to `sums`, or, where that is null, as floats to `out`: max(clamp_min, float(sum) * row_factor[i] *
-// column_factor[j] + bias[j]), from left to right, each operation rounded. Factors and bias may be null. Rows
+// A product of 8-bit integers: sum[i][j] is the sum over l of a[i][l] * b[l][j] in 32 bits, modulo 2^32. If
+// `sums` is not null, the kernel writes the sums there. Otherwise it converts each sum to float, multiplies
+// it by row_factor[i], multiplies it by column_factor[j], adds bias[j], takes the maximum with clamp_min, and
+// writes the result to `out`. It rounds after each operation, and leaves out those whose array is null. Rows
 // are contiguous.
 struct Int8Gemm {
   std::size_t m = 0, n = 0, k = 0;

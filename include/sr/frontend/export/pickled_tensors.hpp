@@ -1,5 +1,6 @@
-// Weights that torch.export.save pickles: tensors of a class of Python's, such as torchao's quantized ones.
-// Only their plain tensors are read, by the names of the attributes that hold them. Nothing is run.
+// torch.export.save pickles weights that are instances of a Python subclass of torch.Tensor, such as
+// torchao's quantized weights. This file reads the plain tensors in such a pickle, by the names of the
+// attributes that hold them, and runs nothing of it.
 #pragma once
 
 #include <span>

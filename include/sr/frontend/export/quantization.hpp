@@ -74,7 +74,7 @@ inline bool Builder::take_part(const Json& node) {
     define_results(node, {part->second});
     return true;
   }
-  Parts inner;  // the part has parts itself
+  Parts inner;  // the attribute may be a tensor subclass, too
   for (const auto& [path, value] : parts->second) {
     if (path.starts_with(name + ".")) inner.emplace(path.substr(name.size() + 1), value);
   }

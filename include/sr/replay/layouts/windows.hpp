@@ -52,8 +52,8 @@ bool convolution(LayoutRule& rule) {
 }
 
 // max_pool and avg_pool(x, kernel_size, stride, padding, ...) over the last kDims dimensions. An empty stride
-// means the kernel size. kDilation is the position of the argument `dilation`, or 0 if there is none;
-// kCeiling is that of `ceil_mode`, which must be False.
+// means the kernel size. kDilation is the position of the argument `dilation`, or 0 if the operator has none.
+// kCeiling is the position of the argument `ceil_mode`. The rule holds only if `ceil_mode` is False.
 template <std::size_t kDims, std::size_t kDilation, std::size_t kCeiling>
 bool pool(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
