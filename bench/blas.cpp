@@ -48,6 +48,15 @@ std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t
   };
 }
 
+std::function<void()> int8_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b, void* out) {
+  const c10::InferenceMode guard;
+  return [left = at::from_blob(a, {m, k}, at::kChar), right = at::from_blob(b, {n, k}, at::kChar).t(),
+          result = at::from_blob(out, {m, n}, at::kInt)]() mutable {
+    const c10::InferenceMode inference;
+    at::_int_mm_out(result, left, right);
+  };
+}
+
 void use_one_thread() {
   at::set_num_threads(1);
 }

@@ -19,6 +19,9 @@ void brgemm(int m, int n, int k, const float* a, const float* b, float* out);
 std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
                                     void* out);
 
+// at::_int_mm on int8, with b [n, k] and out in int32. The arrays must outlive the function.
+std::function<void()> int8_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b, void* out);
+
 void use_one_thread();
 std::string libtorch_version();
 

@@ -25,9 +25,12 @@ struct RooflineOptions {
 // than a count in multiply-adds allows.
 struct Work {
   double operations = 0, divisions = 0, roots = 0;
+  double byte_operations =
+      0;  // of 8-bit integers, in `operations` as multiply-adds of floats in as much time
   double read = 0, written = 0;
 
   double bytes() const { return read + written; }
+  double rated_operations() const { return byte_operations != 0 ? byte_operations : operations; }
 };
 
 // The bandwidth of a memory level, such as the L2 cache.
@@ -78,6 +81,7 @@ std::vector<Case> copy_cases();
 std::vector<Case> dot_cases();
 Case product_case(std::size_t m, std::size_t n, std::size_t k);
 Case bfloat16_case(std::size_t m, std::size_t n, std::size_t k);
+Case int8_case(std::size_t m, std::size_t n, std::size_t k);
 
 struct Measured {
   std::string kernel, size;

@@ -49,7 +49,7 @@ Row cells(const Measured& row) {
           row.size,
           number(row.ns, row.ns < 1000 ? 1 : 0),
           number(row.ns / row.elements, 4),
-          rate(row.work.operations, row.ns),
+          rate(row.work.rated_operations(), row.ns),
           rate(row.work.bytes(), row.ns),
           row.bound.by,
           percent(row.share())};
@@ -74,7 +74,8 @@ std::vector<Section> sections(const std::vector<Measured>& all) {
       header.push_back("best/sr");
     }
     Row& line = section->rows.emplace_back(cells(row));
-    for (const Measured::Rival& other : row.references) line.push_back(rate(row.work.operations, other.ns));
+    for (const Measured::Rival& other : row.references)
+      line.push_back(rate(row.work.rated_operations(), other.ns));
     line.push_back(number(row.best()->ratio, 2));
   }
   std::erase_if(sections, [](const Section& section) { return section.rows.size() == 1; });

@@ -11,7 +11,7 @@ import time
 import toolchain
 
 # The folders of include/sr, lowest layer first. A folder includes only itself and earlier ones; '' is the root.
-LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'module', 'executor', 'replay',
+LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'quantization', 'module', 'executor', 'replay',
           'ops', '')
 WITHOUT_TORCH = ('memory', 'kernels', 'pool')
 UMBRELLA = 'sr/sr.hpp'

@@ -1,7 +1,9 @@
 """Writes the file of a model for each runtime, once: TorchScript, ONNX, and an AOTInductor package."""
 
+import concurrent.futures
 import hashlib
 import logging
+import multiprocessing
 import pathlib
 import re
 import warnings
@@ -55,6 +57,12 @@ def write_package(module: torch.nn.Module, inputs, dynamic_shapes, configuration
         torch._inductor.aoti_compile_and_package(exported, package_path=str(path), inductor_configs=configuration)
 
 
+def write_package_alone(*arguments):
+    """In a process of its own: a process keeps the interface of the first package that it compiles."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as processes:
+        processes.submit(write_package, *arguments).result()
+
+
 class Files:
     """The files of a model below `root`. Those of peers are made on demand, since making one may fail.
 
@@ -84,7 +92,7 @@ class Files:
 
     def package(self, kind: str) -> pathlib.Path:
         return make(self.folder / f'{kind}.pt2',
-                    lambda path: write_package(self.module, self.inputs, self.dynamic_shapes, PACKAGES[kind], path))
+                    lambda path: write_package_alone(self.module, self.inputs, self.dynamic_shapes, PACKAGES[kind], path))
 
     def library(self) -> pathlib.Path:
         """The shared library in the package of arrays, for a program that opens it itself."""

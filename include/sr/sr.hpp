@@ -12,6 +12,7 @@
 #include <sr/memory/planners.hpp>
 #include <sr/op.hpp>
 #include <sr/options.hpp>
+#include <sr/quantize.hpp>
 #include <sr/report.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>

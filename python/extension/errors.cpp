@@ -38,6 +38,8 @@ void translate(std::exception_ptr thrown) {
     raise("CancelledError", error);
   } catch (const BusyError& error) {
     raise("BusyError", error);
+  } catch (const QuantizationError& error) {
+    raise("QuantizationError", error);
   } catch (const Error& error) {
     raise("Error", error);
   }

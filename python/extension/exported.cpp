@@ -65,8 +65,13 @@ StaticModule share_module(const torch::jit::Module& module, const StaticModuleOp
 PreparedProgram prepare(Source source, const StaticModuleOptions& options, MakeModule make) {
   exported::ExportedProgram program = exported::import_program(source.json, source.tensors);
   StaticModule module = make(exported::to_module(program), options);
-  auto archive = [kept = std::make_shared<const Source>(std::move(source))] { return saved(*kept); };
-  return {std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive), "exported"}),
+  const auto kept = std::make_shared<const Source>(std::move(source));
+  auto as_module = [kept] {
+    return exported::to_module(exported::import_program(kept->json, kept->tensors));
+  };
+  auto archive = [kept] { return saved(*kept); };
+  return {std::make_shared<Prepared>(
+              Prepared{std::move(module), std::move(as_module), std::move(archive), "exported"}),
           std::move(program)};
 }
 

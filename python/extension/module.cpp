@@ -19,6 +19,7 @@
 #include "caller.hpp"
 #include "errors.hpp"
 #include "exported.hpp"
+#include "quantize.hpp"
 #include "reports.hpp"
 #include "running.hpp"
 
@@ -180,6 +181,8 @@ void define_prepared(py::module_& module) {
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
       .def("graph", &graph_of)
+      .def("torchscript",
+           [](const Prepared& self) { return py::bytes(without_gil([&] { return saved(self.source()); })); })
       .def("refresh_weights",
            [](const Prepared& self) { without_gil([&] { self.module.refresh_weights(); }); })
       .def(
@@ -283,5 +286,6 @@ PYBIND11_MODULE(_C, module) {
   define_bound_call(module);
   define_caller(module);
   define_metrics(module);
+  define_quantize(module);
   module.def("wait_for_async_calls", &wait_for_async_calls);
 }

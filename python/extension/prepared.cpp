@@ -11,16 +11,16 @@
 
 namespace sr::python {
 
-namespace {
-
 std::string saved(const torch::jit::Module& module) {
   std::ostringstream stream;
   module.save(stream);
   return stream.str();
 }
 
-// Wraps the graph as the method `forward` of a module without attributes.
-std::string saved(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
+namespace {
+
+// The graph as the method `forward` of a module without attributes.
+torch::jit::Module module_of(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
   torch::jit::Module module("__torch__.Graph");
   const std::shared_ptr<torch::jit::Graph> method = graph.copy();
   method->insertInput(0, "self")->setType(module.type());
@@ -30,33 +30,34 @@ std::string saved(torch::jit::Graph& graph, const c10::FunctionSchema& schema) {
   arguments.insert(arguments.end(), schema.arguments().begin(), schema.arguments().end());
   forward->setSchema(c10::FunctionSchema("forward", "", std::move(arguments), schema.returns()));
   module.type()->addMethod(forward);
-  return saved(module);
+  return module;
+}
+
+std::shared_ptr<Prepared> made(StaticModule module, std::function<torch::jit::Module()> source) {
+  auto archive = [source] { return saved(source()); };
+  return std::make_shared<Prepared>(Prepared{std::move(module), std::move(source), std::move(archive)});
 }
 
 std::shared_ptr<Prepared> prepare(LoadedGraph loaded, const std::shared_ptr<torch::jit::Graph>& graph,
                                   const StaticModuleOptions& options) {
   StaticModule module(std::move(loaded), options);
-  auto archive = [graph, schema = module.schema()] { return saved(*graph, schema); };
-  return std::make_shared<Prepared>(Prepared{std::move(module), std::move(archive)});
+  return made(std::move(module), [graph, schema = module.schema()] { return module_of(*graph, schema); });
 }
 
 LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options) {
   return load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options));
 }
 
-// Nobody else holds the module, which is kept for pickle.
-std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module,
-                                        const StaticModuleOptions& options) {
-  return std::make_shared<Prepared>(
-      Prepared{sr::detail::take_module(module, options), [module] { return saved(module); }});
-}
-
 }  // namespace
 
 std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
                                          const StaticModuleOptions& options) {
-  return std::make_shared<Prepared>(
-      Prepared{StaticModule(module, options), [module] { return saved(module); }});
+  return made(StaticModule(module, options), [module] { return module; });
+}
+
+std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module,
+                                        const StaticModuleOptions& options) {
+  return made(sr::detail::take_module(module, options), [module] { return module; });
 }
 
 std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,

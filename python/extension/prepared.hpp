@@ -16,8 +16,9 @@ namespace sr::python {
 
 struct Prepared {
   StaticModule module;
-  std::function<std::string()> archive;  // bytes from which it can be prepared again, for pickle
-  std::string format = "torchscript";    // of the archive; sr._formats has the function that reads it
+  std::function<torch::jit::Module()> source;  // the model that it was prepared from
+  std::function<std::string()> archive;        // bytes from which it can be prepared again, for pickle
+  std::string format = "torchscript";          // of the archive; sr._formats has the function that reads it
 };
 
 // None of them needs the GIL. They throw LoadError, UnsupportedOp and ArgumentError.
@@ -30,5 +31,10 @@ std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
                                            const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options);
+// Of a module that nobody else holds.
+std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module, const StaticModuleOptions& options);
+
+// What torch.jit.save writes.
+std::string saved(const torch::jit::Module& module);
 
 }  // namespace sr::python

@@ -98,6 +98,10 @@ py::object shape_of(const c10::TensorType& type) {
   return shape;
 }
 
+py::dict of_packed(const PackedReport& packed) {
+  return py::dict("kind"_a = packed.kind, "count"_a = packed.count, "bytes"_a = packed.bytes);
+}
+
 }  // namespace
 
 py::dict described(const PoolReport& report) {
@@ -110,6 +114,7 @@ py::dict described(const PoolReport& report) {
                   "arena_bytes"_a = runtime.arena_bytes, "lower_bound_bytes"_a = runtime.lower_bound_bytes,
                   "no_reuse_bytes"_a = runtime.no_reuse_bytes,
                   "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
+                  "packed_weights"_a = list_of(runtime.packed_weights, of_packed),
                   "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime),
                   "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
                   "pool"_a = of_pool(report), "text"_a = text_of(report));

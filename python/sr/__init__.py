@@ -22,13 +22,23 @@ from ._compile import compile, from_exported
 from ._future import Future
 from ._module import StaticModule, load
 from ._options import Options
-from ._report import Report, Value
-from .errors import ArgumentError, BusyError, CancelledError, Error, LoadError, UnsupportedOpError
+from ._quantize import quantize
+from ._report import QuantizationReport, Report, Value
+from .errors import (
+    ArgumentError,
+    BusyError,
+    CancelledError,
+    Error,
+    LoadError,
+    QuantizationError,
+    UnsupportedOpError,
+)
 
 __version__ = version
 __all__ = [
     'ArgumentError', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
-    'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile', 'from_exported', 'load',
+    'QuantizationError', 'QuantizationReport', 'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile',
+    'from_exported', 'load', 'quantize',
 ]
 
 atexit.register(_C.wait_for_async_calls)

@@ -21,3 +21,13 @@ class Report(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"frontend: {self['frontend']}\n{self['text']}"
+
+
+class QuantizationReport(dict[str, Any]):
+    """A dictionary that prints as a table: layers with their errors and times, and the loss of the model.
+
+    `layers` has the name, sizes, rows, error and times of each linear layer, and why it stayed in float.
+    """
+
+    def __repr__(self) -> str:
+        return str(self['text'])

@@ -1,5 +1,7 @@
 """What sr raises on its own account. What an operator raises keeps the type it has in torch."""
 
+from typing import Any
+
 
 class Error(RuntimeError):
     """Base of all of them."""
@@ -23,3 +25,11 @@ class BusyError(Error):
 
 class CancelledError(Error):
     """`Future.cancel` ended the call."""
+
+
+class QuantizationError(Error):
+    """A quantized model loses more than the bounds allow; `report` has its layers and its loss."""
+
+    def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.report = report

@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack
 import torch
 from torch.utils import _pytree as pytree
 
-from . import _C
+from . import _C, _formats
 from ._future import Future
 from ._module import StaticModule
 from ._options import Options, checked, of_module, of_restored
@@ -112,13 +112,23 @@ class ExportedModule(StaticModule):
         return module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self._prepared.archive(), self._border, self._frontend, self._chosen
+        state = self._prepared.format, self._prepared.archive(), self._border, self._frontend, self._chosen
         return _restored, (*state, self._prepared.replaced_weights())
 
+    def _prepared_anew(self, prepared: _C.Prepared, chosen: dict[str, Any]) -> StaticModule:
+        return self._bordered(prepared, self._border, self._frontend, chosen)
 
-def _restored(archive: bytes, border: Border, frontend: str, chosen: dict[str, Any],
+    def _flat_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(self._border.flat(args, kwargs)), {}
+
+    def _nested_result(self, result: Any) -> Any:
+        return self._border.nested(result)
+
+
+def _restored(form: str, archive: bytes, border: Border, frontend: str, chosen: dict[str, Any],
               replaced: dict[str, torch.Tensor]) -> StaticModule:
-    module = ExportedModule._bordered(prepare_bytes(archive, of_restored(chosen, replaced)), border, frontend, chosen)
+    prepared = _formats.prepare(form, archive, of_restored(chosen, replaced))
+    module = ExportedModule._bordered(prepared, border, frontend, chosen)
     if replaced:
         module.update(replaced, strict=False)
     return module

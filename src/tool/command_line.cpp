@@ -1,4 +1,4 @@
-// The command line: sr run, sr bench, sr inspect, sr ops, sr info, sr tune.
+// The command line: sr run, sr bench, sr inspect, sr quantize, sr tune, sr ops, sr info.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -29,6 +29,16 @@ CLI::Validator one_of(const std::string& what, const std::vector<std::string>& n
             return "There is no " + what + " called '" + given + "'; there are " + joined(names) + ".";
           },
           ""};
+}
+
+// Also infinity, which CLI::PositiveNumber refuses.
+CLI::Validator positive() {
+  return {[](const std::string& given) {
+            double value = 0;
+            const bool is_positive = CLI::detail::lexical_cast(given, value) && value > 0;
+            return is_positive ? std::string() : "'" + given + "' is not a positive number.";
+          },
+          "POSITIVE"};
 }
 
 CLI::Validator planner_name() {
@@ -234,6 +244,34 @@ void add_tune(CLI::App& tool, TuneOptions& options) {
       "Example: sr tune model.pt --shape \"f32[8,64]\" --batch 1,8,32 --p99-us 500 --plot tuning.svg");
 }
 
+void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
+  CLI::App* app =
+      tool.add_subcommand("quantize", "Write a model with its linear layers in int8, where that is faster");
+  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
+  app->add_option("output", options.output, "TorchScript file to write")->required()->type_name("OUTPUT.pt");
+  add_inputs(*app, options.inputs);
+  app->add_option("--max-layer-error", options.max_layer_error,
+                  "A layer with a larger error, as a share of its result, stays in float")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app->add_option("--max-time-ratio", options.max_time_ratio,
+                  "A layer that takes more of its float time stays in float; inf: times are not measured")
+      ->check(positive())
+      ->capture_default_str();
+  app->add_flag("--tables", options.tables, "Tables of embeddings become bytes, too");
+  app->add_option("--min-cosine", options.min_cosine,
+                  "Refuse the model if a result has a smaller cosine to the float model's")
+      ->check(CLI::Range(-1.0, 1.0))
+      ->capture_default_str();
+  app->add_option("--max-difference", options.max_difference,
+                  "Refuse the model if an element of a result differs by more")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--json", options.json, "Write all figures")->type_name("FILE");
+  app->footer("Example: sr quantize model.pt int8.pt --inputs inputs.pt --min-cosine 0.999");
+}
+
 std::string command_line(int argc, char** argv) {
   std::string text = argv[0];
   for (int i = 1; i < argc; ++i) text.append(" ").append(argv[i]);
@@ -254,6 +292,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   OpsOptions ops;
   InfoOptions info;
   TuneOptions tune;
+  QuantizeVerbOptions quantize;
   bool no_replay = false;
   add_run(tool, run);
   add_bench(tool, bench, no_replay);
@@ -261,6 +300,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   add_ops(tool, ops);
   add_info(tool, info);
   add_tune(tool, tune);
+  add_quantize(tool, quantize);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -268,13 +308,14 @@ std::variant<Verb, int> parse(int argc, char** argv) {
     std::string message = error.what();
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.starts_with("-") && !first.empty() && tool.get_subcommands().empty()) {
-      message = "There is no verb '" + first + "'; there are run, bench, inspect, ops, info, tune";
+      message = "There is no verb '" + first + "'; there are run, bench, inspect, quantize, tune, ops, info";
     }
     std::cerr << "sr: " << message << (message.ends_with('.') ? "" : ".") << " Try --help.\n";
     return kUsage;
   }
   if (tool.got_subcommand("run")) return Verb(run);
   if (tool.got_subcommand("inspect")) return Verb(inspect);
+  if (tool.got_subcommand("quantize")) return Verb(quantize);
   if (tool.got_subcommand("ops")) return Verb(ops);
   if (tool.got_subcommand("info")) {
     info.version = SR_VERSION;

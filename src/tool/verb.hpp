@@ -7,12 +7,14 @@
 #include "info.hpp"
 #include "inspect.hpp"
 #include "ops.hpp"
+#include "quantize.hpp"
 #include "run.hpp"
 #include "tune/tune.hpp"
 
 namespace sr::tool {
 
-using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, InfoOptions, TuneOptions>;
+using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, InfoOptions, TuneOptions,
+                          QuantizeVerbOptions>;
 
 // Reads the command line: a verb to do, or the exit code when all is said (help, version, wrong usage). Needs
 // no LibTorch.

@@ -130,6 +130,45 @@ TEST_CASE("quantized layers and look-ups equal the interpreter's", "[oracle][ops
   }
 }
 
+TEST_CASE("replays read tables of bytes and half bytes by our kernels", "[oracle][ops][replay]") {
+  at::manual_seed(12);
+  const at::Tensor table = sample({10, 38});
+  const auto indices = [](std::vector<std::int64_t> of) { return at::tensor(of, at::kLong); };
+  const std::vector<InputSet> bags{{indices({1, 2, 4, 5}), indices({0, 2}), at::rand({4})},
+                                   {indices({9, 0, 3, 3, 3}), indices({0, 0, 5}), at::rand({5})},
+                                   {indices({7}), indices({0, 1}), at::rand({1})},
+                                   {at::empty({0}, at::kLong), indices({0}), at::rand({0})},
+                                   {indices({1, 2, 40, 5}), indices({0, 2}), at::rand({4})},
+                                   {indices({1, 2, 4, 5}), indices({0, 2}), at::rand({4})}};
+  const auto integers = [](std::int64_t below, at::IntArrayRef sizes) {
+    return at::randint(below, sizes, at::kLong);
+  };
+  const std::vector<InputSet> rows{{integers(10, {4, 3})}, {integers(10, {4, 3})}, {integers(10, {7, 1})},
+                                   {integers(10, {0, 3})}, {integers(10, {2, 5})}, {integers(10, {4, 3})}};
+  OracleOptions exact = native();  // the bits of LibTorch's kernel
+  exact.rtol = exact.atol = 0;
+  for (const char* const name : {"byte", "4bit"}) {
+    torch::jit::Module prepack = script(
+        std::string("def forward(self, x):\n    return quantized.embedding_bag_") + name + "_prepack(x)\n");
+    const at::Tensor weight = prepack.forward({table}).toTensor();
+    const std::string call = std::string("quantized.embedding_bag_") + name + "_rowwise_offsets(self.w, i";
+    const auto model = [&](const std::string& arguments) {
+      return script("def forward(self, i, o, s):\n    return " + call + arguments + "\n", {{"w", weight}});
+    };
+    check_model(model(", o)"), bags, exact);
+    check_model(model(", o, per_sample_weights=s)"), bags, exact);
+    check_model(model(", o, include_last_offset=True)"),
+                {bags[1], bags[1], {indices({7, 8}), indices({0, 2}), at::rand({2})}, bags[1]}, exact);
+    check_model(model(".int(), o.int())"), bags, exact);
+    check_model(script("def forward(self, i):\n    return " + call + ")\n", {{"w", weight}}), rows, exact);
+    StaticRuntime<> runtime{StaticModule(model(", o, per_sample_weights=s)"))};
+    for (int run = 0; run < 3; ++run) runtime(bags[0]);
+    REQUIRE(runtime.report().plans.size() == 1);
+    CHECK(runtime.report().plans[0].kernels == 1);
+    CHECK(runtime.report().plans[0].interpreted == 0);
+  }
+}
+
 TEST_CASE("an operator whose .out overload does not resize runs with any number of rows", "[oracle][ops]") {
   const auto bytes = [](at::IntArrayRef sizes) { return at::randint(-8, 8, sizes, at::kChar); };
   const at::Tensor weights = bytes({16, 8});

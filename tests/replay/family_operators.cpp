@@ -46,6 +46,14 @@ const Operators kOfRows{
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16))[0], "
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16), False, "
      "1)[0]"},
+    {"lists of sizes",
+     "x.view(x.shape[:-1] + [4, 4]) * 2, torch.zeros(x.shape[1:] + x.shape[::2]), (x + "
+     "1).view(list(x.shape)), "
+     "torch.ones(x.shape[-1:] + [2]), torch.full(x.shape[:-5] + [x.size(0), 2], 1.5)"},
+    {"bags of bytes",
+     "quantized.embedding_bag_byte_rowwise_offsets(self.t, x.long().clamp(0, 9)), "
+     "quantized.embedding_bag_byte_rowwise_offsets(self.t, x.long().clamp(0, 9).flatten(), "
+     "torch.arange(0, x.numel(), 16))"},
     {"rearranged", "torch.roll(x, [1], [1]), torch.flip(x, [0, 1])"},
     {"activations", "torch.hardswish(x), torch.prelu(x, self.p), torch.glu(x)"},
     {"buckets and classes",
@@ -71,14 +79,19 @@ const Operators kOfImages{
      "self.g, self.c)"},
 };
 
+at::Tensor in_bytes(const at::Tensor& table) {
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow("quantized::embedding_bag_byte_prepack", "")
+      .typed<at::Tensor(const at::Tensor&)>()
+      .call(table);
+}
+
 }  // namespace
 
 TEST_CASE("operators on rows whose number varies", "[families]") {
-  const Attributes attributes{{"p", at::tensor({0.25f})},
-                              {"b", at::tensor({-1.0f, 0.0f, 1.0f})},
-                              {"v", weight({16})},
-                              {"i", at::tensor({3, 0, 15})},
-                              {"e", weight({10, 6})}};
+  const Attributes attributes{{"p", at::tensor({0.25f})}, {"b", at::tensor({-1.0f, 0.0f, 1.0f})},
+                              {"v", weight({16})},        {"i", at::tensor({3, 0, 15})},
+                              {"e", weight({10, 6})},     {"t", in_bytes(weight({10, 6}))}};
   for (const auto& [what, results] : kOfRows) {
     INFO(what);
     check_family(

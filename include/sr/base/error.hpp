@@ -57,6 +57,12 @@ class RegistryError : public Error {
   using Error::Error;
 };
 
+// A quantized model loses more than the bounds allow.
+class QuantizationError : public Error {
+ public:
+  using Error::Error;
+};
+
 // A planner returned a layout that does not satisfy its requests.
 class PlanError : public Error {
  public:

@@ -79,6 +79,13 @@ struct PlanReport {
   std::vector<StepReport> steps;
 };
 
+// Weights of the module in the layout that kernels read, beside the weights themselves.
+struct PackedReport {
+  std::string kind;  // "float32 matrices", "bfloat16 matrices", "int8 matrices", "float32 windows", ...
+  std::size_t count = 0;
+  memory::Bytes bytes = 0;
+};
+
 struct Report {
   std::string planner;
   std::vector<NodeReport> nodes;
@@ -94,9 +101,10 @@ struct Report {
   memory::Bytes arena_bytes = 0;  // sums over blocks
   memory::Bytes lower_bound_bytes = 0;
   memory::Bytes no_reuse_bytes = 0;
-  memory::Bytes replay_arena_bytes = 0;  // what the plans of the runtime share
-  memory::Bytes plan_bytes = 0;          // that the plans of the runtime take; an estimate
-  std::uint64_t replayed_calls = 0;      // since the runtime was made, as all counts here
+  std::vector<PackedReport> packed_weights;  // which all runtimes of the module share
+  memory::Bytes replay_arena_bytes = 0;      // what the plans of the runtime share
+  memory::Bytes plan_bytes = 0;              // that the plans of the runtime take; an estimate
+  std::uint64_t replayed_calls = 0;          // since the runtime was made, as all counts here
   // Why other calls were not replayed, and how many each: those that were recorded are not among them.
   std::vector<std::pair<std::string, std::uint64_t>> misses;
   std::uint64_t recorded_plans = 0;

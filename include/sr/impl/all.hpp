@@ -1,5 +1,6 @@
 // Every definition of sr that is not a template's: libsr compiles them, and SR_HEADER_ONLY includes them.
 #pragma once
 
+#include <sr/impl/quantize.hpp>
 #include <sr/impl/runtime.hpp>
 #include <sr/memory/impl/all.hpp>

@@ -126,6 +126,8 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
         << " calls, " << plan.interpreted << " interpreted; arena " << plan.memory.arena
         << " bytes, lower bound " << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
   }
+  for (const PackedReport& packed : report.packed_weights)
+    out << "packed weights: " << packed.count << ' ' << packed.kind << ", " << packed.bytes << " bytes\n";
   for (const auto& [why, calls] : report.misses)
     out << "not replayed: " << calls << (calls == 1 ? " call. " : " calls. ") << why << '\n';
   for (const std::string& reason : report.bailouts) out << "no replay: " << reason << '\n';

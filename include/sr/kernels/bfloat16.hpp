@@ -27,7 +27,7 @@ SR_KERNEL_INLINE Halves to_upper_halves(Vec values) {
   return __builtin_convertvector(reinterpret_cast<Uint32s>(with_nan.lanes) >> 16, Halves);
 }
 
-// The float of each bfloat16 or int8, which is exact.
+// The float of each bfloat16 or integer of 8 or 4 bits, which is exact.
 SR_KERNEL_INLINE float to_float(Bfloat16Bits value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
@@ -56,6 +56,32 @@ SR_KERNEL_INLINE Vec load_widened(const std::int8_t* from) {
   const auto whole = __builtin_convertvector(bytes, Int32s);
 #endif
   return to_floats(Ints(reinterpret_cast<Int32s>(whole)));
+}
+using UnsignedBytes [[gnu::vector_size(kWidth)]] = std::uint8_t;
+SR_KERNEL_INLINE Vec widened(UnsignedBytes bytes) {
+#if defined(SR_KERNEL_AVX512)
+  const auto whole = _mm512_maskz_cvtepu8_epi32(kAllLanes, reinterpret_cast<__m128i>(bytes));
+#elif defined(SR_KERNEL_AVX2)
+  const auto whole = _mm256_cvtepu8_epi32(__m128i{std::bit_cast<long long>(bytes)});
+#else
+  const auto whole = __builtin_convertvector(bytes, Int32s);
+#endif
+  return to_floats(Ints(reinterpret_cast<Int32s>(whole)));
+}
+SR_KERNEL_INLINE Vec load_widened(const std::uint8_t* from) {
+  UnsignedBytes bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return widened(bytes);
+}
+// Of as many half bytes, the lower one of each byte first.
+SR_KERNEL_INLINE Vec load_nibbles(const std::uint8_t* from) {
+  UnsignedBytes pairs{};
+  std::memcpy(&pairs, from, kWidth / 2);
+  const UnsignedBytes low = pairs & 15, high = pairs >> 4;
+  UnsignedBytes order;
+  for (std::size_t i = 0; i < kWidth; ++i)
+    order[i] = static_cast<std::uint8_t>(i / 2 + (i % 2 == 0 ? 0 : kWidth));
+  return widened(__builtin_shuffle(low, high, order));
 }
 // Pairs of a lane of one register and the same lane of another, which follows it.
 struct TwoVecs {

@@ -20,6 +20,7 @@
 #include <sr/kernels/outer_reductions.hpp>
 #include <sr/kernels/pixel_convolution.hpp>
 #include <sr/kernels/pooling.hpp>
+#include <sr/kernels/quantized_bags.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec64.hpp>
 #include <sr/kernels/vector_ops.hpp>
@@ -78,7 +79,9 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .copy = copy,
            .convert = kConversions,
            .all_within = all_within,
-           .reduce_bags = reduce_bags},
+           .reduce_bags = reduce_bags,
+           .reduce_byte_bags = reduce_quantized_bags<8>,
+           .reduce_nibble_bags = reduce_quantized_bags<4>},
           {make_linked_loops<VectorOps>()...},
           {make_loops64<OfDoubles, Vec64<double>>()...},
           {make_loops64<OfIntegers, Vec64<std::int64_t>>()...}};

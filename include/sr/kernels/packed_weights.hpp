@@ -18,12 +18,16 @@ namespace sr::replay {
 
 template <class T>
 struct Aligned {
-  explicit Aligned(std::size_t count)
-      : data(static_cast<T*>(
-            ::operator new[](std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {}
+  explicit Aligned(std::size_t size)
+      : count(size),
+        data(static_cast<T*>(
+            ::operator new[](std::max<std::size_t>(size, 1) * sizeof(T), std::align_val_t{64}))) {}
   Aligned(const Aligned&) = delete;
   Aligned& operator=(const Aligned&) = delete;
   ~Aligned() { ::operator delete[](data, std::align_val_t{64}); }
+  std::size_t bytes() const { return count * sizeof(T); }
+
+  std::size_t count;
   T* data;
 };
 using AlignedFloats = Aligned<float>;
@@ -45,6 +49,9 @@ struct ChannelScale {
 template <class T>
 struct WeightMatrixOf {
   using Element = T;
+  static constexpr const char* kKind = sizeof(T) == sizeof(float) ? "float32 matrices"
+                                       : sizeof(T) == 2           ? "bfloat16 matrices"
+                                                                  : "int8 matrices, for floats";
 
   const T* data = nullptr;
   std::size_t n = 0, k = 0;
@@ -61,6 +68,7 @@ using Int8WeightMatrix = WeightMatrixOf<std::int8_t>;  // multiplied by floats
 // The same of int8, multiplied by 8-bit integers.
 struct Int8Matrix {
   using Element = std::uint8_t;  // of what is packed
+  static constexpr const char* kKind = "int8 matrices";
 
   const std::int8_t* data = nullptr;
   std::size_t n = 0, k = 0;
@@ -74,6 +82,7 @@ struct Int8Matrix {
 // packed_share() floats, in the layout that convolve_pixels or convolve reads.
 struct WeightTaps {
   using Element = float;
+  static constexpr const char* kKind = "float32 windows";
 
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
@@ -162,6 +171,12 @@ struct ByKey {
   bool operator()(const Weight& a, const Weight& b) const { return a.key() < b.key(); }
 };
 
+// All packed weights of one kind.
+struct PackedSum {
+  const char* kind = nullptr;
+  std::size_t count = 0, bytes = 0;
+};
+
 // Thread-safe. Weights are identified by their addresses; the module keeps them alive, and nobody writes
 // them.
 class PackedWeights {
@@ -175,6 +190,19 @@ class PackedWeights {
     auto packed = pack(weight);
     const std::scoped_lock lock(mutex_);
     return std::get<Packed<Weight>>(packed_).try_emplace(weight, std::move(packed)).first->second;
+  }
+
+  // Of the kinds that there are.
+  std::vector<PackedSum> sums() {
+    std::vector<PackedSum> sums;
+    const auto add = [&]<class Weight>(const Packed<Weight>& all) {
+      PackedSum sum{.kind = Weight::kKind, .count = all.size()};
+      for (const auto& [weight, packed] : all) sum.bytes += packed->bytes();
+      if (sum.count != 0) sums.push_back(sum);
+    };
+    const std::scoped_lock lock(mutex_);
+    std::apply([&](const auto&... all) { (add(all), ...); }, packed_);
+    return sums;
   }
 
  private:

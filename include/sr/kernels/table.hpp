@@ -213,10 +213,11 @@ enum class BagMode { sum, mean, weighted_sum, max };
 struct Bags {
   BagMode mode = BagMode::sum;
   std::size_t bags = 0, columns = 0;
-  const float* table = nullptr;
-  std::ptrdiff_t table_stride = 0;
+  const void* table = nullptr;      // of floats, or as kernels/quantized_bags.hpp describes it
+  std::ptrdiff_t table_stride = 0;  // between rows, in floats or bytes
   const void* indices = nullptr;
-  const void* offsets = nullptr;
+  const void* offsets = nullptr;  // null: each bag has `bag_length` indices
+  std::int64_t bag_length = 0;
   bool wide = true;  // both are of 64 bits, else of 32
   std::int64_t indices_count = 0, offsets_count = 0;
   std::int64_t padding = -1;       // an index that counts for nothing
@@ -308,6 +309,8 @@ struct Table {
   // Whether all indices are from 0 to limit - 1; limit >= 0. `wide` indices have 64 bits, others 32.
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce_bags)(const Bags& bags) = nullptr;
+  void (*reduce_byte_bags)(const Bags& bags) = nullptr;    // sums and weighted sums of rows of bytes
+  void (*reduce_nibble_bags)(const Bags& bags) = nullptr;  // and of half bytes
 };
 
 }  // namespace sr::kernels

@@ -171,12 +171,17 @@ inline const Native<"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", Element
 inline const Native<"aten::select.t(t[](a) list, int idx) -> t(*)", ElementOfList, Facts<Fact::moves_values>>
     select_of_list;
 inline const Native<"aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]", SliceOfList,
-                    Facts<Fact::moves_values>>
+                    Facts<Fact::moves_values>, Layouts<&replay::layouts::slice_of_list>>
     slice_of_list;
-inline const Native<"aten::list.t(t[] l) -> t[]", CopyOfList, Facts<Fact::moves_values>> copy_of_list;
-inline const Native<"aten::copy.t(t[](a) self) -> t[]", CopyOfList, Facts<Fact::moves_values>>
+inline const Native<"aten::list.t(t[] l) -> t[]", CopyOfList, Facts<Fact::moves_values>,
+                    Layouts<&replay::layouts::copied_list>>
+    copy_of_list;
+inline const Native<"aten::copy.t(t[](a) self) -> t[]", CopyOfList, Facts<Fact::moves_values>,
+                    Layouts<&replay::layouts::copied_list>>
     copy_method_of_list;
-inline const Native<"aten::add.t(t[] a, t[] b) -> t[]", JoinLists, Facts<Fact::moves_values>> add_lists;
+inline const Native<"aten::add.t(t[] a, t[] b) -> t[]", JoinLists, Facts<Fact::moves_values>,
+                    Layouts<&replay::layouts::joined_lists>>
+    add_lists;
 inline const Native<"aten::mul.left_t(t[] l, int n) -> t[]", ListTimes, Facts<Fact::moves_values>> list_times;
 inline const Native<"aten::mul.right_(int n, t[] l) -> t[]", TimesList> times_list;
 inline const Native<"aten::len.any(Any[] a) -> int", Length, Facts<Fact::reads_metadata_only>>

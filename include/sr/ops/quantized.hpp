@@ -11,6 +11,8 @@
 #include <sr/ops/factories.hpp>
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/lowering/bags.hpp>
 
 namespace sr::ops {
 
@@ -177,13 +179,15 @@ inline const Native<
     "quantized::embedding_bag_byte_rowwise_offsets(Tensor weight, Tensor indices, Tensor? offsets=None, bool "
     "scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, Tensor? per_sample_weights=None, "
     "Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor",
-    QuantizedBag<"quantized::embedding_bag_byte_rowwise_offsets">>
+    QuantizedBag<"quantized::embedding_bag_byte_rowwise_offsets">, Lower<&lower::quantized_embedding_bag<8>>,
+    Layouts<&layouts::quantized_embedding_bag<8>>>
     embedding_bag_byte;
 inline const Native<
     "quantized::embedding_bag_4bit_rowwise_offsets(Tensor weight, Tensor indices, Tensor? offsets=None, bool "
     "scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, Tensor? per_sample_weights=None, "
     "Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor",
-    QuantizedBag<"quantized::embedding_bag_4bit_rowwise_offsets">>
+    QuantizedBag<"quantized::embedding_bag_4bit_rowwise_offsets">, Lower<&lower::quantized_embedding_bag<4>>,
+    Layouts<&layouts::quantized_embedding_bag<4>>>
     embedding_bag_4bit;
 inline const Native<"quantized::embedding_bag_byte_prepack(Tensor weight) -> Tensor",
                     RepackedBag<"quantized::embedding_bag_byte_prepack">>

@@ -198,6 +198,8 @@ class Replayer {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
+    for (const PackedSum& sum : content_->weights->current()->packed().sums())
+      report.packed_weights.push_back({sum.kind, sum.count, sum.bytes});
     report.replay_arena_bytes = programs_.shared_bytes();
     report.plan_bytes = programs_.bytes();
     report.replayed_calls = replayed_;

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
+
+#include <torch/csrc/jit/runtime/slice_indices_adjust.h>
 
 #include <sr/replay/layouts/rule.hpp>
 
@@ -98,6 +101,39 @@ inline bool element(LayoutRule& rule) {
   const std::int64_t index = rule.integer(1).pin();
   rule.number(
       all[static_cast<std::size_t>(index < 0 ? index + static_cast<std::int64_t>(all.size()) : index)]);
+  return true;
+}
+
+// list[start:end:step] of integers
+inline bool slice_of_list(LayoutRule& rule) {
+  if (!rule.value(0).isIntList()) return false;
+  const Dims& all = rule.integers(0);
+  const auto bound = [&](std::size_t i) {  // what None stands for depends on the step
+    return rule.value(i).isNone() ? std::numeric_limits<std::int64_t>::max() : rule.integer(i).pin();
+  };
+  std::int64_t first = bound(1), last = bound(2);
+  const std::int64_t step = rule.integer(3).pin();
+  if (step <= 0) return false;
+  if (rule.value(1).isNone()) first = 0;
+  const std::int64_t count =
+      torch::jit::slice_indices_adjust(static_cast<std::int64_t>(all.size()), &first, &last, step);
+  Dims slice;
+  for (std::int64_t i = 0; i < count; ++i) slice.push_back(all[static_cast<std::size_t>(first + i * step)]);
+  rule.numbers(std::move(slice));
+  return true;
+}
+// a + b, of lists of integers
+inline bool joined_lists(LayoutRule& rule) {
+  if (!rule.value(0).isIntList() || !rule.value(1).isIntList()) return false;
+  Dims all = rule.integers(0);
+  for (const Size& each : rule.integers(1)) all.push_back(each);
+  rule.numbers(std::move(all));
+  return true;
+}
+// list(a), a.copy()
+inline bool copied_list(LayoutRule& rule) {
+  if (!rule.value(0).isIntList()) return false;
+  rule.numbers(rule.integers(0));
   return true;
 }
 

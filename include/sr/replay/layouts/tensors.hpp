@@ -125,6 +125,30 @@ inline bool embedding_bag(LayoutRule& rule) {
          rule.dense_as_recorded({{0}, {bags}, {offsets[0]}, {bags, table[1]}});
 }
 
+// embedding_bag_*_rowwise_offsets(weight, indices, offsets, scale, mode, pruned, weights of samples, mapping,
+// include_last_offset), of rows with kBits an element and a scale and a bias behind them.
+template <int kBits>
+bool quantized_embedding_bag(LayoutRule& rule) {
+  const TensorLayout& table = rule.tensor(0);
+  const Dims& indices = rule.tensor(1).sizes;
+  if (table.sizes.size() != 2 || rule.has_tensor(7)) return false;
+  Size bags;
+  if (!rule.has_tensor(2)) {  // a row of indices is a bag
+    if (indices.size() != 2 || rule.has_tensor(6)) return false;
+    bags = indices[0];
+  } else {
+    const Dims& offsets = rule.tensor(2).sizes;
+    if (indices.size() != 1 || offsets.size() != 1) return false;
+    if (rule.has_tensor(6) &&
+        !(rule.tensor(6).sizes.size() == 1 && require(rule.tensor(6).sizes[0] == indices[0])))
+      return false;
+    bags = rule.value(8).toBool() ? offsets[0] - 1 : offsets[0];
+    if (!require(bags >= 0)) return false;
+  }
+  rule.dense({bags, kBits == 8 ? table.sizes[1] - 8 : (table.sizes[1] - 4) * 2});
+  return true;
+}
+
 // index_select(x, dim, index)
 inline bool index_select(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;

@@ -26,8 +26,8 @@ inline bool is_beyond_one_thread(Lowering& lowering, const Size& work, std::int6
 }
 // Products that take one thread longer than 80 microseconds are shared by threads. Starting threads costs 2
 // microseconds, but if another process uses a processor, the step may wait milliseconds for one of them.
+inline constexpr std::int64_t kLeastShared = 4'000'000;
 inline bool is_for_threads(Lowering& lowering, const Size& work) {
-  constexpr std::int64_t kLeastShared = 4'000'000;
   return is_beyond_one_thread(lowering, work, kLeastShared);
 }
 // Beyond this size LibTorch's kernels on several threads are faster, also than two threads of our

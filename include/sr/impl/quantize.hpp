@@ -1,0 +1,290 @@
+// Definitions of <sr/quantize.hpp>.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <iomanip>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <sr/base/error.hpp>
+#include <sr/impl/layer_trial.hpp>
+#include <sr/load.hpp>
+#include <sr/quantization/byte_tables.hpp>
+#include <sr/quantization/int8_linear.hpp>
+#include <sr/quantization/linear_layers.hpp>
+#include <sr/quantization/loss.hpp>
+#include <sr/quantization/observation.hpp>
+#include <sr/quantize.hpp>
+#include <sr/static_runtime.hpp>
+
+namespace sr {
+
+namespace quantization {
+
+using Inputs = std::vector<std::vector<c10::IValue>>;
+
+inline torch::jit::Module frozen(const torch::jit::Module& module) {
+  if (!module.find_method("forward"))
+    throw UnsupportedOp("The module " + module.type()->str() + " has no method 'forward' to quantize.");
+  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, the same tensors
+  copy.eval();
+  try {
+    return torch::jit::freeze_module(copy);
+  } catch (const std::exception& error) {
+    throw UnsupportedOp(
+        std::string("LibTorch can not freeze the module, so its weights are not known before it runs: ") +
+        error.what());
+  }
+}
+
+inline std::shared_ptr<torch::jit::Graph> graph_of(const torch::jit::Module& module) {
+  return torch::jit::toGraphFunction(module.get_method("forward").function()).graph();
+}
+
+// With copies of the arguments, which the model may write into.
+inline c10::IValue interpret(torch::jit::Module& module, const std::vector<c10::IValue>& inputs) {
+  std::vector<c10::IValue> own;
+  for (const c10::IValue& input : inputs) own.push_back(input.deepcopy());
+  return module.forward(std::move(own));
+}
+
+// Runs the float model with the layers under observation. Returns its results.
+inline std::vector<c10::IValue> run_float(torch::jit::Module& module, const Inputs& inputs) {
+  const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // each layer is one operator
+  std::vector<c10::IValue> results;
+  for (const auto& arguments : inputs) results.push_back(interpret(module, arguments).deepcopy());
+  return results;
+}
+
+// Times each kind of layer once.
+class Trials {
+ public:
+  LayerTimes of(const Observed& layer) {
+    const std::array<std::int64_t, 4> kind{layer.float_weight.size(0), layer.float_weight.size(1), layer.rows,
+                                           layer.has_bias ? 1 : 0};
+    const auto [found, is_new] = times_.try_emplace(kind);
+    if (is_new) found->second = time_layer(layer);
+    return found->second;
+  }
+
+ private:
+  std::map<std::array<std::int64_t, 4>, LayerTimes> times_;
+};
+
+inline QuantizedLayer judged(const LinearLayer& layer, const Observed* observed, Trials& trials,
+                             const QuantizeOptions& options) {
+  QuantizedLayer judged;
+  judged.name = layer.name;
+  judged.inputs = layer.weight.size(1);
+  judged.outputs = layer.weight.size(0);
+  const auto stays_float = [&](std::string reason) {
+    judged.reason = std::move(reason);
+    return judged;
+  };
+  if (layer.weight.scalar_type() != at::kFloat)
+    return stays_float(std::string("its weight is ") + c10::toString(layer.weight.scalar_type()));
+  if (observed == nullptr) return stays_float("its weight has an infinity or NaN");
+  if (!observed->is_float) return stays_float("its input is not float32");
+  if (!observed->largest_input.defined()) return stays_float("no input runs it");
+  judged.rows = observed->rows;
+  judged.error = observed->error();
+  if (!(judged.error <= options.max_layer_error)) return stays_float("its error is above the bound");
+  if (std::isfinite(options.max_time_ratio)) {
+    const LayerTimes times = trials.of(*observed);
+    judged.float_us = times.float_us;
+    judged.int8_us = times.int8_us;
+    if (!(times.int8_us < times.float_us * options.max_time_ratio)) return stays_float("int8 is not faster");
+  }
+  judged.is_quantized = true;
+  return judged;
+}
+
+inline void replace(const LinearLayer& layer, const Int8Weight& weight) {
+  for (torch::jit::Node* node : layer.nodes) {
+    const LinearOperator op = *linear_operator(node->kind().toQualString());
+    torch::jit::Graph& graph = *node->owningGraph();
+    const torch::jit::WithInsertPoint before(node);
+    torch::jit::Value* const bias = op.bias ? node->input(*op.bias) : nullptr;
+    torch::jit::Value* const result = insert_int8_linear(graph, node->input(op.input), weight, bias);
+    node->output()->replaceAllUsesWith(result);
+    node->destroy();
+  }
+}
+
+inline void require_sensible(const QuantizeOptions& options, const Inputs& inputs) {
+  if (inputs.empty()) {
+    throw ArgumentError(
+        "quantize() was given no inputs; expected the arguments of one call or more that stand for the "
+        "model's "
+        "use, as the loss and the times are measured with them.");
+  }
+  const auto require = [](double value, bool is_sensible, const char* name, const char* expected) {
+    if (is_sensible) return;
+    std::ostringstream text;
+    text << "The option " << name << " is " << value << "; expected " << expected << '.';
+    throw ArgumentError(text.str());
+  };
+  require(options.max_layer_error, options.max_layer_error >= 0, "max_layer_error", "0 or more");
+  require(options.max_time_ratio, options.max_time_ratio > 0, "max_time_ratio", "more than 0");
+  require(options.min_cosine, options.min_cosine >= -1 && options.min_cosine <= 1, "min_cosine",
+          "a number from -1 to 1");
+  require(options.max_difference, options.max_difference >= 0, "max_difference", "0 or more");
+  require(options.max_loss, !std::isnan(options.max_loss), "max_loss", "a number");
+}
+
+inline std::string worst_layers(std::vector<QuantizedLayer> layers) {
+  std::erase_if(layers, [](const QuantizedLayer& layer) { return !layer.is_quantized; });
+  std::ranges::sort(layers, std::ranges::greater(), &QuantizedLayer::error);
+  std::ostringstream text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(layers.size(), 3); ++i)
+    text << (i == 0 ? "" : ", ") << layers[i].name << " (" << layers[i].error << ')';
+  return text.str();
+}
+
+inline void require_small_loss(const QuantizationReport& report, const QuantizeOptions& options) {
+  const auto refuse = [&](const char* what, double found, const char* bound, double allowed) {
+    std::ostringstream text;
+    text << "The quantized model is refused: " << what << " is " << found << ", and " << bound << " is "
+         << allowed << ". The layers with the largest errors are " << worst_layers(report.layers)
+         << ": a smaller max_layer_error leaves them in float.";
+    throw QuantizationError(text.str());
+  };
+  if (!(report.cosine >= options.min_cosine))
+    refuse("the smallest cosine of a result and the float model's", report.cosine, "min_cosine",
+           options.min_cosine);
+  if (!(report.largest <= options.max_difference))
+    refuse("the largest difference to the float model's results", report.largest, "max_difference",
+           options.max_difference);
+  if (options.loss && !(report.loss <= options.max_loss))
+    refuse("the mean loss", report.loss, "max_loss", options.max_loss);
+}
+
+inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& bytes,
+                             const QuantizeOptions& options) {
+  QuantizedLayer judged;
+  judged.name = table.name;
+  judged.inputs = table.table.size(0);
+  judged.outputs = table.table.size(1);
+  const double norm = table.table.norm().item<double>();
+  const double error = (from_bytes(bytes) - table.table).norm().item<double>();
+  judged.error = error == 0 ? 0 : error / norm;
+  judged.is_quantized = judged.error <= options.max_layer_error && bytes.nbytes() < table.table.nbytes();
+  if (!judged.is_quantized) {
+    judged.reason = bytes.nbytes() < table.table.nbytes() ? "its error is above the bound"
+                                                          : "its rows are too short to become smaller";
+  }
+  return judged;
+}
+
+inline void quantize_tables(const std::vector<EmbeddingTable>& tables, const QuantizeOptions& options,
+                            QuantizationReport& report) {
+  for (const EmbeddingTable& table : tables) {
+    const at::Tensor bytes = to_bytes(table.table.contiguous());
+    report.layers.push_back(judged(table, bytes, options));
+    if (!report.layers.back().is_quantized) continue;
+    report.float_bytes += static_cast<std::int64_t>(table.table.nbytes());
+    report.int8_bytes += static_cast<std::int64_t>(bytes.nbytes());
+    replace(table, bytes);
+  }
+}
+
+// Runs the quantized model in sr on the inputs, and compares.
+inline void measure_loss(QuantizationReport& report, const torch::jit::Module& module, const Inputs& inputs,
+                         const std::vector<c10::IValue>& expected, const QuantizeOptions& options) {
+  StaticRuntime<> runtime(StaticModule(module, StaticModuleOptions{}));
+  Loss loss;
+  double sum = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<c10::IValue> own;
+    for (const c10::IValue& input : inputs[i]) own.push_back(input.deepcopy());
+    const c10::IValue result = runtime(std::move(own));
+    loss.add(expected[i], result);
+    if (options.loss) sum += options.loss(expected[i], result);
+  }
+  report.largest = loss.largest();
+  report.mean = loss.mean();
+  report.cosine = loss.cosine();
+  report.unequal = loss.unequal();
+  report.loss = sum / static_cast<double>(inputs.size());
+}
+
+}  // namespace quantization
+
+SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
+                                      const std::vector<std::vector<c10::IValue>>& inputs,
+                                      const QuantizeOptions& options, QuantizationReport* report) {
+  using namespace quantization;
+  require_sensible(options, inputs);
+  const at::NoGradGuard no_gradients;
+  torch::jit::Module made = frozen(module);
+  const auto names = names_of_weights(module);
+  const std::vector<LinearLayer> layers = linear_layers(*graph_of(made), names);
+  QuantizationReport own_report;
+  QuantizationReport& about = report != nullptr ? *report : own_report;
+  about = {};
+  std::vector<c10::IValue> expected;
+  {
+    const Observation observation(layers);
+    expected = run_float(made, inputs);
+    Trials trials;
+    for (const LinearLayer& layer : layers) {
+      const Observed* const observed = observation.find(layer);
+      about.layers.push_back(judged(layer, observed, trials, options));
+      if (!about.layers.back().is_quantized) continue;
+      about.float_bytes += static_cast<std::int64_t>(layer.weight.nbytes());
+      about.int8_bytes +=
+          static_cast<std::int64_t>(observed->weight.values.nbytes() + observed->weight.scale.nbytes());
+      replace(layer, observed->weight);
+    }
+  }
+  if (options.tables) quantize_tables(embedding_tables(*graph_of(made), names), options, about);
+  torch::jit::EliminateDeadCode(graph_of(made));
+  made = made.clone(/*inplace=*/true);  // the executor of the one that ran keeps the float graph
+  measure_loss(about, made, inputs, expected, options);
+  require_small_loss(about, options);
+  return made;
+}
+
+SR_INLINE std::ostream& operator<<(std::ostream& out, const QuantizationReport& report) {
+  std::size_t width = 5;
+  for (const QuantizedLayer& layer : report.layers) width = std::max(width, layer.name.size());
+  std::ostringstream text;
+  text << std::left << std::setw(static_cast<int>(width)) << "layer" << std::right << std::setw(15) << "sizes"
+       << std::setw(8) << "rows" << std::setw(10) << "float us" << std::setw(10) << "int8 us" << std::setw(10)
+       << "error" << '\n';
+  std::int64_t quantized = 0;
+  for (const QuantizedLayer& layer : report.layers) {
+    text << std::left << std::setw(static_cast<int>(width)) << layer.name << std::right << std::setw(15)
+         << std::to_string(layer.inputs) + "->" + std::to_string(layer.outputs) << std::setw(8) << layer.rows
+         << std::fixed << std::setprecision(1) << std::setw(10) << layer.float_us << std::setw(10)
+         << layer.int8_us << std::setprecision(5) << std::setw(10) << layer.error << std::defaultfloat;
+    if (!layer.is_quantized) text << "  stays float: " << layer.reason;
+    text << '\n';
+    quantized += layer.is_quantized ? 1 : 0;
+  }
+  text << quantized << " of " << report.layers.size() << " layers in int8; their weights take "
+       << report.int8_bytes << " bytes instead of " << report.float_bytes << ".\n"
+       << std::setprecision(6) << "Against float: largest difference " << report.largest
+       << ", mean difference " << report.mean << ", smallest cosine " << report.cosine;
+  if (report.unequal > 0) text << ", share of other elements that differ " << report.unequal;
+  text << ".\n";
+  return out << text.str();
+}
+
+}  // namespace sr

@@ -1,0 +1,75 @@
+// Dynamic int8 for the linear layers of a float model, without training or calibration.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/config.hpp>
+#include <sr/base/jit_fwd.hpp>
+
+namespace sr {
+
+// What a quantized model may lose, and what it must gain.
+struct QuantizeOptions {
+  // A layer stays in float above this error: |float - int8| / |float|, Euclidean norms of what the layer
+  // returns for all given inputs.
+  double max_layer_error = 0.05;
+  // A layer is only quantized if it takes less than this share of its float time, measured here, on its
+  // inputs, with the intra-op threads of the caller. Infinity: not measured.
+  double max_time_ratio = 1.0;
+  // Tables of embeddings become bytes, too, with a scale and a bias for each row: a quarter of the memory.
+  // Their error is that of their elements, and they are not timed.
+  bool tables = false;
+  // The gate, over the results of the whole model: the smallest cosine of a float result and its int8 twin,
+  // and the largest absolute difference of two elements.
+  double min_cosine = 0.99;
+  double max_difference = std::numeric_limits<double>::infinity();
+  // A measure of the caller's: the loss of a quantized result (the second) against the float one, for one of
+  // the inputs. Its mean over all inputs must be at most `max_loss`. Empty: none.
+  std::function<double(const c10::IValue& expected, const c10::IValue& result)> loss;
+  double max_loss = std::numeric_limits<double>::infinity();
+};
+
+// A weight that linear layers multiply by, or a table of embeddings.
+struct QuantizedLayer {
+  std::string name;                      // of the module, "encoder.0.fc"; else the line of the model
+  std::int64_t inputs = 0, outputs = 0;  // columns of what the layer reads and writes; of a table, its sizes
+  std::int64_t rows = 0;                 // the largest number in a call; 0 for a table
+  double error = 0;                      // see QuantizeOptions::max_layer_error
+  double float_us = 0, int8_us = 0;      // medians of a call with `rows`; 0 if they were not measured
+  bool is_quantized = false;
+  std::string reason;  // why it is not; empty if it is
+};
+
+struct QuantizationReport {
+  std::vector<QuantizedLayer> layers;            // in the order of the graph; tables come last
+  std::int64_t float_bytes = 0, int8_bytes = 0;  // of the weights of the layers that were quantized
+  double largest = 0, mean = 0;                  // absolute differences between elements of results
+  double cosine = 1;                             // the smallest of a result
+  double unequal = 0;  // share of elements that differ, in results of other dtypes than float
+  double loss = 0;     // the mean of QuantizeOptions::loss
+};
+
+// The model with each linear layer in int8 (rows of activations are quantized symmetrically when they are
+// multiplied, weights once, with a scale for each output) where that is faster and within its error. Runs
+// the float model on `inputs`, the positional arguments of one or more calls that stand for the model's use;
+// the given module is not changed. The result is plain TorchScript: torch.jit.save writes it, LibTorch runs
+// it, and sr runs each of these layers as one step.
+//
+// `report`, if not null, is filled before anything is thrown about the loss. Throws QuantizationError if
+// the loss is above a bound of the options, ArgumentError without inputs and for bounds that nothing can
+// meet, UnsupportedOp if the module can not be frozen, and what the model throws.
+torch::jit::Module quantize(const torch::jit::Module& module,
+                            const std::vector<std::vector<c10::IValue>>& inputs,
+                            const QuantizeOptions& options = {}, QuantizationReport* report = nullptr);
+
+// A table of the layers, then the loss.
+std::ostream& operator<<(std::ostream& out, const QuantizationReport& report);
+
+}  // namespace sr

@@ -1,0 +1,99 @@
+#include "quantize.hpp"
+
+#include <memory>
+#include <optional>
+#include <pybind11/stl.h>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <sr/error.hpp>
+#include <sr/quantize.hpp>
+
+#include "caller.hpp"
+#include "prepared.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+py::dict described(const QuantizationReport& report) {
+  py::list layers;
+  for (const QuantizedLayer& layer : report.layers) {
+    py::dict described;
+    described["name"] = layer.name;
+    described["inputs"] = layer.inputs;
+    described["outputs"] = layer.outputs;
+    described["rows"] = layer.rows;
+    described["error"] = layer.error;
+    described["float_us"] = layer.float_us;
+    described["int8_us"] = layer.int8_us;
+    described["is_quantized"] = layer.is_quantized;
+    described["reason"] = layer.reason;
+    layers.append(std::move(described));
+  }
+  std::ostringstream text;
+  text << report;
+  py::dict described;
+  described["layers"] = std::move(layers);
+  described["float_bytes"] = report.float_bytes;
+  described["int8_bytes"] = report.int8_bytes;
+  described["largest_difference"] = report.largest;
+  described["mean_difference"] = report.mean;
+  described["smallest_cosine"] = report.cosine;
+  described["unequal"] = report.unequal;
+  described["loss"] = report.loss;
+  described["text"] = text.str();
+  return described;
+}
+
+// The module, or None and the sentence that refuses it; and the report.
+using Outcome = std::tuple<std::shared_ptr<Prepared>, std::optional<std::string>, py::dict>;
+
+Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tuple, py::dict>>& calls,
+                  const StaticModuleOptions& module_options, double max_layer_error, double max_time_ratio,
+                  bool tables, double min_cosine, double max_difference, const py::object& loss,
+                  double max_loss) {
+  const Callee& callee = callee_of(caller);
+  std::vector<std::vector<c10::IValue>> inputs;
+  for (const auto& [args, kwargs] : calls) inputs.push_back(callee.signature.bind(args, kwargs));
+  QuantizeOptions options;
+  options.max_layer_error = max_layer_error;
+  options.max_time_ratio = max_time_ratio;
+  options.tables = tables;
+  options.min_cosine = min_cosine;
+  options.max_difference = max_difference;
+  options.max_loss = max_loss;
+  if (!loss.is_none()) {
+    options.loss = [&loss](const c10::IValue& expected, const c10::IValue& result) {
+      const py::gil_scoped_acquire gil;
+      return py::cast<double>(py::float_(loss(to_python(expected), to_python(result))));
+    };
+  }
+  QuantizationReport report;
+  std::shared_ptr<Prepared> prepared;
+  std::optional<std::string> refusal;
+  without_gil([&] {
+    try {
+      prepared = prepare_owned(quantize(callee.prepared->source(), inputs, options, &report), module_options);
+    } catch (const QuantizationError& error) {
+      refusal = error.what();
+    }
+  });
+  return {std::move(prepared), std::move(refusal), described(report)};
+}
+
+}  // namespace
+
+void define_quantize(py::module_& module) {
+  module.def("quantize", &quantized, py::arg("caller"), py::arg("calls"), py::arg("options"), py::kw_only(),
+             py::arg("max_layer_error"), py::arg("max_time_ratio"), py::arg("tables"), py::arg("min_cosine"),
+             py::arg("max_difference"), py::arg("loss"), py::arg("max_loss"));
+}
+
+}  // namespace sr::python

@@ -1,0 +1,6 @@
+// sr::quantize, compiled once.
+#include <sr/base/build.hpp>
+
+SR_SILENT_BEGIN
+#include <sr/impl/quantize.hpp>
+SR_SILENT_END
