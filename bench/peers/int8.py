@@ -12,6 +12,7 @@ import time
 import warnings
 from typing import Callable, NamedTuple
 
+import onnx
 import sr
 import torch
 from onnxruntime import quantization
@@ -46,9 +47,14 @@ def error(result: torch.Tensor, expected: torch.Tensor) -> float:
     return ((result - expected).norm() / expected.norm()).item()
 
 
+def write_int8(source: pathlib.Path, path: pathlib.Path):
+    model = onnx.load(str(source))
+    del model.graph.value_info[:]  # of weights that the quantizer transposes
+    quantization.quantize_dynamic(model, str(path), per_channel=True, weight_type=quantization.QuantType.QInt8)
+
+
 def int8_onnx(files: Files) -> pathlib.Path:
-    return make(files.folder / 'int8.onnx', lambda path: quantization.quantize_dynamic(
-        str(files.onnx()), str(path), per_channel=True, weight_type=quantization.QuantType.QInt8))
+    return make(files.folder / 'int8.onnx', lambda path: write_int8(files.onnx(), path))
 
 
 def calls_of(files: Files, reasons: dict[str, str]) -> dict[str, tuple[rivals.Call, torch.Tensor]]:

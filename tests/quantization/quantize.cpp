@@ -287,7 +287,10 @@ TEST_CASE("quantize: tables of embeddings", "[quantize]") {
         sums = torch.embedding_bag(self.bags, i, o, False, 0, False, None)[0]
         weighted = torch.embedding_bag(self.bags, i, o, False, 0, False, w)[0]
         means = torch.embedding_bag(self.means, i % 9, o, False, 1, False, None)[0]
-        return sums, weighted, means, torch.embedding(self.rows, i.view([2, -1]) % 40), torch.embedding(self.short, i % 9)
+        steps = torch.embedding(self.rows, torch.stack([i % 40, i], 1).select(1, 0))
+        turned = torch.embedding_bag(self.bags, torch.stack([i, i], 1).select(1, 1), o, False, 0, False, None)[0]
+        short = torch.embedding(self.short, i % 9)
+        return sums, weighted, means, torch.embedding(self.rows, i.view([2, -1]) % 40), steps, turned, short
   )");
   module.eval();
   const auto call = [](std::int64_t n) -> std::vector<c10::IValue> {

@@ -79,17 +79,20 @@ inline torch::jit::Value* insert_byte_rows(torch::jit::Graph& graph, torch::jit:
                                            const at::Tensor& bytes) {
   const auto sum = c10::Symbol::fromQualString("quantized::embedding_bag_byte_rowwise_offsets");
   torch::jit::Value* const table = graph.insertConstant(bytes);
-  torch::jit::Value* const indices = node.inputs()[1];
+  const auto contiguous = [&](torch::jit::Value* tensor) {
+    return graph.insert(c10::aten::contiguous, {tensor});
+  };
   if (node.kind() == c10::aten::embedding_bag) {
     const torch::jit::NamedValue weights("per_sample_weights", node.inputs()[6]);
     const torch::jit::NamedValue include_last("include_last_offset", node.inputs()[7]);
-    return graph.insert(sum, {table, indices, node.inputs()[2]}, {weights, include_last});
+    return graph.insert(sum, {table, contiguous(node.inputs()[1]), contiguous(node.inputs()[2])},
+                        {weights, include_last});
   }
   const c10::List<std::int64_t> one_each({-1, 1}), columns({bytes.size(1) - 8});
   torch::jit::Value* const rows =
-      graph.insert(sum, {table, graph.insert(c10::aten::reshape, {indices, one_each})});
+      graph.insert(sum, {table, contiguous(graph.insert(c10::aten::reshape, {node.inputs()[1], one_each}))});
   torch::jit::Value* const sizes =
-      graph.insert(c10::aten::add, {graph.insert(c10::aten::size, {indices}), columns});
+      graph.insert(c10::aten::add, {graph.insert(c10::aten::size, {node.inputs()[1]}), columns});
   return graph.insert(c10::aten::reshape, {rows, sizes});
 }
 
