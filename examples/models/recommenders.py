@@ -57,7 +57,7 @@ def published(name: str, model_of: Callable[[], torch.nn.Module],
     columns, labels = examples(rng, JUDGED_ON)
     rows = rows_of(model, columns)
 
-    def judge(runner: Runner) -> str:
+    def judge(runner: Runner, bound: float) -> str:
         scores = torch.cat([runner(part) for part in rows.split(BATCH)])  # the last is smaller
         area = roc_auc_score(labels, scores.flatten().numpy())
         assert area > 0.6, f'the scores order examples it was not trained on no better than with an area of {area:.4f}'

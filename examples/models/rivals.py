@@ -53,6 +53,13 @@ def sr_export(program: Program) -> Runner:
     return sr.from_exported(exported(program))
 
 
+def sr_int8(program: Program) -> Runner:
+    """Layers with an error above 2.5 % stay in float: similarities of sentences then keep their order."""
+    import sr
+
+    return sr.quantize(sr.from_exported(exported(program)), [program.example], max_layer_error=0.025)[0]
+
+
 def eager(program: Program) -> Runner:
     return program.module
 
@@ -71,18 +78,19 @@ def torch_compile(program: Program) -> Runner:
     return torch.compile(program.module, dynamic=False)
 
 
-def onnx_runtime(program: Program) -> Runner:
-    import onnxruntime
-
+def write_onnx(program: Program, path: pathlib.Path) -> None:
     for name in ('onnxscript', 'torch.onnx'):  # they count what is not installed
         logging.getLogger(name).setLevel(logging.ERROR)
+    torch.onnx.export(program.module, program.example, str(path), dynamo=True, verbose=False,
+                      input_names=list(program.inputs), dynamic_shapes=program.dynamic_shapes)
+
+
+def onnx_session(path: pathlib.Path) -> Runner:
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'model.onnx'
-        torch.onnx.export(program.module, program.example, str(path), dynamo=True, verbose=False,
-                          input_names=list(program.inputs), dynamic_shapes=program.dynamic_shapes)
-        session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+    session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
     names = [wanted.name for wanted in session.get_inputs()]
 
     def call(*tensors: torch.Tensor) -> torch.Tensor:
@@ -92,15 +100,38 @@ def onnx_runtime(program: Program) -> Runner:
     return call
 
 
+def onnx_runtime(program: Program) -> Runner:
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'model.onnx'
+        write_onnx(program, path)
+        return onnx_session(path)
+
+
+def onnx_runtime_int8(program: Program) -> Runner:
+    """With a scale for each output of a layer, as sr has."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, int8_path = pathlib.Path(folder) / 'model.onnx', pathlib.Path(folder) / 'int8.onnx'
+        write_onnx(program, path)
+        model = onnx.load(str(path))
+        del model.graph.value_info[:]  # of weights that the quantizer transposes
+        quantize_dynamic(model, str(int8_path), per_channel=True, weight_type=QuantType.QInt8)
+        return onnx_session(int8_path)
+
+
 # The first is what the tables compare with.
 RIVALS: dict[str, Callable[[Program], Runner]] = {
     'sr, traced': sr_trace,
     'sr, exported': sr_export,
+    'sr, int8': sr_int8,
     'eager': eager,
     'torch.jit': torch_jit,
     'upstream': upstream,
     'torch.compile': torch_compile,
     'ONNX Runtime': onnx_runtime,
+    'ONNX Runtime, int8': onnx_runtime_int8,
 }
 
 

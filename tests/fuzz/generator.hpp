@@ -72,6 +72,7 @@ class Generator {
   void loop();
   void change_dtype();  // statements_misc.cpp
   void factory();
+  void rows_of_weight(const Variable& x);
   void arithmetic();
   void dynamic();
   void foreign();

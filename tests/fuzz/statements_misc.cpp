@@ -52,6 +52,7 @@ void Generator::factory() {
            floats ? Dtype::f32 : Dtype::i64, {x->shape[dim]}, true, 1);
     return;
   }
+  if (random_.chance(25) && !x->shape.empty()) return rows_of_weight(*x);
   Shape shape;
   for (const Dim& dim : x->shape) {
     if (shape.size() < 3 && random_.chance(70)) shape.push_back(dim);
@@ -63,6 +64,27 @@ void Generator::factory() {
     const bool floats = random_.chance(60);
     define("torch.full(" + sizes + ", " + (floats ? "1.5" : "3") + ")", floats ? Dtype::f32 : Dtype::i64,
            shape, true, 0.3);
+  }
+}
+
+// As many rows of a weight as a tensor has elements in a dimension: positions, masks.
+void Generator::rows_of_weight(const Variable& x) {
+  case_.mark(Feature::constant_weights);
+  case_.mark(Feature::size_arithmetic);
+  const std::size_t dim = random_.below(x.shape.size());
+  const Dim columns = feature_dim(), rows = {300, 300};
+  const std::string size = x.name + ".size(" + std::to_string(dim) + ")";
+  const std::string first = random_.chance(30) ? size : "", end = first.empty() ? size : "2 * " + size;
+  const std::string view = attribute({rows, columns}) + "[" + first + ":" + end + "]";
+  static const char* const calls[] = {"torch.cumsum(", "torch.softmax(", "torch.flip(", "torch.cumprod("};
+  const std::size_t which = random_.below(6);
+  if (which == 4) {
+    define("torch.var(" + view + ", 0, unbiased=False)", Dtype::f32, {columns}, false, 2);
+  } else if (which == 5) {
+    define(view + " * 2", Dtype::f32, {x.shape[dim], columns}, true, 1);
+  } else {
+    const std::string axis = which == 2 ? ", [0])" : ", 0)";
+    define(calls[which] + view + axis, Dtype::f32, {x.shape[dim], columns}, which == 2, which == 0 ? 4 : 1);
   }
 }
 

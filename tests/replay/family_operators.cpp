@@ -46,6 +46,13 @@ const Operators kOfRows{
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16))[0], "
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16), False, "
      "1)[0]"},
+    {"views of weights", "torch.var(self.w[:x.size(0) + 2], 0), torch.std(self.w[x.size(0):])"},
+    {"rows of weights",
+     "torch.cumsum(self.w[x.size(0):x.size(0) * 2], 0), torch.gather(self.n.unsqueeze(0), 1, "
+     "self.n[:x.size(0)].unsqueeze(0)), torch.atan2(x, self.n[:x.size(0)].unsqueeze(1))"},
+    {"conversions",
+     "x.to(x.device, 11), x.long().to(x.device, 11) & (x > 0), x.to(x.long()), x.to(x.device, 7), x.to(x) + "
+     "1, x.type_as(x.long())"},
     {"lists of sizes",
      "x.view(x.shape[:-1] + [4, 4]) * 2, torch.zeros(x.shape[1:] + x.shape[::2]), (x + "
      "1).view(list(x.shape)), "
@@ -91,7 +98,8 @@ at::Tensor in_bytes(const at::Tensor& table) {
 TEST_CASE("operators on rows whose number varies", "[families]") {
   const Attributes attributes{{"p", at::tensor({0.25f})}, {"b", at::tensor({-1.0f, 0.0f, 1.0f})},
                               {"v", weight({16})},        {"i", at::tensor({3, 0, 15})},
-                              {"e", weight({10, 6})},     {"t", in_bytes(weight({10, 6}))}};
+                              {"e", weight({10, 6})},     {"w", weight({500, 16})},
+                              {"n", at::arange(500)},     {"t", in_bytes(weight({10, 6}))}};
   for (const auto& [what, results] : kOfRows) {
     INFO(what);
     check_family(

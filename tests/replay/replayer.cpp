@@ -169,6 +169,27 @@ TEST_CASE("a model that changes state says from the start that none of its calls
   CHECK(refused());
 }
 
+TEST_CASE("a list that a call makes of a constant one may be changed", "[replay]") {
+  for (const char* const shape :
+       {"[1] * x.dim()", "x.dim() * [1]", "[1] + [1]", "[1, 1, 1][1:]", "list([1, 1])"}) {
+    CAPTURE(shape);
+    StaticRuntime<> runtime{StaticModule(script(std::string("def forward(self, x):\n    shape = ") + shape +
+                                                "\n    shape[1] = -1\n    return x * "
+                                                "torch.arange(x.size(1)).view(shape)\n"))};
+    const at::Tensor x = sample({3, 4});
+    for (int run = 0; run < 4; ++run) CHECK(at::equal(runtime(x).toTensor(), x * at::arange(4)));
+    CHECK(runtime.replayed_calls() > 0);
+  }
+  // The inner list is the attribute's.
+  torch::jit::Module module = script(
+      "def forward(self, x):\n    both = self.lists + self.lists\n    both[0].append(1)\n    return x + "
+      "len(self.lists[0])\n",
+      {{"lists", c10::List<c10::List<std::int64_t>>({c10::List<std::int64_t>({1})})}});
+  StaticRuntime<> runtime{StaticModule(module)};
+  for (int run = 2; run < 6; ++run) CHECK(runtime(at::zeros({})).toTensor().item<int>() == run);
+  CHECK(runtime.replayed_calls() == 0);
+}
+
 TEST_CASE("a signature that bails out repeatedly does not affect others", "[replay]") {
   StaticRuntime<> runtime{StaticModule(
       script("def forward(self, x, flag: bool):\n    if flag:\n        x.add_(1)\n    return x * 2\n"))};

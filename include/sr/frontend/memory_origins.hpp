@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/graph/alias_rules.hpp>
 
@@ -44,7 +45,7 @@ class MemoryOrigins {
         trace(node->input(value->offset() + 2));
         return trace(node->blocks()[0]->outputs()[value->offset() + 1]);
       default:
-        return trace_inputs(node);
+        return trace_inputs(value);
     }
   }
 
@@ -56,8 +57,22 @@ class MemoryOrigins {
     trace(value->node()->owningBlock()->outputs()[value->offset()]);
   }
 
-  void trace_inputs(const torch::jit::Node* node) {
+  // Whether an operator of TorchScript's own makes the list: `[1] * n`, `a + b`. Its schema would say if that
+  // were an argument. Lists in a new list may be old ones.
+  bool is_new_list(const torch::jit::Value* value) const {
+    const torch::jit::Node* node = value->node();
+    const auto list = value->type()->cast<c10::ListType>();
+    if (!list || may_hold_container(list->getElementType())) return false;
+    if (!node->kind().is_aten() || node->maybeSchema() == nullptr) return false;
+    const torch::jit::Operator* const op = node->maybeOperator();
+    return op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::FROM_SCHEMA &&
+           node->schema().returns()[value->offset()].alias_info() == nullptr;
+  }
+
+  void trace_inputs(const torch::jit::Value* value) {
+    const torch::jit::Node* node = value->node();
     const auto handle = dispatched(*node);
+    if (!handle && is_container_ && is_new_list(value)) return;
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       if (!follows(node->input(i)->type())) continue;
       if (!handle || may_return_input(node->schema(), *handle, i)) trace(node->input(i));

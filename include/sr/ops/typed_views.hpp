@@ -96,13 +96,17 @@ inline const NativeOf<at::_ops::vsplit_int> vsplit_int;
 inline const NativeOf<at::_ops::vsplit_array> vsplit_array;
 inline const NativeOf<at::_ops::dsplit_int> dsplit_int;
 inline const NativeOf<at::_ops::dsplit_array> dsplit_array;
-inline const NativeOf<at::_ops::to_device> to_device;
-inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>>
+inline const NativeOf<at::_ops::to_device, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+                      Layouts<&layouts::convert>>
+    to_device;
+inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+                      Layouts<&layouts::convert_as_second>>
     to_other;
-inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>>
+inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+                      Layouts<&layouts::convert>>
     to_dtype_layout;
 inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
-                      Facts<Fact::takes_shape_of_second>>
+                      Layouts<&layouts::convert_as_second>, Facts<Fact::takes_shape_of_second>>
     type_as;
 inline const NativeOf<at::_ops::broadcast_tensors, Facts<Fact::takes_shape_of_second>> broadcast_tensors;
 inline const NativeOf<at::_ops::atleast_1d> atleast_1d;
@@ -124,7 +128,8 @@ inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu> to_cpu;
 inline const Native<
     "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
     "copy=False) -> Tensor(a|b)",
-    ToDeviceOrDtype, Facts<Fact::takes_shape_of_second>>
+    ToDeviceOrDtype, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>,
+    Facts<Fact::takes_shape_of_second>>
     to_prim_device;
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "

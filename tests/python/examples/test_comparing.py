@@ -12,7 +12,7 @@ def doubled(x):
     return x * 2
 
 
-def tiny(judge=lambda runner: 'fine'):
+def tiny(judge=lambda runner, bound: 'fine'):
     program = rivals.Program('tiny', torch.nn.Identity(), (torch.ones(2),), ('x',), ({},))
     calls = [(torch.ones(size),) for size in (1, 2, 3)]
     return published.Published(program, {'batch 1': calls[0]}, calls, 1e-5, judge)
@@ -40,6 +40,19 @@ def test_only_sr_is_held_to_the_bound(capsys):
                                lambda x: x)
     assert len(failed) == 1 and failed[0].startswith('sr, traced differs from eager by 1.0e+00')
     assert 'torch.jit: differs' in capsys.readouterr().out
+
+
+def test_layers_in_int8_have_a_bound_of_their_own(capsys):
+    seen = []
+
+    def judge(runner, bound):
+        seen.append(bound)
+        return 'fine'
+
+    runners = {'sr, int8': lambda x: x + 0.05, 'sr, traced': lambda x: x + 0.05}
+    failed = published.compare(tiny(judge), runners, lambda x: x)
+    assert len(failed) == 1 and failed[0].startswith('sr, traced differs')
+    assert seen == [1e-5, 0.1, 1e-5]
 
 
 def test_what_can_not_be_made_says_why(monkeypatch):

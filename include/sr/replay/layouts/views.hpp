@@ -244,5 +244,10 @@ inline bool convert(LayoutRule& rule) {
   rule.same(0);
   return true;
 }
+// to(x, other), which only looks at the dtype of `other`
+inline bool convert_as_second(LayoutRule& rule) {
+  rule.tensor(1);
+  return convert(rule);
+}
 
 }  // namespace sr::replay::layouts

@@ -131,7 +131,7 @@ class IteratorMaker {
   }
 
   // Where the elements of an operand are after their conversion. They are converted in each call, or now if
-  // they are constant.
+  // they are constant and the same in all calls.
   std::optional<Operand> converted_operand(const Input& from, const at::Tensor& to,
                                            std::vector<std::pair<Operand, Operand>>& conversions) {
     if (!to.is_non_overlapping_and_dense()) return std::nullopt;
@@ -143,7 +143,9 @@ class IteratorMaker {
       strides = constant_dims(to.strides());
     }
     Operand made;
-    if (from.recorded.defined() && lowering_->is_constant(from.operand)) {
+    const bool is_same =
+        from.operand.offset.is_constant() && !varies(from.operand.sizes, from.operand.strides);
+    if (is_same && from.recorded.defined() && lowering_->is_constant(from.operand)) {
       made = lowering_->literal(sizes, from.recorded.to(to.scalar_type()));
       if (lowering_->literals().at(made.storage).strides() != to.strides()) return std::nullopt;
     } else {

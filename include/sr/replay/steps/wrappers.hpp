@@ -27,7 +27,8 @@ class Wrappers {
   Wrappers() = default;  // to be cloned into
   explicit Wrappers(Lowering& lowering) : lowering_(&lowering) {}
 
-  // The value with its tensors replaced. Constants are passed as they are.
+  // The value with its tensors replaced. Constants are passed as they are, but for views of them that differ
+  // between calls.
   c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
     return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) { return wrap(tensor, touched); });
   }
@@ -35,7 +36,8 @@ class Wrappers {
   at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
     const Operand operand = lowering_->operand(tensor);
     touched.push_back(operand.storage);
-    if (lowering_->is_constant(operand)) {
+    const bool is_same = operand.offset.is_constant() && !varies(operand.sizes, operand.strides);
+    if (is_same && lowering_->is_constant(operand)) {
       // A new tensor: the recorded view may also be a result, whose metadata the caller may change.
       const Trace& trace = lowering_->trace();
       return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
