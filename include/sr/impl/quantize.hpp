@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
-#include <iomanip>
 #include <map>
 #include <memory>
-#include <ostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -24,6 +22,7 @@
 
 #include <sr/base/error.hpp>
 #include <sr/impl/layer_trial.hpp>
+#include <sr/impl/quantization_gate.hpp>
 #include <sr/load.hpp>
 #include <sr/quantization/byte_tables.hpp>
 #include <sr/quantization/int8_linear.hpp>
@@ -36,8 +35,6 @@
 namespace sr {
 
 namespace quantization {
-
-using Inputs = std::vector<std::vector<c10::IValue>>;
 
 inline torch::jit::Module frozen(const torch::jit::Module& module) {
   if (!module.find_method("forward"))
@@ -64,7 +61,6 @@ inline c10::IValue interpret(torch::jit::Module& module, const std::vector<c10::
   return module.forward(std::move(own));
 }
 
-// Runs the float model with the layers under observation. Returns its results.
 inline std::vector<c10::IValue> run_float(torch::jit::Module& module, const Inputs& inputs) {
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // each layer is one operator
   std::vector<c10::IValue> results;
@@ -125,54 +121,6 @@ inline void replace(const LinearLayer& layer, const Int8Weight& weight) {
     node->output()->replaceAllUsesWith(result);
     node->destroy();
   }
-}
-
-inline void require_sensible(const QuantizeOptions& options, const Inputs& inputs) {
-  if (inputs.empty()) {
-    throw ArgumentError(
-        "quantize() was given no inputs; expected the arguments of one call or more that stand for the "
-        "model's "
-        "use, as the loss and the times are measured with them.");
-  }
-  const auto require = [](double value, bool is_sensible, const char* name, const char* expected) {
-    if (is_sensible) return;
-    std::ostringstream text;
-    text << "The option " << name << " is " << value << "; expected " << expected << '.';
-    throw ArgumentError(text.str());
-  };
-  require(options.max_layer_error, options.max_layer_error >= 0, "max_layer_error", "0 or more");
-  require(options.max_time_ratio, options.max_time_ratio > 0, "max_time_ratio", "more than 0");
-  require(options.min_cosine, options.min_cosine >= -1 && options.min_cosine <= 1, "min_cosine",
-          "a number from -1 to 1");
-  require(options.max_difference, options.max_difference >= 0, "max_difference", "0 or more");
-  require(options.max_loss, !std::isnan(options.max_loss), "max_loss", "a number");
-}
-
-inline std::string worst_layers(std::vector<QuantizedLayer> layers) {
-  std::erase_if(layers, [](const QuantizedLayer& layer) { return !layer.is_quantized; });
-  std::ranges::sort(layers, std::ranges::greater(), &QuantizedLayer::error);
-  std::ostringstream text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(layers.size(), 3); ++i)
-    text << (i == 0 ? "" : ", ") << layers[i].name << " (" << layers[i].error << ')';
-  return text.str();
-}
-
-inline void require_small_loss(const QuantizationReport& report, const QuantizeOptions& options) {
-  const auto refuse = [&](const char* what, double found, const char* bound, double allowed) {
-    std::ostringstream text;
-    text << "The quantized model is refused: " << what << " is " << found << ", and " << bound << " is "
-         << allowed << ". The layers with the largest errors are " << worst_layers(report.layers)
-         << ": a smaller max_layer_error leaves them in float.";
-    throw QuantizationError(text.str());
-  };
-  if (!(report.cosine >= options.min_cosine))
-    refuse("the smallest cosine of a result and the float model's", report.cosine, "min_cosine",
-           options.min_cosine);
-  if (!(report.largest <= options.max_difference))
-    refuse("the largest difference to the float model's results", report.largest, "max_difference",
-           options.max_difference);
-  if (options.loss && !(report.loss <= options.max_loss))
-    refuse("the mean loss", report.loss, "max_loss", options.max_loss);
 }
 
 inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& bytes,
@@ -238,20 +186,17 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
   QuantizationReport own_report;
   QuantizationReport& about = report != nullptr ? *report : own_report;
   about = {};
-  std::vector<c10::IValue> expected;
-  {
-    const Observation observation(layers);
-    expected = run_float(made, inputs);
-    Trials trials;
-    for (const LinearLayer& layer : layers) {
-      const Observed* const observed = observation.find(layer);
-      about.layers.push_back(judged(layer, observed, trials, options));
-      if (!about.layers.back().is_quantized) continue;
-      about.float_bytes += static_cast<std::int64_t>(layer.weight.nbytes());
-      about.int8_bytes +=
-          static_cast<std::int64_t>(observed->weight.values.nbytes() + observed->weight.scale.nbytes());
-      replace(layer, observed->weight);
-    }
+  Observation observation(layers);
+  const std::vector<c10::IValue> expected = observation.watch([&] { return run_float(made, inputs); });
+  Trials trials;
+  for (const LinearLayer& layer : layers) {
+    const Observed* const observed = observation.find(layer);
+    about.layers.push_back(judged(layer, observed, trials, options));
+    if (!about.layers.back().is_quantized) continue;
+    about.float_bytes += static_cast<std::int64_t>(layer.weight.nbytes());
+    about.int8_bytes +=
+        static_cast<std::int64_t>(observed->weight.values.nbytes() + observed->weight.scale.nbytes());
+    replace(layer, observed->weight);
   }
   if (options.tables) quantize_tables(embedding_tables(*graph_of(made), names), options, about);
   torch::jit::EliminateDeadCode(graph_of(made));
@@ -259,32 +204,6 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
   measure_loss(about, made, inputs, expected, options);
   require_small_loss(about, options);
   return made;
-}
-
-SR_INLINE std::ostream& operator<<(std::ostream& out, const QuantizationReport& report) {
-  std::size_t width = 5;
-  for (const QuantizedLayer& layer : report.layers) width = std::max(width, layer.name.size());
-  std::ostringstream text;
-  text << std::left << std::setw(static_cast<int>(width)) << "layer" << std::right << std::setw(15) << "sizes"
-       << std::setw(8) << "rows" << std::setw(10) << "float us" << std::setw(10) << "int8 us" << std::setw(10)
-       << "error" << '\n';
-  std::int64_t quantized = 0;
-  for (const QuantizedLayer& layer : report.layers) {
-    text << std::left << std::setw(static_cast<int>(width)) << layer.name << std::right << std::setw(15)
-         << std::to_string(layer.inputs) + "->" + std::to_string(layer.outputs) << std::setw(8) << layer.rows
-         << std::fixed << std::setprecision(1) << std::setw(10) << layer.float_us << std::setw(10)
-         << layer.int8_us << std::setprecision(5) << std::setw(10) << layer.error << std::defaultfloat;
-    if (!layer.is_quantized) text << "  stays float: " << layer.reason;
-    text << '\n';
-    quantized += layer.is_quantized ? 1 : 0;
-  }
-  text << quantized << " of " << report.layers.size() << " layers in int8; their weights take "
-       << report.int8_bytes << " bytes instead of " << report.float_bytes << ".\n"
-       << std::setprecision(6) << "Against float: largest difference " << report.largest
-       << ", mean difference " << report.mean << ", smallest cosine " << report.cosine;
-  if (report.unequal > 0) text << ", share of other elements that differ " << report.unequal;
-  text << ".\n";
-  return out << text.str();
 }
 
 }  // namespace sr

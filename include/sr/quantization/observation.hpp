@@ -32,7 +32,7 @@ struct Observed {
   double error() const { return squared_error == 0 ? 0 : std::sqrt(squared_error / squared_result); }
 };
 
-// Observes the operators that its thread calls while it exists. LibTorch's callbacks carry no object, so a
+// Observes the operators that a thread calls while it watches. LibTorch's callbacks carry no object, so a
 // pointer of the thread leads to it. Bodies of forks run on other threads and are not seen.
 class Observation {
  public:
@@ -41,17 +41,13 @@ class Observation {
       if (layer.weight.scalar_type() == at::kFloat && layer.weight.isfinite().all().item<bool>())
         layers_.emplace(key_of(layer.weight), Observed(layer.weight));
     }
-    current() = this;
-    callback_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&begin, &end)
-                                               .needsInputs(true)
-                                               .needsOutputs(true)
-                                               .scopes({at::RecordScope::FUNCTION}));
   }
-  Observation(const Observation&) = delete;
-  Observation& operator=(const Observation&) = delete;
-  ~Observation() {
-    at::removeCallback(callback_);
-    current() = nullptr;
+
+  // The result of run(), whose operators are observed.
+  template <class Run>
+  auto watch(const Run& run) {
+    const Watching watching(*this);
+    return run();
   }
 
   // Null for a layer whose weight can not be quantized.
@@ -61,6 +57,26 @@ class Observation {
   }
 
  private:
+  class Watching {
+   public:
+    explicit Watching(Observation& observation) {
+      current() = &observation;
+      callback_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&begin, &end)
+                                                 .needsInputs(true)
+                                                 .needsOutputs(true)
+                                                 .scopes({at::RecordScope::FUNCTION}));
+    }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+    ~Watching() {
+      at::removeCallback(callback_);
+      current() = nullptr;
+    }
+
+   private:
+    at::CallbackHandle callback_;
+  };
+
   // Between the begin and the end of an operator.
   struct Running final : at::ObserverContext {
     Observed* layer = nullptr;
@@ -125,7 +141,6 @@ class Observation {
   }
 
   std::unordered_map<const void*, Observed> layers_;
-  at::CallbackHandle callback_ = 0;
   bool is_inside_ = false;
 };
 

@@ -108,13 +108,12 @@ inline bool element(LayoutRule& rule) {
 inline bool slice_of_list(LayoutRule& rule) {
   if (!rule.value(0).isIntList()) return false;
   const Dims& all = rule.integers(0);
-  const auto bound = [&](std::size_t i) {  // what None stands for depends on the step
-    return rule.value(i).isNone() ? std::numeric_limits<std::int64_t>::max() : rule.integer(i).pin();
-  };
-  std::int64_t first = bound(1), last = bound(2);
   const std::int64_t step = rule.integer(3).pin();
   if (step <= 0) return false;
-  if (rule.value(1).isNone()) first = 0;
+  const auto bound = [&](std::size_t i, std::int64_t if_none) {
+    return rule.value(i).isNone() ? if_none : rule.integer(i).pin();
+  };
+  std::int64_t first = bound(1, 0), last = bound(2, std::numeric_limits<std::int64_t>::max());
   const std::int64_t count =
       torch::jit::slice_indices_adjust(static_cast<std::int64_t>(all.size()), &first, &last, step);
   Dims slice;
