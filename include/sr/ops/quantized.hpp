@@ -9,6 +9,7 @@
 #include <ATen/native/quantized/PackedParams.h>
 
 #include <sr/ops/factories.hpp>
+#include <sr/ops/parts.hpp>
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/tensors.hpp>
