@@ -41,7 +41,8 @@ std::shared_ptr<Prepared> made(StaticModule module, std::function<torch::jit::Mo
 std::shared_ptr<Prepared> prepare(LoadedGraph loaded, const std::shared_ptr<torch::jit::Graph>& graph,
                                   const StaticModuleOptions& options) {
   StaticModule module(std::move(loaded), options);
-  return made(std::move(module), [graph, schema = module.schema()] { return module_of(*graph, schema); });
+  auto source = [graph, schema = module.schema()] { return module_of(*graph, schema); };
+  return made(std::move(module), std::move(source));
 }
 
 LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options) {

@@ -61,6 +61,7 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
                   double max_loss) {
   const Callee& callee = callee_of(caller);
   std::vector<std::vector<c10::IValue>> inputs;
+  inputs.reserve(calls.size());
   for (const auto& [args, kwargs] : calls) inputs.push_back(callee.signature.bind(args, kwargs));
   QuantizeOptions options;
   options.max_layer_error = max_layer_error;

@@ -54,17 +54,19 @@ inline std::shared_ptr<torch::jit::Graph> graph_of(const torch::jit::Module& mod
   return torch::jit::toGraphFunction(module.get_method("forward").function()).graph();
 }
 
-// With copies of the arguments, which the model may write into.
-inline c10::IValue interpret(torch::jit::Module& module, const std::vector<c10::IValue>& inputs) {
-  std::vector<c10::IValue> own;
-  for (const c10::IValue& input : inputs) own.push_back(input.deepcopy());
-  return module.forward(std::move(own));
+// A model may write into its arguments.
+inline std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& arguments) {
+  std::vector<c10::IValue> copies;
+  copies.reserve(arguments.size());
+  for (const c10::IValue& argument : arguments) copies.push_back(argument.deepcopy());
+  return copies;
 }
 
 inline std::vector<c10::IValue> run_float(torch::jit::Module& module, const Inputs& inputs) {
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // each layer is one operator
   std::vector<c10::IValue> results;
-  for (const auto& arguments : inputs) results.push_back(interpret(module, arguments).deepcopy());
+  results.reserve(inputs.size());
+  for (const auto& arguments : inputs) results.push_back(module.forward(copies_of(arguments)).deepcopy());
   return results;
 }
 
@@ -159,9 +161,7 @@ inline void measure_loss(QuantizationReport& report, const torch::jit::Module& m
   Loss loss;
   double sum = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<c10::IValue> own;
-    for (const c10::IValue& input : inputs[i]) own.push_back(input.deepcopy());
-    const c10::IValue result = runtime(std::move(own));
+    const c10::IValue result = runtime(copies_of(inputs[i]));
     loss.add(expected[i], result);
     if (options.loss) sum += options.loss(expected[i], result);
   }

@@ -119,7 +119,7 @@ class Observation {
 
   void finish(const at::RecordFunction& function, Running& running) {
     is_inside_ = false;
-    const std::vector<c10::IValue> outputs = function.outputs();
+    const std::vector<c10::IValue>& outputs = function.outputs();
     Observed& layer = *running.layer;
     layer.is_float &= running.input.scalar_type() == at::kFloat;
     if (outputs.empty() || !outputs.back().isTensor() || !layer.is_float)
