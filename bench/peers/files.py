@@ -1,6 +1,7 @@
 """Writes the file of a model for each runtime, once: TorchScript, ONNX, and an AOTInductor package."""
 
 import concurrent.futures
+import copy
 import hashlib
 import logging
 import multiprocessing
@@ -58,9 +59,12 @@ def write_package(module: torch.nn.Module, inputs, dynamic_shapes, configuration
 
 
 def write_package_alone(*arguments):
-    """In a process of its own: a process keeps the interface of the first package that it compiles."""
+    """In a process of its own: a process keeps the interface of the first package that it compiles.
+
+    Copies are sent, since torch moves the memory of a tensor that it sends, and rivals are bound to its address.
+    """
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as processes:
-        processes.submit(write_package, *arguments).result()
+        processes.submit(write_package, *copy.deepcopy(arguments)).result()
 
 
 class Files:
