@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <sr/kernels/compiled.hpp>
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
