@@ -2,8 +2,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/_int_mm.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
