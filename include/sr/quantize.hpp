@@ -30,8 +30,8 @@ struct QuantizeOptions {
   // and the largest absolute difference of two elements.
   double min_cosine = 0.99;
   double max_difference = std::numeric_limits<double>::infinity();
-  // A measure of the caller's: the loss of a quantized result (the second) against the float one, for one of
-  // the inputs. Its mean over all inputs must be at most `max_loss`. Empty: none.
+  // Optional: a loss of the caller's own, for example a loss of accuracy. It compares the quantized result of
+  // one call with the float result. The mean over all calls must be at most `max_loss`.
   std::function<double(const c10::IValue& expected, const c10::IValue& result)> loss;
   double max_loss = std::numeric_limits<double>::infinity();
 };
@@ -57,10 +57,10 @@ struct QuantizationReport {
 };
 
 // The model with each linear layer in int8 (rows of activations are quantized symmetrically when they are
-// multiplied, weights once, with a scale for each output) where that is faster and within its error. Runs
-// the float model on `inputs`, the positional arguments of one or more calls that stand for the model's use;
-// the given module is not changed. The result is plain TorchScript: torch.jit.save writes it, LibTorch runs
-// it, and sr runs each of these layers as one step.
+// multiplied, weights once, with a scale for each output) where that is faster and within its error.
+// `inputs` are the positional arguments of one or more calls that stand for the model's use; the float model
+// runs on them. The given module is not changed. The result is a plain TorchScript module, which
+// torch.jit.save can write and LibTorch can run.
 //
 // `report`, if not null, is filled before anything is thrown about the loss. Throws QuantizationError if
 // the loss is above a bound of the options, ArgumentError without inputs and for bounds that nothing can

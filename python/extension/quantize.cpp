@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <pybind11/stl.h>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "caller.hpp"
 #include "prepared.hpp"
+#include "reports.hpp"
 #include "running.hpp"
 
 namespace py = pybind11;
@@ -22,37 +22,7 @@ namespace sr::python {
 
 namespace {
 
-py::dict described(const QuantizationReport& report) {
-  py::list layers;
-  for (const QuantizedLayer& layer : report.layers) {
-    py::dict described;
-    described["name"] = layer.name;
-    described["inputs"] = layer.inputs;
-    described["outputs"] = layer.outputs;
-    described["rows"] = layer.rows;
-    described["error"] = layer.error;
-    described["float_us"] = layer.float_us;
-    described["int8_us"] = layer.int8_us;
-    described["is_quantized"] = layer.is_quantized;
-    described["reason"] = layer.reason;
-    layers.append(std::move(described));
-  }
-  std::ostringstream text;
-  text << report;
-  py::dict described;
-  described["layers"] = std::move(layers);
-  described["float_bytes"] = report.float_bytes;
-  described["int8_bytes"] = report.int8_bytes;
-  described["largest_difference"] = report.largest;
-  described["mean_difference"] = report.mean;
-  described["smallest_cosine"] = report.cosine;
-  described["unequal"] = report.unequal;
-  described["loss"] = report.loss;
-  described["text"] = text.str();
-  return described;
-}
-
-// The module, or None and the sentence that refuses it; and the report.
+// The quantized module, or None and the message of the error that refuses it; then the report.
 using Outcome = std::tuple<std::shared_ptr<Prepared>, std::optional<std::string>, py::dict>;
 
 Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tuple, py::dict>>& calls,

@@ -98,6 +98,13 @@ py::object shape_of(const c10::TensorType& type) {
   return shape;
 }
 
+py::dict of_layer(const QuantizedLayer& layer) {
+  return py::dict("name"_a = layer.name, "inputs"_a = layer.inputs, "outputs"_a = layer.outputs,
+                  "rows"_a = layer.rows, "error"_a = layer.error, "float_us"_a = layer.float_us,
+                  "int8_us"_a = layer.int8_us, "is_quantized"_a = layer.is_quantized,
+                  "reason"_a = layer.reason);
+}
+
 py::dict of_packed(const PackedReport& packed) {
   return py::dict("kind"_a = packed.kind, "count"_a = packed.count, "bytes"_a = packed.bytes);
 }
@@ -118,6 +125,15 @@ py::dict described(const PoolReport& report) {
                   "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime),
                   "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
                   "pool"_a = of_pool(report), "text"_a = text_of(report));
+}
+
+py::dict described(const QuantizationReport& report) {
+  std::ostringstream text;
+  text << report;
+  return py::dict("layers"_a = list_of(report.layers, of_layer), "float_bytes"_a = report.float_bytes,
+                  "int8_bytes"_a = report.int8_bytes, "largest_difference"_a = report.largest,
+                  "mean_difference"_a = report.mean, "smallest_cosine"_a = report.cosine,
+                  "unequal"_a = report.unequal, "loss"_a = report.loss, "text"_a = text.str());
 }
 
 py::list described(const std::vector<c10::Argument>& arguments) {

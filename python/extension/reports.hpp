@@ -5,12 +5,14 @@
 
 #include <ATen/core/function_schema.h>
 
+#include <sr/quantize.hpp>
 #include <sr/runtime_pool.hpp>
 
 namespace sr::python {
 
 // The printed form is under "text".
 pybind11::dict described(const PoolReport& report);
+pybind11::dict described(const QuantizationReport& report);
 
 // For each argument or result of the schema: (name, type, dtype, shape, default), None where unknown.
 pybind11::list described(const std::vector<c10::Argument>& arguments);

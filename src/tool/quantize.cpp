@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <sr/error.hpp>
+#include <sr/frontend/loaded_graph.hpp>
 #include <sr/quantize.hpp>
 
 #include "input_sets.hpp"
@@ -44,8 +45,7 @@ Json json_of(const QuantizationReport& report) {
 c10::FunctionSchema schema_of_call(const torch::jit::Module& module) {
   const auto method = module.find_method("forward");
   if (!method) throw UnsupportedOp("The model has no method 'forward'.");
-  const c10::FunctionSchema& schema = method->function().getSchema();
-  return schema.cloneWithArguments({schema.arguments().begin() + 1, schema.arguments().end()});
+  return sr::detail::without_self(method->function().getSchema());
 }
 
 void save(const torch::jit::Module& module, const std::string& path) {

@@ -30,7 +30,7 @@ class LayerTrial {
     for (int i = 0; i < 4; ++i) run();  // records, then replays
   }
 
-  // Microseconds of a call, over so many.
+  // Runs the layer `calls` times. Returns the mean time of a call, in microseconds.
   double time(std::size_t calls) {
     const Clock::time_point start = Clock::now();
     for (std::size_t i = 0; i < calls; ++i) run();

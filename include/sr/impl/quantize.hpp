@@ -129,15 +129,15 @@ inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& byte
                              const QuantizeOptions& options) {
   QuantizedLayer judged;
   judged.name = table.name;
-  judged.inputs = table.table.size(0);
-  judged.outputs = table.table.size(1);
-  const double norm = table.table.norm().item<double>();
-  const double error = (from_bytes(bytes) - table.table).norm().item<double>();
+  judged.inputs = table.weight.size(0);
+  judged.outputs = table.weight.size(1);
+  const double norm = table.weight.norm().item<double>();
+  const double error = (from_bytes(bytes) - table.weight).norm().item<double>();
   judged.error = error == 0 ? 0 : error / norm;
-  judged.is_quantized = judged.error <= options.max_layer_error && bytes.nbytes() < table.table.nbytes();
+  judged.is_quantized = judged.error <= options.max_layer_error && bytes.nbytes() < table.weight.nbytes();
   if (!judged.is_quantized) {
-    judged.reason = bytes.nbytes() < table.table.nbytes() ? "its error is above the bound"
-                                                          : "its rows are too short to become smaller";
+    judged.reason = bytes.nbytes() < table.weight.nbytes() ? "its error is above the bound"
+                                                           : "its rows are too short to become smaller";
   }
   return judged;
 }
@@ -145,10 +145,10 @@ inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& byte
 inline void quantize_tables(const std::vector<EmbeddingTable>& tables, const QuantizeOptions& options,
                             QuantizationReport& report) {
   for (const EmbeddingTable& table : tables) {
-    const at::Tensor bytes = to_bytes(table.table.contiguous());
+    const at::Tensor bytes = to_bytes(table.weight.contiguous());
     report.layers.push_back(judged(table, bytes, options));
     if (!report.layers.back().is_quantized) continue;
-    report.float_bytes += static_cast<std::int64_t>(table.table.nbytes());
+    report.float_bytes += static_cast<std::int64_t>(table.weight.nbytes());
     report.int8_bytes += static_cast<std::int64_t>(bytes.nbytes());
     replace(table, bytes);
   }

@@ -13,7 +13,6 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/graph/each_node.hpp>
 #include <sr/quantization/linear_layers.hpp>
 
 namespace sr::quantization {
@@ -30,11 +29,7 @@ inline at::Tensor from_bytes(const at::Tensor& table) {
   return converted_table("quantized::embedding_bag_byte_unpack", table);
 }
 
-struct EmbeddingTable {
-  at::Tensor table;
-  std::string name;
-  std::vector<torch::jit::Node*> nodes;
-};
+using EmbeddingTable = UsedWeight;  // its weight is [rows, columns]
 
 // The table of a node that sums or takes rows of a constant one, without what bytes do not have: means,
 // maxima, padding, and the results that only training needs.
@@ -60,17 +55,7 @@ inline std::optional<at::Tensor> table_of(const torch::jit::Node& node) {
 
 inline std::vector<EmbeddingTable> embedding_tables(
     torch::jit::Graph& graph, const std::unordered_map<const void*, std::string>& names) {
-  std::vector<EmbeddingTable> tables;
-  std::unordered_map<const void*, std::size_t> positions;
-  sr::detail::each_node(graph.block(), [&](torch::jit::Node* node) {
-    const std::optional<at::Tensor> table = table_of(*node);
-    if (!table) return;
-    const auto [position, is_new] = positions.emplace(key_of(*table), tables.size());
-    if (is_new) tables.push_back({*table, name_of(*table, *node, names), {}});
-    EmbeddingTable& known = tables[position->second];
-    if (has_same_layout(known.table, *table)) known.nodes.push_back(node);
-  });
-  return tables;
+  return used_weights(graph, names, &table_of);
 }
 
 // LibTorch's operator for such tables, which takes them as plain tensors. An embedding is a bag for each

@@ -54,7 +54,7 @@ inline Int8Weight quantized(const at::Tensor& weight) {
           scale.reshape({-1})};
 }
 
-// Inserts the layer where `graph` inserts nodes.
+// Inserts the layer at the insertion point of the graph.
 inline torch::jit::Value* insert_int8_linear(torch::jit::Graph& graph, torch::jit::Value* input,
                                              const Int8Weight& weight, torch::jit::Value* bias) {
   const std::shared_ptr<torch::jit::Graph> body = int8_linear().graph()->copy();

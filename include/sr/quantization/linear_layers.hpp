@@ -1,4 +1,4 @@
-// The linear layers of a frozen graph: products whose right side is a constant.
+// The linear layers of a frozen graph: matrix products with a constant right-hand side.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +34,13 @@ inline std::optional<LinearOperator> linear_operator(std::string_view name) {
   return std::nullopt;
 }
 
-// What nodes that multiply by one weight have in common.
-struct LinearLayer {
-  at::Tensor weight;  // [outputs, inputs]
+// A constant of the graph, and the nodes that use it as their weight.
+struct UsedWeight {
+  at::Tensor weight;
   std::string name;
   std::vector<torch::jit::Node*> nodes;
 };
+using LinearLayer = UsedWeight;  // its weight is [outputs, inputs]
 
 // Weights are known by the address of their first element: a constant of the graph is the tensor that
 // operators are given.
@@ -102,19 +103,27 @@ inline bool has_same_layout(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
-inline std::vector<LinearLayer> linear_layers(torch::jit::Graph& graph,
-                                              const std::unordered_map<const void*, std::string>& names) {
-  std::vector<LinearLayer> layers;
+// In the order of the graph. `weight_of(node)` returns the weight that a node uses, if any.
+template <class WeightOf>
+std::vector<UsedWeight> used_weights(torch::jit::Graph& graph,
+                                     const std::unordered_map<const void*, std::string>& names,
+                                     const WeightOf& weight_of) {
+  std::vector<UsedWeight> all;
   std::unordered_map<const void*, std::size_t> positions;
   sr::detail::each_node(graph.block(), [&](torch::jit::Node* node) {
     const std::optional<at::Tensor> weight = weight_of(*node);
     if (!weight) return;
-    const auto [position, is_new] = positions.emplace(key_of(*weight), layers.size());
-    if (is_new) layers.push_back({*weight, name_of(*weight, *node, names), {}});
-    LinearLayer& layer = layers[position->second];
-    if (has_same_layout(layer.weight, *weight)) layer.nodes.push_back(node);
+    const auto [position, is_new] = positions.emplace(key_of(*weight), all.size());
+    if (is_new) all.push_back({*weight, name_of(*weight, *node, names), {}});
+    UsedWeight& known = all[position->second];
+    if (has_same_layout(known.weight, *weight)) known.nodes.push_back(node);
   });
-  return layers;
+  return all;
+}
+
+inline std::vector<LinearLayer> linear_layers(torch::jit::Graph& graph,
+                                              const std::unordered_map<const void*, std::string>& names) {
+  return used_weights(graph, names, &weight_of);
 }
 
 }  // namespace sr::quantization

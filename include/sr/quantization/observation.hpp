@@ -32,8 +32,9 @@ struct Observed {
   double error() const { return squared_error == 0 ? 0 : std::sqrt(squared_error / squared_result); }
 };
 
-// Observes the operators that a thread calls while it watches. LibTorch's callbacks carry no object, so a
-// pointer of the thread leads to it. Bodies of forks run on other threads and are not seen.
+// Observes the operators that the current thread calls during watch(). The callbacks of at::RecordFunction
+// are plain functions, so they find the observation through a thread-local pointer. The bodies of prim::fork
+// run on other threads and are not observed.
 class Observation {
  public:
   explicit Observation(const std::vector<LinearLayer>& layers) {
