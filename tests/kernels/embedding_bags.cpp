@@ -25,6 +25,24 @@ using sr::test::uniform;
 
 namespace {
 
+constexpr std::int64_t kRows = 9;  // of a table
+
+std::vector<std::int64_t> random_indices(std::size_t count) {
+  std::vector<std::int64_t> indices(count);
+  for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random_bits()() % kRows);
+  return indices;
+}
+
+// The values as integers of 64 bits or of 32, at the end of the memory.
+const void* place(Guarded& memory, const std::vector<std::int64_t>& values, bool wide) {
+  const auto write = [&]<class T>(T* to) {
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+    return static_cast<const void*>(to);
+  };
+  return wide ? write(memory.last<std::int64_t>(values.size()))
+              : write(memory.last<std::int32_t>(values.size()));
+}
+
 // The value of one bag in double precision; in a maximum, a NaN after the first row is ignored.
 double plain_bag(const Bags& bags, const std::vector<std::int64_t>& indices, std::int64_t from,
                  std::int64_t to, std::size_t column) {
@@ -49,15 +67,7 @@ double plain_bag(const Bags& bags, const std::vector<std::int64_t>& indices, std
 TEST_CASE("kernels: bags of rows of a table", "[kernels]") {
   static Guarded table_memory(1 << 16), index_memory(1 << 12), offset_memory(1 << 12), weight_memory(1 << 12),
       out_memory(1 << 16);
-  constexpr std::int64_t kRows = 9;
-  const std::vector<std::int64_t> offsets{0, 0, 1, 4, 4, 30};
-  std::vector<std::int64_t> indices(33);
-  for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random_bits()() % kRows);
-  const auto place = [&]<class T>(Guarded& memory, const std::vector<std::int64_t>& values, T) {
-    T* to = memory.last<T>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
-    return to;
-  };
+  const std::vector<std::int64_t> offsets{0, 0, 1, 4, 4, 30}, indices = random_indices(33);
   float* weights = weight_memory.last<>(indices.size());
   for (std::size_t i = 0; i < indices.size(); ++i) weights[i] = uniform();
   for (const std::size_t columns : {1, 3, 4, 7, 8, 9, 16, 17, 31, 40, 64, 65, 100, 127, 128, 129, 150, 300}) {
@@ -79,13 +89,8 @@ TEST_CASE("kernels: bags of rows of a table", "[kernels]") {
                       .padding = padding,
                       .weights = weights,
                       .out_stride = signed_size(columns + 1)};
-            if (wide) {
-              bags.indices = place(index_memory, indices, std::int64_t{});
-              bags.offsets = place(offset_memory, offsets, std::int64_t{});
-            } else {
-              bags.indices = place(index_memory, indices, std::int32_t{});
-              bags.offsets = place(offset_memory, offsets, std::int32_t{});
-            }
+            bags.indices = place(index_memory, indices, wide);
+            bags.offsets = place(offset_memory, offsets, wide);
             const std::size_t out_size = (bags.bags - 1) * (columns + 1) + columns;
             for (const Kernels* set : kernel_sets()) {
               out_memory.reset();
@@ -166,15 +171,7 @@ template <std::size_t kBits>
 void check_quantized_bags() {
   static Guarded table_memory(1 << 16), index_memory(1 << 12), offset_memory(1 << 12), weight_memory(1 << 12),
       out_memory(1 << 16);
-  constexpr std::int64_t kRows = 9;
-  const std::vector<std::int64_t> offsets{0, 0, 1, 4, 4, 30};
-  std::vector<std::int64_t> indices(33);
-  for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random_bits()() % kRows);
-  const auto place = [&]<class T>(Guarded& memory, const std::vector<std::int64_t>& values, T) {
-    T* to = memory.last<T>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
-    return to;
-  };
+  const std::vector<std::int64_t> offsets{0, 0, 1, 4, 4, 30}, indices = random_indices(33);
   float* weights = weight_memory.last<>(indices.size());
   for (std::size_t i = 0; i < indices.size(); ++i) weights[i] = uniform();
   for (const std::size_t columns : {2, 4, 6, 8, 10, 16, 18, 30, 32, 64, 66, 100, 128, 130, 300}) {
@@ -204,12 +201,8 @@ void check_quantized_bags() {
                     .offsets_count = length != 0 ? 0 : signed_size(offsets.size()),
                     .weights = weights,
                     .out_stride = signed_size(columns)};
-          bags.indices = wide ? static_cast<void*>(place(index_memory, indices, std::int64_t{}))
-                              : place(index_memory, indices, std::int32_t{});
-          if (length == 0) {
-            bags.offsets = wide ? static_cast<void*>(place(offset_memory, offsets, std::int64_t{}))
-                                : place(offset_memory, offsets, std::int32_t{});
-          }
+          bags.indices = place(index_memory, indices, wide);
+          if (length == 0) bags.offsets = place(offset_memory, offsets, wide);
           const std::size_t out_size = bags.bags * columns;
           for (const Kernels* set : kernel_sets()) {
             out_memory.reset();

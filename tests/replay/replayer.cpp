@@ -169,7 +169,7 @@ TEST_CASE("a model that changes state says from the start that none of its calls
   CHECK(refused());
 }
 
-TEST_CASE("a list that a call makes of a constant one may be changed", "[replay]") {
+TEST_CASE("a call may change a new list that it makes from a constant list", "[replay]") {
   for (const char* const shape :
        {"[1] * x.dim()", "x.dim() * [1]", "[1] + [1]", "[1, 1, 1][1:]", "list([1, 1])"}) {
     CAPTURE(shape);
