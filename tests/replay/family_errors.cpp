@@ -119,6 +119,31 @@ const Case kCases[] = {
      },
      {{5, 5}, {6, 6}},
      {{5, 6}, {6, 7}}},
+    // The operands of writes overlap in part where both are dense.
+    {"def forward(self, x):\n    y = x * 2\n    a = y[1:-1]\n    a += y.narrow(0, 1, 1)\n    return a, y\n",
+     [](auto n, auto m) {
+       return InputSet{sample({n, m})};
+     },
+     {{3, 4}, {2, 5}, {3, 2}, {2, 2}},
+     {{4, 5}, {5, 3}, {6, 6}}},
+    {"def forward(self, x):\n    y = x * 2\n    a = y[:, 1:-1]\n    a += y.narrow(-1, 1, 1)\n    return a\n",
+     [](auto n, auto m) {
+       return InputSet{sample({n, m})};
+     },
+     {{2, 5}, {3, 6}, {4, 7}, {1, 3}},
+     {{1, 5}, {1, 6}, {1, 4}}},
+    {"def forward(self, x):\n    y = torch.relu(x).t()\n    a = y[:2]\n    return a.copy_(y[1:3])\n",
+     [](auto n, auto m) {
+       return InputSet{sample({n, m})};
+     },
+     {{2, 5}, {3, 6}, {4, 4}},
+     {{1, 5}, {1, 4}, {1, 3}}},
+    {"def forward(self, x, k: int):\n    y = torch.relu(x)\n    a = y[:-k]\n    a += y[k:]\n    return a\n",
+     [](auto n, auto m) {
+       return InputSet{sample({n, 3}), m};
+     },
+     {{4, 2}, {6, 3}, {8, 4}, {6, 4}, {5, 3}},
+     {{4, 1}, {7, 2}, {8, 3}, {6, 2}}},
 };
 
 TEST_CASE("calls that throw in the interpreter throw whatever was recorded", "[replay][families]") {

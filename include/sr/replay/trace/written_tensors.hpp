@@ -9,6 +9,7 @@
 
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/processed_node.hpp>
+#include <sr/replay/trace/overlaps.hpp>
 #include <sr/replay/trace/record.hpp>
 
 namespace sr::replay {
@@ -40,6 +41,7 @@ class WrittenTensors {
         record_.bail_out(*node_.node, "changes the result of an operator of which nothing is known.");
       if (!is_same(written)) record_.bail_out(*node_.node, "changes the shape of a tensor in place.");
       changed.push_back(written.storage);
+      guard_overlaps(written);
     }
     if (makes_new()) record_.bail_out(*node_.node, "changes a tensor in place and makes another value.");
     return changed;
@@ -80,6 +82,18 @@ class WrittenTensors {
   bool is_same(const Written& written) const {
     return written.metadata.matches(written.tensor) && written.tensor.storage_offset() == written.offset &&
            record_.storage_of(written.tensor) == written.storage;
+  }
+
+  // With the other operands, also those that LibTorch does not compare.
+  void guard_overlaps(const Written& written) const {
+    if (!record_.has_symbols() || record_.has_bailed_out()) return;
+    for (const Slot slot : node_.inputs) {
+      sr::detail::each_tensor(frame_.values[slot], [&](const at::Tensor& other) {
+        if (!other.defined() || other.is_same(written.tensor) || record_.storage_of(other) != written.storage)
+          return;
+        guard_overlap(record_.trace.layout_of(written.tensor), record_.trace.layout_of(other));
+      });
+    }
   }
 
   bool makes_new() const {
