@@ -139,6 +139,22 @@ void Generator::int8_product() {
       define("torch.clamp(torch.amax(torch.abs(" + x->name + "), [1], True) / 127.5, min=1e-5)", Dtype::f32,
              {x->shape[0], Dim{}}, true, x->magnitude);
   const std::string steps = "torch.round(" + x->name + " / " + scale.name + ")";
+  if (random_.chance(35)) {  // floats again, as PT2E writes it
+    const bool is_signed = random_.chance(50), has_column = random_.chance(40);
+    const std::string zero = has_column  ? "torch.round(" + scale.name + " * 9 + 20)"
+                             : is_signed ? "-3"
+                                         : "128";
+    const std::string integers = is_signed
+                                     ? "torch.clamp(" + steps + " + " + zero + ", -128, 127).to(torch.int8)"
+                                     : "torch.clamp(" + steps + " + " + zero + ", 0, 255).to(torch.uint8)";
+    const Variable floats = define("(" + integers + ".to(torch.float32) - " + zero + ") * " + scale.name,
+                                   Dtype::f32, x->shape, true, x->magnitude);
+    define("torch.linear(" + floats.name + ", (" + weight_of({out, in}) + ".to(torch.float32) - 0) * " +
+               (random_.chance(70) ? attribute({out, Dim{}}) : "0.01") +
+               (random_.chance(60) ? ", " + attribute({out}) + ")" : ")"),
+           Dtype::f32, shape, true, magnitude + 2);
+    return;
+  }
   const std::string left = random_.chance(80) ? "torch.clamp(" + steps + ", -128, 127).to(torch.int8)"
                                               : "torch.clamp(" + steps + " + 128, 0, 255).to(torch.uint8)";
   std::string text = "torch._int_mm(" + left + ", " + weight + ").to(torch.float32) * " + scale.name;

@@ -61,14 +61,21 @@ struct Problem {
   std::ptrdiff_t b_k() const { return b_transposed ? 1 : signed_size(shape.n); }
   std::ptrdiff_t b_n() const { return b_transposed ? signed_size(shape.k) : 1; }
 
+  std::int32_t right(std::size_t l, std::size_t j) const {
+    return b[b_transposed ? j * shape.k + l : l * shape.n + j];
+  }
+  std::int32_t column_sum(std::size_t j) const {
+    std::int32_t total = 0;
+    for (std::size_t l = 0; l < shape.k; ++l) total += right(l, j);
+    return total;
+  }
   // Wraps around.
   std::int32_t sum(std::size_t i, std::size_t j) const {
     std::uint32_t total = 0;
     for (std::size_t l = 0; l < shape.k; ++l) {
       const std::uint8_t left = a[i * a_row + l];
-      const std::int32_t right = b[b_transposed ? j * shape.k + l : l * shape.n + j];
       total += static_cast<std::uint32_t>((a_signed ? static_cast<std::int8_t>(left) : std::int32_t{left}) *
-                                          right);
+                                          right(l, j));
     }
     return static_cast<std::int32_t>(total);
   }
@@ -126,6 +133,33 @@ TEST_CASE("kernels: products of 8-bit integers are sums in 32 bits", "[kernels]"
           wrong += out[i * (shape.n + 1) + shape.n] != 77;
         }
         CAPTURE(set->table.name, shape.m, shape.n, shape.k, problem.a_signed);
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: zero points of rows are taken off 8-bit products", "[kernels]") {
+  for (const Shape& shape : shapes()) {
+    const Problem problem(shape);
+    std::vector<float> zeros(2 * shape.m + 1);
+    for (float& zero : zeros) zero = static_cast<float>(random_bits()() % 512) - 256;
+    const auto distance = random_bits()() % 3;
+    for (const Kernels* set : kernel_sets()) {
+      for (const Multiply multiply : forms_of(set->table)) {
+        std::vector<std::int32_t> out(shape.m * (shape.n + 1), 77);
+        run(set->table, multiply, problem, [&](Int8Gemm& product) {
+          product.sums = out.data();
+          product.zero = zeros.data();
+          product.zero_stride = signed_size(distance);
+        });
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < shape.m; ++i) {
+          const auto zero = static_cast<std::int32_t>(zeros[i * distance]);
+          for (std::size_t j = 0; j < shape.n; ++j)
+            wrong += out[i * (shape.n + 1) + j] != problem.sum(i, j) - zero * problem.column_sum(j);
+        }
+        CAPTURE(set->table.name, shape.m, shape.n, shape.k, problem.a_signed, distance);
         CHECK(wrong == 0);
       }
     }

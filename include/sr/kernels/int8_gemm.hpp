@@ -211,8 +211,13 @@ template <class Dot, bool kSigned, std::size_t kRows, std::size_t kVecs, class L
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
       total = total - (Ints(tile.row_sums[r]) << 7);
-      if constexpr (!kSigned)
-        total = total + (load_ints(tile.column_sums + v * kWidth * sizeof(std::int32_t)) << 7);
+      const std::uint8_t* const column_sums = tile.column_sums + v * kWidth * sizeof(std::int32_t);
+      if constexpr (!kSigned) total = total + (load_ints(column_sums) << 7);
+      if (product.zero != nullptr) {
+        const auto row = static_cast<std::ptrdiff_t>(tile.row + r);
+        const Ints zero(static_cast<std::int32_t>(product.zero[row * product.zero_stride]));
+        total = total - Ints(zero.lanes * load_ints(column_sums).lanes);
+      }
       totals[v] = total;
     });
     store_int8_results<kVecs>(product, tile, tile.row + r, last, totals);

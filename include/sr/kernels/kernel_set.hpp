@@ -11,6 +11,7 @@
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/gemm.hpp>
+#include <sr/kernels/grouped_gemm.hpp>
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/int8_gemm.hpp>
@@ -63,6 +64,9 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .pack_int8 = pack_int8,
            .int8_gemm = int8_gemm<PlainDot>,
            .int8_gemm_by_bytes = kInt8GemmByBytes,
+           .packed_grouped_bytes = packed_grouped_bytes,
+           .pack_grouped = pack_grouped,
+           .grouped_gemm = grouped_gemm,
            .gemm = gemm,
            .batched_dot = batched_dot,
            .pad_image = pad_image,

@@ -78,6 +78,21 @@ struct Int8Matrix {
   auto key() const { return std::tie(data, n, k, b_k, b_n); }
 };
 
+// int8 that groups of k have scales for, and perhaps zero points; see kernels::GroupedWeights.
+struct GroupedMatrix {
+  using Element = std::uint8_t;
+  static constexpr const char* kKind = "int8 or int4 matrices, for floats";
+
+  kernels::GroupedWeights weights;
+  const void *scales_of = nullptr, *zeros_of = nullptr;  // what identifies the numbers
+  bool of_module = false;
+
+  auto key() const {
+    return std::tie(weights.b, weights.n, weights.k, weights.group, weights.b_k, weights.b_n, scales_of,
+                    zeros_of);
+  }
+};
+
 // The weights of a convolution: groups x channels x taps, contiguous. Each group is packed separately into
 // packed_share() floats, in the layout that convolve_pixels or convolve reads.
 struct WeightTaps {
@@ -140,6 +155,13 @@ inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weigh
   return packed_by<std::uint8_t>(table.packed_int8_bytes, table.pack_int8, weight);
 }
 
+inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const GroupedMatrix& weight) {
+  const kernels::Table& table = kernels::kernels().table;
+  auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_grouped_bytes(weight.weights));
+  table.pack_grouped(weight.weights, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
   const std::size_t count = weight.channels * weight.taps;
   std::vector<float> scaled;
@@ -181,7 +203,7 @@ struct PackedSum {
 // them.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrixOf, Int8Matrix or WeightTaps
+  template <class Weight>  // WeightMatrixOf, Int8Matrix, GroupedMatrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
@@ -219,7 +241,7 @@ class PackedWeights {
 
   std::mutex mutex_;
   std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<Int8WeightMatrix>, Packed<Int8Matrix>,
-             Packed<WeightTaps>>
+             Packed<GroupedMatrix>, Packed<WeightTaps>>
       packed_;
 };
 

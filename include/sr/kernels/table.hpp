@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sr/kernels/products.hpp>
+
 namespace sr::kernels {
 
 // One pointwise operation: out[i] = vector_op(in[0][i], in[1][i], ...) for i < n. An operand whose bit is set
@@ -81,80 +83,6 @@ struct RowMatrix {
   std::size_t rows = 0, columns = 0;
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;
-  float* out = nullptr;
-  std::ptrdiff_t out_stride = 0;
-};
-
-// A bfloat16.
-struct Bfloat16Bits {
-  std::uint16_t bits;  // of the float that it is, the upper ones
-};
-
-// The type of results, by that of weights.
-template <class T>
-struct ResultType {
-  using type = T;
-};
-template <>
-struct ResultType<std::int8_t> {
-  using type = float;
-};
-template <class T>
-using ResultOf = typename ResultType<T>::type;
-
-// out[i][j] = max(clamp_min, sum over l of a[i][l] * b[l][j] + bias[j]); bias may be null, and clamp_min = 0
-// is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; bfloat16 results are
-// rounded once, to the nearest. Weights of T, float, bfloat16 or int8, are widened to fp32.
-template <class T>
-struct GemmOf {
-  std::size_t m = 0, n = 0, k = 0;
-  const float* a = nullptr;
-  std::ptrdiff_t a_row = 0;
-  const T* b = nullptr;         // packed: what `pack` wrote; else the matrix itself
-  std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
-  std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
-  const float* bias = nullptr;  // n floats
-  float clamp_min = -__builtin_inff();
-  ResultOf<T>* out = nullptr;
-  std::ptrdiff_t out_row = 0;
-};
-using Gemm = GemmOf<float>;
-using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
-using Int8WeightGemm = GemmOf<std::int8_t>;
-
-// A product of 8-bit integers: sum[i][j] is the sum over l of a[i][l] * b[l][j] in 32 bits, modulo 2^32. If
-// `sums` is not null, the kernel writes the sums there. Otherwise it converts each sum to float, multiplies
-// it by row_factor[i], multiplies it by column_factor[j], adds bias[j], takes the maximum with clamp_min, and
-// writes the result to `out`. It rounds after each operation, and leaves out those whose array is null. Rows
-// are contiguous.
-struct Int8Gemm {
-  std::size_t m = 0, n = 0, k = 0;
-  std::size_t first_column = 0,
-              end_column = 0;  // which to compute; the first is a multiple of 2 * Table::width
-  const std::uint8_t* a = nullptr;
-  std::ptrdiff_t a_row = 0;
-  bool a_signed = true;             // int8, else uint8
-  const std::uint8_t* b = nullptr;  // what `pack_int8` wrote of int8
-  const float* row_factor = nullptr;
-  std::ptrdiff_t row_factor_stride = 1;
-  const float* column_factor = nullptr;
-  const float* bias = nullptr;
-  float clamp_min = -__builtin_inff();
-  std::int32_t* sums = nullptr;
-  float* out = nullptr;
-  std::ptrdiff_t out_row = 0;
-};
-
-// out[i] = max(clamp_min, sum over l of a[i][l] * b[i][l] + *bias); bias may be null. Rows of `a` and of `b`
-// are contiguous; strides are between rows, in elements, and may be 0.
-struct BatchedDot {
-  std::size_t count = 0, k = 0;
-  const float* a = nullptr;
-  std::ptrdiff_t a_row = 0;
-  const float* b = nullptr;
-  std::ptrdiff_t b_row = 0;
-  const float* bias = nullptr;
-  float clamp_min = -__builtin_inff();
   float* out = nullptr;
   std::ptrdiff_t out_stride = 0;
 };
@@ -282,6 +210,10 @@ struct Table {
                     std::ptrdiff_t b_n, std::uint8_t* packed) = nullptr;
   void (*int8_gemm)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
+  // Packs weights of 8 or 4 bits that groups of k have scales for, aligned to 64 bytes.
+  std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
+  void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
+  void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
   void (*batched_dot)(const BatchedDot& dots) = nullptr;
 

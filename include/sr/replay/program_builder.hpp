@@ -14,6 +14,7 @@
 #include <sr/memory/planner_ops.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/registry.hpp>
+#include <sr/replay/dead_operations.hpp>
 #include <sr/replay/draft_lifetimes.hpp>
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
@@ -172,9 +173,12 @@ class ProgramBuilder {
     std::vector<Draft>& drafts = lowering_.drafts();
     is_result_.assign(lowering_.storages().size(), false);
     for (const FreshStorage& fresh : plan_->results.fresh) is_result_[fresh.storage] = true;
+    drop_dead();
     const std::vector<bool> kept = storages_kept(drafts, is_result_);
     Fusion fusion(lowering_, kept);
-    for (Group& group : lowering_.groups()) fusion.finish(group);
+    for (Group& group : lowering_.groups()) {
+      if (!group.ops.empty()) fusion.finish(group);
+    }
     const auto& storages = lowering_.storages();
     is_result_.resize(storages.size(), false);
     plan_->bases.assign(storages.size(), nullptr);
@@ -206,6 +210,14 @@ class ProgramBuilder {
     plan_->tensors.resize(storages.size());
     SizeValues recorded;
     plan_->settle(recorded);
+  }
+
+  void drop_dead() {
+    const std::size_t before = lowering_.drafts().size();
+    const std::vector<std::uint32_t> positions = drop_dead_operations(lowering_, is_result_);
+    plan_->kernels -= before - lowering_.drafts().size();
+    for (auto& [made, node] : made_by_) made = positions[made];
+    std::erase_if(made_by_, [](const auto& made) { return made.first == kNone; });
   }
 
   // A tensor that several steps write in parts is complete after the last of them.

@@ -45,6 +45,33 @@ def test_a_program_in_memory(name):
     check(sr.from_exported(model.program), model, 2e-2)  # a rounded activation may be the next one
 
 
+@pytest.mark.parametrize('name', ['dynamic int8', 'PT2E static', 'PT2E dynamic'])
+@pytest.mark.parametrize('decomposed', [False, True])
+def test_layers_are_products_of_integers(name, decomposed):
+    model = exported(name)
+    module = sr.from_exported(model.program.run_decompositions() if decomposed else model.program)
+    check(module, model, 2e-2)
+    for plan in module.report()['plans']:
+        kinds = [step['kind'] for step in plan['steps']]
+        assert kinds.count('packed int8 gemm') == 3, kinds
+        assert not any('gemm' in kind for kind in kinds if kind != 'packed int8 gemm'), kinds
+
+
+@pytest.mark.parametrize(('name', 'kind'), [('weights int4 in groups', 'packed int4 weights'),
+                                            ('dynamic int8, weights int4', 'packed int4 weights')])
+def test_weights_stay_small(name, kind):
+    module = sr.from_exported(exported(name).program)
+    check(module, exported(name), 2e-2)
+    report = module.report()
+    for plan in report['plans']:
+        assert [step['kind'] for step in plan['steps']].count(kind) == 3
+    packed, = report['packed_weights']
+    elements = 64 * 96 + 96 * 64 + 64 * 32
+    assert packed['count'] == 3
+    # 4 bits each, and a scale for every 32; columns are padded to whole registers.
+    assert elements / 2 < packed['bytes'] < elements
+
+
 @pytest.mark.parametrize('name', quantized_models.MODELS)
 def test_a_program_of_core_operators(name):
     model = exported(name)

@@ -40,6 +40,8 @@ inline bool relu(Lowering& lowering, const TracedNode& node) {
     product->shape.clamp_min = 0;
   } else if (auto* convolution = take_over<ConvolutionStep>(lowering, *in, out)) {
     convolution->shape.clamp_min = 0;
+  } else if (auto* grouped = take_over<GroupedGemmStep>(lowering, *in, out)) {
+    grouped->shape.clamp_min = 0;
   } else {
     return plain<vector_ops::Relu>(lowering, node);
   }

@@ -9,38 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
-
 #include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/dequantized.hpp>
+#include <sr/replay/lowering/grouped_gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/steps/gemm_step.hpp>
 
 namespace sr::replay::lower {
 
-// Whether a step of so much work is beyond a limit for one thread, and the caller has more of them. With one
-// thread the program holds for any amount of work.
-inline bool is_beyond_one_thread(Lowering& lowering, const Size& work, std::int64_t limit) {
-  if (work.is_constant()) return work > limit && lowering.threads() != 1;
-  return lowering.threads() != 1 && work > limit;
-}
-// Products that take one thread longer than 80 microseconds are shared by threads. Starting threads costs 2
-// microseconds, but if another process uses a processor, the step may wait milliseconds for one of them.
-inline constexpr std::int64_t kLeastShared = 4'000'000;
-inline bool is_for_threads(Lowering& lowering, const Size& work) {
-  return is_beyond_one_thread(lowering, work, kLeastShared);
-}
-// Beyond this size LibTorch's kernels on several threads are faster, also than two threads of our
-// convolutions.
-inline bool is_too_much_for_one(Lowering& lowering, const Size& work) {
-  constexpr std::int64_t kMostForOneThread = 32'000'000;
-  return is_beyond_one_thread(lowering, work, kMostForOneThread);
-}
 // Without packed panels LibTorch's blocking is faster from a smaller size on.
 inline constexpr std::int64_t kMostUnpacked = 2'000'000;
-
-// Floats of a register from which on it pays to widen weights of int8 in a product.
-inline constexpr std::size_t kLeastForInt8 = 8;
 
 struct Matrices {
   Operand a, b, out;  // a: rows x k, elements of a row contiguous; out: rows x n, the same
@@ -172,6 +152,12 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   }
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? Size(1) : out_rows.second;
+  const ProductSizes sizes{matrices.m, n, matrices.k, b_k, b_n};
+  if (!in_bfloat16 && gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row))
+    return true;
+  if (!in_bfloat16 &&
+      gemm_of_grouped(lowering, matrices.a, matrices.a_row, b, sizes, bias, out, matrices.out_row))
+    return true;
   const std::optional<Operand> in_int8 = lowering.before_widening(b);
   if (in_bfloat16) {
     emit_gemm<kernels::Bfloat16Bits>(lowering, matrices,

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/kernels/compiled.hpp>
 #include <sr/replay/lowering/comparison.hpp>
+#include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
@@ -25,28 +25,11 @@ inline bool int_mm(Lowering& lowering, const TracedNode& node) {
   if (a->dtype != c10::kChar && a->dtype != c10::kByte) return false;
   if (out.count() == 0) return true;
   if (a->size(1) == 0 || !out.is_contiguous() || !lowering.make_rows(*a)) return false;
-  const kernels::Table& table = kernels::kernels().table;
-  Int8GemmStep step;
-  step.m = a->size(0);
-  step.n = b->size(1);
-  step.k = a->size(1);
+  Int8GemmStep step =
+      int8_product(lowering, *a, *b, {a->size(0), b->size(1), a->size(1), b->stride(0), b->stride(1)});
   step.a_row = a->stride(0);
   step.out_row = step.n;
-  step.row_factor_stride = 0;
-  step.shape.a_signed = a->dtype == c10::kChar;
-  const bool by_bytes = table.int8_gemm_by_bytes != nullptr && kernels::has_vnni();
-  step.multiply = by_bytes ? table.int8_gemm_by_bytes : table.int8_gemm;
-  step.a = lowering.address(*a);
   step.out = lowering.address(out);
-  // By bytes, a product takes a quarter of the time of as many floats.
-  step.may_be_cut =
-      is_beyond_one_thread(lowering, step.m * step.n * step.k, by_bytes ? 4 * kLeastShared : kLeastShared);
-  step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(*b)),
-                 .n = static_cast<std::size_t>(step.n.pin()),
-                 .k = static_cast<std::size_t>(step.k.pin()),
-                 .b_k = b->stride(0).pin(),
-                 .b_n = b->stride(1).pin(),
-                 .of_module = lowering.of_module(*b)};
   lowering.emit(std::move(step), {a->storage, b->storage}, {out.storage});
   return true;
 }
@@ -77,16 +60,6 @@ inline bool is_row_of(const Operand& operand, const Operand& in) {
     if (!operand.sizes[d].is_constant() || operand.sizes[d] != 1) return false;
   }
   return Size::always_equal(operand.size(-1), in.size(-1)) && Size::always_equal(operand.stride(-1), 1);
-}
-
-// The distance between the floats of an operand that has one for each row of `in`.
-inline std::optional<Size> distance_in_column(const Operand& operand, const Operand& in) {
-  if (!operand.is_float() || operand.rank() != in.rank() || operand.rank() < 2) return std::nullopt;
-  if (!Size::always_equal(operand.size(-1), 1)) return std::nullopt;
-  const Operand rows = first_dims(operand, operand.rank() - 1);
-  if (!always_equal(rows.sizes, first_dims(in, in.rank() - 1).sizes)) return std::nullopt;
-  const auto [count, distance] = as_rows(rows, 0);
-  return count < 0 ? std::nullopt : std::optional(distance);
 }
 
 // to(sums, float)

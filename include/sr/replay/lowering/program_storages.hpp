@@ -1,6 +1,7 @@
 // The storages of a program: those of the trace, and those that lowering adds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,15 +42,39 @@ class ProgramStorages {
 
   // The int8 constant whose elements `operand` holds as floats, seen as it is.
   std::optional<Operand> before_widening(const Operand& operand) const {
-    const auto found = trace_.widened.find(operand.storage);
-    if (found == trace_.widened.end() || !is_constant(operand)) return std::nullopt;
-    const StorageId narrow = trace_.tensors[found->second].storage;
-    if (!is_constant(narrow)) return std::nullopt;
+    const auto found = trace_.narrow.find(operand.storage);
+    if (found == trace_.narrow.end() || !is_constant(operand) || found->second.zeros.defined() ||
+        found->second.scales.defined())
+      return std::nullopt;
+    const TracedTensor& integers = trace_.tensors[found->second.integers];
+    if (!is_constant(integers.storage)) return std::nullopt;
     Operand made = operand;
-    made.storage = narrow;
-    made.offset += trace_.tensors[found->second].layout.offset;
+    made.storage = integers.storage;
+    made.offset += integers.layout.offset;
     made.dtype = c10::kChar;
     return made;
+  }
+
+  // What a constant of floats was computed of, a matrix whose rows have k elements: contiguous integers of
+  // two dimensions, or of three, rows x groups x elements. See NarrowConstant.
+  struct DequantizedMatrix {
+    Operand integers;
+    GroupNumbers zeros, scales;
+
+    std::int64_t rows() const { return scales.values.size(0); }
+    std::int64_t groups() const { return scales.values.numel() / std::max<std::int64_t>(rows(), 1); }
+    std::int64_t group() const { return integers.size(-1).recorded(); }
+  };
+  std::optional<DequantizedMatrix> dequantized(const Operand& operand) const {
+    const auto found = trace_.narrow.find(operand.storage);
+    if (found == trace_.narrow.end() || !is_constant(operand) || !found->second.scales.defined())
+      return std::nullopt;
+    const TracedTensor& integers = trace_.tensors[found->second.integers];
+    if (!is_constant(integers.storage) || varies(integers.layout.sizes)) return std::nullopt;
+    const TensorLayout& layout = integers.layout;
+    return DequantizedMatrix{{integers.storage, layout.offset, layout.sizes, layout.strides, c10::kChar},
+                             found->second.zeros,
+                             found->second.scales};
   }
 
   // Adds a contiguous tensor of the program's own.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,11 +20,12 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   // What is done to the sums before they are written. Each may follow any before it.
   enum class Stage { none, as_floats, by_rows, by_columns, with_bias, clamped };
 
-  Size m, n, k, a_row, out_row, row_factor_stride;  // see kernels::Int8Gemm
+  Size m, n, k, a_row, out_row, zero_stride, row_factor_stride;  // see kernels::Int8Gemm
   void (*multiply)(const kernels::Int8Gemm& product) = nullptr;
-  Address a, out, row_factor, column_factor, bias;
-  bool has_row_factor = false, has_column_factor = false, has_bias = false;
-  bool may_be_cut = false;  // is worth several threads
+  Address a, out, zero, row_factor, column_factor, bias;
+  bool has_zero = false, has_row_factor = false, has_column_factor = false, has_bias = false;
+  bool zero_varies = false;  // differs between calls
+  bool may_be_cut = false;   // is worth several threads
   Stage stage = Stage::none;
   Int8Matrix weight;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
@@ -32,6 +34,13 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   Shares shares;                                        // of the panels of a product that is cut
 
   std::string_view name() const override { return "packed int8 gemm"; }
+  // Zero points of 8-bit integers. Beyond them, or in longer rows, sums may not fit into 32 bits.
+  static constexpr std::int64_t kMostZero = 255, kLongestWithZero = 32'000;
+  static bool is_zero_point(double zero) {
+    return zero == std::trunc(zero) && std::abs(zero) <= static_cast<double>(kMostZero);
+  }
+  bool may_fail() const override { return zero_varies; }
+
   // The number of results.
   Size results() const { return m * n; }
 
@@ -43,6 +52,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     shape.k = values.count(k);
     shape.a_row = values(a_row);
     shape.out_row = values(out_row);
+    shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
     if (!may_be_cut) return &run;
     const std::size_t panels = (shape.n + panel() - 1) / panel();
@@ -53,7 +63,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   }
 
   RunStep freeze(std::byte* const* bases) override {
-    if (shares.count() > 1) return nullptr;
+    if (shares.count() > 1 || zero_varies) return nullptr;
     frozen = bound(bases);
     return [](const Payload& payload, Context&) {
       const auto& self = static_cast<const Int8GemmStep&>(payload);
@@ -80,10 +90,20 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     });
   }
 
+  static void check_zeros(const kernels::Int8Gemm& product) {
+    const std::size_t count = product.zero_stride == 0 ? std::min<std::size_t>(product.m, 1) : product.m;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!is_zero_point(product.zero[static_cast<std::ptrdiff_t>(i) * product.zero_stride]))
+        throw Deoptimized("A zero point is not one of 8-bit integers.", /*keep=*/true);
+    }
+  }
+
   kernels::Int8Gemm bound(std::byte* const* bases) const {
     kernels::Int8Gemm product = shape;
     product.a = a.in<const std::uint8_t>(bases);
     product.b = packed->data;
+    if (has_zero) product.zero = zero.in<const float>(bases);
+    if (zero_varies) check_zeros(product);
     if (has_row_factor) product.row_factor = row_factor.in<const float>(bases);
     if (has_column_factor) product.column_factor = column_factor.in<const float>(bases);
     if (has_bias) product.bias = bias.in<const float>(bases);

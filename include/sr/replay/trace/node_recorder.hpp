@@ -12,6 +12,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
+#include <sr/replay/trace/narrow_constants.hpp>
 #include <sr/replay/trace/node_layouts.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/recorded_node.hpp>
@@ -170,7 +171,7 @@ class NodeRecorder : private RecordedNode {
       // LibTorch's kernels may round differently on another number of threads.
       if (content_.options.numerics == Numerics::exact) record_.trace.asked |= Environment::threads;
       add_outputs(Home::literal, before);
-      return note_widening();
+      return note_narrow_constant(record_, traced_, output(0));
     }
     if (is_view() || record_.has_bailed_out()) return;
     if (data_decide || !outputs_are_plain()) return add_interpreted();
@@ -236,19 +237,6 @@ class NodeRecorder : private RecordedNode {
         bail_out("returns memory of its inputs that may be another next time.");
       }
     });
-  }
-
-  // Notes that a constant is an int8 tensor as floats, which a product may read in its place.
-  void note_widening() {
-    if (node_.node->kind() != c10::aten::to && node_.node->kind() != c10::aten::_to_copy) return;
-    if (!traced_.inputs[0].isTensor() || !output(0).isTensor()) return;
-    const at::Tensor &narrow = traced_.inputs[0].toTensor(), &wide = output(0).toTensor();
-    const bool same_order = narrow.is_non_overlapping_and_dense() && narrow.strides() == wide.strides() &&
-                            wide.storage_offset() == 0;
-    if (narrow.scalar_type() != at::kChar || wide.scalar_type() != at::kFloat || !same_order ||
-        !record_.is_known(narrow))
-      return;
-    record_.trace.widened[record_.storage_of(wide)] = record_.trace.id_of(narrow);
   }
 
   void add_node() {

@@ -99,6 +99,22 @@ struct InitialBytes {
   at::Tensor bytes;
 };
 
+// Numbers with which groups of elements are combined.
+struct GroupNumbers {
+  at::Tensor values;            // floats; undefined: the elements are as they were
+  const void* given = nullptr;  // the constant of the module that holds them, if one does
+
+  bool defined() const { return values.defined(); }
+};
+
+// What a literal was computed of: (integers - zeros) * scales, in the order of the elements of a dense int8
+// tensor. There is a number for each index but the last one of `integers`, which is contiguous then, and has
+// 2 or 3 dimensions.
+struct NarrowConstant {
+  TensorId integers = kNone;
+  GroupNumbers zeros, scales;
+};
+
 struct Trace {
   std::vector<TracedStorage> storages;
   std::vector<TracedTensor> tensors;
@@ -106,8 +122,7 @@ struct Trace {
   std::unordered_map<const c10::TensorImpl*, TensorId> ids;
   std::unordered_map<const void*, ValueId> dynamic_containers;
   std::vector<InitialBytes> initial;
-  // Literals that hold the elements of an int8 tensor as floats, in the same order, and that tensor.
-  std::unordered_map<StorageId, TensorId> widened;
+  std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that int8 tensors can stand for
   std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   std::uint32_t leaf_count = 0;

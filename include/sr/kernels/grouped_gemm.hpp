@@ -1,0 +1,224 @@
+// Products of floats by weights of 8 or 4 bits whose scales differ between groups of k. A panel of packed
+// weights has the columns of two registers: bytes row after row, or half bytes, the first register in the
+// lower ones; then a row of scales for each group, and a row of zero points for each group if there are any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sr/kernels/bfloat16.hpp>
+#include <sr/kernels/gemm.hpp>
+#include <sr/kernels/gemm_tiles.hpp>
+#include <sr/kernels/products.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+// The bytes of parts of a panel.
+struct GroupedPanel {
+  std::size_t row, weights, factors, all;
+
+  GroupedPanel(std::size_t k, std::size_t group, bool nibbles, bool has_zeros)
+      : row(nibbles ? kWidth : kPanel),
+        weights(k * row),
+        factors(k / group * kPanel * sizeof(float)),
+        all(weights + (has_zeros ? 2 : 1) * factors) {}
+};
+
+inline std::size_t grouped_panels(std::size_t n) {
+  return (n + kPanel - 1) / kPanel;
+}
+
+inline std::size_t packed_grouped_bytes(const GroupedWeights& weights) {
+  return grouped_panels(weights.n) *
+         GroupedPanel(weights.k, weights.group, weights.nibbles, weights.zeros != nullptr).all;
+}
+
+inline void pack_grouped(const GroupedWeights& weights, std::uint8_t* packed) {
+  const std::size_t groups = weights.k / weights.group;
+  const auto element = [&](std::size_t l, std::size_t j) {
+    return j < weights.n ? weights.b[static_cast<std::ptrdiff_t>(l) * weights.b_k +
+                                     static_cast<std::ptrdiff_t>(j) * weights.b_n]
+                         : std::int8_t{0};
+  };
+  const auto put_factors = [&](const float* factors, std::size_t column) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      for (std::size_t j = 0; j < kPanel; ++j) {
+        const float factor = column + j < weights.n ? factors[(column + j) * groups + g] : 0.0f;
+        std::memcpy(packed, &factor, sizeof(factor));
+        packed += sizeof(factor);
+      }
+    }
+  };
+  for (std::size_t column = 0; column < weights.n; column += kPanel) {
+    for (std::size_t l = 0; l < weights.k; ++l) {
+      for (std::size_t j = 0; j < (weights.nibbles ? kWidth : kPanel); ++j) {
+        const auto low = static_cast<std::uint8_t>(element(l, column + j));
+        const auto high = static_cast<std::uint8_t>(element(l, column + j + kWidth));
+        *packed++ = weights.nibbles ? static_cast<std::uint8_t>((low & 15U) | high << 4U) : low;
+      }
+    }
+    put_factors(weights.scales, column);
+    if (weights.zeros != nullptr) put_factors(weights.zeros, column);
+  }
+}
+
+// One row of a panel, as floats without scale and zero point.
+template <bool kNibbles>
+SR_KERNEL_INLINE TwoVecs load_grouped(const std::uint8_t* row) {
+  if constexpr (kNibbles) {
+    const Ints pairs = load_byte_lanes(row);
+    return {to_floats((pairs << 28) >> 28), to_floats((pairs << 24) >> 28)};
+  } else {
+    const auto* const bytes = reinterpret_cast<const std::int8_t*>(row);
+    return {load_widened(bytes), load_widened(bytes + kWidth)};
+  }
+}
+
+// The scales or zero points of a group.
+SR_KERNEL_INLINE TwoVecs load_factors(const std::uint8_t* from) {
+  const auto* const factors = reinterpret_cast<const float*>(from);
+  return {Vec::load(factors), Vec::load(factors + kWidth)};
+}
+
+// Access to the first `count` lanes, or to all, outside of loops.
+struct AtMost {
+  std::size_t count;
+  SR_KERNEL_INLINE Vec load(const float* from) const {
+    return count == kWidth ? Vec::load(from) : Vec::load(from, count);
+  }
+  SR_KERNEL_INLINE void store(Vec value, float* to) const {
+    if (count == kWidth) return value.store(to);
+    if (count != 0) value.store(to, count);
+  }
+};
+
+// Few rows: a group is summed up before it is scaled.
+template <bool kNibbles, bool kZeros, std::size_t kRows>
+[[gnu::flatten, gnu::noinline]] void grouped_rows(const GroupedGemm& product, const std::uint8_t* panel,
+                                                  const float* a, const float* bias, float* out, AtMost first,
+                                                  AtMost last) {
+  // A register of sums waits 4 cycles for itself: with one row there are four of them.
+  constexpr std::size_t kParts = kRows == 1 ? 2 : 1;
+  const GroupedPanel parts(product.k, product.group, kNibbles, kZeros);
+  const std::uint8_t* scales = panel + parts.weights;
+  const std::uint8_t* zeros = scales + parts.factors;
+  Vec totals[kRows][2];
+  unrolled<kRows>([&](auto r) {
+    totals[r][0] = bias == nullptr ? Vec(0.0f) : first.load(bias);
+    totals[r][1] = bias == nullptr ? Vec(0.0f) : last.load(bias + kWidth);
+  });
+  for (std::size_t begin = 0; begin < product.k; begin += product.group) {
+    Vec sums[kParts][kRows][2];
+    unrolled<kParts>([&](auto part) {
+      unrolled<kRows>([&](auto r) { sums[part][r][0] = sums[part][r][1] = Vec(0.0f); });
+    });
+    TwoVecs zero{};
+    if constexpr (kZeros) zero = load_factors(zeros);
+    const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
+      TwoVecs columns = load_grouped<kNibbles>(panel);
+      panel += parts.row;
+      if constexpr (kZeros) columns = {columns.first - zero.first, columns.second - zero.second};
+      unrolled<kRows>([&](auto r) {
+        const Vec left(a[static_cast<std::ptrdiff_t>(r) * product.a_row + static_cast<std::ptrdiff_t>(l)]);
+        sums[part][r][0] = fma(left, columns.first, sums[part][r][0]);
+        sums[part][r][1] = fma(left, columns.second, sums[part][r][1]);
+      });
+    };
+    const std::size_t end = begin + product.group;
+    std::size_t l = begin;
+    for (; l + kParts <= end; l += kParts) unrolled<kParts>([&](auto part) { step(part, l + part); });
+    if (l < end) step(Index<0>{}, l);
+    const TwoVecs scale = load_factors(scales);
+    unrolled<kRows>([&](auto r) {
+      if constexpr (kParts == 2) {
+        sums[0][r][0] = sums[0][r][0] + sums[1][r][0];
+        sums[0][r][1] = sums[0][r][1] + sums[1][r][1];
+      }
+      totals[r][0] = fma(sums[0][r][0], scale.first, totals[r][0]);
+      totals[r][1] = fma(sums[0][r][1], scale.second, totals[r][1]);
+    });
+    scales += kPanel * sizeof(float);
+    zeros += kPanel * sizeof(float);
+  }
+  unrolled<kRows>([&](auto r) {
+    float* const row = out + static_cast<std::ptrdiff_t>(r) * product.out_row;
+    first.store(first_max(Vec(product.clamp_min), totals[r][0]), row);  // NaN passes
+    last.store(first_max(Vec(product.clamp_min), totals[r][1]), row + kWidth);
+  });
+}
+
+// Many rows: some rows of the panel are widened and scaled on the stack, and multiplied as floats.
+template <bool kNibbles, bool kZeros>
+[[gnu::flatten, gnu::noinline]] void grouped_panel(const GroupedGemm& product, const std::uint8_t* panel,
+                                                   std::size_t column, std::size_t columns) {
+  constexpr std::size_t kBlock = 128;
+  alignas(64) float widened[kBlock * kPanel];
+  const GroupedPanel parts(product.k, product.group, kNibbles, kZeros);
+  const std::uint8_t* factors = panel + parts.weights;
+  TwoVecs scale{}, zero{};
+  std::size_t left = 0;  // rows of the group
+  for (std::size_t l = 0; l < product.k; l += kBlock) {
+    const std::size_t rows = product.k - l < kBlock ? product.k - l : kBlock;
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (left == 0) {
+        scale = load_factors(factors);
+        if constexpr (kZeros) zero = load_factors(factors + parts.factors);
+        factors += kPanel * sizeof(float);
+        left = product.group;
+      }
+      --left;
+      TwoVecs values = load_grouped<kNibbles>(panel);
+      panel += parts.row;
+      if constexpr (kZeros) values = {values.first - zero.first, values.second - zero.second};
+      (values.first * scale.first).store(widened + r * kPanel);
+      (values.second * scale.second).store(widened + r * kPanel + kWidth);
+    }
+    Gemm part;
+    part.m = product.m;
+    part.n = product.n;
+    part.k = rows;
+    part.a = product.a + l;
+    part.a_row = product.a_row;
+    part.bias = product.bias;
+    part.out = product.out;
+    part.out_row = product.out_row;
+    const bool ends = l + rows == product.k;
+    gemm_columns<true>(part,
+                       {widened, static_cast<std::ptrdiff_t>(kPanel), rows, l != 0,
+                        ends ? product.clamp_min : -kInfinity, widened},
+                       column, columns);
+  }
+}
+
+template <bool kNibbles, bool kZeros>
+void grouped_gemm_of(const GroupedGemm& product) {
+  constexpr std::size_t kFewRows = 2;
+  const std::size_t panel_bytes = GroupedPanel(product.k, product.group, kNibbles, kZeros).all;
+  for (std::size_t column = product.first_column; column < product.end_column; column += kPanel) {
+    const std::uint8_t* const panel = product.b + column / kPanel * panel_bytes;
+    const std::size_t columns = product.n - column < kPanel ? product.n - column : kPanel;
+    if (product.m > kFewRows) {
+      grouped_panel<kNibbles, kZeros>(product, panel, column, columns);
+      continue;
+    }
+    const float* const bias = product.bias == nullptr ? nullptr : product.bias + column;
+    const AtMost first{columns < kWidth ? columns : kWidth}, last{columns - first.count};
+    by_row_tiles<kFewRows>(product.m, [&](std::size_t r, auto count) {
+      const auto row = static_cast<std::ptrdiff_t>(r);
+      grouped_rows<kNibbles, kZeros, count>(product, panel, product.a + row * product.a_row, bias,
+                                            product.out + row * product.out_row + column, first, last);
+    });
+  }
+}
+
+inline void grouped_gemm(const GroupedGemm& product) {
+  if (product.nibbles)
+    return product.has_zeros ? grouped_gemm_of<true, true>(product) : grouped_gemm_of<true, false>(product);
+  product.has_zeros ? grouped_gemm_of<false, true>(product) : grouped_gemm_of<false, false>(product);
+}
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

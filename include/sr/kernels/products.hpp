@@ -1,0 +1,114 @@
+// What kernels that multiply matrices are given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sr::kernels {
+
+// A bfloat16.
+struct Bfloat16Bits {
+  std::uint16_t bits;  // of the float that it is, the upper ones
+};
+
+// The type of results, by that of weights.
+template <class T>
+struct ResultType {
+  using type = T;
+};
+template <>
+struct ResultType<std::int8_t> {
+  using type = float;
+};
+template <class T>
+using ResultOf = typename ResultType<T>::type;
+
+// out[i][j] = max(clamp_min, sum over l of a[i][l] * b[l][j] + bias[j]); bias may be null, and clamp_min = 0
+// is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; bfloat16 results are
+// rounded once, to the nearest. Weights of T, float, bfloat16 or int8, are widened to fp32.
+template <class T>
+struct GemmOf {
+  std::size_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const T* b = nullptr;         // packed: what `pack` wrote; else the matrix itself
+  std::ptrdiff_t b_k = 0;       // not packed only: distance of b[l + 1][j] from b[l][j]
+  std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
+  const float* bias = nullptr;  // n floats
+  float clamp_min = -__builtin_inff();
+  ResultOf<T>* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+using Gemm = GemmOf<float>;
+using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
+using Int8WeightGemm = GemmOf<std::int8_t>;
+
+// A product of 8-bit integers: sum[i][j] is the sum over l of (a[i][l] - zero[i]) * b[l][j] in 32 bits,
+// modulo 2^32, without the zero points if `zero` is null. They are whole numbers of at most 24 bits. If
+// `sums` is not null, the kernel writes the sums there. Otherwise it converts each sum to float, multiplies
+// it by row_factor[i], multiplies it by column_factor[j], adds bias[j], takes the maximum with clamp_min, and
+// writes the result to `out`. It rounds after each operation, and leaves out those whose array is null. Rows
+// are contiguous.
+struct Int8Gemm {
+  std::size_t m = 0, n = 0, k = 0;
+  std::size_t first_column = 0,
+              end_column = 0;  // which to compute; the first is a multiple of 2 * Table::width
+  const std::uint8_t* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  bool a_signed = true;             // int8, else uint8
+  const std::uint8_t* b = nullptr;  // what `pack_int8` wrote of int8
+  const float* zero = nullptr;
+  std::ptrdiff_t zero_stride = 0;
+  const float* row_factor = nullptr;
+  std::ptrdiff_t row_factor_stride = 1;
+  const float* column_factor = nullptr;
+  const float* bias = nullptr;
+  float clamp_min = -__builtin_inff();
+  std::int32_t* sums = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+
+// out[i] = max(clamp_min, sum over l of a[i][l] * b[i][l] + *bias); bias may be null. Rows of `a` and of `b`
+// are contiguous; strides are between rows, in elements, and may be 0.
+struct BatchedDot {
+  std::size_t count = 0, k = 0;
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const float* b = nullptr;
+  std::ptrdiff_t b_row = 0;
+  const float* bias = nullptr;
+  float clamp_min = -__builtin_inff();
+  float* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
+};
+
+// Weights of 8 bits, k x n, which stand for (b[l][j] - zeros[j][g]) * scales[j][g], where g = l / group.
+// `scales` and `zeros` have k / group numbers for each column, and the zeros may be null. If `nibbles`, all
+// are from -8 to 7, and take 4 bits when they are packed.
+struct GroupedWeights {
+  std::size_t n = 0, k = 0, group = 1;  // a divisor of k
+  bool nibbles = false;
+  const std::int8_t* b = nullptr;
+  std::ptrdiff_t b_k = 0, b_n = 0;
+  const float* scales = nullptr;
+  const float* zeros = nullptr;
+};
+
+// out[i][j] = max(clamp_min, sum over l of a[i][l] * weight[l][j] + bias[j]); bias may be null. Rows of `a`
+// and of `out` are contiguous.
+struct GroupedGemm {
+  std::size_t m = 0, n = 0, k = 0, group = 1;
+  bool nibbles = false, has_zeros = false;
+  std::size_t first_column = 0,
+              end_column = 0;  // which to compute; the first is a multiple of 2 * Table::width
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const std::uint8_t* b = nullptr;  // what `pack_grouped` wrote
+  const float* bias = nullptr;
+  float clamp_min = -__builtin_inff();
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+
+}  // namespace sr::kernels

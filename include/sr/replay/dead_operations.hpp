@@ -1,0 +1,69 @@
+// Removes pointwise operations whose results nobody reads: those that a product did before it was found to
+// work on what they were made of.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <sr/replay/draft_lifetimes.hpp>
+#include <sr/replay/lowering/draft.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::replay {
+
+namespace detail {
+
+// Returns whether it removed any. Groups with kernels on their rows are left alone.
+inline bool drop_dead_operations(Group& group, Draft& draft, const std::vector<bool>& kept) {
+  if (!group.rows.empty()) return false;
+  std::vector<StorageId> read;
+  const std::size_t before = group.ops.size();
+  for (std::size_t i = before; i-- > 0;) {
+    const StorageId made = group.ops[i].out.storage;
+    if (!kept[made] && std::ranges::find(read, made) == read.end()) {
+      group.ops.erase(group.ops.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    for (const PointwiseInput& input : group.ops[i].inputs) {
+      if (input.operand) read.push_back(input.operand->storage);
+    }
+  }
+  if (group.ops.size() == before) return false;
+  draft.reads = std::move(read);
+  draft.writes.clear();
+  for (const PointwiseOp& op : group.ops) draft.writes.push_back(op.out.storage);
+  return true;
+}
+
+}  // namespace detail
+
+// Drafts of groups that have no operation left are removed; the groups stay, empty. Returns the new position
+// of each draft, kNone for those that are gone. `is_result`: by storage, see storages_kept.
+inline std::vector<std::uint32_t> drop_dead_operations(Lowering& lowering,
+                                                       const std::vector<bool>& is_result) {
+  std::vector<Draft>& drafts = lowering.drafts();
+  std::vector<Group>& groups = lowering.groups();
+  bool any = true;
+  while (any) {
+    any = false;
+    const std::vector<bool> kept = storages_kept(drafts, is_result);
+    for (std::size_t g = groups.size(); g-- > 0;)
+      any |= detail::drop_dead_operations(groups[g], drafts[groups[g].position], kept);
+  }
+  std::vector<std::uint32_t> positions(drafts.size(), kNone);
+  std::uint32_t left = 0;
+  for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+    if (drafts[d].group != kNone && groups[drafts[d].group].ops.empty()) continue;
+    positions[d] = left;
+    if (left != d) drafts[left] = std::move(drafts[d]);
+    ++left;
+  }
+  drafts.resize(left);
+  for (Group& group : groups) group.position = positions[group.position];
+  return positions;
+}
+
+}  // namespace sr::replay

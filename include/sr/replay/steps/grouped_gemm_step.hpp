@@ -1,0 +1,94 @@
+// The step that multiplies floats by weights of 8 or 4 bits whose scales differ between groups.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/packed_weights.hpp>
+#include <sr/replay/sizes/values.hpp>
+#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::replay {
+
+struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
+  Size m, n, k, a_row, out_row;  // see kernels::GroupedGemm
+  Address a, out, bias;
+  bool has_bias = false;
+  bool may_be_cut = false;  // is worth several threads
+  GroupedMatrix weight;     // its numbers are those of the next two, until it is packed
+  at::Tensor scales, zeros;
+  std::shared_ptr<const Aligned<std::uint8_t>> packed;
+  kernels::GroupedGemm shape;   // in this call, and `clamp_min`
+  kernels::GroupedGemm frozen;  // with addresses; see freeze
+  Shares shares;                // of the panels of a product that is cut
+
+  std::string_view name() const override {
+    return shape.nibbles ? "packed int4 weights" : "packed int8 weights";
+  }
+  // The number of results.
+  Size results() const { return m * n; }
+
+  void pack_weights(PackedWeights& shared) override {
+    packed = shared.find_or_pack(weight);
+    scales.reset();
+    zeros.reset();
+  }
+
+  RunStep settle(SizeValues& values) override {
+    shape.m = values.count(m);
+    shape.n = shape.end_column = values.count(n);
+    shape.k = values.count(k);
+    shape.a_row = values(a_row);
+    shape.out_row = values(out_row);
+    if (!may_be_cut) return &run;
+    const std::size_t panels = (shape.n + panel() - 1) / panel();
+    if (panels < 2) return &run;
+    if (static_cast<std::int64_t>(panels) != shares.count())
+      shares = Shares(static_cast<std::int64_t>(panels));
+    return &run_by_panels;
+  }
+
+  RunStep freeze(std::byte* const* bases) override {
+    if (shares.count() > 1) return nullptr;
+    frozen = bound(bases);
+    return [](const Payload& payload, Context&) {
+      kernels::kernels().table.grouped_gemm(static_cast<const GroupedGemmStep&>(payload).frozen);
+    };
+  }
+
+  static void run(const Payload& payload, Context& context) {
+    kernels::kernels().table.grouped_gemm(static_cast<const GroupedGemmStep&>(payload).bound(context.bases));
+  }
+
+ private:
+  static std::size_t panel() { return 2 * kernels::kernels().table.width; }
+
+  static void run_by_panels(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const GroupedGemmStep&>(payload);
+    const kernels::GroupedGemm whole = self.bound(context.bases);
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      kernels::GroupedGemm part = whole;
+      part.first_column = static_cast<std::size_t>(first) * panel();
+      part.end_column = std::min(static_cast<std::size_t>(end) * panel(), whole.n);
+      kernels::kernels().table.grouped_gemm(part);
+    });
+  }
+
+  kernels::GroupedGemm bound(std::byte* const* bases) const {
+    kernels::GroupedGemm product = shape;
+    product.a = a.in<const float>(bases);
+    product.b = packed->data;
+    product.out = out.in<float>(bases);
+    if (has_bias) product.bias = bias.in<const float>(bases);
+    return product;
+  }
+};
+
+}  // namespace sr::replay

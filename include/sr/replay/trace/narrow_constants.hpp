@@ -1,0 +1,91 @@
+// Constants that were computed of int8 tensors: (integers - zeros) * scales. Products can read the int8
+// tensor in their place.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/replay/trace/record.hpp>
+
+namespace sr::replay {
+
+namespace detail {
+
+inline bool has_same_order(const at::Tensor& made, const at::Tensor& of) {
+  return made.is_non_overlapping_and_dense() && made.sizes() == of.sizes() &&
+         made.strides() == of.strides() && made.storage_offset() == 0;
+}
+
+// What the elements of the tensor are.
+inline std::optional<NarrowConstant> narrow_constant(const Record& record, const at::Tensor& tensor) {
+  if (!record.is_known(tensor)) return std::nullopt;
+  if (tensor.scalar_type() == at::kChar && tensor.is_non_overlapping_and_dense())
+    return NarrowConstant{record.trace.id_of(tensor), {}, {}};
+  const auto found = record.trace.narrow.find(record.storage_of(tensor));
+  if (found == record.trace.narrow.end() ||
+      !has_same_order(tensor, record.trace.tensor(found->second.integers)))
+    return std::nullopt;
+  return found->second;
+}
+
+// A number for each index of `integers` but the last one, if the elements that differ in it alone are
+// combined with the same number; else undefined.
+inline GroupNumbers numbers_of_groups(const Record& record, const c10::IValue& value,
+                                      const at::Tensor& integers) {
+  if ((integers.dim() != 2 && integers.dim() != 3) || !integers.is_contiguous()) return {};
+  const at::IntArrayRef groups = integers.sizes().slice(0, static_cast<std::size_t>(integers.dim()) - 1);
+  if (value.isDouble()) return {at::full(groups, value.toDouble(), at::kFloat)};
+  if (value.isInt()) return {at::full(groups, value.toInt(), at::kFloat)};
+  if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().is_complex()) return {};
+  const at::Tensor& numbers = value.toTensor();
+  if (numbers.dim() > integers.dim() || (numbers.dim() != 0 && numbers.size(-1) != 1)) return {};
+  const at::Tensor spread = numbers.dim() == 0 ? numbers : numbers.squeeze(-1);
+  if (!at::is_expandable_to(spread.sizes(), groups)) return {};
+  const StorageId storage = record.storage_of(numbers);
+  const bool is_given = storage != kNone && record.trace.storages[storage].home == Home::weight;
+  return {spread.to(at::kFloat).expand(groups).contiguous(), is_given ? numbers.const_data_ptr() : nullptr};
+}
+
+inline bool is_zero(const c10::IValue& value) {
+  if (value.isInt()) return value.toInt() == 0;
+  return value.isTensor() && value.toTensor().defined() && !value.toTensor().any().item<bool>();
+}
+
+}  // namespace detail
+
+// Notes what the result of a node without inputs of the call was computed of.
+inline void note_narrow_constant(Record& record, const TracedNode& node, const c10::IValue& output) {
+  const c10::Symbol kind = node.processed->node->kind();
+  const bool converts = kind == c10::aten::to || kind == c10::aten::_to_copy;
+  if ((!converts && kind != c10::aten::sub && kind != c10::aten::mul) || !node.inputs[0].isTensor() ||
+      !output.isTensor())
+    return;
+  const at::Tensor &in = node.inputs[0].toTensor(), &out = output.toTensor();
+  // Results in 8 bits are integers themselves; differences may have wrapped around.
+  if (c10::elementSize(out.scalar_type()) == 1 || c10::isComplexType(out.scalar_type()) ||
+      record.storage_of(out) == kNone || !detail::has_same_order(out, in))
+    return;
+  std::optional<NarrowConstant> of = detail::narrow_constant(record, in);
+  if (!of) return;
+  const at::Tensor& integers = record.trace.tensor(of->integers);
+  if (converts) {
+    if (of->scales.defined() && !c10::isFloatingType(out.scalar_type())) return;
+  } else if (kind == c10::aten::sub) {
+    if (of->scales.defined() || of->zeros.defined() || !node.inputs[2].isInt() || node.inputs[2].toInt() != 1)
+      return;
+    if (!detail::is_zero(node.inputs[1])) {
+      of->zeros = detail::numbers_of_groups(record, node.inputs[1], integers);
+      if (!of->zeros.defined()) return;
+    }
+  } else {
+    if (of->scales.defined() || !c10::isFloatingType(out.scalar_type())) return;
+    of->scales = detail::numbers_of_groups(record, node.inputs[1], integers);
+    if (!of->scales.defined()) return;
+  }
+  record.trace.narrow[record.storage_of(out)] = *std::move(of);
+}
+
+}  // namespace sr::replay
