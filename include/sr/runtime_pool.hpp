@@ -27,7 +27,8 @@ struct RuntimePoolOptions {
   std::size_t max_runtimes = kOwnRuntimes;  // made as they are needed; 1 to 65533
   // How long a call waits while all runtimes are in use before it throws BusyError.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
-  int intra_op_threads = 0;  // of each call; 0: as the calling thread has it
+  // Of each call; 0: as the calling thread has it, but no more than the process may use processors.
+  int intra_op_threads = 0;
 };
 
 struct PoolReport {
@@ -91,12 +92,12 @@ class RuntimePool {
     auto future = c10::make_intrusive<c10::ivalue::Future>((*runtime)->operator*().result_type());
     detail::run_or_launch(options, *future,
                           [runtime = std::move(runtime), args = std::move(args), kwargs, options, future,
-                           width = options_.intra_op_threads]() mutable {
+                           pool_width = Width(*this)]() mutable {
                             detail::complete(*future, [&] {
                               // Back before the future is complete, when the caller may call again.
                               const std::optional<Lease> leased = std::move(*runtime);
                               runtime->reset();
-                              const IntraOpWidth own_width(width);
+                              const IntraOpWidth width(pool_width.now());
                               return (**leased)(std::move(args), kwargs, options);
                             });
                           });
@@ -109,7 +110,7 @@ class RuntimePool {
   // Prepares that many runtimes for these arguments, as StaticRuntime::reserve does.
   void reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs = {},
                std::size_t runtimes = 1) const {
-    const IntraOpWidth width(options_.intra_op_threads);  // which plans are made for
+    const IntraOpWidth width(Width(*this).now());  // which plans are made for
     std::vector<Lease> all;
     for (std::size_t i = 0; i < runtimes; ++i) {
       all.push_back(lease());
@@ -124,7 +125,7 @@ class RuntimePool {
   PoolReport report() const {
     PoolReport report{
         lease()->report(), runtimes_.figures(), options_.intra_op_threads, processors_allowed(), {}};
-    if (report.intra_op_threads <= 0) report.intra_op_threads = at::get_num_threads();
+    if (report.intra_op_threads <= 0) report.intra_op_threads = intra_op_threads();
     const std::size_t most = report.pool.made * static_cast<std::size_t>(report.intra_op_threads);
     if (most > static_cast<std::size_t>(report.cores)) {
       report.warning = std::to_string(report.pool.made) + " runtimes were in use at once with " +
@@ -137,6 +138,15 @@ class RuntimePool {
   }
 
  private:
+  // The number of intra-op threads of a call.
+  struct Width {
+    int given, most;
+
+    explicit Width(const RuntimePool& pool) : given(pool.options_.intra_op_threads), most(pool.processors_) {}
+    // For the calling thread; 0: as it has it.
+    int now() const { return given > 0 ? given : at::get_num_threads() > most ? most : 0; }
+  };
+
   static RuntimePoolOptions checked(RuntimePoolOptions options) {
     if (options.max_runtimes == 0 || options.max_runtimes > pool::kMostObjects) {
       throw ArgumentError("RuntimePoolOptions::max_runtimes is " + std::to_string(options.max_runtimes) +
@@ -148,7 +158,7 @@ class RuntimePool {
   template <class Run>
   auto with_runtime(Run run, const CallOptions& options = {}) const {
     const Lease runtime = lease(options);
-    const IntraOpWidth width(options_.intra_op_threads);
+    const IntraOpWidth width(Width(*this).now());
     return run(*runtime);
   }
 
@@ -171,6 +181,7 @@ class RuntimePool {
   }
 
   RuntimePoolOptions options_;
+  int processors_ = processors_allowed();
   pool::ObjectPool<Runtime> runtimes_;
 };
 

@@ -11,6 +11,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
+#include <sr/base/processors.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
@@ -288,4 +289,10 @@ PYBIND11_MODULE(_C, module) {
   define_metrics(module);
   define_quantize(module);
   module.def("wait_for_async_calls", &wait_for_async_calls);
+  module.def(
+      "processors", &sr::processors_allowed, py::arg("refresh") = false,
+      "The number of processors that this process may use: the least of what the quota of its container\n"
+      "(cgroups, rounded down), their cpusets and the affinity mask of this thread allow. Control groups "
+      "are\n"
+      "read once, and again if `refresh` is true.");
 }

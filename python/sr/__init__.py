@@ -17,7 +17,7 @@ if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
                       'Build it again: pip install .')
 
 from . import _C
-from ._C import BoundCall, IndividualMetrics
+from ._C import BoundCall, IndividualMetrics, processors
 from ._compile import compile, from_exported
 from ._future import Future
 from ._module import StaticModule, load
@@ -38,7 +38,7 @@ __version__ = version
 __all__ = [
     'ArgumentError', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
     'QuantizationError', 'QuantizationReport', 'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile',
-    'from_exported', 'load', 'quantize',
+    'from_exported', 'load', 'processors', 'quantize',
 ]
 
 atexit.register(_C.wait_for_async_calls)

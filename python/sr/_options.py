@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     strict: True refuses a model that needs the interpreter.
     without_passes: names of passes over the graph to leave out.
     max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.
-    intra_op_threads: of each call (default 0: as the calling thread has it).
+    intra_op_threads: of each call (default 0: as the calling thread has it, but no more than `sr.processors()`).
     """
 
     planner: str

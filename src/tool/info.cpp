@@ -1,6 +1,7 @@
 #include "info.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
@@ -60,11 +61,15 @@ Json gather(const std::string& version) {
     environment[variable] = value == nullptr ? Json(nullptr) : Json(value);
   }
   const auto& planners = memory::planner_names();
+  const ProcessorLimits limits = read_processor_limits();
   return {{"sr", version},
           {"torch", TORCH_VERSION},
           {"cpu", cpu_model()},
           {"hardware_threads", processors_online()},
-          {"affinity_cpus", processors_allowed()},
+          {"affinity_cpus", limits.affinity},
+          {"cgroup_cpus", limits.cpuset == 0 ? Json(nullptr) : Json(limits.cpuset)},
+          {"cgroup_quota", std::isfinite(limits.quota) ? Json(limits.quota) : Json(nullptr)},
+          {"processors_allowed", processors_allowed()},
           {"intra_op_threads", at::get_num_threads()},
           {"inter_op_threads", at::get_num_interop_threads()},
           {"kernels", {{"used", used}, {"available", available}}},
@@ -81,6 +86,10 @@ std::string joined(const Json& names) {
   return text;
 }
 
+std::string either(const Json& number, const std::string& without) {
+  return number.is_null() ? without : number.dump();
+}
+
 void print(std::ostream& out, const Json& facts) {
   const auto line = [&](std::string_view name, const auto& value) {
     out << std::left << std::setw(20) << name << value << '\n';
@@ -88,8 +97,11 @@ void print(std::ostream& out, const Json& facts) {
   line("sr", facts["sr"].get<std::string>());
   line("LibTorch", facts["torch"].get<std::string>());
   line("CPU", facts["cpu"].get<std::string>());
-  line("hardware threads", facts["hardware_threads"].dump() + ", of them allowed by the affinity mask " +
-                               facts["affinity_cpus"].dump());
+  line("hardware threads", facts["hardware_threads"].dump());
+  line("processors allowed", facts["processors_allowed"].dump() + ": the affinity mask has " +
+                                 facts["affinity_cpus"].dump() + ", control groups " +
+                                 either(facts["cgroup_cpus"], "all") + ", with a quota of " +
+                                 either(facts["cgroup_quota"], "none"));
   line("intra-op threads", facts["intra_op_threads"].dump());
   line("inter-op threads", facts["inter_op_threads"].dump());
   line("kernels", facts["kernels"]["used"].get<std::string>() +

@@ -1,11 +1,21 @@
 // How many threads one operator may use, for the thread that calls it.
 #pragma once
 
+#include <algorithm>
 #include <dlfcn.h>
 
 #include <ATen/Parallel.h>
 
+#include <sr/base/processors.hpp>
+
 namespace sr {
+
+// The threads that a step of sr's own may use: those of the calling thread's setting, but no more than the
+// process may use processors. More would wait for each other whenever a quota is used up.
+inline int intra_op_threads() {
+  const int threads = at::get_num_threads();
+  return threads == 1 ? 1 : std::min(threads, processors_allowed());
+}
 
 // Sets the number of threads for operators that the calling thread runs, and restores it at the end.
 // at::set_num_threads would also change it for threads that start meanwhile; OpenMP and the BLAS keep a

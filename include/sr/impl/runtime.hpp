@@ -7,6 +7,7 @@
 #include <sr/impl/individual_metrics.hpp>
 #include <sr/impl/load.hpp>
 #include <sr/impl/op_spec.hpp>
+#include <sr/impl/processors.hpp>
 #include <sr/impl/report.hpp>
 #include <sr/impl/runtime_core.hpp>
 #include <sr/impl/static_module.hpp>

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import xml.etree.ElementTree
 
@@ -47,6 +48,8 @@ def test_info_as_json_has_what_decides_on_threads():
     assert facts['torch'] == torch.__version__.split('+')[0]
     assert facts['intra_op_threads'] == 1
     assert facts['affinity_cpus'] == len(os.sched_getaffinity(0)) <= facts['hardware_threads']
+    limits = [facts['affinity_cpus'], facts['cgroup_cpus'], facts['cgroup_quota']]
+    assert facts['processors_allowed'] == max(1, int(min(limit for limit in limits if limit is not None)))
     assert facts['kernels']['used'] in facts['kernels']['available']
     assert facts['kernels']['available'][0] == 'baseline'
     assert 'linear_scan' in facts['planners']
@@ -67,8 +70,24 @@ def test_info_follows_the_affinity_mask_and_the_limit_on_instruction_sets():
     code = f'import os, subprocess; os.sched_setaffinity(0, {{{one}}}); subprocess.run([{TOOL!r}, "info", "--json"])'
     facts = json.loads(subprocess.run(['python3', '-c', code], capture_output=True, text=True,
                                       env={**os.environ, 'ATEN_CPU_CAPABILITY': 'default'}).stdout)
-    assert facts['affinity_cpus'] == 1
+    assert facts['affinity_cpus'] == facts['processors_allowed'] == 1
     assert facts['kernels']['used'] == 'baseline'
+
+
+def test_info_follows_a_quota():
+    group = pathlib.Path(f'/sys/fs/cgroup/cpu/sr_test_{os.getpid()}')
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip('control groups can not be made here')
+    try:
+        (group / 'cpu.cfs_quota_us').write_text('150000')
+        code = f'open("{group}/cgroup.procs", "w").write("0"); import os; os.execv({TOOL!r}, ["sr", "info", "--json"])'
+        facts = json.loads(subprocess.run(['python3', '-c', code], capture_output=True, text=True).stdout)
+    finally:
+        group.rmdir()
+    assert facts['cgroup_quota'] == 1.5
+    assert facts['processors_allowed'] == 1
 
 
 def test_info_as_text_prints_the_parallel_info_of_aten():

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/base/intra_op_width.hpp>
 #include <sr/base/options.hpp>
 #include <sr/replay/lowering/draft.hpp>
 #include <sr/replay/lowering/program_storages.hpp>
@@ -40,7 +40,7 @@ class Lowering : public ProgramStorages {
   // Intra-op threads of the calling thread. The program then holds only for callers with as many.
   int threads() {
     asked_ |= Environment::threads;
-    return at::get_num_threads();
+    return intra_op_threads();
   }
   // The modes of the environment that lowering has read.
   unsigned asked() const { return asked_; }

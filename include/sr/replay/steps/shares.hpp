@@ -8,6 +8,8 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/ops/empty.h>
 
+#include <sr/base/intra_op_width.hpp>
+
 namespace sr::replay {
 
 class Shares {
@@ -36,6 +38,7 @@ class Shares {
   // Calls body(first, end) for ranges of parts, concurrently on the threads that LibTorch gives the caller.
   template <class Body>
   void each(const Body& body) const {
+    const IntraOpWidth width(intra_op_threads());
     const auto* const begin = static_cast<const char*>(parts_.const_data_ptr());
     iterator_->for_each(
         [&](char** data, const std::int64_t*, std::int64_t size, std::int64_t) {  // of one dimension
