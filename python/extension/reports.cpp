@@ -55,7 +55,7 @@ py::dict of_plan(const PlanReport& plan) {
                   "sizes_seen"_a = plan.sizes_seen, "sizes_taken"_a = plan.sizes_taken,
                   "kernels"_a = plan.kernels, "calls"_a = plan.calls, "interpreted"_a = plan.interpreted,
                   "replays"_a = plan.replays, "memory"_a = of_memory(plan.memory),
-                  "steps"_a = list_of(plan.steps, of_step));
+                  "steps"_a = list_of(plan.steps, of_step), "remarks"_a = plan.remarks);
 }
 
 py::dict misses_of(const Report& report) {

@@ -26,6 +26,9 @@ struct Entry {
   std::function<std::unique_ptr<Runner>()> make;
 
   std::vector<std::unique_ptr<Runner>> callers;  // one for each concurrent caller
+  // The input sets of each caller: reference counts of shared tensors would move between their caches. Made
+  // when the entry is timed.
+  std::vector<std::vector<ArgumentList>> arguments;
   std::string error;
   std::optional<Agreement> agreement;
   std::optional<AllocationCounts> allocations;

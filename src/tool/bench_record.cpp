@@ -61,6 +61,7 @@ Json paths_json(const Report& report) {
                      {"replays", plan.replays},
                      {"sizes_taken", plan.sizes_taken},
                      {"conditions", plan.conditions},
+                     {"remarks", plan.remarks},
                      {"sizes_seen", plan.sizes_seen}});
   }
   Json misses = Json::object();

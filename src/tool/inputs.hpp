@@ -13,6 +13,15 @@ namespace sr::tool {
 
 using ArgumentList = std::vector<c10::IValue>;
 
+// Input sets that share no tensor with the given ones.
+inline std::vector<ArgumentList> own_copies(const std::vector<ArgumentList>& sets) {
+  std::vector<ArgumentList> copies(sets.size());
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (const c10::IValue& value : sets[i]) copies[i].push_back(value.deepcopy());
+  }
+  return copies;
+}
+
 // Reads what Python's torch.save wrote: the positional arguments of one call as a list or tuple, or a list of
 // such lists, one per call. It is a list of calls if it is not empty and all its elements are lists or
 // tuples. Throws LoadError.

@@ -132,6 +132,7 @@ void print_plans(std::ostream& out, const Report& report) {
         << plan.memory.no_reuse << ".\n";
     for (const std::string& condition : plan.conditions) out << "  for " << condition << '\n';
     for (const std::string& seen : plan.sizes_seen) out << "  so far " << seen << '\n';
+    for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       out << '[' << i << "] " << plan.steps[i].kind << ':';
       for (const std::string& op : plan.steps[i].ops) out << ' ' << op;

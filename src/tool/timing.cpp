@@ -53,17 +53,24 @@ void run_slice(Runner& runner, const std::vector<ArgumentList>& sets, const Slic
   } while (result.samples.size() < slice.most_samples);
 }
 
+// The first caller has the given sets to itself.
+void give_arguments(Entry& entry, const std::vector<ArgumentList>& sets) {
+  while (entry.arguments.size() < entry.callers.size())
+    entry.arguments.push_back(entry.arguments.empty() ? sets : own_copies(sets));
+}
+
 }  // namespace
 
 void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t calls, double most_seconds) {
   const auto least = static_cast<std::int64_t>(3 * sets.size());
-  for (const auto& caller : entry.callers) {
+  give_arguments(entry, sets);
+  for (std::size_t c = 0; c < entry.callers.size(); ++c) {
     const auto begin = Clock::now();
     double fastest = 1e9;
     for (std::int64_t i = 0; i < std::max(calls, least); ++i) {
       const std::size_t set = static_cast<std::size_t>(i) % sets.size();
       const auto start = Clock::now();
-      caller->run(ArgumentList(sets[set]), set);
+      entry.callers[c]->run(ArgumentList(entry.arguments[c][set]), set);
       fastest = std::min(fastest, seconds_since(start));
       if (i >= least && seconds_since(begin) > most_seconds) break;
     }
@@ -73,6 +80,7 @@ void warm_up(Entry& entry, const std::vector<ArgumentList>& sets, std::int64_t c
 
 void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice& slice, int threads) {
   std::vector<CallerResult> results(entry.callers.size());
+  give_arguments(entry, sets);
   for (CallerResult& result : results)
     result.samples.reserve(std::min<std::size_t>(slice.most_samples, 1 << 16));
   if (entry.callers.size() == 1) {
@@ -85,7 +93,7 @@ void time_slice(Entry& entry, const std::vector<ArgumentList>& sets, const Slice
         at::set_num_threads(threads);  // a property of the calling thread
         ready.arrive_and_wait();
         try {
-          run_slice(*entry.callers[i], sets, slice, entry.seconds_per_call, results[i]);
+          run_slice(*entry.callers[i], entry.arguments[i], slice, entry.seconds_per_call, results[i]);
         } catch (...) {
           results[i].failure = std::current_exception();
         }

@@ -174,6 +174,32 @@ TEST_CASE("zero points that are not of 8-bit integers keep to floats", "[oracle]
   }
 }
 
+TEST_CASE("reports name quantized layers that are computed with floats", "[ops][replay]") {
+  const auto remarks = [](const std::string& body, Numerics numerics = Numerics::fast) {
+    return plan_of(body, inputs({5, 40}, at::kByte), numerics).remarks;
+  };
+  CHECK(remarks(kOne + kWeight + kLinear).empty());
+  CHECK(remarks(kOne + "return torch.linear(d, self.b.expand([2, -1])[:, :1].expand([-1, 40]) + d[:2])")
+            .size() == 1);
+  const std::vector<std::string> exact = remarks(kOne + kWeight + kLinear, Numerics::exact);
+  REQUIRE(exact.size() == 1);
+  CHECK(exact[0].starts_with("aten::linear"));
+  CHECK(exact[0].find("the option `numerics`") != std::string::npos);
+  const std::vector<std::string> convolution =
+      remarks(kOne + "return torch.conv2d(d.reshape([1, 1, 5, 40]), self.scales.reshape([-1, 1, 1, 1]))");
+  REQUIRE(convolution.size() == 1);
+  CHECK(convolution[0].starts_with("aten::conv2d"));
+  CHECK(convolution[0].find("sr has no product of integers for it. It is step ") != std::string::npos);
+  CHECK(convolution[0].find(" us") == std::string::npos);
+
+  StaticRuntime<> runtime{StaticModule(with_weights(kOne + "return torch.mm(d, d.t())", 24, 40))};
+  runtime.time_steps(true);
+  for (int run = 0; run < 4; ++run) runtime(std::vector<c10::IValue>(inputs({5, 40}, at::kByte)));
+  const PlanReport plan = runtime.report().plans.at(0);
+  REQUIRE(plan.remarks.size() == 1);
+  CHECK(plan.remarks[0].find(" us of ") != std::string::npos);
+}
+
 TEST_CASE("sums that may not fit into 32 bits are floats", "[ops][replay]") {
   const std::int64_t k = 66'000;
   InputSet given = inputs({2, k}, at::kByte);

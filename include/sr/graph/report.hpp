@@ -77,6 +77,9 @@ struct PlanReport {
   std::uint64_t timed_replays = 0;  // while StaticRuntime::time_steps was on
   BlockMemory memory;
   std::vector<StepReport> steps;
+  // What of a quantized model is computed with floats, or by LibTorch, and what that takes if steps were
+  // timed.
+  std::vector<std::string> remarks;
 };
 
 // Weights of the module in the layout that kernels read, beside the weights themselves.

@@ -125,6 +125,7 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "replay of (" << plan.arguments << "): " << plan.kernels << " kernels, " << plan.calls
         << " calls, " << plan.interpreted << " interpreted; arena " << plan.memory.arena
         << " bytes, lower bound " << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
+    for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
   }
   for (const PackedReport& packed : report.packed_weights)
     out << "packed weights: " << packed.count << ' ' << packed.kind << ", " << packed.bytes << " bytes\n";

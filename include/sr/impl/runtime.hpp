@@ -11,3 +11,4 @@
 #include <sr/impl/report.hpp>
 #include <sr/impl/runtime_core.hpp>
 #include <sr/impl/static_module.hpp>
+#include <sr/impl/team.hpp>

@@ -241,7 +241,7 @@ void packed_gemm(const GemmOf<T>& product) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
     const std::size_t left = product.n - column;
     const T* panel = product.b + column * product.k;
-    const T* next = left > width ? panel + width * product.k : panel;
+    const T* next = left > width || product.continues ? panel + width * product.k : panel;
     gemm_columns<true>(product,
                        {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.clamp_min, next},
                        column, left < width ? left : width);

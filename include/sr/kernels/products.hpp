@@ -38,6 +38,7 @@ struct GemmOf {
   float clamp_min = -__builtin_inff();
   ResultOf<T>* out = nullptr;
   std::ptrdiff_t out_row = 0;
+  bool continues = false;  // packed only: the panel behind these is likely to be multiplied next
 };
 using Gemm = GemmOf<float>;
 using Bfloat16Gemm = GemmOf<Bfloat16Bits>;

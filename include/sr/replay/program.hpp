@@ -34,6 +34,7 @@ struct ProgramNotes {
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
   std::vector<StepNote> steps;
   std::vector<TracedStorage> storages;
+  std::vector<std::pair<std::uint32_t, std::string>> remarks;  // on nodes, see PlanReport
 };
 
 // The part of a program that can be copied as it is.

@@ -19,6 +19,7 @@
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/quantization_remarks.hpp>
 #include <sr/replay/program.hpp>
 #include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
@@ -70,12 +71,14 @@ class ProgramBuilder {
     lowering_.begin(i);
     SizeScope::current().decide_for(node.processed->node->kind().toQualString());
     notes_->nodes.push_back(node.processed->node);
+    const std::size_t before = lowering_.drafts().size();
+    const bool runs_kernel = node.role == Role::compute && lower_to_kernels(node);
+    remark(i, runs_kernel);
+    if (runs_kernel) {
+      plan_->kernels += lowering_.drafts().size() - before;
+      return;
+    }
     if (node.role == Role::compute) {
-      const std::size_t before = lowering_.drafts().size();
-      if (lower_to_kernels(node)) {
-        plan_->kernels += lowering_.drafts().size() - before;
-        return;
-      }
       if (!node.twin.empty()) return write_copy(node);
       if (OutVariantStep::emit(lowering_, node)) {
         ++plan_->calls;
@@ -84,6 +87,11 @@ class ProgramBuilder {
     }
     InterpretedStep::emit(lowering_, node, blocks_);
     ++plan_->interpreted;
+  }
+
+  void remark(std::uint32_t i, bool runs_kernel) {
+    if (auto text = lower::quantization_remark(lowering_, trace_.nodes[i], runs_kernel))
+      notes_->remarks.emplace_back(i, std::move(*text));
   }
 
   // For an in-place operator whose functional twin has no kernel: the operator writes a copy of its operand.
@@ -203,6 +211,7 @@ class ProgramBuilder {
     bind_constants(drafts);
     request_memory(drafts, is_result_, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
+    note_last_shared();
     plan_->derived = std::move(lowering_.derived());
     plan_->has_derived = !plan_->derived.empty();
     for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
@@ -227,6 +236,17 @@ class ProgramBuilder {
       for (const StorageId storage : drafts[d].writes) last[storage] = d;
     }
     for (const auto& [storage, step] : last) notes_->writes[step].push_back(storage);
+  }
+
+  // Between shared steps of a call helpers stay awake.
+  void note_last_shared() {
+    bool more_follow = false;
+    for (std::size_t i = plan_->steps.size(); i-- > 0;) {
+      Shares* const work = const_cast<Payload*>(plan_->steps[i].payload)->shared_work();
+      if (work == nullptr) continue;
+      work->set_more_follow(more_follow);
+      more_follow = true;
+    }
   }
 
   void bind_constants(const std::vector<Draft>& drafts) {

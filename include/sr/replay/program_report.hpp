@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,24 @@ inline std::vector<OperandReport> report_operands(const Program& program,
   return operands;
 }
 
+// " It is step 4, 2.5 us of 40.1 us." The times are those of replays that were timed.
+inline std::string cost_of(const Program& program, const PlanReport& report, std::uint32_t node) {
+  const std::vector<StepNote>& notes = program.notes->steps;
+  const auto step = std::ranges::find_if(
+      notes, [&](const StepNote& note) { return std::ranges::find(note.nodes, node) != note.nodes.end(); });
+  if (step == notes.end()) return {};
+  const auto i = static_cast<std::size_t>(step - notes.begin());
+  std::string text = " It is step " + std::to_string(i);
+  if (report.timed_replays != 0) {
+    double all = 0;
+    for (const StepReport& each : report.steps) all += each.seconds;
+    char times[64];
+    std::snprintf(times, sizeof(times), ", %.1f us of %.1f us", report.steps[i].seconds * 1e6, all * 1e6);
+    text += times;
+  }
+  return text + ".";
+}
+
 }  // namespace detail
 
 inline PlanReport report_plan(const Program& program) {
@@ -77,6 +96,8 @@ inline PlanReport report_plan(const Program& program) {
     step.reads = detail::report_operands(program, note.reads);
     step.writes = detail::report_operands(program, note.writes);
   }
+  for (const auto& [node, text] : program.notes->remarks)
+    report.remarks.push_back(text + detail::cost_of(program, report, node));
   return report;
 }
 

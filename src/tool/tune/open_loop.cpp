@@ -38,14 +38,17 @@ class OpenLoop {
     std::latch ready(static_cast<std::ptrdiff_t>(callers.size())), go(1);
     std::vector<std::exception_ptr> failures(callers.size());
     std::vector<std::chrono::nanoseconds> last(callers.size());
+    // Reference counts of shared tensors would move between the callers' caches.
+    std::vector<std::vector<ArgumentList>> sets;
+    for (std::size_t i = 0; i < callers.size(); ++i) sets.push_back(own_copies(sets_));
     {
       std::vector<std::jthread> workers;
       for (std::size_t i = 0; i < callers.size(); ++i) {
         workers.emplace_back([&, i] {
           try {
-            prepare(*callers[i], threads, ready);
+            prepare(*callers[i], sets[i], threads, ready);
             go.wait();
-            last[i] = serve(*callers[i]);
+            last[i] = serve(*callers[i], sets[i]);
           } catch (...) {
             failures[i] = std::current_exception();
             ended_ = true;
@@ -75,20 +78,20 @@ class OpenLoop {
     std::latch& ready_;
   };
 
-  void prepare(Runner& runner, int threads, std::latch& ready) const {
+  static void prepare(Runner& runner, const std::vector<ArgumentList>& sets, int threads, std::latch& ready) {
     const Arrived arrived(ready);
-    at::set_num_threads(threads);           // a property of the calling thread
-    runner.run(ArgumentList(sets_[0]), 0);  // starts the threads that OpenMP gives this one
+    at::set_num_threads(threads);          // a property of the calling thread
+    runner.run(ArgumentList(sets[0]), 0);  // starts the threads that OpenMP gives this one
   }
 
   // Returns when the last call began, after the start.
-  std::chrono::nanoseconds serve(Runner& runner) {
+  std::chrono::nanoseconds serve(Runner& runner, const std::vector<ArgumentList>& sets) {
     std::chrono::nanoseconds last{0};
     while (!ended_) {
       const std::size_t arrival = next_.fetch_add(1);
       if (arrival >= arrivals_.size()) break;
-      const std::size_t set = arrival % sets_.size();
-      ArgumentList args = sets_[set];
+      const std::size_t set = arrival % sets.size();
+      ArgumentList args = sets[set];
       const Clock::time_point due = start_ + arrivals_[arrival];
       wait_until(due);
       const auto begun = Clock::now() - start_;

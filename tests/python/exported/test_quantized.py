@@ -72,6 +72,16 @@ def test_weights_stay_small(name, kind):
     assert elements / 2 < packed['bytes'] < elements
 
 
+def test_reports_name_quantized_layers_that_are_floats():
+    model = exported('PT2E static convolutions')
+    module = sr.from_exported(model.program)
+    check(module, model, 2e-2)
+    for plan in module.report()['plans']:
+        layers = [remark.split(' ')[0] for remark in plan['remarks']]
+        assert layers == ['aten::conv2d', 'aten::conv2d'], plan['remarks']
+        assert all('It is step' in remark for remark in plan['remarks'])
+
+
 @pytest.mark.parametrize('name', quantized_models.MODELS)
 def test_a_program_of_core_operators(name):
     model = exported(name)

@@ -191,7 +191,7 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (repeats == 0) return false;
   if (out.count() == 0) return true;
   const Size rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
-  if (keys == 0 || width == 0 || is_too_much_for_one(lowering, out.count() * keys)) return false;
+  if (keys == 0 || width == 0 || is_for_libtorch(lowering, out.count() * keys, kMostAttended)) return false;
   if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
   if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 

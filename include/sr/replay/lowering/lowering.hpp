@@ -191,6 +191,13 @@ class Lowering : public ProgramStorages {
     return storage < made_at_.size() ? made_at_[storage] : kNone;
   }
 
+  // Of the step that completes the storage; null if there is none, or if it is a group of pointwise
+  // operations.
+  const Payload* payload_of_maker(StorageId storage) const {
+    const std::uint32_t made = maker_of(storage);
+    return made == kNone ? nullptr : drafts_[made].step.payload;
+  }
+
   std::vector<Draft>& drafts() { return drafts_; }
   std::vector<Group>& groups() { return groups_; }
   std::vector<std::unique_ptr<Payload>>& payloads() { return payloads_; }

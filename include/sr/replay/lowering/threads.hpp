@@ -13,17 +13,17 @@ inline bool is_beyond_one_thread(Lowering& lowering, const Size& work, std::int6
   if (work.is_constant()) return work > limit && lowering.threads() != 1;
   return lowering.threads() != 1 && work > limit;
 }
-// Products that take one thread longer than 80 microseconds are shared by threads. Starting threads costs 2
-// microseconds, but if another process uses a processor, the step may wait milliseconds for one of them.
-inline constexpr std::int64_t kLeastShared = 4'000'000;
+// Products that take one thread longer than 20 microseconds may be shared by threads: whether they are, times
+// decide, see SharingChoice.
+inline constexpr std::int64_t kLeastShared = 1'000'000;
 inline bool is_for_threads(Lowering& lowering, const Size& work) {
   return is_beyond_one_thread(lowering, work, kLeastShared);
 }
-// Beyond this size LibTorch's kernels on several threads are faster, also than two threads of our
-// convolutions.
-inline bool is_too_much_for_one(Lowering& lowering, const Size& work) {
-  constexpr std::int64_t kMostForOneThread = 32'000'000;
-  return is_beyond_one_thread(lowering, work, kMostForOneThread);
+// Beyond these sizes LibTorch's kernels on several threads are faster: than two threads of our convolutions,
+// whose images leave the cache, and than our attention, which one thread computes.
+inline constexpr std::int64_t kMostConvolved = 1'000'000'000, kMostAttended = 32'000'000;
+inline bool is_for_libtorch(Lowering& lowering, const Size& work, std::int64_t limit) {
+  return is_beyond_one_thread(lowering, work, limit);
 }
 
 }  // namespace sr::replay::lower

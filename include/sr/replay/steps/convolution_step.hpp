@@ -48,7 +48,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     by_channels = images * groups < kManyGroups && shape.channels > tile;
     const std::size_t count =
         by_channels ? (shape.channels + tile - 1) / tile : std::min(images * groups, threads);
-    if (count > 1) shares = Shares(static_cast<std::int64_t>(count));
+    if (count > 1) shares.set(static_cast<std::int64_t>(count), 1);
   }
   // The smallest number of channels whose results are bit-identical when they are computed by themselves.
   std::size_t channel_tile() const {
@@ -59,6 +59,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
 
   std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
+
+  Shares* shared_work() override { return shares.count() > 1 ? &shares : nullptr; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 

@@ -46,6 +46,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
     if (weight.data != nullptr) packed = shared.find_or_pack(weight);
   }
 
+  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
     shape.n = values.count(n);
@@ -99,11 +101,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
     by_columns = panels >= kLeastParts || panels >= tiles;
     part = by_columns ? panel : tile;
     const std::int64_t count = by_columns ? panels : tiles;
-    if (count < 2) {
-      part = 0;
-    } else if (count != shares.count()) {
-      shares = Shares(count);
-    }
+    if (count < 2) part = 0;
+    shares.set(count, static_cast<double>(rows) * static_cast<double>(columns));
   }
 
  private:
@@ -137,6 +136,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
     };
     if (by_columns) {
       product.n = size(shape.n);
+      product.continues = !is_last;
       product.b += first * static_cast<std::int64_t>(shape.k);
       if (product.bias != nullptr) product.bias += first;
       product.out += first;

@@ -41,6 +41,8 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     zeros.reset();
   }
 
+  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
     shape.n = shape.end_column = values.count(n);
@@ -49,10 +51,9 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     shape.out_row = values(out_row);
     if (!may_be_cut) return &run;
     const std::size_t panels = (shape.n + panel() - 1) / panel();
-    if (panels < 2) return &run;
-    if (static_cast<std::int64_t>(panels) != shares.count())
-      shares = Shares(static_cast<std::int64_t>(panels));
-    return &run_by_panels;
+    shares.set(static_cast<std::int64_t>(panels),
+               static_cast<double>(shape.m) * static_cast<double>(shape.n));
+    return panels < 2 ? &run : &run_by_panels;
   }
 
   RunStep freeze(std::byte* const* bases) override {

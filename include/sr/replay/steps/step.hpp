@@ -47,6 +47,7 @@ struct Context {
 };
 
 class PackedWeights;
+class Shares;
 class SizeValues;
 struct Payload;
 
@@ -61,6 +62,8 @@ struct Payload {
   virtual RunStep settle(SizeValues&) { return nullptr; }
   // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
+  // The work that threads share; null if there never is any.
+  virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
   // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step

@@ -1,0 +1,91 @@
+// The team of threads in a process with LibTorch: modes of the processor, children of fork(), and steps of a
+// replay.
+#include <atomic>
+#include <cstdint>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <sr/base/team.hpp>
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test::executor_team_tests {
+
+namespace {
+
+// Counts how often each part is done.
+std::vector<int> counts_of(std::int64_t count, int width, bool more_follows = false) {
+  std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+  Team::of_process().each(count, width, more_follows, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) ++done[static_cast<std::size_t>(i)];
+  });
+  return {done.begin(), done.end()};
+}
+
+bool are_done_once(const std::vector<int>& counts) {
+  return std::ranges::all_of(counts, [](int count) { return count == 1; });
+}
+
+}  // namespace
+
+TEST_CASE("helpers round and flush denormal numbers as their caller does", "[executor][team]") {
+  volatile float small = 1e-39f;
+  for (const bool flushes : {true, false}) {
+    if (!at::globalContext().setFlushDenormal(flushes)) return;  // this processor can not
+    std::atomic<int> zeros = 0, others = 0;
+    std::atomic<bool> came = false;
+    const std::thread::id caller = std::this_thread::get_id();
+    Team::of_process().each(8, 2, false, [&](std::int64_t, std::int64_t) {
+      volatile float half = small * 0.5f;
+      (half == 0 ? zeros : others) += 1;
+      if (std::this_thread::get_id() != caller) came = true;
+      while (!came) std::this_thread::yield();
+    });
+    CHECK((flushes ? others : zeros) == 0);
+  }
+}
+
+TEST_CASE("a child of fork has a team of its own", "[executor][team]") {
+  counts_of(100, 3);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const bool starts_anew = Team::of_process().helpers() == 0;
+    const bool works = are_done_once(counts_of(100, 3)) && are_done_once(counts_of(1000, 2));
+    _exit(starts_anew && works && Team::of_process().helpers() == 2 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(are_done_once(counts_of(100, 3)));
+}
+
+TEST_CASE("shared steps give the bits of unshared ones", "[executor][team][replay]") {
+  at::manual_seed(3);
+  const torch::jit::Module module = script(
+      "def forward(self, x):\n    return torch.relu(torch.linear(torch.relu(torch.linear(x, self.a)), "
+      "self.b))\n",
+      {{"a", at::randn({700, 300})}, {"b", at::randn({500, 700})}});
+  const at::Tensor x = at::randn({33, 300});
+  const auto results = [&](int threads) {
+    std::vector<at::Tensor> all;
+    const IntraOpWidth width(threads);
+    StaticRuntime<> runtime{StaticModule(module)};
+    for (int call = 0; call < 40; ++call) all.push_back(runtime({x}, {}).toTensor());
+    return all;
+  };
+  const std::vector<at::Tensor> alone = results(1), shared = results(2);
+  for (std::size_t i = 3; i < alone.size(); ++i) CHECK(alone[i].equal(shared[i]));
+}
+
+}  // namespace sr::test::executor_team_tests
