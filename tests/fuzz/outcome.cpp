@@ -129,7 +129,7 @@ bool within_noise(const test::InputSet& inputs, const Outcome& expected, const O
   std::vector<double> noise(right.size(), 0);
   Random random(right.size());
   const bool has_real_integers = may_be_real(inputs, right, call);
-  for (int sample = 0; sample < 4; ++sample) {
+  for (int sample = 0; sample < 16; ++sample) {
     const Outcome other = run(inputs, [&](std::vector<c10::IValue> args) {
       if (has_real_integers) make_integers_real(args);
       for (const c10::IValue& argument : args) {
