@@ -30,7 +30,9 @@ std::vector<std::string> row_of(const Entry& entry) {
   row.push_back(number(made.total() - (entry.runner == "sr" ? made.own : 0.0), 1));
   std::ostringstream difference;
   difference << std::setprecision(2) << entry.agreement->max_abs_diff
-             << (entry.agreement->agrees ? "" : " DIFFERS");
+             << (entry.agreement->rounds   ? " rounding"
+                 : entry.agreement->agrees ? ""
+                                           : " DIFFERS");
   row.push_back(difference.str());
   return row;
 }
@@ -117,6 +119,10 @@ void print_table(std::ostream& out, const Measured& measured) {
       out << "!!! " << name << " FAILED: " << entry.error << '\n';
     } else if (!entry.agreement->agrees) {
       out << "!!! " << name << " DIFFERS from the interpreter: " << entry.agreement->difference << '\n';
+    } else if (entry.agreement->rounds) {
+      out << "    " << name << ": " << entry.agreement->difference
+          << ". The model rounds activations to integers, a few of them to others; with exact numerics all "
+             "agree.\n";
     }
     if (entry.error.empty() && entry.answered && !entry.answered->sustained())
       out << "!!! " << verdict(name, *entry.answered) << '\n';

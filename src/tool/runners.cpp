@@ -187,6 +187,10 @@ void compare_tensors(const at::Tensor& expected, const at::Tensor& actual, Agree
   const at::Tensor same = at::logical_or(a == b, at::logical_and(at::isnan(a), at::isnan(b)));
   const double largest = at::where(same, at::zeros_like(a), (a - b).abs()).max().item<double>();
   if (std::isnan(largest) || largest > agreement.max_abs_diff) agreement.max_abs_diff = largest;
+  if (largest != 0) {
+    const double relative = ((a - b).norm() / a.norm()).item<double>();
+    if (std::isnan(relative) || relative > agreement.relative) agreement.relative = relative;
+  }
   if (!at::allclose(b, a, 1e-4, 1e-5, /*equal_nan=*/true)) {
     differ(agreement, c10::str("the values of ", describe(expected), " differ by up to ", largest));
   }
