@@ -152,7 +152,7 @@ void Generator::int8_product() {
     define("torch.linear(" + floats.name + ", (" + weight_of({out, in}) + ".to(torch.float32) - 0) * " +
                (random_.chance(70) ? attribute({out, Dim{}}) : "0.01") +
                (random_.chance(60) ? ", " + attribute({out}) + ")" : ")"),
-           Dtype::f32, shape, true, magnitude + 2);
+           Dtype::f32, shape, /*stable=*/false, magnitude + 2);  // a sum of integers is not rounded
     return;
   }
   const std::string left = random_.chance(80) ? "torch.clamp(" + steps + ", -128, 127).to(torch.int8)"
