@@ -1,5 +1,7 @@
 // The team of threads in a process with LibTorch: modes of the processor, children of fork(), and steps of a
 // replay.
+#include "support/team.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <sys/wait.h>
@@ -19,23 +21,6 @@
 #include "support/samples.hpp"
 
 namespace sr::test::executor_team_tests {
-
-namespace {
-
-// Counts how often each part is done.
-std::vector<int> counts_of(std::int64_t count, int width, bool more_follows = false) {
-  std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
-  Team::of_process().each(count, width, more_follows, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t i = first; i < end; ++i) ++done[static_cast<std::size_t>(i)];
-  });
-  return {done.begin(), done.end()};
-}
-
-bool are_done_once(const std::vector<int>& counts) {
-  return std::ranges::all_of(counts, [](int count) { return count == 1; });
-}
-
-}  // namespace
 
 TEST_CASE("helpers round and flush denormal numbers as their caller does", "[executor][team]") {
   volatile float small = 1e-39f;

@@ -1,6 +1,7 @@
 // The team of threads: each part of a job is done once, whoever calls; and the choice whether to share.
 #define SR_HEADER_ONLY
-#include <algorithm>
+#include "support/team.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -13,23 +14,8 @@
 #include "support/catch.hpp"
 
 using sr::Team;
-
-namespace {
-
-// Counts how often each part is done.
-std::vector<int> counts_of(std::int64_t count, int width, bool more_follows = false) {
-  std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
-  Team::of_process().each(count, width, more_follows, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t i = first; i < end; ++i) ++done[static_cast<std::size_t>(i)];
-  });
-  return {done.begin(), done.end()};
-}
-
-bool are_done_once(const std::vector<int>& counts) {
-  return std::ranges::all_of(counts, [](int count) { return count == 1; });
-}
-
-}  // namespace
+using sr::test::are_done_once;
+using sr::test::counts_of;
 
 TEST_CASE("a team does each part of a job once", "[team]") {
   for (const std::int64_t count : {0, 1, 2, 3, 7, 64, 1000}) {

@@ -1,4 +1,4 @@
-// How many processors the machine has, and how many this process may use: containers limit them.
+// How many processors the machine has, and how many this process may use. A container may allow fewer.
 #pragma once
 
 #include <algorithm>

@@ -9,11 +9,12 @@
 
 namespace sr {
 
-// Everybody begins with a range of the parts of his own, claims pieces of it one after the other, and takes
-// over half of what another has left when it is empty: a helper that does not run costs nothing. The caller
-// always takes part, and when no piece is left it waits only for helpers that are in the middle of one.
-// Helpers without work sleep. They never run code of LibTorch or of users. After fork() the child starts
-// helpers of its own. Any number of threads may call it, and pieces may call it again. Never destroyed.
+// Shares a job among the calling thread and helper threads. Each of them begins with a range of the job's
+// parts and runs it piece by piece. A thread whose range is empty takes half of what is left of another
+// thread's range, so the others do the work of a helper that the system does not run. At the end the caller
+// waits only for pieces that have begun. Helpers sleep when there is no job, and run nothing but steps of sr.
+// The child of a fork() starts helpers of its own. Any number of threads may call it, also from within a job.
+// Never destroyed.
 class Team {
  public:
   static Team& of_process();

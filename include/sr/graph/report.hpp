@@ -77,8 +77,8 @@ struct PlanReport {
   std::uint64_t timed_replays = 0;  // while StaticRuntime::time_steps was on
   BlockMemory memory;
   std::vector<StepReport> steps;
-  // What of a quantized model is computed with floats, or by LibTorch, and what that takes if steps were
-  // timed.
+  // Sentences about layers of a quantized model that sr computes in fp32 or leaves to LibTorch. They give the
+  // time of a layer if steps were timed.
   std::vector<std::string> remarks;
 };
 

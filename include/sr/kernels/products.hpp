@@ -84,9 +84,9 @@ struct BatchedDot {
   std::ptrdiff_t out_stride = 0;
 };
 
-// Weights of 8 bits, k x n, which stand for (b[l][j] - zeros[j][g]) * scales[j][g], where g = l / group.
-// `scales` and `zeros` have k / group numbers for each column, and the zeros may be null. If `nibbles`, all
-// are from -8 to 7, and take 4 bits when they are packed.
+// A quantized k x n matrix: its element (l, j) is (b[l][j] - zeros[j][g]) * scales[j][g], where g = l /
+// group. `scales` and `zeros` have k / group numbers for each column, and the zeros may be null. If
+// `nibbles`, all are from -8 to 7, and take 4 bits when they are packed.
 struct GroupedWeights {
   std::size_t n = 0, k = 0, group = 1;  // a divisor of k
   bool nibbles = false;

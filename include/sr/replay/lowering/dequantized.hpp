@@ -3,7 +3,6 @@
 // to the exact result than the product of floats.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,7 +46,7 @@ inline Int8GemmStep int8_product(Lowering& lowering, const Operand& a, const Ope
   step.multiply = by_bytes ? table.int8_gemm_by_bytes : table.int8_gemm;
   step.a = lowering.address(a);
   // By bytes, a product takes a quarter of the time of as many floats.
-  step.may_be_cut =
+  step.panels.may_be_cut =
       is_beyond_one_thread(lowering, step.m * step.n * step.k, by_bytes ? 4 * kLeastShared : kLeastShared);
   step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(b)),
                  .n = static_cast<std::size_t>(step.n.pin()),
@@ -68,30 +67,31 @@ inline std::optional<Size> distance_in_column(const Operand& operand, const Oper
   return count < 0 ? std::nullopt : std::optional(distance);
 }
 
-inline bool is_written_in_place(const Trace& trace, StorageId storage) {
-  return std::ranges::any_of(trace.nodes, [&](const TracedNode& node) {
-    return std::ranges::find(node.changed, storage) != node.changed.end();
-  });
+inline bool is_of_operator(const TracedNode& node, std::string_view name) {
+  const std::string key = key_of(*node.processed->node);
+  return key == name || (key.starts_with(name) && key[name.size()] == '.');
 }
 
-// The node that computes a tensor, if no node writes it in place and its result has the same elements in the
-// same order; else null.
-inline const TracedNode* sole_writer(const Lowering& lowering, const Operand& operand) {
+// The node that computes a tensor by the operator, if no node writes it in place and its result has the same
+// elements in the same order; else null. Sizes are compared last: that makes guards.
+inline const TracedNode* sole_writer(const Lowering& lowering, const Operand& operand,
+                                     std::string_view name) {
   const Trace& trace = lowering.trace();
   if (operand.storage >= trace.storages.size()) return nullptr;
   const TracedStorage& storage = trace.storages[operand.storage];
   if (storage.home != Home::produced || storage.overwritten || storage.producer >= trace.nodes.size() ||
-      is_written_in_place(trace, operand.storage))
+      lowering.is_written_in_place(operand.storage))
     return nullptr;
   const TracedNode& node = trace.nodes[storage.producer];
   if (node.role != Role::compute || !node.twin.empty() || node.outputs.size() != 1 ||
-      !node.outputs[0].isTensor())
+      !node.outputs[0].isTensor() || !is_of_operator(node, name))
     return nullptr;
   const Operand out = lowering.output(node);
+  if (out == operand) return &node;
   const bool is_reshaped = Size::always_equal(out.offset, operand.offset) && out.dtype == operand.dtype &&
                            Size::always_equal(out.count(), operand.count()) && out.is_contiguous() &&
                            operand.is_contiguous();
-  return out == operand || is_reshaped ? &node : nullptr;
+  return is_reshaped ? &node : nullptr;
 }
 
 // A number, or a tensor of floats: one, or one for each row.
@@ -123,34 +123,28 @@ struct Dequantized {
   Parameter zero, scale;
 };
 
-inline bool is_of_operator(const TracedNode& node, std::string_view name) {
-  const std::string key = key_of(*node.processed->node);
-  return key == name || (key.starts_with(name) && key[name.size()] == '.');
-}
-
 inline std::optional<Dequantized> find_dequantized(const Lowering& lowering, const Operand& operand) {
-  const TracedNode* const multiply = sole_writer(lowering, operand);
-  if (multiply == nullptr || !is_of_operator(*multiply, "aten::mul")) return std::nullopt;
+  const TracedNode* const multiply = sole_writer(lowering, operand, "aten::mul");
+  if (multiply == nullptr) return std::nullopt;
   const Operand floats = lowering.output(*multiply);
   const std::optional<Operand> centred = lowering.input(*multiply, 0);
   const auto scale = Parameter::of(lowering, *multiply, 1, floats);
   // Differences of 8-bit integers may wrap around.
   if (!centred || !scale || (!centred->is_float() && centred->dtype != c10::kLong)) return std::nullopt;
-  const TracedNode* const subtract = sole_writer(lowering, *centred);
-  if (subtract == nullptr || !is_of_operator(*subtract, "aten::sub") || !is_one(subtract->inputs[2]))
-    return std::nullopt;
+  const TracedNode* const subtract = sole_writer(lowering, *centred, "aten::sub");
+  if (subtract == nullptr || !is_one(subtract->inputs[2])) return std::nullopt;
   std::optional<Operand> integers = lowering.input(*subtract, 0);
   const auto zero = Parameter::of(lowering, *subtract, 1, floats);
   if (!integers || !zero) return std::nullopt;
   if (integers->is_float()) {
-    const TracedNode* const widen = sole_writer(lowering, *integers);
-    if (widen == nullptr || !is_of_operator(*widen, "aten::to")) return std::nullopt;
+    const TracedNode* const widen = sole_writer(lowering, *integers, "aten::to");
+    if (widen == nullptr) return std::nullopt;
     integers = lowering.input(*widen, 0);
   }
   if (!integers || (integers->dtype != c10::kChar && integers->dtype != c10::kByte)) return std::nullopt;
   const Trace& trace = lowering.trace();
   if (integers->storage >= trace.storages.size() || trace.storages[integers->storage].overwritten ||
-      is_written_in_place(trace, integers->storage) || !always_equal(integers->sizes, floats.sizes) ||
+      lowering.is_written_in_place(integers->storage) || !always_equal(integers->sizes, floats.sizes) ||
       !always_equal(integers->strides, floats.strides))
     return std::nullopt;
   return Dequantized{*integers, *zero, *scale};

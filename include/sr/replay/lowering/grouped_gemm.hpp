@@ -35,7 +35,7 @@ inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_
   step.out_row = out_row;
   step.a = lowering.address(a);
   step.out = lowering.address(out);
-  step.may_be_cut = is_for_threads(lowering, sizes.m * sizes.n * sizes.k);
+  step.panels.may_be_cut = is_for_threads(lowering, sizes.m * sizes.n * sizes.k);
   step.scales = matrix->scales.values;
   step.zeros = matrix->zeros.values;
   step.shape.group = static_cast<std::size_t>(matrix->group());

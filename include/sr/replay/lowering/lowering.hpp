@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,10 @@ class Lowering : public ProgramStorages {
       : ProgramStorages(trace),
         exact_(numerics == Numerics::exact),
         readers_(readers_of(trace)),
-        placements_(PlacementSearch(trace, readers_).find()) {}
+        placements_(PlacementSearch(trace, readers_).find()) {
+    for (const TracedNode& node : trace.nodes)
+      written_in_place_.insert(node.changed.begin(), node.changed.end());
+  }
 
   // --- what a node has ---
 
@@ -64,6 +68,8 @@ class Lowering : public ProgramStorages {
   Operand output(const TracedNode& node, std::size_t i = 0) const {
     return operand(node.outputs[i].toTensor());
   }
+
+  bool is_written_in_place(StorageId storage) const { return written_in_place_.count(storage) != 0; }
 
   // Whether anything reads a result besides the first; often only training does.
   bool reads_behind_first(const TracedNode& node) const {
@@ -253,6 +259,7 @@ class Lowering : public ProgramStorages {
   unsigned asked_ = 0;
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   Placements placements_;
+  std::unordered_set<StorageId> written_in_place_;
   std::uint32_t node_ = 0;
   std::vector<std::uint32_t> made_at_;  // by storage: the draft that writes it
   std::vector<Draft> drafts_;

@@ -1,7 +1,6 @@
 // The step that multiplies floats by weights of 8 or 4 bits whose scales differ between groups.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,7 +11,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/panel_shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
@@ -21,13 +20,12 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
   Size m, n, k, a_row, out_row;  // see kernels::GroupedGemm
   Address a, out, bias;
   bool has_bias = false;
-  bool may_be_cut = false;  // is worth several threads
-  GroupedMatrix weight;     // its numbers are those of the next two, until it is packed
+  GroupedMatrix weight;  // its numbers are those of the next two, until it is packed
   at::Tensor scales, zeros;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;
   kernels::GroupedGemm shape;   // in this call, and `clamp_min`
   kernels::GroupedGemm frozen;  // with addresses; see freeze
-  Shares shares;                // of the panels of a product that is cut
+  PanelShares panels;
 
   std::string_view name() const override {
     return shape.nibbles ? "packed int4 weights" : "packed int8 weights";
@@ -41,7 +39,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     zeros.reset();
   }
 
-  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+  Shares* shared_work() override { return panels.work(); }
 
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
@@ -49,15 +47,11 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     shape.k = values.count(k);
     shape.a_row = values(a_row);
     shape.out_row = values(out_row);
-    if (!may_be_cut) return &run;
-    const std::size_t panels = (shape.n + panel() - 1) / panel();
-    shares.set(static_cast<std::int64_t>(panels),
-               static_cast<double>(shape.m) * static_cast<double>(shape.n));
-    return panels < 2 ? &run : &run_by_panels;
+    return panels.cut(shape.m, shape.n) ? &run_by_panels : &run;
   }
 
   RunStep freeze(std::byte* const* bases) override {
-    if (shares.count() > 1) return nullptr;
+    if (panels.shares.count() > 1) return nullptr;
     frozen = bound(bases);
     return [](const Payload& payload, Context&) {
       kernels::kernels().table.grouped_gemm(static_cast<const GroupedGemmStep&>(payload).frozen);
@@ -69,17 +63,9 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
   }
 
  private:
-  static std::size_t panel() { return 2 * kernels::kernels().table.width; }
-
   static void run_by_panels(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GroupedGemmStep&>(payload);
-    const kernels::GroupedGemm whole = self.bound(context.bases);
-    self.shares.each([&](std::int64_t first, std::int64_t end) {
-      kernels::GroupedGemm part = whole;
-      part.first_column = static_cast<std::size_t>(first) * panel();
-      part.end_column = std::min(static_cast<std::size_t>(end) * panel(), whole.n);
-      kernels::kernels().table.grouped_gemm(part);
-    });
+    self.panels.each(self.bound(context.bases), kernels::kernels().table.grouped_gemm);
   }
 
   kernels::GroupedGemm bound(std::byte* const* bases) const {

@@ -11,7 +11,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/panel_shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
@@ -25,13 +25,12 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   Address a, out, zero, row_factor, column_factor, bias;
   bool has_zero = false, has_row_factor = false, has_column_factor = false, has_bias = false;
   bool zero_varies = false;  // differs between calls
-  bool may_be_cut = false;   // is worth several threads
   Stage stage = Stage::none;
   Int8Matrix weight;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   kernels::Int8Gemm shape;                              // in this call, and `a_signed` and `clamp_min`
   kernels::Int8Gemm frozen;                             // with addresses; see freeze
-  Shares shares;                                        // of the panels of a product that is cut
+  PanelShares panels;
 
   std::string_view name() const override { return "packed int8 gemm"; }
   // Zero points of 8-bit integers. Beyond them, or in longer rows, sums may not fit into 32 bits.
@@ -46,7 +45,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 
-  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+  Shares* shared_work() override { return panels.work(); }
 
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
@@ -56,15 +55,11 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     shape.out_row = values(out_row);
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
-    if (!may_be_cut) return &run;
-    const std::size_t panels = (shape.n + panel() - 1) / panel();
-    shares.set(static_cast<std::int64_t>(panels),
-               static_cast<double>(shape.m) * static_cast<double>(shape.n));
-    return panels < 2 ? &run : &run_by_panels;
+    return panels.cut(shape.m, shape.n) ? &run_by_panels : &run;
   }
 
   RunStep freeze(std::byte* const* bases) override {
-    if (shares.count() > 1 || zero_varies) return nullptr;
+    if (panels.shares.count() > 1 || zero_varies) return nullptr;
     frozen = bound(bases);
     return [](const Payload& payload, Context&) {
       const auto& self = static_cast<const Int8GemmStep&>(payload);
@@ -78,17 +73,9 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   }
 
  private:
-  static std::size_t panel() { return 2 * kernels::kernels().table.width; }
-
   static void run_by_panels(const Payload& payload, Context& context) {
     const auto& self = static_cast<const Int8GemmStep&>(payload);
-    const kernels::Int8Gemm whole = self.bound(context.bases);
-    self.shares.each([&](std::int64_t first, std::int64_t end) {
-      kernels::Int8Gemm part = whole;
-      part.first_column = static_cast<std::size_t>(first) * panel();
-      part.end_column = std::min(static_cast<std::size_t>(end) * panel(), whole.n);
-      self.multiply(part);
-    });
+    self.panels.each(self.bound(context.bases), self.multiply);
   }
 
   static void check_zeros(const kernels::Int8Gemm& product) {

@@ -1,0 +1,123 @@
+// The packed right side of products of 8-bit integers, and the instructions that add up its products.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <sr/kernels/gemm.hpp>
+#include <sr/kernels/vec.hpp>
+
+namespace sr::kernels {
+inline namespace SR_KERNEL_ISA {
+
+inline constexpr std::size_t kInGroup = 4;  // elements of k
+
+inline std::size_t int8_groups(std::size_t k) {
+  return (k + kInGroup - 1) / kInGroup;
+}
+inline std::size_t int8_columns(std::size_t n) {
+  return (n + kWidth - 1) / kWidth * kWidth;
+}
+
+// Panels as of floats, of groups; then the sums of the columns.
+inline std::size_t packed_int8_bytes(std::size_t n, std::size_t k) {
+  return int8_columns(n) * (int8_groups(k) * kInGroup + sizeof(std::int32_t));
+}
+
+inline void pack_int8(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
+                      std::ptrdiff_t b_n, std::uint8_t* packed) {
+  const std::size_t groups = int8_groups(k);
+  const auto element = [=](std::size_t l, std::size_t j) {
+    return l < k && j < n ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n]
+                          : std::int8_t{0};
+  };
+  std::uint8_t* to = packed;
+  for (std::size_t column = 0; column < n; column += kPanel) {
+    const std::size_t width = panel_width(n, column);
+    for (std::size_t group = 0; group < groups; ++group) {
+      for (std::size_t j = 0; j < width; ++j) {
+        for (std::size_t i = 0; i < kInGroup; ++i)
+          *to++ = static_cast<std::uint8_t>(element(group * kInGroup + i, column + j) + 128);
+      }
+    }
+  }
+  for (std::size_t j = 0; j < int8_columns(n); ++j) {
+    std::int32_t sum = 0;
+    for (std::size_t l = 0; l < k; ++l) sum += element(l, j);
+    std::memcpy(to + j * sizeof(sum), &sum, sizeof(sum));
+  }
+}
+
+SR_KERNEL_INLINE Ints load_ints(const void* from) {
+  Ints result;
+  std::memcpy(&result.lanes, from, sizeof(result.lanes));
+  return result;
+}
+
+// What adds up the products of groups. Left: a group in every lane. Right: a group in each lane.
+#if defined(SR_KERNEL_AVX512)
+struct DotOfBytes {  // AVX512_VNNI, which files with the flags of AVX-512 do not assume
+  Ints group;
+  SR_KERNEL_INLINE static DotOfBytes left(std::int32_t group) { return {Ints(group)}; }
+  SR_KERNEL_INLINE static DotOfBytes right(const std::uint8_t* b) { return {load_ints(b)}; }
+  SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfBytes& left, const DotOfBytes& right) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.lanes) : "v"(right.group.lanes), "v"(left.group.lanes));
+    return sum;
+  }
+};
+#endif
+
+#if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
+// As pairs of 16 bits: the elements 0 and 2 of a group, and 1 and 3.
+struct DotOfPairs {
+  Ints even, odd;
+  SR_KERNEL_INLINE static DotOfPairs left(std::int32_t group) {
+    using Int16s [[gnu::vector_size(kWidth * 4)]] = std::int16_t;
+    const auto bytes = reinterpret_cast<Int16s>(Ints(group).lanes);
+    return {Ints(reinterpret_cast<Int32s>((bytes << 8) >> 8)), Ints(reinterpret_cast<Int32s>(bytes >> 8))};
+  }
+  SR_KERNEL_INLINE static DotOfPairs right(const std::uint8_t* b) {
+    const Ints bytes = load_ints(b);
+    return {bytes & Ints(0x00ff00ff), (bytes >> 8) & Ints(0x00ff00ff)};
+  }
+  SR_KERNEL_INLINE static Ints products(Ints a, Ints b) {
+#if defined(SR_KERNEL_AVX512)
+    return Ints(reinterpret_cast<Int32s>(
+        _mm512_madd_epi16(reinterpret_cast<__m512i>(a.lanes), reinterpret_cast<__m512i>(b.lanes))));
+#else
+    return Ints(reinterpret_cast<Int32s>(
+        _mm256_madd_epi16(reinterpret_cast<__m256i>(a.lanes), reinterpret_cast<__m256i>(b.lanes))));
+#endif
+  }
+  SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfPairs& left, const DotOfPairs& right) {
+    return sum + (products(left.even, right.even) + products(left.odd, right.odd));
+  }
+};
+using PlainDot = DotOfPairs;
+#else
+struct DotOfInts {
+  Ints elements[kInGroup];
+  SR_KERNEL_INLINE static DotOfInts left(std::int32_t group) {
+    DotOfInts made;
+    unrolled<kInGroup>([&](auto i) {
+      made.elements[i] = Ints(static_cast<std::int8_t>(static_cast<std::uint32_t>(group) >> (8 * i)));
+    });
+    return made;
+  }
+  SR_KERNEL_INLINE static DotOfInts right(const std::uint8_t* b) {
+    const Ints bytes = load_ints(b);
+    DotOfInts made;
+    unrolled<kInGroup>([&](auto i) { made.elements[i] = (bytes >> static_cast<int>(8 * i)) & Ints(255); });
+    return made;
+  }
+  SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfInts& left, const DotOfInts& right) {
+    unrolled<kInGroup>([&](auto i) { sum = sum + Ints(left.elements[i].lanes * right.elements[i].lanes); });
+    return sum;
+  }
+};
+using PlainDot = DotOfInts;
+#endif
+
+}  // namespace SR_KERNEL_ISA
+}  // namespace sr::kernels

@@ -1,0 +1,42 @@
+// Packed products whose columns threads share, by panels.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <sr/kernels/kernels.hpp>
+#include <sr/replay/steps/shares.hpp>
+
+namespace sr::replay {
+
+struct PanelShares {
+  bool may_be_cut = false;  // the product is worth several threads
+  Shares shares;
+
+  Shares* work() { return may_be_cut ? &shares : nullptr; }
+
+  // For a product of so many rows and columns. Returns whether there are several parts.
+  bool cut(std::size_t rows, std::size_t columns) {
+    if (!may_be_cut) return false;
+    shares.set(static_cast<std::int64_t>((columns + panel() - 1) / panel()),
+               static_cast<double>(rows) * static_cast<double>(columns));
+    return shares.count() > 1;
+  }
+
+  // Calls multiply(part) for parts of the product, which has a range of columns as kernels::Int8Gemm has.
+  template <class Product, class Multiply>
+  void each(const Product& whole, const Multiply& multiply) const {
+    shares.each([&](std::int64_t first, std::int64_t end) {
+      Product part = whole;
+      part.first_column = static_cast<std::size_t>(first) * panel();
+      part.end_column = std::min(static_cast<std::size_t>(end) * panel(), whole.n);
+      multiply(part);
+    });
+  }
+
+ private:
+  static std::size_t panel() { return 2 * kernels::kernels().table.width; }
+};
+
+}  // namespace sr::replay
