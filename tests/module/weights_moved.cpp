@@ -1,5 +1,6 @@
 // Weights that get other data, other memory, or are replaced by another tensor.
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include <c10/core/CPUAllocator.h>
@@ -52,6 +53,19 @@ TEST_CASE("a weight whose sizes, strides or offset alone change is followed at a
                     {at::tensor(2.0f)}, {at::tensor({3.0f})},
                     [&](Module& module) { module.attr("w").toTensor().set_data(changed); });
     }
+  }
+}
+
+TEST_CASE("a weight is followed where an operator beside it makes what is written", "[weights]") {
+  for (const char* body : {"    y = torch.var(self.w, 0, unbiased=False)\n    y.relu_()\n    return x * y\n",
+                           "    y = torch.cdist(self.w, self.w)\n    y.add_(1)\n    return x @ y\n",
+                           "    y = torch.where(self.w > 1, 1.5, 2.5)\n    y.mul_(2)\n    return x @ y\n",
+                           "    y = torch.inner(self.w, self.w)\n    y.mul_(2)\n    return x @ y\n"}) {
+    INFO(body);
+    check_follows(script(std::string("def forward(self, x):\n") + body, {{"w", weight({8, 8})}}), rows(),
+                  more_rows(), [](Module& module) {
+                    module.attr("w").toTensor().set_data(weight({8, 8}));
+                  });
   }
 }
 

@@ -87,6 +87,28 @@ TEST_CASE("frozen weights are not compared", "[weights]") {
   CHECK(followed.content()->weights->count() == 2);
 }
 
+TEST_CASE("weights that are not followed keep their values when the caller's tensor gets other data",
+          "[weights]") {
+  const at::NoGradGuard no_grad;
+  for (const bool replayed : {false, true}) {
+    Module module = script("def forward(self, x):\n    return torch.linear(x, self.w) + self.b\n",
+                           {{"w", weight({16, 8})}, {"b", weight({16})}});
+    StaticRuntime<> runtime{StaticModule(module, {.freeze_weights = true})};
+    const at::Tensor x = sample({4, 8}), expected = module.forward({x}).toTensor();
+    if (replayed) {
+      for (int i = 0; i < 3; ++i) runtime(x);
+    }
+    for (const char* name : {"w", "b"}) {
+      const at::Tensor tensor = module.attr(name).toTensor();
+      const at::Tensor memory = tensor.alias();  // so that the test reads no memory that was given back
+      tensor.set_data(at::full_like(tensor, 77));
+      CHECK(memory.use_count() == 1);
+      CHECK(memory.storage().use_count() > 1);
+    }
+    for (int i = 0; i < 3; ++i) CHECK(at::allclose(runtime(x).toTensor(), expected, 1e-4, 1e-4));
+  }
+}
+
 TEST_CASE("a loaded module that returns a weight follows it", "[weights]") {
   std::stringstream archive;
   script("def forward(self, x):\n    return torch.linear(x, self.w), self.w\n", {{"w", weight({8, 8})}})

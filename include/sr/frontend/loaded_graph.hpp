@@ -18,6 +18,7 @@
 #include <sr/frontend/fork_inputs.hpp>
 #include <sr/frontend/hidden_weights.hpp>
 #include <sr/frontend/interface_calls.hpp>
+#include <sr/frontend/kept_constants.hpp>
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/state_entry.hpp>
 #include <sr/frontend/weight_source.hpp>
@@ -165,6 +166,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
                      barriers.known()};
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, barriers, settings);
+  detail::keep_constants(*loaded.graph);
   if (hidden) {
     loaded.weights = hidden->show(*loaded.graph);
     loaded.state = detail::state_entries(module._ivalue(), loaded.weights,
@@ -200,6 +202,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
   detail::run_passes(loaded.graph, barriers, settings);
+  detail::keep_constants(*loaded.graph);
   if (hidden) loaded.weights = hidden->show(*loaded.graph);
   return loaded;
 }

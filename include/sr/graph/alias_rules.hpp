@@ -94,6 +94,7 @@ inline bool may_return_input(const c10::FunctionSchema& schema, const c10::Opera
   if (std::any_of(schema.returns().begin(), schema.returns().end(), annotated))
     return i >= schema.arguments().size() || annotated(schema.arguments()[i]);
   if (has_fact(c10::Symbol::fromQualString(schema.name()), Fact::makes_new_results)) return false;
+  if (fact_table().makes_new_results(c10::toString(schema.operator_name()))) return false;
   return handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 

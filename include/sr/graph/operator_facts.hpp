@@ -6,7 +6,9 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/interned_strings.h>
@@ -44,6 +46,7 @@ enum class Fact : std::uint32_t {
   // say so; LibTorch's AliasDb knows it by name (analyzeBatchNorm, analyzeInstanceNorm).
   trains_statistics = 1U << 10,
   // A composite operator that calls a kernel whatever its arguments are: every result is a new tensor.
+  // Overloads of which a functor of sr makes the results need not say it.
   makes_new_results = 1U << 11,
   // In place: the functional twin returns the dtype and sizes of the written tensor and rejects the same
   // arguments. Operators that promote dtypes or broadcast (add_, eq_, sigmoid_ on integers) do not.
@@ -74,6 +77,17 @@ class FactTable {
     return found == facts_.end() ? 0 : found->second;
   }
 
+  // A functor of sr makes all results of the overload `key`, "aten::var.dim": no result is an argument.
+  void add_new_results(std::string_view key) {
+    const std::unique_lock lock(mutex_);
+    new_results_.emplace(key);
+  }
+
+  bool makes_new_results(const std::string& key) const {
+    const std::shared_lock lock(mutex_);
+    return new_results_.count(key) != 0;
+  }
+
   // In no order.
   std::vector<c10::Symbol> names_with(Fact fact) const {
     const std::shared_lock lock(mutex_);
@@ -87,6 +101,7 @@ class FactTable {
  private:
   mutable std::shared_mutex mutex_;
   std::unordered_map<c10::Symbol, FactMask> facts_;
+  std::unordered_set<std::string> new_results_;  // keys of overloads
 };
 
 inline FactTable& fact_table() {

@@ -50,6 +50,8 @@ SR_INLINE void register_op(const OpSpec& spec) {
   entry.traits = spec.traits;
   entry.argument_count = spec.argument_count;
   registry().add(std::move(entry));
+  if (spec.kind == NodeKind::out_variant || spec.traits.makes_new_tensor)
+    fact_table().add_new_results(spec.key);
 }
 
 SR_INLINE void register_operator(const OperatorSpec& spec) {

@@ -31,8 +31,7 @@ inline const Native<
     "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
     "float "
     "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-    ScaledDotProductAttention, Lower<&lower::attention>, Facts<Fact::makes_new_results>,
-    Layouts<&layouts::attention>>
+    ScaledDotProductAttention, Lower<&lower::attention>, Layouts<&layouts::attention>>
     scaled_dot_product_attention;
 inline const Native<"aten::dropout(Tensor input, float p, bool train) -> Tensor", Dropout,
                     InPlace<at::_ops::dropout_>>

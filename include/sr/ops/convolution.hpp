@@ -37,43 +37,39 @@ inline const Native<
     "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
     "SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>,
-    Layouts<&layouts::convolution<1>>>
+    Convolution<&at::conv1d>, Lower<&lower::convolution_forward>, Layouts<&layouts::convolution<1>>>
     conv1d;
 inline const Native<
     "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Facts<Fact::makes_new_results>,
-    Layouts<&layouts::convolution<2>>>
+    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Layouts<&layouts::convolution<2>>>
     conv2d;
 inline const Native<
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
     "SymInt[3] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv3d>, Facts<Fact::makes_new_results>, Layouts<&layouts::convolution<3>>>
+    Convolution<&at::conv3d>, Layouts<&layouts::convolution<3>>>
     conv3d;
 inline const Native<
     "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
     "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
-    MaxPool2d, Lower<&lower::max_pool<2>>, Facts<Fact::makes_new_results>, Layouts<&layouts::pool<2, 4, 5>>>
+    MaxPool2d, Lower<&lower::max_pool<2>>, Layouts<&layouts::pool<2, 4, 5>>>
     max_pool2d;
 
 namespace registered {
 
 inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
 inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
-inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Facts<Fact::makes_new_results>,
-                          Layouts<&layouts::pool<1, 4, 5>>>
+inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Layouts<&layouts::pool<1, 4, 5>>>
     max_pool1d;
-inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Facts<Fact::makes_new_results>,
-                          Layouts<&layouts::pool<1, 0, 4>>>
+inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Layouts<&layouts::pool<1, 0, 4>>>
     avg_pool1d;
 // For an output of 1x1 the functional overload calls mean(), which rounds otherwise than the `out` overload.
 // The interpreter calls the functional one.
 inline const NewTensorsOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
-                          Facts<Fact::makes_new_results>, Layouts<&layouts::adaptive_pool>>
+                          Layouts<&layouts::adaptive_pool>>
     adaptive_avg_pool2d;
 inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>, Layouts<&layouts::pool<2, 0, 4>>>
     avg_pool2d;

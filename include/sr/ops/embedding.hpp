@@ -66,8 +66,7 @@ inline const OutVariant<
     Embedding, Lower<&lower::embedding>, Layouts<&layouts::embedding>>
     embedding;
 inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>, NodeKind::native,
-                    Lower<&lower::embedding_bag>, Facts<Fact::makes_new_results>,
-                    Layouts<&layouts::embedding_bag>>
+                    Lower<&lower::embedding_bag>, Layouts<&layouts::embedding_bag>>
     embedding_bag;
 inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>, NodeKind::native,
                     Lower<&lower::embedding_bag>, Layouts<&layouts::embedding_bag>>

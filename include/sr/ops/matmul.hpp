@@ -115,10 +115,10 @@ inline const OutVariant<
     Baddbmm>
     baddbmm;
 inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>,
-                        Facts<Fact::makes_new_results>, Layouts<&layouts::matmul>>
+                        Layouts<&layouts::matmul>>
     matmul;
 inline const NodeOp<"aten::linear", Linear, NodeKind::out_variant, Lower<&lower::linear>,
-                    Facts<Fact::makes_new_results>, Layouts<&layouts::linear>>
+                    Layouts<&layouts::linear>>
     linear;
 
 namespace registered {

@@ -60,30 +60,28 @@ inline const OutVariant<
     "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
     "eps=1e-05, "
     "bool cudnn_enable=True) -> Tensor",
-    LayerNorm, Lower<&lower::layer_norm>, Facts<Fact::makes_new_results>, Layouts<&layouts::norm_of_last>>
+    LayerNorm, Lower<&lower::layer_norm>, Layouts<&layouts::norm_of_last>>
     layer_norm;
 inline const Native<
     "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool "
     "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics, Fact::makes_new_results>,
-    Layouts<&layouts::norm_of_channels>>
+    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics>, Layouts<&layouts::norm_of_channels>>
     batch_norm;
 inline const Native<
     "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
     "bool "
     "cudnn_enabled=True) -> Tensor",
-    GroupNorm, Lower<&lower::group_norm>, Facts<Fact::makes_new_results>, Layouts<&layouts::group_norm>>
+    GroupNorm, Lower<&lower::group_norm>, Layouts<&layouts::group_norm>>
     group_norm;
 
 namespace registered {
 
 inline const NewTensorsOf<at::_ops::instance_norm, Lower<&lower::instance_norm>,
-                          Facts<Fact::trains_statistics, Fact::makes_new_results>>
+                          Facts<Fact::trains_statistics>>
     instance_norm;
 inline const NewTensorsOf<at::_ops::native_layer_norm, Lower<&lower::layer_norm>> native_layer_norm;
-inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>, Facts<Fact::makes_new_results>>
-    rms_norm;
+inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>> rms_norm;
 inline const OperatorOf<at::_ops::_fused_rms_norm, Lower<&lower::rms_norm>> _fused_rms_norm;
 // The `.out` overload reads uninitialised statistics if input and output have different memory formats.
 inline const Operator<"aten::native_batch_norm", Facts<Fact::trains_statistics, Fact::out_differs>>

@@ -9,11 +9,8 @@
 
 namespace sr::ops::registered {
 
-inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>, Facts<Fact::makes_new_results>>
-    selu;
-inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Facts<Fact::makes_new_results>,
-                          Layouts<&layouts::like_first>>
-    prelu;
+inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>> selu;
+inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Layouts<&layouts::like_first>> prelu;
 inline const OperatorOf<at::_ops::abs, Pointwise<vector_ops::Abs>,
                         LowerToIterator<&lower::same_dtype<native::abs_stub>>,
                         InPlace<at::_ops::abs_, Fact::functional_on_floats>>

@@ -178,7 +178,7 @@ inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scala
                         AddRelu>
     add_relu_scalar;
 inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::relu6>,
-                        LowerToIterator<&lower::relu6_any>, Facts<Fact::makes_new_results>,
+                        LowerToIterator<&lower::relu6_any>,
                         InPlace<at::_ops::relu6_, Fact::same_when_functional>>
     relu6;
 inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan, Lower<&lower::is_nan>> is_nan;

@@ -158,10 +158,10 @@ inline const OutVariant<"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, S
                         NormAllAs>
     norm_all_as;
 inline const OutVariant<"aten::var(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::var_out>,
-                        Layouts<&layouts::reduce_all>>
+                        Facts<Fact::makes_new_results>, Layouts<&layouts::reduce_all>>
     var_all;
 inline const OutVariant<"aten::std(Tensor self, bool unbiased=True) -> Tensor", Spread<&at::native::std_out>,
-                        Layouts<&layouts::reduce_all>>
+                        Facts<Fact::makes_new_results>, Layouts<&layouts::reduce_all>>
     std_all;
 inline const OutVariant<"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Amax,
                         Lower<&lower::reduce_float_dims<kernels::Reduce::max>>,
@@ -181,11 +181,11 @@ inline const OutVariant<"aten::argmax(Tensor self, int? dim=None, bool keepdim=F
     argmax;
 inline const OutVariant<"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,
-                        Facts<Fact::makes_new_results>, Layouts<&layouts::like_first>>
+                        Layouts<&layouts::like_first>>
     softmax_int;
 inline const OutVariant<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                         SoftmaxLike<&at::cpu::_log_softmax_out>, Lower<lower::kLogSoftmax>,
-                        Facts<Fact::makes_new_results>, Layouts<&layouts::like_first>>
+                        Layouts<&layouts::like_first>>
     log_softmax_int;
 inline const OutVariant<"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
                         SoftmaxKernel<&at::cpu::_softmax_out>, Lower<lower::kSoftmax>,

@@ -82,18 +82,15 @@ namespace registered {
 
 inline const OutVariant<
     "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest1d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleNearest<&at::cpu::upsample_nearest1d_out>, Layouts<&replay::layouts::upsample>>
     upsample_nearest1d_vec;
 inline const OutVariant<
     "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest2d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleNearest<&at::cpu::upsample_nearest2d_out>, Layouts<&replay::layouts::upsample>>
     upsample_nearest2d_vec;
 inline const OutVariant<
     "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-    UpsampleNearest<&at::cpu::upsample_nearest3d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleNearest<&at::cpu::upsample_nearest3d_out>, Layouts<&replay::layouts::upsample>>
     upsample_nearest3d_vec;
 inline const OutVariant<
     "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
@@ -103,26 +100,22 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_linear1d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleSmooth<&at::cpu::upsample_linear1d_out>, Layouts<&replay::layouts::upsample>>
     upsample_linear1d_vec;
 inline const OutVariant<
     "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleSmooth<&at::cpu::upsample_bilinear2d_out>, Layouts<&replay::layouts::upsample>>
     upsample_bilinear2d_vec;
 inline const OutVariant<
     "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleSmooth<&at::cpu::upsample_bicubic2d_out>, Layouts<&replay::layouts::upsample>>
     upsample_bicubic2d_vec;
 inline const OutVariant<
     "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
     "scale_factors) -> Tensor",
-    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>, Facts<Fact::makes_new_results>,
-    Layouts<&replay::layouts::upsample>>
+    UpsampleSmooth<&at::cpu::upsample_trilinear3d_out>, Layouts<&replay::layouts::upsample>>
     upsample_trilinear3d_vec;
 
 }  // namespace registered

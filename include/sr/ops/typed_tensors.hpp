@@ -15,19 +15,17 @@ namespace registered {
 inline const NewTensorsOf<at::_ops::conv1d_padding> conv1d_padding;
 inline const NewTensorsOf<at::_ops::conv2d_padding> conv2d_padding;
 inline const NewTensorsOf<at::_ops::conv3d_padding> conv3d_padding;
-inline const NewTensorsOf<at::_ops::conv_transpose1d, Facts<Fact::makes_new_results>> conv_transpose1d;
-inline const NewTensorsOf<at::_ops::conv_transpose2d_input, Facts<Fact::makes_new_results>>
-    conv_transpose2d_input;
-inline const NewTensorsOf<at::_ops::conv_transpose3d_input, Facts<Fact::makes_new_results>>
-    conv_transpose3d_input;
-inline const NewTensorsOf<at::_ops::max_pool3d, Facts<Fact::makes_new_results>> max_pool3d;
-inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d, Facts<Fact::makes_new_results>> adaptive_avg_pool1d;
+inline const NewTensorsOf<at::_ops::conv_transpose1d> conv_transpose1d;
+inline const NewTensorsOf<at::_ops::conv_transpose2d_input> conv_transpose2d_input;
+inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_input;
+inline const NewTensorsOf<at::_ops::max_pool3d> max_pool3d;
+inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d> adaptive_avg_pool1d;
 inline const NewTensorsOf<at::_ops::adaptive_max_pool1d> adaptive_max_pool1d;
 inline const NewTensorsOf<at::_ops::native_group_norm> native_group_norm;
 inline const NewTensorsOf<at::_ops::_embedding_bag> _embedding_bag;
 inline const NewTensorsOf<at::_ops::cdist> cdist;
-inline const NewTensorsOf<at::_ops::bilinear, Facts<Fact::makes_new_results>> bilinear;
-inline const NewTensorsOf<at::_ops::cosine_similarity, Facts<Fact::makes_new_results>> cosine_similarity;
+inline const NewTensorsOf<at::_ops::bilinear> bilinear;
+inline const NewTensorsOf<at::_ops::cosine_similarity> cosine_similarity;
 inline const NewTensorsOf<at::_ops::pairwise_distance> pairwise_distance;
 inline const NewTensorsOf<at::_ops::grid_sampler> grid_sampler;
 inline const NewTensorsOf<at::_ops::grid_sampler_2d> grid_sampler_2d;
@@ -83,9 +81,7 @@ inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interl
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Layouts<&replay::layouts::repeat_interleave>>
     repeat_interleave_self_int;
 inline const NewTensorsOf<at::_ops::constant_pad_nd, Layouts<&replay::layouts::constant_pad>> constant_pad_nd;
-inline const NewTensorsOf<at::_ops::one_hot, Facts<Fact::makes_new_results>,
-                          Layouts<&replay::layouts::one_hot>>
-    one_hot;
+inline const NewTensorsOf<at::_ops::one_hot, Layouts<&replay::layouts::one_hot>> one_hot;
 inline const NewTensorsOf<at::_ops::argsort> argsort;
 inline const NewTensorsOf<at::_ops::argwhere> argwhere;
 inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
@@ -113,6 +109,20 @@ inline const NativeOf<at::_ops::result_type_Scalar> result_type_Scalar;
 
 // Without a functor of sr.
 inline const Operator<"aten::cross_entropy_loss", Facts<Fact::makes_new_results>> facts_of_cross_entropy_loss;
+inline const Operator<"aten::column_stack", Facts<Fact::makes_new_results>> facts_of_column_stack;
+inline const Operator<"aten::dstack", Facts<Fact::makes_new_results>> facts_of_dstack;
+inline const Operator<"aten::hstack", Facts<Fact::makes_new_results>> facts_of_hstack;
+inline const Operator<"aten::inner", Facts<Fact::makes_new_results>> facts_of_inner;
+inline const Operator<"aten::kron", Facts<Fact::makes_new_results>> facts_of_kron;
+inline const Operator<"aten::linalg_matrix_norm", Facts<Fact::makes_new_results>> facts_of_linalg_matrix_norm;
+inline const Operator<"aten::linalg_multi_dot", Facts<Fact::makes_new_results>> facts_of_linalg_multi_dot;
+inline const Operator<"aten::linalg_norm", Facts<Fact::makes_new_results>> facts_of_linalg_norm;
+inline const Operator<"aten::msort", Facts<Fact::makes_new_results>> facts_of_msort;
+inline const Operator<"aten::nanmean", Facts<Fact::makes_new_results>> facts_of_nanmean;
+inline const Operator<"aten::nanquantile", Facts<Fact::makes_new_results>> facts_of_nanquantile;
+inline const Operator<"aten::quantile", Facts<Fact::makes_new_results>> facts_of_quantile;
+inline const Operator<"aten::row_stack", Facts<Fact::makes_new_results>> facts_of_row_stack;
+inline const Operator<"aten::vstack", Facts<Fact::makes_new_results>> facts_of_vstack;
 // Its `.out` overload computes into a buffer of the result's size, where the input's is needed.
 inline const Operator<"aten::binary_cross_entropy", Facts<Fact::out_differs>> facts_of_binary_cross_entropy;
 // The functional overload returns real tensors unchanged.
