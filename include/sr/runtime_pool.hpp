@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/error.hpp>
@@ -144,7 +143,7 @@ class RuntimePool {
 
     explicit Width(const RuntimePool& pool) : given(pool.options_.intra_op_threads), most(pool.processors_) {}
     // For the calling thread; 0: as it has it.
-    int now() const { return given > 0 ? given : at::get_num_threads() > most ? most : 0; }
+    int now() const { return given > 0 ? given : libtorch_threads() > most ? most : 0; }
   };
 
   static RuntimePoolOptions checked(RuntimePoolOptions options) {

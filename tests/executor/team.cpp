@@ -55,6 +55,35 @@ TEST_CASE("a child of fork has a team of its own", "[executor][team]") {
   CHECK(are_done_once(counts_of(100, 3)));
 }
 
+TEST_CASE("all threads of a child of fork may begin at once", "[executor][team]") {
+  at::set_num_threads(at::get_num_threads());  // makes threads of LibTorch, which the child does not have
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      std::atomic<int> threads_left = 16, wrong = 0;
+      std::vector<std::thread> threads;
+      for (int thread = threads_left; thread > 0; --thread) {
+        threads.emplace_back([&] {
+          for (--threads_left; threads_left != 0;) std::this_thread::yield();
+          try {
+            const IntraOpWidth width(2);
+            wrong += at::get_num_threads() == 2 ? 0 : 1;
+          } catch (const std::exception&) {
+            ++wrong;
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      _exit(wrong == 0 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+  }
+}
+
 TEST_CASE("shared steps give the bits of unshared ones", "[executor][team][replay]") {
   at::manual_seed(3);
   const torch::jit::Module module = script(

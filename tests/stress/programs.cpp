@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include <sr/base/intra_op_width.hpp>
 #include <sr/static_runtime.hpp>
 
 #include "support/ir.hpp"
@@ -21,6 +22,7 @@ struct Source {
   std::vector<std::vector<c10::IValue>> args;
   // Whether a call has at most two answers under fast numerics: the general path's and the replay's.
   bool may_be_fast = true;
+  int intra_op_threads = 1;
 };
 
 at::Tensor number(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
@@ -59,6 +61,12 @@ std::vector<Source> sources() {
        "        total = total + torch.wait(f)\n    return total\n",
        {{number({4, 4}), 2}, {number({6, 6}), 4}, {number({2, 3}), 1}},
        false},  // each body runs one or the other
+      {"products that threads share",
+       "def forward(self, x):\n    for i in range(3):\n        x = torch.relu(torch.linear(x, self.square))\n"
+       "    return x\n",
+       {{number({40, 200})}, {number({33, 200})}, {number({64, 200})}, {number({40, 100})}},
+       true,
+       2},
   };
 }
 
@@ -66,30 +74,46 @@ c10::IValue detached(const c10::IValue& value) {
   return value.deepcopy();
 }
 
+// Adds the answers of a runtime that calls with so many intra-op threads.
+void add_answers(const Program& program, int threads, Case& one) {
+  const IntraOpWidth width(threads);
+  StaticRuntime<> runtime{StaticModule(program.module(), program.options)};
+  std::vector<c10::IValue> answers;
+  int thrown = 0;
+  for (int i = 0; i < 4; ++i) {
+    try {
+      c10::IValue answer = detached(runtime(one.args));
+      const bool known = std::ranges::any_of(answers, [&](const c10::IValue& a) { return same(a, answer); });
+      if (!known) answers.push_back(std::move(answer));
+    } catch (const std::exception&) {
+      ++thrown;
+    }
+  }
+  const std::size_t most = program.options.numerics == Numerics::exact ? 1 : 2;
+  if (thrown % 4 != 0 || answers.size() > most) {
+    throw std::runtime_error(
+        "The program '" + program.name + "' does not repeat itself when it runs alone: " +
+        std::to_string(answers.size()) + " answers, " + std::to_string(thrown) + " of 4 calls threw.");
+  }
+  one.right.insert(one.right.end(), answers.begin(), answers.end());
+}
+
 Program make(const Source& source, Numerics numerics) {
-  const at::Tensor w = number({51, 1}), b = number({1}), mu = number({1, 50}), sigma = number({1, 50});
+  const at::Tensor w = number({51, 1}), b = number({1}), mu = number({1, 50}), sigma = number({1, 50}),
+                   square = number({200, 200}).div_(60);
   const std::string text = source.text;
-  const auto script = [=] { return test::script(text, {{"w", w}, {"b", b}, {"mu", mu}, {"sigma", sigma}}); };
-  Program program{source.name, script, {.numerics = numerics}, {}};
+  const auto script = [=] {
+    return test::script(text, {{"w", w}, {"b", b}, {"mu", mu}, {"sigma", sigma}, {"square", square}});
+  };
+  Program program{.name = source.name,
+                  .module = script,
+                  .options = {.numerics = numerics},
+                  .intra_op_threads = source.intra_op_threads,
+                  .forks = text.find("fork(") != std::string::npos,
+                  .cases = {}};
   for (const auto& args : source.args) {
     Case one{detached(c10::ivalue::Tuple::create(args)).toTupleRef().elements().vec(), {}};
-    StaticRuntime<> runtime{StaticModule(program.module(), program.options)};
-    int thrown = 0;
-    for (int i = 0; i < 4; ++i) {
-      try {
-        const c10::IValue answer = detached(runtime(one.args));
-        const bool known =
-            std::ranges::any_of(one.right, [&](const c10::IValue& r) { return same(r, answer); });
-        if (!known) one.right.push_back(answer);
-      } catch (const std::exception&) {
-        ++thrown;
-      }
-    }
-    if (thrown % 4 != 0 || one.right.size() > 2 || (numerics == Numerics::exact && one.right.size() > 1)) {
-      throw std::runtime_error(
-          "The program '" + program.name + "' does not repeat itself when it runs alone: " +
-          std::to_string(one.right.size()) + " answers, " + std::to_string(thrown) + " of 4 calls threw.");
-    }
+    for (int threads = 1; threads <= program.intra_op_threads; ++threads) add_answers(program, threads, one);
     program.cases.push_back(std::move(one));
   }
   return program;

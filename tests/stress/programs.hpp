@@ -25,6 +25,8 @@ struct Program {
   // as long as that does (8 KiB for each clone and each freezing in LibTorch 2.13).
   std::function<torch::jit::Module()> module;
   StaticModuleOptions options;
+  int intra_op_threads = 1;  // of each call; the answers are those of serial runs with one and with as many
+  bool forks = false;       // in its graph: runs on LibTorch's threads, which a child of fork() does not have
   std::vector<Case> cases;  // of several shapes and dtypes; some throw
 };
 

@@ -12,7 +12,8 @@ namespace sr::stress {
 namespace {
 
 constexpr std::uint64_t kForms = 7;
-constexpr std::uint64_t kCancelled = 6;  // the form whose call is cancelled before it begins
+constexpr std::uint64_t kCancelled = 4;      // the form whose call is cancelled before it begins
+constexpr std::uint64_t kFormsOfAChild = 5;  // the others run on LibTorch's threads
 
 c10::IValue result_of(const c10::intrusive_ptr<c10::ivalue::Future>& future) {
   future->waitAndThrow();
@@ -51,18 +52,19 @@ c10::IValue Workload::call(const Entry& entry, const Case& one, std::uint64_t fo
       return (*runtime)(one.args);
     }
     case 3:
-      return result_of(entry.pool.run_async(one.args));
-    case 4:
-      options.on_launcher = true;
-      return result_of(entry.pool.run_async(one.args, {}, options));
-    case 5:
       options.deadline = CallOptions::Clock::now() + std::chrono::hours(1);
       return entry.pool(one.args, {}, options);
-    default:
+    case kCancelled: {
       std::stop_source source;
       source.request_stop();
       options.stop = source.get_token();
       return entry.pool(one.args, {}, options);
+    }
+    case 5:
+      return result_of(entry.pool.run_async(one.args));
+    default:
+      options.on_launcher = true;
+      return result_of(entry.pool.run_async(one.args, {}, options));
   }
 }
 
@@ -73,10 +75,11 @@ void Workload::wrong(const Entry& entry, std::uint64_t form, const std::string& 
   std::cerr << line.str();
 }
 
-void Workload::step(std::minstd_rand& random) {
+void Workload::step(std::minstd_rand& random, In in) {
   const std::size_t place = random() % kPlaces;
   if (random() % 2000 == 0) replace(place, random);
   const std::shared_ptr<const Entry> entry = at(place);
+  if (in == In::child && entry->program->forks) return;
   const std::vector<Case>& cases = entry->program->cases;
   // One call in a hundred throws.
   const bool throws = random() % 100 == 0;
@@ -86,7 +89,7 @@ void Workload::step(std::minstd_rand& random) {
     which = (which + 1) % cases.size();
   } while (cases[which].right.empty() != throws && which != first);
   const Case& one = cases[which];
-  const std::uint64_t form = random() % kForms;
+  const std::uint64_t form = random() % (in == In::child ? kFormsOfAChild : kForms);
   ++tally_.calls;
   try {
     const c10::IValue answer = call(*entry, one, form);

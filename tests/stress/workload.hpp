@@ -30,8 +30,12 @@ class Workload {
  public:
   explicit Workload(const std::vector<Program>& programs);
 
+  // Where calls are made. A child of fork() has none of LibTorch's threads: its calls neither run on them nor
+  // fork in their graphs.
+  enum class In { process, child };
+
   // Makes one call in a random form, or replaces a module. Writes what was wrong to standard error.
-  void step(std::minstd_rand& random);
+  void step(std::minstd_rand& random, In in = In::process);
 
   const Tally& tally() const { return tally_; }
 
@@ -40,7 +44,9 @@ class Workload {
 
   struct Entry {
     explicit Entry(const Program& from)
-        : program(&from), module(from.module(), from.options), pool(module, {.max_runtimes = 5}) {}
+        : program(&from),
+          module(from.module(), from.options),
+          pool(module, {.max_runtimes = 5, .intra_op_threads = from.intra_op_threads}) {}
     const Program* program;
     StaticModule module;
     RuntimePool<> pool;

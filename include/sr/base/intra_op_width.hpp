@@ -2,18 +2,35 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <dlfcn.h>
+#include <thread>
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <sr/base/processors.hpp>
 
 namespace sr {
 
+// at::get_num_threads(). In a child of fork(), the first calls of several threads may throw if they coincide:
+// LibTorch 2.13 then replaces its pool of threads without a lock (pthreadpool() in pthreadpool-cpp.cc). This
+// waits for the new pool. Afterwards the thread's own operators do not ask for it.
+inline int libtorch_threads() {
+  for (int left = 1000;; --left) {
+    try {
+      return at::get_num_threads();
+    } catch (const c10::Error&) {
+      if (left == 0) throw;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+}
+
 // The threads that a step of sr's own may use: those of the calling thread's setting, but no more than the
 // process may use processors. More would wait for each other whenever a quota is used up.
 inline int intra_op_threads() {
-  const int threads = at::get_num_threads();
+  const int threads = libtorch_threads();
   return threads == 1 ? 1 : std::min(threads, processors_allowed());
 }
 
@@ -25,7 +42,7 @@ class IntraOpWidth {
   // threads <= 0 keeps the thread's number.
   explicit IntraOpWidth(int threads) {
     if (threads <= 0) return;
-    const int now = at::get_num_threads();
+    const int now = libtorch_threads();
     if (now == threads) return;
     before_ = now;
     blas_before_ = set(threads, threads);

@@ -5,9 +5,10 @@
 #include <cstdint>
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
+
+#include <sr/base/intra_op_width.hpp>
 
 namespace sr::replay {
 
@@ -26,7 +27,7 @@ struct Environment {
   int thread_count = 0;
 
   static Environment now() {
-    return {c10::get_default_dtype_as_scalartype(), memory_is_filled(), flush_bits(), at::get_num_threads()};
+    return {c10::get_default_dtype_as_scalartype(), memory_is_filled(), flush_bits(), libtorch_threads()};
   }
 
   // Whether the modes in the set still have these values.
@@ -34,7 +35,7 @@ struct Environment {
     return ((parts & default_dtype) == 0 || dtype == c10::get_default_dtype_as_scalartype()) &&
            ((parts & new_memory) == 0 || fills_memory == memory_is_filled()) &&
            ((parts & denormals) == 0 || flushes == flush_bits()) &&
-           ((parts & threads) == 0 || thread_count == at::get_num_threads());
+           ((parts & threads) == 0 || thread_count == libtorch_threads());
   }
 
   // Whether LibTorch fills new memory with NaN, as it does by default under
