@@ -204,6 +204,8 @@ TEST_CASE("writes into temporaries and into views of them", "[oracle][traps]") {
         {{f32()}, {f32({4, 5})}, {f32()}});
   check("y = x + 1\n    z = x * 2\n    y.set_(z)\n    w = torch.exp(z)\n    return y + w, z",
         {{f32()}, {f32({4, 5})}, {f32()}});
+  check("y = x + 1\n    z = x * 2\n    y.set_(z)\n    w = torch.exp(x)\n    return torch.exp(y) + w",
+        {{f32()}, {f32({4, 5})}, {f32()}});
   check("y = x + 1\n    y.t_()\n    z = y * 2\n    return z + 1", {{f32()}, {f32({4, 5})}, {f32()}});
 }
 

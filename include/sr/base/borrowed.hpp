@@ -27,4 +27,11 @@ inline void detach(c10::StorageImpl& storage) {
   storage.set_data_ptr_noswap(std::move(own));
 }
 
+// Frees bytes that the storage owns and nobody reads any more. The storage stays as large as it says, until
+// it is given other bytes.
+inline void free_bytes(c10::StorageImpl& storage) {
+  if (!storage.resizable() || storage.device_type() != at::kCPU || is_borrowed(storage)) return;
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::Device(at::kCPU)));
+}
+
 }  // namespace sr::memory

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,7 +36,10 @@ class Arena {
         buffer_(make_buffer(planner)),
         optimize_(optimize),
         entries_(block.managed.size()),
-        requests_(block.managed.size()) {
+        requests_(block.managed.size()),
+        by_end_(block.managed.size()) {
+    std::iota(by_end_.begin(), by_end_.end(), 0U);
+    std::ranges::stable_sort(by_end_, {}, [&](std::uint32_t i) { return block.managed[i].end; });
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const ManagedValue& value = block.managed[i];
       requests_[i].first = value.first;
@@ -47,6 +51,14 @@ class Arena {
   // cover. Throws what the allocator throws, or PlanError; then nothing has changed.
   void prepare() {
     if (stale_) plan();
+    next_dead_ = 0;
+  }
+
+  // Must be called after each step of a run. Frees bytes that a value has beside the layout, once nothing
+  // reads it: a first run holds no more than its layout will.
+  void end_step(StepIndex step) noexcept {
+    for (; next_dead_ < by_end_.size() && block_->managed[by_end_[next_dead_]].end <= step + 1; ++next_dead_)
+      free_beside(by_end_[next_dead_]);
   }
 
   // Must be called after a run, also after one that threw. No slot but its own may then refer to a managed
@@ -138,6 +150,17 @@ class Arena {
     requests_[i].bytes = std::max(requests_[i].bytes, needed);
   }
 
+  void free_beside(std::size_t i) noexcept {
+    Entry& entry = entries_[i];
+    const c10::IValue& value = frame_->values[block_->managed[i].slot];
+    if (!value.isTensor() || value.use_count() != 1 || !value.toTensor().defined()) return;
+    const c10::Storage& storage = value.unsafeToTensorImpl()->unsafe_storage();
+    if (!storage || storage.use_count() != 1) return;
+    if (entry.bound && storage.unsafeGetStorageImpl()->data() == entry.address) return;
+    free_bytes(*storage.unsafeGetStorageImpl());
+    entry = Entry{.excluded = entry.excluded};  // observed at the end of the run, which binds it again
+  }
+
   void forget(std::size_t i) noexcept {
     const bool excluded = entries_[i].excluded;
     entries_[i] = Entry{};
@@ -205,6 +228,8 @@ class Arena {
   std::vector<Entry> entries_;
   std::vector<Request> requests_;  // sizes: the largest seen
   Layout layout_;
+  std::vector<std::uint32_t> by_end_;  // values in the order in which they die
+  std::size_t next_dead_ = 0;          // the first in it that this run may still read
   bool stale_ = false;
 };
 

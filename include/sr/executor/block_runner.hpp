@@ -98,6 +98,7 @@ class BlockRunner {
       node.function(view);
     }
     for (const Slot slot : node.dying) frame_->values[slot] = c10::IValue();
+    arena_.end_step(static_cast<memory::StepIndex>(step));
     observer_->after(index_, step, node);
   }
 

@@ -65,7 +65,7 @@ class WrittenWeights {
       const torch::jit::Operator* op = node->maybeOperator();
       const bool is_unknown =
           op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE;
-      if (is_unknown || keeps_values(*node)) {
+      if (is_unknown || keeps_values(*node) || has_fact(node->kind(), Fact::takes_storage)) {
         for (torch::jit::Value* input : node->inputs()) add_origins(scope, input);
       } else {
         each_written(*node, [&](std::size_t i) { add_origins(scope, node->input(i)); });

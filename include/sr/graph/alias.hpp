@@ -84,6 +84,8 @@ class AliasAnalysis {
       return lose_inputs(
           node, std::string("read by ") + kind.toQualString() + ", which says nothing about aliases");
     }
+    if (has_fact(kind, Fact::takes_storage))
+      return lose_inputs(node, std::string("given to another tensor by ") + kind.toQualString());
     const auto handle = detail::dispatched(*node);
     if (!handle) return visit_interpreter_op(node, schema);
     pass_through(node, [&](std::size_t i) { return detail::may_return_input(*schema, *handle, i); });

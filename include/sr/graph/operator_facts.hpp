@@ -56,6 +56,8 @@ enum class Fact : std::uint32_t {
   // The `.out` overload of LibTorch 2.13 computes something else than the functional one, as
   // ./dev conformance found: LibTorch's interpreter runs the operator.
   out_differs = 1U << 14,
+  // In place: the written tensor takes the storage of another argument. No schema says that they alias.
+  takes_storage = 1U << 15,
 };
 
 using FactMask = std::uint32_t;

@@ -148,7 +148,8 @@ inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda, Facts<Fact::reads
 inline const Operator<"aten::as_strided_copy", Facts<Fact::reads_whole_storage>> facts_of_as_strided_copy;
 inline const Operator<"aten::as_strided_scatter", Facts<Fact::reads_whole_storage>>
     facts_of_as_strided_scatter;
-inline const Operator<"aten::set_", Facts<Fact::reads_whole_storage>> facts_of_set_;
+inline const Operator<"aten::set_", Facts<Fact::reads_whole_storage, Fact::takes_storage>> facts_of_set_;
+inline const Operator<"aten::set_data", Facts<Fact::takes_storage>> facts_of_set_data;
 inline const Operator<"aten::as_strided_", Facts<Fact::views_whole_storage>> facts_of_as_strided_;
 
 }  // namespace registered

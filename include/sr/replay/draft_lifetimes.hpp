@@ -1,8 +1,10 @@
 // How long the storages of a program live, as its drafts read and write them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <sr/replay/lowering/draft.hpp>
@@ -55,6 +57,25 @@ inline void request_memory(const std::vector<Draft>& drafts, const std::vector<b
         program.requests[request_of[storage]].end = d + 1;
     }
   }
+}
+
+// Notes after which step nothing reads what an interpreted node returned, except for results.
+// program.notes and program.results must be complete.
+inline void note_dead_tensors(const std::vector<Draft>& drafts, Program& program) {
+  const std::vector<TracedStorage>& storages = program.notes->storages;
+  std::map<StorageId, std::uint32_t> last;
+  for (std::uint32_t d = 0; d < drafts.size(); ++d) {
+    for (const auto* const used : {&drafts[d].writes, &drafts[d].reads}) {
+      for (const StorageId storage : *used) {
+        if (storages[storage].home == Home::opaque) last[storage] = d;
+      }
+    }
+  }
+  for (const ResultTensor& result : program.results.tensors) {
+    if (result.kind == ResultTensor::From::opaque) last.erase(result.from);
+  }
+  for (const auto& [storage, step] : last) program.dead_after.emplace_back(step, storage);
+  std::ranges::sort(program.dead_after);
 }
 
 }  // namespace sr::replay

@@ -65,7 +65,8 @@ struct ProgramParts {
   StorageId scratch_storage = 0;
   std::size_t scratch_floats = 0;
   std::vector<c10::IValue> values;
-  std::vector<at::Tensor> tensors;
+  std::vector<at::Tensor> tensors;                              // see Context
+  std::vector<std::pair<std::uint32_t, StorageId>> dead_after;  // step, and which of them nothing reads then
   std::shared_ptr<const ProgramNotes> notes;
 };
 

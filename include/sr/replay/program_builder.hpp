@@ -210,6 +210,7 @@ class ProgramBuilder {
     plan_->asked = trace_.asked | lowering_.asked();
     bind_constants(drafts);
     request_memory(drafts, is_result_, *plan_);
+    note_dead_tensors(drafts, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
     note_last_shared();
     plan_->derived = std::move(lowering_.derived());

@@ -276,7 +276,9 @@ class Replayer {
     ExecutionState state(*content_, *weights_, *planner_);
     std::vector<c10::IValue> others;
     for (const c10::IValue& arg : args) others.push_back(moved(arg));
-    const Trace trace = TraceRecorder(*content_, state.frame).run(others);
+    TraceRecorder recorder(*content_, state.frame);
+    recorder.keep_bytes();  // they are compared with the replay's
+    const Trace trace = recorder.run(others);
     const ProgramCheck check(program, trace, content_->options.numerics);
     if (programs_.is_shared()) check.poison_arena();
     StepRunner(programs_).run(program, context, /*call=*/nullptr, [&](std::size_t step) {

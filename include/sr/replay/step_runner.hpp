@@ -44,6 +44,7 @@ class StepRunner {
     const at::NoGradGuard no_grad;
     const EndHooks end{*programs_};
     std::size_t i = 0;
+    auto dead = program.dead_after.begin();
     try {
       for (; i < program.steps.size(); ++i) {
         if (may_stop) call->check();
@@ -53,6 +54,8 @@ class StepRunner {
         }
         program.steps[i].run(*program.steps[i].payload, context);
         after(i);
+        for (; dead != program.dead_after.end() && dead->first == i; ++dead)
+          program.tensors[dead->second].reset();
       }
     } catch (c10::Error& error) {
       sr::detail::add_place(error, *program.notes->nodes[program.steps[i].node]);

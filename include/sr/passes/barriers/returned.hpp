@@ -53,9 +53,8 @@ class Returned {
     for (const torch::jit::Node* node : block->nodes()) {
       const c10::FunctionSchema* schema = node->maybeSchema();
       const torch::jit::Operator* op = node->maybeOperator();
-      const bool keeps =
-          schema != nullptr && schema->is_mutable() &&
-          (!dispatched(*node) || node->kind() == c10::aten::set_ || node->kind() == c10::aten::set_data);
+      const bool keeps = schema != nullptr && schema->is_mutable() &&
+                         (!dispatched(*node) || has_fact(node->kind(), Fact::takes_storage));
       if (keeps || node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::fork ||
           (op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE)) {
         add_inputs(node);

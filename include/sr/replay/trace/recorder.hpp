@@ -1,5 +1,6 @@
-// Records a call: executes the module as the interpreter would, keeps every value alive, and notes what is
-// done to which storage. The results are right whether or not a program can be made of the trace.
+// Records a call: executes the module as the interpreter would, keeps every tensor alive, but not the bytes
+// that nothing reads any more, and notes what is done to which storage. The results are right whether or not
+// a program can be made of the trace.
 #pragma once
 
 #include <limits>
@@ -14,6 +15,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
+#include <sr/replay/trace/dead_memory.hpp>
 #include <sr/replay/trace/functional_writes.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
 #include <sr/replay/trace/node_recorder.hpp>
@@ -26,10 +28,13 @@ namespace sr::replay {
 class TraceRecorder {
  public:
   TraceRecorder(const PreparedModule& content, Frame& frame)
-      : content_(&content), frame_(&frame), record_(content.slot_count) {}
+      : content_(&content), frame_(&frame), record_(content.slot_count), memory_(content, record_) {}
 
   // The recording follows the symbols among the words of the call's signature. Requires a SizeScope.
   void follow(const std::vector<Size>& signature) { record_.follow(signature); }
+
+  // The trace is to hold the bytes of every tensor, also of those that nothing reads any more.
+  void keep_bytes() { keeps_bytes_ = true; }
 
   // Throws what the operators throw.
   Trace run(std::span<const c10::IValue> args) {
@@ -55,7 +60,11 @@ class TraceRecorder {
   static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
 
   void run_block(std::size_t index) {
-    for (const ProcessedNode& node : content_->blocks[index].nodes) run_node(node);
+    const std::vector<ProcessedNode>& nodes = content_->blocks[index].nodes;
+    for (std::size_t step = 0; step < nodes.size(); ++step) {
+      run_node(nodes[step]);
+      if (!keeps_bytes_) memory_.release(index, step, *frame_);
+    }
   }
 
   void run_node(const ProcessedNode& node) {
@@ -69,6 +78,7 @@ class TraceRecorder {
     NodeRecorder recorder(*content_, *frame_, record_, node);
     execute(node);
     recorder.finish();
+    memory_.note(node, *frame_);
   }
 
   void execute(const ProcessedNode& node) {
@@ -144,11 +154,14 @@ class TraceRecorder {
     frame_->values[slot] = std::move(entry.value);
     record_.dynamic[slot] = entry.dynamic;
     record_.set_number(slot, entry.number);
+    memory_.hold(slot, frame_->values[slot]);
   }
 
   const PreparedModule* content_;
   Frame* frame_;
   Record record_;
+  DeadMemory memory_;
+  bool keeps_bytes_ = false;
   std::unordered_set<std::uint32_t> opaque_blocks_;  // have run on runners, which know their slots
 };
 

@@ -1,0 +1,102 @@
+// Gives back the bytes of tensors that the rest of a recorded call does not read. The trace keeps the tensors
+// themselves, since their addresses identify them: without this, a recording would hold every intermediate
+// result at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/base/borrowed.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/graph/alias_rules.hpp>
+#include <sr/graph/block_info.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/replay/trace/record.hpp>
+
+namespace sr::replay {
+
+// A storage is dead when no slot that is still to be read holds a tensor of it. What a container or unknown
+// code may hold never is. Module and record must outlive it.
+class DeadMemory {
+ public:
+  DeadMemory(const PreparedModule& content, const Record& record)
+      : record_(&record), held_(content.slot_count, kNone), dying_(content.blocks.size()) {
+    for (std::size_t b = 0; b < dying_.size(); ++b) {
+      const BlockInfo& block = content.blocks[b];
+      dying_[b].resize(block.nodes.size());
+      for (std::size_t step = 0; step < block.nodes.size(); ++step) dying_[b][step] = block.nodes[step].dying;
+      for (const ManagedValue& value : block.managed) {
+        if (value.end != 0 && value.end <= block.nodes.size()) dying_[b][value.end - 1].push_back(value.slot);
+      }
+    }
+  }
+
+  // A slot was given a value.
+  void hold(Slot slot, const c10::IValue& value) {
+    held_[slot] = kNone;
+    if (!value.isTensor()) return keep(value);
+    if (const StorageId storage = storage_of(value.toTensor()); storage != kNone) {
+      held_[slot] = storage;
+      ++uses_[storage];
+    }
+  }
+
+  // A node has run and was recorded.
+  void note(const ProcessedNode& node, const Frame& frame) {
+    const bool may_hold_inputs = !node.node->kind().is_aten() || !sr::detail::dispatched(*node.node);
+    for (const Slot slot : node.inputs) {
+      if (may_hold_inputs || has_other_storage(slot, frame.values[slot])) keep(frame.values[slot]);
+    }
+    for (std::uint32_t i = 0; i < node.output_count; ++i)
+      hold(node.first_output + i, frame.values[node.first_output + i]);
+  }
+
+  // Gives back what nothing reads after a node of a block.
+  void release(std::size_t block, std::size_t step, Frame& frame) {
+    for (const Slot slot : dying_[block][step]) {
+      if (record_->has_bailed_out()) {  // and keeps no tensor that a node has made since
+        frame.values[slot] = c10::IValue();
+        continue;
+      }
+      const StorageId storage = held_[slot];
+      if (storage == kNone) continue;
+      held_[slot] = kNone;
+      if (--uses_[storage] != 0) continue;
+      const Home home = record_->trace.storages[storage].home;
+      const at::Tensor& tensor = frame.values[slot].toTensor();
+      const bool is_own = home == Home::produced || home == Home::opaque;
+      if (is_own && record_->storage_of(tensor) == storage)  // unless the tensor was given another (set_)
+        memory::free_bytes(*tensor.storage().unsafeGetStorageImpl());
+    }
+  }
+
+ private:
+  StorageId storage_of(const at::Tensor& tensor) {
+    const StorageId storage = tensor.defined() ? record_->storage_of(tensor) : kNone;
+    if (storage != kNone && storage >= uses_.size()) uses_.resize(storage + 1);
+    return storage;
+  }
+
+  // Whether a tensor was given another storage (set_) since the slot was: other slots may hold it, too.
+  bool has_other_storage(Slot slot, const c10::IValue& value) {
+    return held_[slot] != kNone && value.isTensor() && storage_of(value.toTensor()) != held_[slot];
+  }
+
+  // The tensors of the value are never dead.
+  void keep(const c10::IValue& value) {
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      if (const StorageId storage = storage_of(tensor); storage != kNone) ++uses_[storage];
+    });
+  }
+
+  const Record* record_;
+  std::vector<std::uint32_t> uses_;                    // by storage
+  std::vector<StorageId> held_;                        // by slot
+  std::vector<std::vector<std::vector<Slot>>> dying_;  // by block and step
+};
+
+}  // namespace sr::replay
