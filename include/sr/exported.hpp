@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <istream>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <torch/csrc/jit/api/module.h>
 
@@ -26,9 +28,11 @@ namespace sr {
 namespace exported {
 
 // The program in an archive, which `name` names in messages. Throws LoadError if the archive is missing,
-// damaged or of another kind, and UnsupportedOp for parts that sr can not run.
-inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name) {
-  const Archive opened(archive, name);
+// damaged or of another kind, and UnsupportedOp for parts that sr can not run. `owner` keeps the archive,
+// which the program's tensors then refer to; null: they are copies.
+inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name,
+                                    std::shared_ptr<const void> owner = nullptr) {
+  const Archive opened(archive, name, std::move(owner));
   return import_program(opened.json(), opened.tensors());
 }
 inline ExportedProgram load_program(const std::string& path) {
@@ -50,8 +54,9 @@ inline StaticModule load_exported(std::istream& stream, const StaticModuleOption
 
 namespace detail {
 
-inline torch::jit::Module load_exported_module(std::span<const std::byte> archive, const std::string& name) {
-  return exported::to_module(exported::load_program(archive, name));
+inline torch::jit::Module load_exported_module(std::span<const std::byte> archive, const std::string& name,
+                                               std::shared_ptr<const void> owner) {
+  return exported::to_module(exported::load_program(archive, name, std::move(owner)));
 }
 
 inline const bool exported_is_registered = [] {

@@ -11,15 +11,26 @@
 
 namespace sr {
 
+// Where the weights of a loaded module lie.
+enum class WeightMemory {
+  copied,  // in memory of the process
+  // In the file itself, whose pages all processes that map it share, and that the system may drop and read
+  // again. Nobody may change the file while the module lives, or results are wrong and the process may be
+  // killed (SIGBUS): replace it by renaming another one. For archives of torch.export.save.
+  mapped
+};
+
 // The module of an archive. That of an exported program has one method, and the program's tensors are its
 // attributes. A caller includes <torch/script.h>, which defines the type. `name` names the archive in
 // messages. Throws LoadError, and UnsupportedOp for parts of an exported program that sr can not run.
 torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream");
-torch::jit::Module load_module(const std::string& path);
+torch::jit::Module load_module(const std::string& path, WeightMemory memory = WeightMemory::copied);
 
 // Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file
-// that is missing, truncated, damaged or something else, and what the constructor of StaticModule throws.
-StaticModule load(const std::string& path, const StaticModuleOptions& options = {});
+// that is missing, truncated, damaged or something else, ArgumentError if `mapped` is asked for an archive of
+// TorchScript, and what the constructor of StaticModule throws.
+StaticModule load(const std::string& path, const StaticModuleOptions& options = {},
+                  WeightMemory memory = WeightMemory::copied);
 StaticModule load(std::istream& stream, const StaticModuleOptions& options = {});
 
 namespace detail {

@@ -12,6 +12,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <sr/exported.hpp>
+#include <sr/frontend/archive/mapped_file.hpp>
 
 #include "prepared.hpp"
 #include "running.hpp"
@@ -75,9 +76,10 @@ PreparedProgram prepare(Source source, const StaticModuleOptions& options, MakeM
           std::move(program)};
 }
 
-PreparedProgram prepare_archive(const std::string& bytes, const std::string& name,
-                                const StaticModuleOptions& options) {
-  const exported::Archive archive(bytes_of(bytes), name);
+PreparedProgram prepare_archive(std::span<const std::byte> bytes, const std::string& name,
+                                const StaticModuleOptions& options,
+                                std::shared_ptr<const void> owner = nullptr) {
+  const exported::Archive archive(bytes, name, std::move(owner));
   return prepare({std::string(archive.json()), archive.tensors()}, options, &sr::detail::take_module);
 }
 
@@ -110,14 +112,18 @@ void define_exported(py::module_& module) {
       py::arg("json"), py::arg("tensors"), py::arg("options"));
   module.def(
       "prepare_exported_file",
-      [](const std::string& path, const StaticModuleOptions& options) {
-        return without_gil([&] { return prepare_archive(sr::detail::read_file(path), path, options); });
+      [](const std::string& path, const StaticModuleOptions& options, bool map_weights) {
+        return without_gil([&] {
+          if (!map_weights) return prepare_archive(bytes_of(sr::detail::read_file(path)), path, options);
+          const auto file = std::make_shared<const sr::detail::MappedFile>(path);
+          return prepare_archive(file->bytes(), path, options, file);
+        });
       },
-      py::arg("path"), py::arg("options"));
+      py::arg("path"), py::arg("options"), py::kw_only(), py::arg("map_weights"));
   module.def(
       "prepare_exported_bytes",
       [](const std::string& bytes, const StaticModuleOptions& options) {
-        return without_gil([&] { return prepare_archive(bytes, "the bytes", options); });
+        return without_gil([&] { return prepare_archive(bytes_of(bytes), "the bytes", options); });
       },
       py::arg("bytes"), py::arg("options"));
   module.def(

@@ -261,13 +261,17 @@ def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str,
     return module
 
 
-def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes],
-         **options: Unpack[Options]) -> StaticModule:
+def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes], *,
+         map_weights: bool = False, **options: Unpack[Options]) -> StaticModule:
     """The model of a file written by `torch.jit.save` or `torch.export.save`: its path, its bytes, or a binary file.
 
     Every byte is verified against the checksums of the archive. Raises LoadError for what is missing, damaged or
     something else, and what the constructor of `StaticModule` raises. A program of torch.export takes its arguments
     and gives its result nested as they were when it was exported, and sizes within those it was exported for.
+
+    map_weights: True leaves the weights of a program of torch.export in its file, whose pages all processes that map
+    it share. Nobody may change the file while the module lives, or results are wrong and the process may be killed:
+    replace it by renaming another one (`os.replace`).
 
     >>> import io, torch, sr
     >>> file = io.BytesIO()
@@ -286,10 +290,14 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
             raise LoadError(f'The file gave {type(content).__name__}; expected bytes. Open it in binary mode.')
     else:
         raise ArgumentError(f'sr.load was given a {type(source).__name__}; expected a path, bytes or a binary file.')
+    if map_weights and isinstance(content, bytes):
+        raise ArgumentError('sr.load was asked to map weights; that needs the path of a file.')
     exported = _formats.exported()
     if exported.is_exported(content):
-        module: StaticModule = exported.load(content, **options)
+        module: StaticModule = exported.load(content, map_weights=map_weights, **options)
         return module
+    if map_weights:
+        raise ArgumentError('sr.load was asked to map weights, but the file was not written by torch.export.save.')
     if isinstance(content, bytes):
         return StaticModule._made(_C.prepare_bytes(content, of_module(chosen)), 'archive', chosen)
     return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen)), 'archive', chosen)

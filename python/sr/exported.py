@@ -206,16 +206,18 @@ def is_exported(source: str | bytes | os.PathLike[str]) -> bool:
                for name in names)
 
 
-def load(source: str | bytes | os.PathLike[str], **options: Unpack[Options]) -> StaticModule:
+def load(source: str | bytes | os.PathLike[str], *, map_weights: bool = False,
+         **options: Unpack[Options]) -> StaticModule:
     """The model of an archive of `torch.export.save`: of its path or of its bytes.
 
+    `map_weights` is described at `sr.load`.
     Types in arguments and results that are not Python's own have to be registered, as for `torch.export.load`.
     """
     chosen = checked(dict(options))
     if isinstance(source, bytes):
         made = _C.prepare_exported_bytes(source, of_module(chosen))
     else:
-        made = _C.prepare_exported_file(os.fsencode(source), of_module(chosen))
+        made = _C.prepare_exported_file(os.fsencode(source), of_module(chosen), map_weights=map_weights)
     if not made.in_spec:
         return StaticModule._made(made.prepared, 'archive', chosen)
     try:

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -11,8 +12,10 @@
 
 namespace sr {
 
-// `name` names the archive in messages. Throws LoadError and UnsupportedOp.
-using ExportedFrontEnd = torch::jit::Module (*)(std::span<const std::byte> archive, const std::string& name);
+// `name` names the archive in messages. `owner` keeps the bytes of the archive, which the module then refers
+// to; null: it copies them. Throws LoadError and UnsupportedOp.
+using ExportedFrontEnd = torch::jit::Module (*)(std::span<const std::byte> archive, const std::string& name,
+                                                std::shared_ptr<const void> owner);
 
 // Null if none is registered.
 inline std::atomic<ExportedFrontEnd>& exported_front_end() {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <exception>
 #include <istream>
+#include <memory>
 #include <new>
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/csrc/jit/api/module.h>
@@ -17,6 +19,7 @@
 #include <sr/base/error.hpp>
 #include <sr/frontend/archive/archive_bytes.hpp>
 #include <sr/frontend/archive/archive_check.hpp>
+#include <sr/frontend/archive/mapped_file.hpp>
 #include <sr/frontend/front_end.hpp>
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/load.hpp>
@@ -26,8 +29,10 @@ namespace sr {
 
 namespace detail {
 
-inline torch::jit::Module parse_exported(std::span<const std::byte> archive, const std::string& name) {
-  if (const ExportedFrontEnd front_end = exported_front_end()) return front_end(archive, name);
+inline torch::jit::Module parse_exported(std::span<const std::byte> archive, const std::string& name,
+                                         std::shared_ptr<const void> owner = nullptr) {
+  if (const ExportedFrontEnd front_end = exported_front_end())
+    return front_end(archive, name, std::move(owner));
   throw LoadError(
       "The file '" + name +
       "' was written by torch.export.save, and this sr was built without nlohmann_json, which reads it. "
@@ -48,6 +53,17 @@ inline std::string without_debug_records(const std::string& bytes, const std::ve
     hidden[record.begin + kHeader + last] = '_';
   }
   return hidden;
+}
+
+// The module refers to the file.
+inline torch::jit::Module parse_mapped(const std::string& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  if (!is_exported(read_zip_directory(file->bytes(), path))) {
+    throw ArgumentError("The file '" + path +
+                        "' was not written by torch.export.save, and only weights of such files can be "
+                        "mapped. Load it without that, or export the model.");
+  }
+  return parse_exported(file->bytes(), path, file);
 }
 
 SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::string& name) {
@@ -98,12 +114,14 @@ SR_INLINE torch::jit::Module load_module(std::istream& stream, const std::string
   return detail::parse_archive(detail::read_stream(stream, name), name);
 }
 
-SR_INLINE torch::jit::Module load_module(const std::string& path) {
+SR_INLINE torch::jit::Module load_module(const std::string& path, WeightMemory memory) {
+  if (memory == WeightMemory::mapped) return detail::parse_mapped(path);
   return detail::parse_archive(detail::read_file(path), path);
 }
 
-SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options) {
-  return detail::take_module(load_module(path), options);
+SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options,
+                            WeightMemory memory) {
+  return detail::take_module(load_module(path, memory), options);
 }
 
 SR_INLINE StaticModule load(std::istream& stream, const StaticModuleOptions& options) {

@@ -1,7 +1,10 @@
 // Programs of torch.export read by C++; tests/python/exported tests what Python exports.
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -125,6 +128,30 @@ TEST_CASE("sr::load reads an archive of torch.export.save", "[exported][load]") 
   const sr::StaticModule module = sr::load(stream);
   CHECK(at::equal(module({at::ones({5, 4})}).toTensor(), at::full({5, 4}, 3.0F)));
   CHECK(module.schema().arguments().at(0).name() == "x");
+}
+
+TEST_CASE("sr::load maps the weights of a file", "[exported][load]") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("sr_mapped_" + std::to_string(getpid()) + ".pt2");
+  std::ofstream(file, std::ios::binary) << archive(program());
+  {
+    const sr::StaticModule module = sr::load(file.string(), {}, sr::WeightMemory::mapped);
+    std::filesystem::remove(file);  // the module keeps what it has mapped
+    for (int call = 0; call < 3; ++call)
+      CHECK(at::equal(module({at::ones({5, 4})}).toTensor(), at::full({5, 4}, 3.0F)));
+  }
+  const auto refuses = [&](const std::string& path, const char* words) {
+    CHECK_THROWS_WITH(sr::load(path, {}, sr::WeightMemory::mapped), Catch::Matchers::Contains(words));
+  };
+  refuses(file.string(), "can not be opened for reading: No such file");
+  refuses(std::filesystem::temp_directory_path().string(), "is not a file");
+  std::ofstream(file, std::ios::binary) << "";
+  refuses(file.string(), "is empty");
+  torch::jit::Module net("M");
+  net.define("def forward(self, x):\n    return x\n");
+  net.save(file.string());
+  refuses(file.string(), "was not written by torch.export.save");
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("a truncated .pt2 archive is rejected", "[exported][load]") {

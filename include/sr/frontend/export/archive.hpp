@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sr/frontend/archive/archive_check.hpp>
@@ -16,8 +18,11 @@ namespace sr::exported {
 
 class Archive {
  public:
-  // `bytes` and `file`, the name in errors, must outlive the archive. Compares the checksum of every record.
-  Archive(std::span<const std::byte> bytes, const std::string& file) : file_(file) {
+  // `bytes` and `file`, the name in errors, must outlive the archive. `owner` keeps the bytes, which tensors
+  // then refer to; null: they are copies. Compares the checksum of every record.
+  Archive(std::span<const std::byte> bytes, const std::string& file,
+          std::shared_ptr<const void> owner = nullptr)
+      : file_(file), owner_(std::move(owner)) {
     for (const ZipRecord& record : check_zip(bytes, file, Checksums::optional)) {
       const auto slash = record.name.find('/');
       if (slash != std::string_view::npos) records_.emplace(record.name.substr(slash + 1), record);
@@ -58,7 +63,7 @@ class Archive {
 
   void read_tensors(const std::string& folder, const std::string& config, Tensors& tensors) const {
     if (!records_.contains(folder + config)) return;
-    TensorReader reader([&](const std::string& path) { return bytes(folder + path); }, tensors);
+    TensorReader reader([&](const std::string& path) { return bytes(folder + path); }, owner_, tensors);
     reader.read(parse_json(text(folder + config), "the record '" + folder + config + "'"),
                 "'" + config + "'");
   }
@@ -81,6 +86,7 @@ class Archive {
   }
 
   const std::string& file_;
+  std::shared_ptr<const void> owner_;
   std::map<std::string, ZipRecord, std::less<>> records_;
 };
 

@@ -2,9 +2,11 @@
 // Every extent is compared with the number of bytes.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -18,12 +20,14 @@
 
 namespace sr::exported {
 
-// Adds the tensors that `config` lists to `tensors`. `record` returns the bytes of a path.
+// Adds the tensors that `config` lists to `tensors`. `record` returns the bytes of a path. `owner` keeps
+// those bytes, which the tensors then refer to; null: they are copies.
 class TensorReader {
  public:
   using Record = std::function<std::span<const std::byte>(const std::string&)>;
 
-  TensorReader(Record record, Tensors& tensors) : record_(std::move(record)), tensors_(tensors) {}
+  TensorReader(Record record, std::shared_ptr<const void> owner, Tensors& tensors)
+      : record_(std::move(record)), owner_(std::move(owner)), tensors_(tensors) {}
 
   void read(const Json& config, const std::string& file) {
     flat_.clear();
@@ -91,12 +95,24 @@ class TensorReader {
       malformed(where,
                 "is stored in " + std::to_string(bytes.size()) + " bytes, no multiple of its element's");
     }
-    flat = at::empty({static_cast<std::int64_t>(bytes.size() / size)}, dtype);
+    const auto count = static_cast<std::int64_t>(bytes.size() / size);
+    if (owner_ != nullptr && !bytes.empty() && is_aligned(bytes.data(), size)) {
+      flat = at::from_blob(
+          const_cast<std::byte*>(bytes.data()), {count}, [owner = owner_](void*) {}, dtype);
+      return flat;
+    }
+    flat = at::empty({count}, dtype);
     if (!bytes.empty()) std::memcpy(flat.mutable_data_ptr(), bytes.data(), bytes.size());
     return flat;
   }
 
+  // Archives of LibTorch align each record to 64 bytes; others may not.
+  static bool is_aligned(const std::byte* bytes, std::size_t size) {
+    return reinterpret_cast<std::uintptr_t>(bytes) % size == 0;
+  }
+
   Record record_;
+  std::shared_ptr<const void> owner_;
   Tensors& tensors_;
   std::unordered_map<std::string, at::Tensor> flat_;
 };

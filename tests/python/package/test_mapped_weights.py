@@ -1,0 +1,104 @@
+"""Weights that stay in their file."""
+
+import io
+import pathlib
+
+import pytest
+import sr
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(256, 512), torch.nn.Linear(512, 256)
+        self.register_buffer('steps', torch.arange(256))
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x))) + self.steps
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(3)
+    return Net().eval()
+
+
+@pytest.fixture
+def file(net, tmp_path):
+    path = tmp_path / 'net.pt2'
+    rows = torch.export.Dim('rows', max=64)
+    torch.export.save(torch.export.export(net, (torch.ones(4, 256),), dynamic_shapes=({0: rows},)), path)
+    return path
+
+
+def bytes_mapped(path):
+    """How many bytes of the file this process maps."""
+    extents = [line.split()[0] for line in pathlib.Path('/proc/self/maps').read_text().splitlines()
+               if line.endswith(str(path))]
+    return sum(int(end, 16) - int(begin, 16) for begin, end in (extent.split('-') for extent in extents))
+
+
+@torch.no_grad()
+def test_calls_give_the_same_results_and_the_file_is_let_go(net, file):
+    module = sr.load(file, map_weights=True)
+    assert bytes_mapped(file) >= file.stat().st_size
+    for rows in (1, 4, 4, 4, 7, 30, 4):
+        x = torch.randn(rows, 256)
+        torch.testing.assert_close(module(x), net(x))
+    assert module.report()['replayed_calls'] > 0
+    del module
+    assert bytes_mapped(file) == 0
+
+
+def test_without_it_the_file_is_copied(file):
+    module = sr.load(file)
+    assert bytes_mapped(file) == 0
+    del module
+
+
+@torch.no_grad()
+def test_a_file_that_was_replaced_changes_nothing(net, file, tmp_path):
+    module = sr.load(file, map_weights=True)
+    x = torch.randn(4, 256)
+    expected = net(x)
+    other = tmp_path / 'other'
+    other.write_bytes(b'')
+    other.replace(file)
+    for _ in range(4):
+        torch.testing.assert_close(module(x), expected)
+
+
+@torch.no_grad()
+def test_updates_leave_the_file_as_it_was(net, file):
+    before = file.read_bytes()
+    module = sr.load(file, map_weights=True, updatable_weights=True)
+    x = torch.randn(4, 256)
+    for _ in range(3):
+        module(x)
+    net.first.weight.mul_(2)
+    module.update(net.state_dict())
+    for _ in range(3):
+        torch.testing.assert_close(module(x), net(x))
+    assert file.read_bytes() == before
+
+
+def test_what_can_not_be_mapped_is_refused(net, file, tmp_path):
+    script = tmp_path / 'net.pt'
+    torch.jit.save(torch.jit.script(net), script)
+    with pytest.raises(sr.ArgumentError, match='not written by torch.export.save'):
+        sr.load(script, map_weights=True)
+    for content in (file.read_bytes(), io.BytesIO(file.read_bytes())):
+        with pytest.raises(sr.ArgumentError, match='needs the path of a file'):
+            sr.load(content, map_weights=True)
+
+
+def test_damaged_files_are_refused(file):
+    content = file.read_bytes()
+    file.write_bytes(content[:1000])
+    with pytest.raises(sr.Error):
+        sr.load(file, map_weights=True)
+    middle = len(content) // 2  # of a weight
+    file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:])
+    with pytest.raises(sr.LoadError, match='CRC'):
+        sr.load(file, map_weights=True)
