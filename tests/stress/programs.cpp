@@ -109,7 +109,6 @@ Program make(const Source& source, Numerics numerics) {
                   .module = script,
                   .options = {.numerics = numerics},
                   .intra_op_threads = source.intra_op_threads,
-                  .forks = text.find("fork(") != std::string::npos,
                   .cases = {}};
   for (const auto& args : source.args) {
     Case one{detached(c10::ivalue::Tuple::create(args)).toTupleRef().elements().vec(), {}};

@@ -26,8 +26,7 @@ struct Program {
   std::function<torch::jit::Module()> module;
   StaticModuleOptions options;
   int intra_op_threads = 1;  // of each call; the answers are those of serial runs with one and with as many
-  bool forks = false;       // in its graph: runs on LibTorch's threads, which a child of fork() does not have
-  std::vector<Case> cases;  // of several shapes and dtypes; some throw
+  std::vector<Case> cases;   // of several shapes and dtypes; some throw
 };
 
 // All programs with the answers of serial runs, each with exact and with fast numerics. Throws

@@ -30,8 +30,7 @@ class Workload {
  public:
   explicit Workload(const std::vector<Program>& programs);
 
-  // Where calls are made. A child of fork() has none of LibTorch's threads: its calls neither run on them nor
-  // fork in their graphs.
+  // Where calls are made. A child of fork() has none of LibTorch's threads, which a launcher may need.
   enum class In { process, child };
 
   // Makes one call in a random form, or replaces a module. Writes what was wrong to standard error.
