@@ -12,7 +12,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-WIDTH, LAYERS, BATCH, CALLS = 2048, 6, 8, 5
+LAYERS, BATCH, CALLS = 6, 8, 5
 WAYS = {
     'spawn': 'a process of its own that loads the file (`spawn`, `exec`)',
     'spawn_mapped': 'the same with `map_weights=True`',
@@ -34,11 +34,11 @@ def load(file: str, **options: bool):
     return sr.load(file, **options)
 
 
-def call(module) -> None:
+def call(module, width: int) -> None:
     import torch
 
     for _ in range(CALLS):
-        module(torch.ones(BATCH, WIDTH))
+        module(torch.ones(BATCH, width))
 
 
 def in_child(work) -> float:
@@ -55,7 +55,7 @@ def in_child(work) -> float:
     return found
 
 
-def measure(way: str, file: str) -> float:
+def measure(way: str, file: str, width: int) -> float:
     """What a worker takes beyond the same process without the model."""
     import torch
 
@@ -65,14 +65,14 @@ def measure(way: str, file: str) -> float:
     empty = private_mib()
     if way.startswith('spawn'):
         module = load(file, map_weights=way == 'spawn_mapped')
-        call(module)
+        call(module, width)
         return private_mib() - empty
     module = load(file)
     if way == 'fork_loaded':
-        return in_child(lambda: call(module)) - in_child(lambda: None)
-    call(module)
+        return in_child(lambda: call(module, width)) - in_child(lambda: None)
+    call(module, width)
     if way == 'fork_called':
-        return in_child(lambda: call(module)) - in_child(lambda: None)
+        return in_child(lambda: call(module, width)) - in_child(lambda: None)
     before, threads = private_mib(), 8
     barrier = threading.Barrier(threads)
 
@@ -80,7 +80,7 @@ def measure(way: str, file: str) -> float:
         torch.set_num_threads(1)
         barrier.wait()
         for _ in range(20):  # so that they overlap
-            call(module)
+            call(module, width)
 
     workers = [threading.Thread(target=serve) for _ in range(threads)]
     for worker in workers:
@@ -90,13 +90,13 @@ def measure(way: str, file: str) -> float:
     return (private_mib() - before) / threads
 
 
-def write_model(file: str) -> None:
+def write_model(file: str, width: int) -> None:
     import torch
 
-    layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
+    layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(width, width), torch.nn.ReLU())]
     batch = torch.export.Dim('batch', min=1, max=1024)
     program = torch.export.export(
-        torch.nn.Sequential(*layers).eval(), (torch.ones(BATCH, WIDTH),), dynamic_shapes=({0: batch},)
+        torch.nn.Sequential(*layers).eval(), (torch.ones(BATCH, width),), dynamic_shapes=({0: batch},)
     )
     torch.export.save(program, file)
 
@@ -105,20 +105,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--way', choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument('--file', help=argparse.SUPPRESS)
+    parser.add_argument('--width', type=int, default=2048, help='of the layers, which are square')
     parser.add_argument('--rounds', type=int, default=3, help='of which the median counts')
     arguments = parser.parse_args()
     if arguments.way:
-        print(json.dumps(measure(arguments.way, arguments.file)))
+        print(json.dumps(measure(arguments.way, arguments.file, arguments.width)))
         return
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, 'model.pt2')
-        write_model(file)
+        write_model(file, arguments.width)
         os.sync()  # pages that are still to be written count as dirty
         size = os.path.getsize(file) / 1024 / 1024
         print(f'A model of {size:.0f} MiB, called with {BATCH} rows.\n')
         print('| worker | private MiB |\n|---|---|')
         for way, text in WAYS.items():
-            command = [sys.executable, __file__, '--way', way, '--file', file]
+            command = [sys.executable, __file__, '--way', way, '--file', file, '--width', str(arguments.width)]
             found = sorted(json.loads(subprocess.check_output(command)) for _ in range(arguments.rounds))
             print(f'| {text} | {found[len(found) // 2]:.0f} |')
 
