@@ -1,4 +1,4 @@
-"""Private memory of a worker that serves one model, for each way to start workers. Writes a table.
+"""The private memory of a worker that serves one model, for each way to start workers.
 
 ./dev bench --workers prints the table of docs/threading.md.
 """
@@ -11,6 +11,10 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+
+import torch
+
+import sr
 
 LAYERS, BATCH, CALLS = 6, 8, 5
 WAYS = {
@@ -28,15 +32,7 @@ def private_mib() -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith('Private_Dirty')) / 1024
 
 
-def load(file: str, **options: bool):
-    import sr
-
-    return sr.load(file, **options)
-
-
 def call(module, width: int) -> None:
-    import torch
-
     for _ in range(CALLS):
         module(torch.ones(BATCH, width))
 
@@ -57,17 +53,13 @@ def in_child(work) -> float:
 
 def measure(way: str, file: str, width: int) -> float:
     """What a worker takes beyond the same process without the model."""
-    import torch
-
-    import sr
-
     torch.set_num_threads(1)
     empty = private_mib()
     if way.startswith('spawn'):
-        module = load(file, map_weights=way == 'spawn_mapped')
+        module = sr.load(file, map_weights=way == 'spawn_mapped')
         call(module, width)
         return private_mib() - empty
-    module = load(file)
+    module = sr.load(file)
     if way == 'fork_loaded':
         return in_child(lambda: call(module, width)) - in_child(lambda: None)
     call(module, width)
@@ -91,8 +83,6 @@ def measure(way: str, file: str, width: int) -> float:
 
 
 def write_model(file: str, width: int) -> None:
-    import torch
-
     layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(width, width), torch.nn.ReLU())]
     batch = torch.export.Dim('batch', min=1, max=1024)
     program = torch.export.export(

@@ -28,8 +28,8 @@ namespace sr {
 namespace exported {
 
 // The program in an archive, which `name` names in messages. Throws LoadError if the archive is missing,
-// damaged or of another kind, and UnsupportedOp for parts that sr can not run. `owner` keeps the archive,
-// which the program's tensors then refer to; null: they are copies.
+// damaged or of another kind, and UnsupportedOp for parts that sr can not run. `owner` is that of
+// ExportedFrontEnd.
 inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name,
                                     std::shared_ptr<const void> owner = nullptr) {
   const Archive opened(archive, name, std::move(owner));

@@ -20,7 +20,8 @@ from . import _C
 from ._C import BoundCall, IndividualMetrics, processors
 from ._compile import compile, from_exported
 from ._future import Future
-from ._module import StaticModule, load
+from ._load import load
+from ._module import StaticModule
 from ._options import Options
 from ._quantize import quantize
 from ._report import QuantizationReport, Report, Value

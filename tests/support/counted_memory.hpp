@@ -14,7 +14,8 @@
 
 namespace sr::test {
 
-// While it lives, memory of CPU tensors comes from it. One at a time; tensors may outlive it.
+// Counts the bytes of all CPU tensors that are allocated during its lifetime. Only one may exist at a time.
+// Tensors may outlive it.
 class CountedMemory {
  public:
   CountedMemory() : before_(c10::GetCPUAllocator()) {

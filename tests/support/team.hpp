@@ -11,7 +11,7 @@
 
 namespace sr::test {
 
-// Counts how often each part is done.
+// Runs a job of `count` parts and returns how often each part was run.
 inline std::vector<int> counts_of(std::int64_t count, int width, bool more_follows = false) {
   std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
   Team::of_process().each(count, width, more_follows, [&](std::int64_t first, std::int64_t end) {

@@ -27,8 +27,8 @@ inline void detach(c10::StorageImpl& storage) {
   storage.set_data_ptr_noswap(std::move(own));
 }
 
-// Frees bytes that the storage owns and nobody reads any more. The storage stays as large as it says, until
-// it is given other bytes.
+// Frees the bytes of a storage that owns them. Its data pointer becomes null and nbytes() stays, so nobody
+// may read the storage until it gets other bytes. Does nothing to a storage that points into a buffer.
 inline void free_bytes(c10::StorageImpl& storage) {
   if (!storage.resizable() || storage.device_type() != at::kCPU || is_borrowed(storage)) return;
   storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::Device(at::kCPU)));

@@ -54,8 +54,9 @@ class Arena {
     next_dead_ = 0;
   }
 
-  // Must be called after each step of a run. Frees bytes that a value has beside the layout, once nothing
-  // reads it: a first run holds no more than its layout will.
+  // Must be called after each step of a run. Frees the bytes of a managed tensor that is not in the buffer,
+  // as soon as no later step reads it. So a first run, which has no layout yet, does not hold all of them at
+  // once.
   void end_step(StepIndex step) noexcept {
     for (; next_dead_ < by_end_.size() && block_->managed[by_end_[next_dead_]].end <= step + 1; ++next_dead_)
       free_beside(by_end_[next_dead_]);
@@ -151,21 +152,17 @@ class Arena {
   }
 
   void free_beside(std::size_t i) noexcept {
-    Entry& entry = entries_[i];
+    const Entry& entry = entries_[i];
     const c10::IValue& value = frame_->values[block_->managed[i].slot];
     if (!value.isTensor() || value.use_count() != 1 || !value.toTensor().defined()) return;
     const c10::Storage& storage = value.unsafeToTensorImpl()->unsafe_storage();
     if (!storage || storage.use_count() != 1) return;
     if (entry.bound && storage.unsafeGetStorageImpl()->data() == entry.address) return;
     free_bytes(*storage.unsafeGetStorageImpl());
-    entry = Entry{.excluded = entry.excluded};  // observed at the end of the run, which binds it again
+    forget(i);  // so that finish() observes the value, and the next run gives it bytes
   }
 
-  void forget(std::size_t i) noexcept {
-    const bool excluded = entries_[i].excluded;
-    entries_[i] = Entry{};
-    entries_[i].excluded = excluded;
-  }
+  void forget(std::size_t i) noexcept { entries_[i] = Entry{.excluded = entries_[i].excluded}; }
 
   void plan() {
     std::vector<Request> requests = requests_;

@@ -1,4 +1,4 @@
-// Keeps the memory of constants that nobody follows.
+// Keeps the memory of constants whose changes sr does not follow.
 #pragma once
 
 #include <unordered_map>
@@ -12,11 +12,11 @@
 
 namespace sr::detail {
 
-// Replaces tensors of constants by aliases. The tensors may be the caller's, who can give them other data
-// (Tensor.set_data) and so free the memory that plans read; an alias holds it. The graph then keeps the
-// values of today. Weights must not be constants yet: sr follows those.
+// Replaces each tensor in a constant by an alias, which holds the storage. A constant may be a tensor of the
+// caller's. If the caller gave it other data (Tensor.set_data), its old storage would be freed while plans
+// still read it. Must be called while the weights that sr follows are inputs of the graph.
 inline void keep_constants(torch::jit::Graph& graph) {
-  std::unordered_map<const void*, at::Tensor> aliases;  // by tensor: one that occurs twice stays one
+  std::unordered_map<const void*, at::Tensor> aliases;  // by tensor; constants that are one tensor stay one
   const auto alias = [&](const at::Tensor& tensor) {
     if (!can_be_weight(tensor)) return tensor;
     at::Tensor& made = aliases[tensor.unsafeGetTensorImpl()];

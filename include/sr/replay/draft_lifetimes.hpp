@@ -59,7 +59,7 @@ inline void request_memory(const std::vector<Draft>& drafts, const std::vector<b
   }
 }
 
-// Notes after which step nothing reads what an interpreted node returned, except for results.
+// Notes the last step that reads each tensor which an interpreted node returns, unless it is a result.
 // program.notes and program.results must be complete.
 inline void note_dead_tensors(const std::vector<Draft>& drafts, Program& program) {
   const std::vector<TracedStorage>& storages = program.notes->storages;

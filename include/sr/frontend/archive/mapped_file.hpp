@@ -1,11 +1,10 @@
-// A file in memory.
+// A file that is mapped into memory.
 #pragma once
 
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
 #include <span>
 #include <string>
 #include <sys/mman.h>
@@ -16,9 +15,10 @@
 
 namespace sr::detail {
 
-// Its pages are read when they are used, and all processes that map the file share them. What a process
-// writes to them it has for itself; the file never changes. But others must not change the file: its pages
-// would be other bytes, and a process that reads beyond a new end is killed (SIGBUS).
+// The system reads a page of the file when it is first used, and all processes that map the file share the
+// page. A process that writes to a page gets a copy of it; the file does not change. Nobody may write to the
+// file or shorten it in the meantime: bytes() would change, and a process that reads beyond the new end is
+// killed (SIGBUS).
 class MappedFile {
  public:
   // Throws LoadError.

@@ -18,8 +18,8 @@ namespace sr::exported {
 
 class Archive {
  public:
-  // `bytes` and `file`, the name in errors, must outlive the archive. `owner` keeps the bytes, which tensors
-  // then refer to; null: they are copies. Compares the checksum of every record.
+  // `bytes` and `file`, the name in errors, must outlive the archive. `owner` is that of ExportedFrontEnd.
+  // Compares the checksum of every record.
   Archive(std::span<const std::byte> bytes, const std::string& file,
           std::shared_ptr<const void> owner = nullptr)
       : file_(file), owner_(std::move(owner)) {

@@ -20,8 +20,8 @@
 
 namespace sr::exported {
 
-// Adds the tensors that `config` lists to `tensors`. `record` returns the bytes of a path. `owner` keeps
-// those bytes, which the tensors then refer to; null: they are copies.
+// Adds the tensors that `config` lists to `tensors`. `record` returns the bytes of a path. If `owner`
+// is null, the tensors are copies. Otherwise they lie in those bytes, and each of them holds `owner`.
 class TensorReader {
  public:
   using Record = std::function<std::span<const std::byte>(const std::string&)>;

@@ -73,7 +73,7 @@ inline bool is_of_operator(const TracedNode& node, std::string_view name) {
 }
 
 // The node that computes a tensor by the operator, if no node writes it in place and its result has the same
-// elements in the same order; else null. Sizes are compared last: that makes guards.
+// elements in the same order; else null. Sizes are compared last, because a comparison may add a guard.
 inline const TracedNode* sole_writer(const Lowering& lowering, const Operand& operand,
                                      std::string_view name) {
   const Trace& trace = lowering.trace();

@@ -1,4 +1,4 @@
-// Packed products whose columns threads share, by panels.
+// How threads share a product with packed weights: each computes some panels of its columns.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct PanelShares {
 
   Shares* work() { return may_be_cut ? &shares : nullptr; }
 
-  // For a product of so many rows and columns. Returns whether there are several parts.
+  // Divides the columns of a product into panels. Returns whether there are several.
   bool cut(std::size_t rows, std::size_t columns) {
     if (!may_be_cut) return false;
     shares.set(static_cast<std::int64_t>((columns + panel() - 1) / panel()),
@@ -24,7 +24,8 @@ struct PanelShares {
     return shares.count() > 1;
   }
 
-  // Calls multiply(part) for parts of the product, which has a range of columns as kernels::Int8Gemm has.
+  // Calls multiply(part) for parts of the product, on several threads at once. Product has a range of
+  // columns, `first_column` and `end_column`.
   template <class Product, class Multiply>
   void each(const Product& whole, const Multiply& multiply) const {
     shares.each([&](std::int64_t first, std::int64_t end) {

@@ -1,6 +1,6 @@
-// Gives back the bytes of tensors that the rest of a recorded call does not read. The trace keeps the tensors
-// themselves, since their addresses identify them: without this, a recording would hold every intermediate
-// result at once.
+// Frees the bytes of tensors that no later node of a recorded call reads. The trace identifies tensors by
+// their addresses and therefore keeps them all. Their bytes are not needed, and would be every intermediate
+// result of the call.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace sr::replay {
 
-// A storage is dead when no slot that is still to be read holds a tensor of it. What a container or unknown
-// code may hold never is. Module and record must outlive it.
+// A storage is dead when no later node reads a slot with a tensor on it. A storage that a container or
+// unknown code may hold is never dead. The module and the record must outlive this.
 class DeadMemory {
  public:
   DeadMemory(const PreparedModule& content, const Record& record)
@@ -35,7 +35,7 @@ class DeadMemory {
     }
   }
 
-  // A slot was given a value.
+  // Must be called when a slot gets a value.
   void hold(Slot slot, const c10::IValue& value) {
     held_[slot] = kNone;
     if (!value.isTensor()) return keep(value);
@@ -45,7 +45,7 @@ class DeadMemory {
     }
   }
 
-  // A node has run and was recorded.
+  // Must be called when a node has run and was recorded.
   void note(const ProcessedNode& node, const Frame& frame) {
     const bool may_hold_inputs = !node.node->kind().is_aten() || !sr::detail::dispatched(*node.node);
     for (const Slot slot : node.inputs) {
@@ -55,10 +55,10 @@ class DeadMemory {
       hold(node.first_output + i, frame.values[node.first_output + i]);
   }
 
-  // Gives back what nothing reads after a node of a block.
+  // Frees the storages that are dead after a step of a block.
   void release(std::size_t block, std::size_t step, Frame& frame) {
     for (const Slot slot : dying_[block][step]) {
-      if (record_->has_bailed_out()) {  // and keeps no tensor that a node has made since
+      if (record_->has_bailed_out()) {  // then the trace keeps no new tensors
         frame.values[slot] = c10::IValue();
         continue;
       }
@@ -81,12 +81,12 @@ class DeadMemory {
     return storage;
   }
 
-  // Whether a tensor was given another storage (set_) since the slot was: other slots may hold it, too.
+  // Whether Tensor.set_ has given the tensor another storage. Other slots may hold the same tensor.
   bool has_other_storage(Slot slot, const c10::IValue& value) {
     return held_[slot] != kNone && value.isTensor() && storage_of(value.toTensor()) != held_[slot];
   }
 
-  // The tensors of the value are never dead.
+  // From now on the storages of all tensors in the value are never dead.
   void keep(const c10::IValue& value) {
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (const StorageId storage = storage_of(tensor); storage != kNone) ++uses_[storage];

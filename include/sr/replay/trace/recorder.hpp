@@ -33,7 +33,7 @@ class TraceRecorder {
   // The recording follows the symbols among the words of the call's signature. Requires a SizeScope.
   void follow(const std::vector<Size>& signature) { record_.follow(signature); }
 
-  // The trace is to hold the bytes of every tensor, also of those that nothing reads any more.
+  // Makes the trace keep the bytes of all tensors. Otherwise it frees those that no later node reads.
   void keep_bytes() { keeps_bytes_ = true; }
 
   // Throws what the operators throw.
