@@ -39,11 +39,12 @@ void brgemm(int m, int n, int k, const float* a, const float* b, float* out) {
   at::native::cpublas::brgemm(m, n, k, k, n, n, /*add_C=*/false, a, b, out, /*is_vnni=*/false);
 }
 
-std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
-                                    void* out) {
+std::function<void()> gemm_of_16_bits(bool is_float16, std::int64_t m, std::int64_t n, std::int64_t k,
+                                      void* a, void* b, void* out) {
   const c10::InferenceMode guard;
-  return [left = at::from_blob(a, {m, k}, at::kBFloat16), right = at::from_blob(b, {n, k}, at::kBFloat16).t(),
-          result = at::from_blob(out, {m, n}, at::kBFloat16)]() mutable {
+  const at::ScalarType type = is_float16 ? at::kHalf : at::kBFloat16;
+  return [left = at::from_blob(a, {m, k}, type), right = at::from_blob(b, {n, k}, type).t(),
+          result = at::from_blob(out, {m, n}, type)]() mutable {
     const c10::InferenceMode inference;
     at::mm_out(result, left, right);
   };

@@ -15,9 +15,9 @@ void sgemm(bool transposed, int m, int n, int k, const float* a, const float* b,
 bool has_brgemm();
 void brgemm(int m, int n, int k, const float* a, const float* b, float* out);
 
-// at::mm on bfloat16, given as bits, with b [n, k]. The arrays must outlive the function.
-std::function<void()> bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b,
-                                    void* out);
+// at::mm on float16 or bfloat16, given as bits, with b [n, k]. The arrays must outlive the function.
+std::function<void()> gemm_of_16_bits(bool is_float16, std::int64_t m, std::int64_t n, std::int64_t k,
+                                      void* a, void* b, void* out);
 
 // at::_int_mm on int8, with b [n, k] and out in int32. The arrays must outlive the function.
 std::function<void()> int8_gemm(std::int64_t m, std::int64_t n, std::int64_t k, void* a, void* b, void* out);

@@ -51,7 +51,10 @@ std::vector<std::function<std::vector<Case>()>> groups() {
     for (const std::size_t m : {1, 2, 4, 8, 20, 32, 64})
       all.push_back([m, n = n, k = k] { return std::vector{product_case(m, n, k)}; });
   }
-  for (const std::size_t m : {1, 32}) all.push_back([m] { return std::vector{bfloat16_case(m, 512, 512)}; });
+  for (const std::size_t m : {1, 8, 32}) {
+    all.push_back([m] { return std::vector{bfloat16_case(m, 512, 512)}; });
+    all.push_back([m] { return std::vector{float16_case(m, 512, 512)}; });
+  }
   for (const auto& [n, k] : {std::pair<std::size_t, std::size_t>{1536, 384}, {384, 1536}, {512, 512}}) {
     for (const std::size_t m : {1, 8, 32, 128})
       all.push_back([m, n = n, k = k] { return std::vector{int8_case(m, n, k)}; });

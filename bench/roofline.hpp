@@ -81,6 +81,7 @@ std::vector<Case> copy_cases();
 std::vector<Case> dot_cases();
 Case product_case(std::size_t m, std::size_t n, std::size_t k);
 Case bfloat16_case(std::size_t m, std::size_t n, std::size_t k);
+Case float16_case(std::size_t m, std::size_t n, std::size_t k);
 Case int8_case(std::size_t m, std::size_t n, std::size_t k);
 
 struct Measured {

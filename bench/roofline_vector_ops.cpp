@@ -94,6 +94,7 @@ const auto& vector_ops_by_cost() {
       cost<Lerp>("lerp", 8, 0, 0, kThird),
       cost<Same>("same", 0),
       cost<RoundToBfloat16>("round_to_bfloat16", 7),
+      cost<RoundToFloat16>("round_to_float16", 13),
       cost<Neg>("neg", 1),
       cost<Abs>("abs", 1),
       cost<Sign>("sign", 5),

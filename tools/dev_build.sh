@@ -36,7 +36,8 @@ compile() {  # compile DIR [TARGET...]
   shift
   count=$(jobs)
   say "building $dir${*:+: $*} with $count jobs"
-  NINJA_STATUS='[%f/%t, %e s] ' "$NINJA" -C "$dir" -j "$count" "$@" >&2
+  # ccache then finds what another clone or worktree has compiled of the same sources.
+  CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1 NINJA_STATUS='[%f/%t, %e s] ' "$NINJA" -C "$dir" -j "$count" "$@" >&2
 }
 
 # Configures a directory for that sanitizer, or `build` for none, and says so in build_dir and launch.

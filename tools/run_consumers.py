@@ -21,7 +21,7 @@ TREE = ('meson.build', 'meson_options.txt', 'meson', 'include', 'src', 'LICENSE'
 # The flags of src/meson.build, for projects that compile the kernels themselves.
 KERNEL_FLAGS = {
     'avx2': ['-O3', '-ffp-contract=off', '-mavx2', '-mfma', '-mf16c'],
-    'avx512': ['-O3', '-ffp-contract=off', '-mavx512f', '-mavx512bw', '-mavx512vl', '-mavx512dq', '-mfma'],
+    'avx512': ['-O3', '-ffp-contract=off', '-mavx512f', '-mavx512bw', '-mavx512vl', '-mavx512dq', '-mfma', '-mf16c'],
 }
 # Warnings that a user may enable; there must be none.
 WARNINGS = ('-Wall', '-Wextra')

@@ -1,6 +1,7 @@
 // The function of every vector op in double precision, the largest allowed error, and the exceptions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -44,6 +45,13 @@ inline double to_bfloat16(double x) {
   const std::uint32_t below = bits & 0xffff, even = bits >> 16 & 1;
   const std::uint32_t upper = (bits >> 16) + (below + even > 0x8000 ? 1 : 0);
   return std::isnan(x) ? x : double{std::bit_cast<float>(upper << 16)};
+}
+// A float16 has 10 bits of fraction down to 2^-14, and steps of 2^-24 below; from 65520 on it is infinite.
+inline double to_float16(double x) {
+  if (!std::isfinite(x) || x == 0) return x;
+  const double step = std::ldexp(1.0, std::max(std::ilogb(x), -14) - 10);
+  const double rounded = std::copysign(std::nearbyint(x / step) * step, x);
+  return std::fabs(rounded) < 65536 ? rounded : std::copysign(double{kInfinity}, x);
 }
 // ATen computes x * beta as a float. Its exponential is a float too and may overflow; from there on the truth
 // is exact.
@@ -114,6 +122,7 @@ inline constexpr std::array kRows = [] {
           [](float x, float y, float z) { return rounded_lerp(x, y, z); }),
       row<Same>("same", 0, [](double x) { return x; }),
       row<RoundToBfloat16>("round_to_bfloat16", 0, [](double x) { return to_bfloat16(x); }),
+      row<RoundToFloat16>("round_to_float16", 0, [](double x) { return to_float16(x); }),
       row<Neg>("neg", 0, [](double x) { return -x; }),
       row<Abs>("abs", 0, [](double x) { return std::fabs(x); }),
       row<Sign>("sign", 0, [](double x) { return sign(x); }),

@@ -73,8 +73,8 @@ void Generator::product() {
 
 void Generator::weighted_product() {
   const auto x = pick([&](const Variable& v) {
-    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && !v.shape.empty() && v.shape.back().known() &&
-           v.shape.back().a == v.shape.back().b && room(v.magnitude + 1);
+    return v.kind == Kind::tensor && is_floating(v.dtype) && v.dtype != Dtype::f64 && !v.shape.empty() &&
+           v.shape.back().known() && v.shape.back().a == v.shape.back().b && room(v.magnitude + 1);
   });
   if (!x) return;
   case_.mark(Feature::products);
@@ -84,31 +84,35 @@ void Generator::weighted_product() {
   if (numel(shape) > 800) return;
   const double magnitude = x->magnitude + growth(in) + 0.3;
   const auto computed = pick([&](const Variable& v) {
-    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() == 2 && v.shape[1] == in &&
+    return v.kind == Kind::tensor && v.dtype == x->dtype && v.shape.size() == 2 && v.shape[1] == in &&
            room(v.magnitude + magnitude);
   });
   if (computed && random_.chance(40)) {
     shape.back() = computed->shape[0];
     if (numel(shape) <= 800)
-      define("torch.linear(" + x->name + ", " + computed->name + ")", Dtype::f32, shape, false,
+      define("torch.linear(" + x->name + ", " + computed->name + ")", x->dtype, shape, false,
              magnitude + computed->magnitude);
     return;
   }
   case_.mark(Feature::constant_weights);
+  const bool widens = x->dtype == Dtype::f32 && random_.chance(15);
+  const auto constant = [&](const Shape& sizes) {
+    if (!widens) return attribute(sizes, x->dtype);
+    return attribute(sizes, random_.chance(50) ? Dtype::f16 : Dtype::bf16) + ".float()";
+  };
   switch (random_.below(5)) {
     case 0:
-      define("torch.matmul(" + x->name + ", " + attribute({in, out}) + ")", Dtype::f32, shape, false,
-             magnitude);
+      define("torch.matmul(" + x->name + ", " + constant({in, out}) + ")", x->dtype, shape, false, magnitude);
       return;
     case 1:
       if (x->shape.size() != 2) return;
-      define("torch.addmm(" + attribute({out}) + ", " + x->name + ", " + attribute({out, in}) + ".t())",
-             Dtype::f32, shape, false, magnitude);
+      define("torch.addmm(" + constant({out}) + ", " + x->name + ", " + constant({out, in}) + ".t())",
+             x->dtype, shape, false, magnitude);
       return;
     default:
-      define("torch.linear(" + x->name + ", " + attribute({out, in}) +
-                 (random_.chance(60) ? ", " + attribute({out}) : "") + ")",
-             Dtype::f32, shape, false, magnitude);
+      define("torch.linear(" + x->name + ", " + constant({out, in}) +
+                 (random_.chance(60) ? ", " + constant({out}) : "") + ")",
+             x->dtype, shape, false, magnitude);
   }
 }
 

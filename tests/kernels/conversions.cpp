@@ -1,7 +1,10 @@
 // Conversions of dtypes against plain loops.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
+#include "support/small_floats.hpp"
 
 using namespace sr::kernels;
 using sr::test::any_float;
@@ -52,6 +56,13 @@ std::vector<T> some(std::vector<T> first) {
   return first;
 }
 
+struct SmallElement {
+  Element element;
+  sr::test::SmallFloat type;
+};
+constexpr SmallElement kSmallElements[]{{Element::bfloat16, sr::test::kBfloat16},
+                                        {Element::float16, sr::test::kFloat16}};
+
 }  // namespace
 
 TEST_CASE("kernels: conversions of types", "[kernels]") {
@@ -83,11 +94,17 @@ TEST_CASE("kernels: conversions of types", "[kernels]") {
     std::vector<double> doubles(all.begin(), all.end());
     doubles[3] = 0.1;
     check_to_float<double>(*set, Element::float64, doubles, [](double x) { return static_cast<float>(x); });
-    const auto widened = [](std::uint16_t x) {
-      return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
-    };
-    check_to_float<std::uint16_t>(*set, Element::bfloat16, {0, 0x8000, 0x3f80, 0x7f80, 0xff80, 1, 0x4049},
-                                  widened);
+    for (const SmallElement& small : kSmallElements) {
+      const auto finite = [&](std::uint16_t x) {
+        return static_cast<std::uint16_t>((x & 0x7fff) < small.type.infinity() ? x : x & 0x8fff);
+      };
+      std::vector<std::uint16_t> halves = some<std::uint16_t>({0, 0x8000, 0x3f80, 1, 0x8001, 0x4049, 0x3c00});
+      std::ranges::transform(halves, halves.begin(), finite);
+      halves[20] = static_cast<std::uint16_t>(small.type.infinity());
+      check_to_float<std::uint16_t>(*set, small.element, halves, [&](std::uint16_t x) {
+        return static_cast<float>(sr::test::value_of(small.type, x));
+      });
+    }
     check_from_float<std::int64_t>(*set, Element::int64, floats,
                                    [](float x) { return static_cast<std::int64_t>(x); });
     check_from_float<std::int32_t>(*set, Element::int32, floats,
@@ -105,19 +122,57 @@ TEST_CASE("kernels: conversions of types", "[kernels]") {
     check_from_float<double>(*set, Element::float64, all, [](float x) { return double{x}; });
     check_from_float<std::uint8_t>(*set, Element::boolean, all,
                                    [](float x) { return static_cast<std::uint8_t>(x != 0); });
-    check_from_float<std::uint16_t>(*set, Element::bfloat16, all, [](float x) {
-      const auto bits = std::bit_cast<std::uint32_t>(x);
-      const std::uint32_t below = bits & 0xffff, even = bits >> 16 & 1;
-      return static_cast<std::uint16_t>((bits >> 16) +
-                                        (below > 0x8000 || (below == 0x8000 && even != 0) ? 1 : 0));
-    });
+    for (const SmallElement& small : kSmallElements) {
+      check_from_float<std::uint16_t>(*set, small.element, all, [&](float x) {
+        return sr::test::bits_of(small.type, sr::test::nearest(small.type, x));
+      });
+    }
     const float nan = kNaN;
-    std::uint16_t half = 0;
-    set->table.convert[0][static_cast<std::size_t>(Element::bfloat16)](1, &nan, &half);
-    CHECK((half & 0x7f80) == 0x7f80);
-    CHECK((half & 0x7f) != 0);
     std::uint8_t truth = 0;
     set->table.convert[0][static_cast<std::size_t>(Element::boolean)](1, &nan, &truth);
     CHECK(truth == 1);
+  }
+}
+
+TEST_CASE("kernels: every float of 16 bits, and the borders at which floats are rounded to it", "[kernels]") {
+  constexpr std::size_t kAll = std::size_t{1} << 16;
+  for (const Kernels* set : kernel_sets()) {
+    for (const SmallElement& small : kSmallElements) {
+      CAPTURE(set->table.name, small.type.digits);
+      const auto element = static_cast<std::size_t>(small.element);
+      std::vector<std::uint16_t> halves(kAll), back(kAll);
+      std::iota(halves.begin(), halves.end(), std::uint16_t{0});
+      std::vector<float> floats(kAll);
+      set->table.convert[element][0](kAll, halves.data(), floats.data());
+      set->table.convert[0][element](kAll, floats.data(), back.data());
+      std::size_t wrong = 0;
+      std::vector<float> borders;
+      for (std::size_t i = 0; i < kAll; ++i) {
+        const bool is_nan = (halves[i] & 0x7fff) > small.type.infinity();
+        const auto expected = static_cast<float>(sr::test::value_of(small.type, halves[i]));
+        if (is_nan) {
+          wrong += !std::isnan(floats[i]) || (back[i] & 0x7fff) <= small.type.infinity();
+          continue;
+        }
+        wrong += std::bit_cast<std::uint32_t>(floats[i]) != std::bit_cast<std::uint32_t>(expected);
+        wrong += back[i] != halves[i];
+        const auto next = static_cast<std::uint16_t>(halves[i] + 1);
+        const double above = std::isinf(expected) ? double{expected}
+                             : (next & 0x7fff) == small.type.infinity()
+                                 ? std::copysign(std::ldexp(1.0, small.type.bias + 1), expected)
+                                 : sr::test::value_of(small.type, next);
+        const auto middle = static_cast<float>((expected + above) / 2);
+        for (const float border :
+             {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, above > 0 ? kInf : -kInf)})
+          borders.push_back(border);
+      }
+      CHECK(wrong == 0);
+      std::vector<std::uint16_t> rounded(borders.size());
+      set->table.convert[0][element](borders.size(), borders.data(), rounded.data());
+      wrong = 0;
+      for (std::size_t i = 0; i < borders.size(); ++i)
+        wrong += rounded[i] != sr::test::bits_of(small.type, sr::test::nearest(small.type, borders[i]));
+      CHECK(wrong == 0);
+    }
   }
 }

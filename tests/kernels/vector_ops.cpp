@@ -16,6 +16,7 @@
 #include "support/guarded.hpp"
 #include "support/kernel_sets.hpp"
 #include "support/kernel_values.hpp"
+#include "support/small_floats.hpp"
 
 using namespace sr::kernels;
 using sr::test::any_value;
@@ -174,6 +175,9 @@ TEST_CASE("kernels: vector ops that are IEEE arithmetic are right to the bit", "
     const std::uint32_t rest = all & 0xffff;
     if (rest > 0x8000 || (rest == 0x8000 && (upper & 1) != 0)) ++upper;
     return std::isnan(x) ? x : std::bit_cast<float>(upper << 16);
+  });
+  exact<RoundToFloat16>("round to float16", [](float x, float, float) {
+    return std::isnan(x) ? x : static_cast<float>(sr::test::nearest(sr::test::kFloat16, x));
   });
   exact<InverseSquare>("inverse square", [](float x, float, float) { return 1 / (x * x); });
   exact<Neg>("neg", [](float x, float, float) { return -x; });

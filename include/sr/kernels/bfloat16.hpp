@@ -104,25 +104,12 @@ SR_KERNEL_INLINE TwoVecs load_widened_pairs(const Bfloat16Bits* from) {
   return {from_bits(Ints(words) << 16), from_bits(Ints(words) & Ints(static_cast<std::int32_t>(0xffff0000)))};
 }
 
-// Stores the register, or its first lanes, rounded.
+SR_KERNEL_INLINE void round_to(float value, Bfloat16Bits& to) {
+  to.bits = to_upper_half(value);
+}
 SR_KERNEL_INLINE void store_rounded(Vec values, Bfloat16Bits* to, Full) {
   const Halves halves = to_upper_halves(values);
   std::memcpy(to, &halves, sizeof(halves));
-}
-SR_KERNEL_INLINE void store_rounded(Vec values, Bfloat16Bits* to, Part part) {
-  Bfloat16Bits all[kWidth];
-  store_rounded(values, all, Full{});
-  const Bfloat16Bits* from = all;
-  const auto some = [&](auto count) __attribute__((always_inline)) {
-    if ((part.count & count) == 0) return;
-    std::memcpy(to, from, count * sizeof(Bfloat16Bits));
-    from += count;
-    to += count;
-  };
-  if constexpr (kWidth > 8) some(Index<8>{});
-  if constexpr (kWidth > 4) some(Index<4>{});
-  some(Index<2>{});
-  some(Index<1>{});
 }
 
 }  // namespace SR_KERNEL_ISA

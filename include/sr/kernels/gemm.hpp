@@ -75,13 +75,14 @@ inline void pack(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_
 inline std::size_t padded_row(std::size_t k) {
   return (k + kWidth - 1) / kWidth * kWidth;
 }
-inline std::size_t packed_bfloat16s(std::size_t n, std::size_t k) {
+inline std::size_t packed_small(std::size_t n, std::size_t k) {
   return n <= kDotColumns ? n * padded_row(k) : (n + kPanel - 1) / kPanel * kPanel * k;
 }
 
-// kPairs: the columns of the two registers are interleaved, where a register loads pairs and separates them.
-template <bool kPairs, class T>
+// The columns of the two registers are interleaved where a register loads pairs and separates them.
+template <class T>
 void pack_small(std::size_t n, std::size_t k, const T* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n, T* packed) {
+  constexpr bool kPairs = std::is_same_v<T, Bfloat16Bits>;
   const auto element = [=](std::size_t l, std::size_t j) {
     return l < k && j < n ? b[static_cast<std::ptrdiff_t>(l) * b_k + static_cast<std::ptrdiff_t>(j) * b_n]
                           : T{0};
@@ -99,14 +100,6 @@ void pack_small(std::size_t n, std::size_t k, const T* b, std::ptrdiff_t b_k, st
         *packed++ = element(l, column + (kPairs ? j / 2 + j % 2 * kWidth : j));
     }
   }
-}
-inline void pack_bfloat16(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
-                          std::ptrdiff_t b_n, Bfloat16Bits* packed) {
-  pack_small<true>(n, k, b, b_k, b_n, packed);
-}
-inline void pack_int8_weights(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
-                              std::ptrdiff_t b_n, std::int8_t* packed) {
-  pack_small<false>(n, k, b, b_k, b_n, packed);
 }
 
 // next() returns the products of the next pair of rows, spread over a register; four registers are summed up
@@ -181,8 +174,8 @@ inline void batched_dot(const BatchedDot& dots) {
 }
 
 // Multiplies every row of a with every row of b, both of k contiguous elements.
-template <class T>
-[[gnu::flatten]] void gemm_of_rows(const GemmOf<T>& product, std::ptrdiff_t b_row) {
+template <class T, class Result>
+[[gnu::flatten]] void gemm_of_rows(const GemmOf<T, Result>& product, std::ptrdiff_t b_row) {
   if constexpr (std::is_same_v<T, float>) {
     if (product.n == 1) {
       return batched_dot({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias,
@@ -193,7 +186,7 @@ template <class T>
     const float* a = product.a + static_cast<std::ptrdiff_t>(i) * product.a_row;
     const T* b = product.b;
     const float* bias = product.bias;
-    ResultOf<T>* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+    Result* out = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
     const auto columns = [&](auto count) __attribute__((always_inline)) {
       float totals[count];
       dot_rows<count>(product.k, a, b, b_row, totals);
@@ -214,11 +207,11 @@ template <class T>
 }
 
 // Multiplies by the panel of `count` <= kPanel columns. kPadded: b is padded with zeros to a whole register.
-template <bool kPadded, class T>
-SR_KERNEL_INLINE void gemm_columns(const GemmOf<T>& product, const Panel<T>& panel, std::size_t column,
-                                   std::size_t count) {
+template <bool kPadded, class T, class Result>
+SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel<T>& panel,
+                                   std::size_t column, std::size_t count) {
   const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
-  ResultOf<T>* out = product.out + column;
+  Result* out = product.out + column;
   if (count == kPanel) return gemm_panel<2>(product, panel, bias, out, Full{}, Full{});
   if (count == kWidth) return gemm_panel<1>(product, panel, bias, out, Full{}, Full{});
   const Part last{count % kWidth};
@@ -231,8 +224,8 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T>& product, const Panel<T>& pan
   }
 }
 
-template <class T>
-void packed_gemm(const GemmOf<T>& product) {
+template <class T, class Result>
+void packed_gemm(const GemmOf<T, Result>& product) {
   constexpr bool kOfFloats = std::is_same_v<T, float>;
   if (product.n <= kDotColumns) {
     return gemm_of_rows(product, static_cast<std::ptrdiff_t>(kOfFloats ? product.k : padded_row(product.k)));

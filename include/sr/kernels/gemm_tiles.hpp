@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <sr/kernels/bfloat16.hpp>
+#include <sr/kernels/float16.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
 
@@ -38,7 +39,7 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
                                                           : 4;
 
 // One row of a panel's columns, widened to fp32. `right` reads the last register of floats; bfloat16 are
-// pairs, of columns one register apart, even where there is but the first register.
+// pairs, of columns one register apart, even where there is but the first register. Others lie in order.
 template <std::size_t kVecs, class Right>
 SR_KERNEL_INLINE void load_columns(const float* b, Right right, Vec (&columns)[kVecs]) {
   unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
@@ -51,8 +52,8 @@ SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, Right, Vec (&columns)[
   columns[0] = both.first;
   if constexpr (kVecs == 2) columns[1] = both.second;
 }
-template <std::size_t kVecs, class Right>
-SR_KERNEL_INLINE void load_columns(const std::int8_t* b, Right, Vec (&columns)[kVecs]) {
+template <std::size_t kVecs, class T, class Right>
+SR_KERNEL_INLINE void load_columns(const T* b, Right, Vec (&columns)[kVecs]) {
   unrolled<kVecs>([&](auto v) { columns[v] = load_widened(b + v * kWidth); });
 }
 
@@ -70,22 +71,23 @@ template <class Last>
 SR_KERNEL_INLINE void store_result(Vec result, float* to, Last last) {
   last.store(result, to);
 }
-template <class Last>
-SR_KERNEL_INLINE void store_result(Vec result, Bfloat16Bits* to, Last last) {
+template <class T, class Last>
+SR_KERNEL_INLINE void store_result(Vec result, T* to, Last last) {
   store_rounded(result, to, last);
 }
 SR_KERNEL_INLINE void store_result(float result, float* to) {
   *to = result;
 }
-SR_KERNEL_INLINE void store_result(float result, Bfloat16Bits* to) {
-  to->bits = to_upper_half(result);
+template <class T>
+SR_KERNEL_INLINE void store_result(float result, T* to) {
+  round_to(result, *to);
 }
 
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
 // bias and of the result.
-template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last>
+template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Right, class Last>
 [[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
-                                               const float* bias, ResultOf<T>* out, std::ptrdiff_t out_row,
+                                               const float* bias, Result* out, std::ptrdiff_t out_row,
                                                const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
@@ -126,7 +128,7 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Right, class Last
     for (; l < panel.k; ++l) step(Index<0>{}, l);
   }
   unrolled<kRows>([&](auto r) {
-    ResultOf<T>* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
+    Result* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
     unrolled<kVecs>([&](auto v) {
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
@@ -162,9 +164,9 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 }
 
 // All rows of the result in the columns of one panel, which begin at bias and out.
-template <std::size_t kVecs, class T, class Right, class Last>
-SR_KERNEL_INLINE void gemm_panel(const GemmOf<T>& product, const Panel<T>& panel, const float* bias,
-                                 ResultOf<T>* out, Right right, Last last) {
+template <std::size_t kVecs, class T, class Result, class Right, class Last>
+SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T>& panel, const float* bias,
+                                 Result* out, Right right, Last last) {
   // Fewer rows wait for memory however it is asked.
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;

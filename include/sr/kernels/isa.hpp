@@ -3,10 +3,10 @@
 #pragma once
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__FMA__)
+    defined(__FMA__) && defined(__F16C__)
 #define SR_KERNEL_ISA avx512
 #define SR_KERNEL_AVX512 1
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define SR_KERNEL_ISA avx2
 #define SR_KERNEL_AVX2 1
 #else

@@ -37,6 +37,9 @@ consteval VectorLoops make_linked_loops() {
   return loops;
 }
 
+template <class T>
+inline constexpr SmallWeights<T> kSmallWeights{pack_small<T>, packed_gemm<T, float>, packed_gemm<T, T>};
+
 template <class... VectorOps, class... OfDoubles, class... OfIntegers>
 consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<OfDoubles...>,
                                vector_ops::List<OfIntegers...>) {
@@ -54,12 +57,11 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .group_norm_rows = group_norm_rows,
            .packed_floats = packed_floats,
            .pack = pack,
-           .packed_gemm = packed_gemm<float>,
-           .packed_bfloat16s = packed_bfloat16s,
-           .pack_bfloat16 = pack_bfloat16,
-           .packed_gemm_of_bfloat16 = packed_gemm<Bfloat16Bits>,
-           .pack_int8_weights = pack_int8_weights,
-           .packed_gemm_of_int8_weights = packed_gemm<std::int8_t>,
+           .packed_gemm = packed_gemm<float, float>,
+           .packed_small = packed_small,
+           .bfloat16_weights = kSmallWeights<Bfloat16Bits>,
+           .float16_weights = kSmallWeights<Float16Bits>,
+           .int8_weights = {pack_small<std::int8_t>, packed_gemm<std::int8_t, float>, nullptr},
            .packed_int8_bytes = packed_int8_bytes,
            .pack_int8 = pack_int8,
            .int8_gemm = int8_gemm<PlainDot>,

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <sr/kernels/kernels.hpp>
@@ -45,13 +46,22 @@ struct ChannelScale {
   }
 };
 
+template <class T>
+inline constexpr const char* kKindOfMatrix = nullptr;
+template <>
+inline constexpr const char* kKindOfMatrix<float> = "float32 matrices";
+template <>
+inline constexpr const char* kKindOfMatrix<kernels::Bfloat16Bits> = "bfloat16 matrices";
+template <>
+inline constexpr const char* kKindOfMatrix<kernels::Float16Bits> = "float16 matrices";
+template <>
+inline constexpr const char* kKindOfMatrix<std::int8_t> = "int8 matrices, for floats";
+
 // A matrix b[l][j] of k rows and n columns with any strides.
 template <class T>
 struct WeightMatrixOf {
   using Element = T;
-  static constexpr const char* kKind = sizeof(T) == sizeof(float) ? "float32 matrices"
-                                       : sizeof(T) == 2           ? "bfloat16 matrices"
-                                                                  : "int8 matrices, for floats";
+  static constexpr const char* kKind = kKindOfMatrix<T>;
 
   const T* data = nullptr;
   std::size_t n = 0, k = 0;
@@ -62,8 +72,6 @@ struct WeightMatrixOf {
   auto key() const { return std::tie(data, n, k, b_k, b_n, scale.variance, scale.gamma, scale.epsilon); }
 };
 using WeightMatrix = WeightMatrixOf<float>;
-using Bfloat16Matrix = WeightMatrixOf<kernels::Bfloat16Bits>;
-using Int8WeightMatrix = WeightMatrixOf<std::int8_t>;  // multiplied by floats
 
 // The same of int8, multiplied by 8-bit integers.
 struct Int8Matrix {
@@ -140,14 +148,22 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightMatrix weight) {
   return packed_by<float>(table.packed_floats, table.pack, weight);
 }
 
-inline std::shared_ptr<const Aligned<kernels::Bfloat16Bits>> pack(const Bfloat16Matrix& weight) {
+template <class T>
+const kernels::SmallWeights<T>& small_weights() {
   const kernels::Table& table = kernels::kernels().table;
-  return packed_by<kernels::Bfloat16Bits>(table.packed_bfloat16s, table.pack_bfloat16, weight);
+  if constexpr (std::is_same_v<T, kernels::Bfloat16Bits>) {
+    return table.bfloat16_weights;
+  } else if constexpr (std::is_same_v<T, kernels::Float16Bits>) {
+    return table.float16_weights;
+  } else {
+    static_assert(std::is_same_v<T, std::int8_t>);
+    return table.int8_weights;
+  }
 }
 
-inline std::shared_ptr<const Aligned<std::int8_t>> pack(const Int8WeightMatrix& weight) {
-  const kernels::Table& table = kernels::kernels().table;
-  return packed_by<std::int8_t>(table.packed_bfloat16s, table.pack_int8_weights, weight);
+template <class T>
+std::shared_ptr<const Aligned<T>> pack(const WeightMatrixOf<T>& weight) {
+  return packed_by<T>(kernels::kernels().table.packed_small, small_weights<T>().pack, weight);
 }
 
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weight) {
@@ -240,8 +256,9 @@ class PackedWeights {
   }
 
   std::mutex mutex_;
-  std::tuple<Packed<WeightMatrix>, Packed<Bfloat16Matrix>, Packed<Int8WeightMatrix>, Packed<Int8Matrix>,
-             Packed<GroupedMatrix>, Packed<WeightTaps>>
+  std::tuple<Packed<WeightMatrix>, Packed<WeightMatrixOf<kernels::Bfloat16Bits>>,
+             Packed<WeightMatrixOf<kernels::Float16Bits>>, Packed<WeightMatrixOf<std::int8_t>>,
+             Packed<Int8Matrix>, Packed<GroupedMatrix>, Packed<WeightTaps>>
       packed_;
 };
 

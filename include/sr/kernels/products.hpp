@@ -10,23 +10,16 @@ namespace sr::kernels {
 struct Bfloat16Bits {
   std::uint16_t bits;  // of the float that it is, the upper ones
 };
-
-// The type of results, by that of weights.
-template <class T>
-struct ResultType {
-  using type = T;
+// A float16: binary16 of IEEE 754.
+struct Float16Bits {
+  std::uint16_t bits;
 };
-template <>
-struct ResultType<std::int8_t> {
-  using type = float;
-};
-template <class T>
-using ResultOf = typename ResultType<T>::type;
 
 // out[i][j] = max(clamp_min, sum over l of a[i][l] * b[l][j] + bias[j]); bias may be null, and clamp_min = 0
-// is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; bfloat16 results are
-// rounded once, to the nearest. Weights of T, float, bfloat16 or int8, are widened to fp32.
-template <class T>
+// is a relu. Rows of `a` and of `out` are contiguous. Accumulated in fp32 with the bias; results of 16 bits
+// are rounded once, to the nearest. Weights of T, which is float, bfloat16, float16 or int8, are widened to
+// fp32.
+template <class T, class Result>
 struct GemmOf {
   std::size_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
@@ -36,13 +29,11 @@ struct GemmOf {
   std::ptrdiff_t b_n = 0;       // not packed only: distance of b[l][j + 1] from b[l][j]
   const float* bias = nullptr;  // n floats
   float clamp_min = -__builtin_inff();
-  ResultOf<T>* out = nullptr;
+  Result* out = nullptr;
   std::ptrdiff_t out_row = 0;
   bool continues = false;  // packed only: the panel behind these is likely to be multiplied next
 };
-using Gemm = GemmOf<float>;
-using Bfloat16Gemm = GemmOf<Bfloat16Bits>;
-using Int8WeightGemm = GemmOf<std::int8_t>;
+using Gemm = GemmOf<float, float>;
 
 // A product of 8-bit integers: sum[i][j] is the sum over l of (a[i][l] - zero[i]) * b[l][j] in 32 bits,
 // modulo 2^32, without the zero points if `zero` is null. They are whole numbers of at most 24 bits. If

@@ -60,8 +60,8 @@ struct Loops64 {
 
 // Converts n elements as C++ does. The arrays must not overlap. Null if there is no such conversion.
 using Convert = void (*)(std::size_t n, const void* in, void* out);
-enum class Element { float32, boolean, uint8, int8, int16, int32, int64, bfloat16, float64 };
-inline constexpr std::size_t kElements = 9;
+enum class Element { float32, boolean, uint8, int8, int16, int32, int64, bfloat16, float16, float64 };
+inline constexpr std::size_t kElements = 10;
 using Conversions = std::array<std::array<Convert, kElements>, kElements>;  // from, to
 
 // Reduces `outer` groups of `count` rows of `inner` contiguous elements over the rows: one result for each
@@ -162,6 +162,15 @@ struct StridedCopy {
   std::array<std::int64_t, kMaxRank> sizes{}, in_strides{}, out_strides{};
 };
 
+// The kernels for weights of T, which has 16 or 8 bits. Floats are multiplied by them.
+template <class T>
+struct SmallWeights {
+  void (*pack)(std::size_t n, std::size_t k, const T* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
+               T* packed) = nullptr;
+  void (*multiply)(const GemmOf<T, float>& product) = nullptr;
+  void (*multiply_and_round)(const GemmOf<T, T>& product) = nullptr;  // null for int8
+};
+
 struct Table {
   const char* name = "";  // of the instruction set: "baseline", "avx2", "avx512"
   std::size_t width = 0;  // floats of a register
@@ -194,15 +203,11 @@ struct Table {
   void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
                float* packed) = nullptr;
   void (*packed_gemm)(const Gemm& product) = nullptr;
-  // The same for weights in bfloat16, with panels of another layout.
-  std::size_t (*packed_bfloat16s)(std::size_t n, std::size_t k) = nullptr;
-  void (*pack_bfloat16)(std::size_t n, std::size_t k, const Bfloat16Bits* b, std::ptrdiff_t b_k,
-                        std::ptrdiff_t b_n, Bfloat16Bits* packed) = nullptr;
-  void (*packed_gemm_of_bfloat16)(const Bfloat16Gemm& product) = nullptr;
-  // The same for weights in int8, by which floats are multiplied. As many elements as of bfloat16.
-  void (*pack_int8_weights)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
-                            std::ptrdiff_t b_n, std::int8_t* packed) = nullptr;
-  void (*packed_gemm_of_int8_weights)(const Int8WeightGemm& product) = nullptr;
+  // The same for weights of 16 or 8 bits, with panels of another layout: packed_small(n, k) elements.
+  std::size_t (*packed_small)(std::size_t n, std::size_t k) = nullptr;
+  SmallWeights<Bfloat16Bits> bfloat16_weights;
+  SmallWeights<Float16Bits> float16_weights;
+  SmallWeights<std::int8_t> int8_weights;
   // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. The second needs a CPU with
   // AVX512_VNNI, has_vnni(), and is null where the instruction set has no such form. All give the same bits.
   std::size_t (*packed_int8_bytes)(std::size_t n, std::size_t k) = nullptr;

@@ -37,12 +37,13 @@ struct List {
 };
 
 // On floats.
-using Builtin = List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, MulRelu, Maximum, Minimum,
-                     ClampMin, ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal,
-                     NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where,
-                     MaskedFill, AddProduct, AddQuotient, Lerp, Same, RoundToBfloat16, Neg, Abs, Sign, Square,
-                     Cube, InverseSquare, Pow, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1,
-                     Log, Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+using Builtin =
+    List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, MulRelu, Maximum, Minimum, ClampMin,
+         ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less,
+         LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct,
+         AddQuotient, Lerp, Same, RoundToBfloat16, RoundToFloat16, Neg, Abs, Sign, Square, Cube,
+         InverseSquare, Pow, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log, Log1p,
+         SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
 
 // On doubles, and on 64-bit integers.
 using OfDoubles =

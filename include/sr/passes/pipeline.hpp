@@ -23,6 +23,7 @@
 #include <sr/passes/no_op_slices.hpp>
 #include <sr/passes/pass.hpp>
 #include <sr/passes/remove_mutation.hpp>
+#include <sr/passes/sizes_in_tensors.hpp>
 
 namespace sr::passes {
 
@@ -48,6 +49,8 @@ inline std::span<const Pass> pipeline() {
       Pass{"no_op_slices",
            "removes slices of everything in front of a slice that throws for the same tensors",
            &remove_no_op_slices},
+      Pass{"sizes_in_tensors", "computes integers without the tensors that tracing puts them into",
+           &replace_sizes_in_tensors},
       Pass{"constant_propagation_again", "computes what the passes so far have made constant",
            &detail::fold_constants},
       Pass{"constant_pooling", "merges equal constants",

@@ -57,7 +57,7 @@ class ProgramCheck {
         exact_(numerics == Numerics::exact),
         made_by_(trace.storages.size()) {
     for (TensorId id = 0; id < trace.tensors.size(); ++id)
-      has_bfloat16_ |= trace.tensor(id).scalar_type() == at::kBFloat16;
+      precision_ = std::max(precision_, precision_of(trace.tensor(id).scalar_type()));
     for (TensorId id = 0; id < trace.tensors.size(); ++id) {
       std::vector<TensorId>& made = made_by_[trace.tensors[id].storage];
       if (made.empty()) made.push_back(id);  // the first is the producer's, others are views of it
@@ -96,7 +96,7 @@ class ProgramCheck {
         at::from_blob(program_.bases[trace_.tensors[id].storage] +
                           expected.storage_offset() * static_cast<std::int64_t>(expected.element_size()),
                       expected.sizes(), expected.strides(), expected.options());
-    const std::string found = difference(expected, actual, exact_, has_bfloat16_);
+    const std::string found = difference(expected, actual, exact_, precision_);
     if (found.empty()) return;
     const std::uint32_t producer = trace_.storage_of(id).producer;
     const torch::jit::Node& node =
@@ -106,17 +106,22 @@ class ProgramCheck {
   }
 
  public:
+  // The distance of two neighbours among the numbers of a type near 1; 0 for types of more than 16 bits.
+  static double precision_of(c10::ScalarType type) {
+    return type == at::kBFloat16 ? 0x1p-7 : type == at::kHalf ? 0x1p-10 : 0;
+  }
+
   // Empty if the values are equal, to the bit or within the error that the kernels of a few steps may
-  // accumulate. A sum in another order may round to the neighbouring bfloat16, and values computed from it
-  // may differ as much, in whichever type.
+  // accumulate. A sum in another order may round to the neighbour in a type of 16 bits, and values computed
+  // from it may differ as much, in whichever type. `precision` is that of the type, or 0.
   static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact,
-                                bool has_bfloat16) {
+                                double precision) {
     if (at::isFloatingType(expected.scalar_type()) && !exact) {
       const at::Tensor a = expected.to(at::kDouble), b = actual.to(at::kDouble);
       const at::Tensor finite = a.abs().nan_to_num(0, 0, 0);
       const double largest = finite.numel() == 0 ? 0 : finite.max().item<double>();
-      const double rtol = has_bfloat16 ? 0x1p-6 : 1e-3;
-      const double atol = has_bfloat16 ? 0x1p-8 * largest : 1e-5 * std::max(1.0, largest);
+      const double rtol = std::max(1e-3, 2 * precision);
+      const double atol = precision != 0 ? precision / 2 * largest : 1e-5 * std::max(1.0, largest);
       if (at::allclose(b, a, rtol, atol, /*equal_nan=*/true)) return {};
       const double worst = (a - b).abs().nan_to_num(0, 0, 0).max().item<double>();
       return "largest difference " + std::to_string(worst) + ".";
@@ -133,7 +138,7 @@ class ProgramCheck {
   const Program& program_;
   const Trace& trace_;
   bool exact_;
-  bool has_bfloat16_ = false;
+  double precision_ = 0;                        // of the type with the fewest digits that the trace has
   std::vector<std::vector<TensorId>> made_by_;  // by storage
 };
 

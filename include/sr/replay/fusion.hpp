@@ -165,7 +165,7 @@ class Fusion {
     step_->ops.push_back(tile);
     const Key result = key(op.out);
     const bool is_read = slots_.will_be_read(result);
-    if (is_read && op.out.dtype == c10::kBFloat16) round(tile.out);
+    if (is_read && is_16_bit_float(op.out.dtype)) round(tile.out, op.out.dtype);
     if (kept) keep(op.out, tile.out);
     if (is_read) {
       slots_.hold(result, slot);
@@ -228,8 +228,10 @@ class Fusion {
   }
 
   // Rounds values that are read again, as if they were read from memory.
-  void round(const TileOperand& values) {
-    const kernels::VectorLoops& vector_op = kernels::loops<kernels::vector_ops::RoundToBfloat16>();
+  void round(const TileOperand& values, c10::ScalarType to) {
+    namespace vector_ops = kernels::vector_ops;
+    const kernels::VectorLoops& vector_op = to == c10::kHalf ? kernels::loops<vector_ops::RoundToFloat16>()
+                                                             : kernels::loops<vector_ops::RoundToBfloat16>();
     TileOp tile;
     tile.operands = 1;
     tile.loop = vector_op.by_scalars[0];

@@ -35,11 +35,18 @@ inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
       return kernels::Element::int64;
     case c10::kBFloat16:
       return kernels::Element::bfloat16;
+    case c10::kHalf:
+      return kernels::Element::float16;
     case c10::kDouble:
       return kernels::Element::float64;
     default:
       return std::nullopt;
   }
+}
+
+// Types of 16 bits in which numbers are kept. Kernels compute with floats, and round the results.
+inline bool is_16_bit_float(c10::ScalarType dtype) {
+  return dtype == c10::kBFloat16 || dtype == c10::kHalf;
 }
 
 struct Operand {

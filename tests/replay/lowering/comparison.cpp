@@ -30,7 +30,7 @@ std::string source_of(const std::string& body) {
   return "def forward(self, x, y, mask, number, wide, half):\n    " + body + "\n";
 }
 
-InputSet matrices(std::int64_t rows, std::int64_t columns) {
+InputSet matrices(std::int64_t rows, std::int64_t columns, at::ScalarType half) {
   at::Tensor x = sample({rows, columns});
   if (x.numel() > 40) {
     x.view(-1)[7] = NAN;
@@ -42,25 +42,25 @@ InputSet matrices(std::int64_t rows, std::int64_t columns) {
           sample({rows, columns}, at::kBool),
           sample({rows, columns}, at::kLong),
           sample({rows, columns}, at::kDouble),
-          sample({rows, columns}, at::kBFloat16)};
+          sample({rows, columns}, half)};
 }
 
 // Transposed, broadcast along either dimension, and strided.
-InputSet in_other_layouts(std::int64_t rows, std::int64_t columns) {
+InputSet in_other_layouts(std::int64_t rows, std::int64_t columns, at::ScalarType half) {
   return {sample({columns, rows}).t(),
           sample({rows, 2 * columns}).slice(1, 0, 2 * columns, 2),
           sample({1, columns}, at::kBool),
           sample({columns, rows}, at::kLong).t(),
           sample({rows, 1}, at::kDouble).expand({rows, columns}),
-          sample({2 * columns, rows}, at::kBFloat16).slice(0, 0, 2 * columns, 2).t()};
+          sample({2 * columns, rows}, half).slice(0, 0, 2 * columns, 2).t()};
 }
 
-std::vector<InputSet> every_run() {
+std::vector<InputSet> every_run(at::ScalarType half) {
   std::vector<InputSet> runs;
   for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {1, 1}, {2, 3}, {5, 13}, {16, 64}, {3, 1100}, {0, 4}}) {
-    for (int i = 0; i < 3; ++i) runs.push_back(matrices(rows, columns));
-    for (int i = 0; i < 3; ++i) runs.push_back(in_other_layouts(rows, columns));
+    for (int i = 0; i < 3; ++i) runs.push_back(matrices(rows, columns, half));
+    for (int i = 0; i < 3; ++i) runs.push_back(in_other_layouts(rows, columns, half));
   }
   return runs;
 }
@@ -82,6 +82,9 @@ const std::vector<Body>& bodies() {
       {"return wide.float() * x, half.float() + x"},
       {"a = half * 2 + half\n    b = torch.sigmoid(a + half)\n    return b, (b * half).float() + x"},
       {"return torch.relu(half) - half / 3, half.double(), x.to(15)"},
+      {"a = half * 300 * half * 300\n    return a, a - a, (x * 60000).to(5), wide.to(5), number.to(5), "
+       "half.long()",
+       0},
       {"return torch.addcmul(x, y, y), torch.addcmul(x, y, y, value=0.5)"},
       {"return torch.addcdiv(x, y, y.abs() + 1, value=-2.0), torch.lerp(x, y, 0.3)"},
       {"return torch.lerp(x, y, torch.sigmoid(x)), torch.clamp(x, y, y + 1), torch.clamp(x, max=y)"},
@@ -118,10 +121,12 @@ const std::vector<Body>& bodies() {
 
 TEST_CASE("conditions: types within a step of floats", "[replay][ops]") {
   at::manual_seed(11);
+  const at::ScalarType half = GENERATE(at::kBFloat16, at::kHalf);
   for (const Body& body : bodies()) {
-    DYNAMIC_SECTION(body.text) {
+    if (half != at::kBFloat16 && body.text.find("half") == std::string::npos) continue;
+    DYNAMIC_SECTION(body.text << " in " << half) {
       // No more signatures than there may be plans.
-      const std::vector<InputSet> runs = every_run();
+      const std::vector<InputSet> runs = every_run(half);
       for (std::size_t i = 0; i < runs.size(); i += 18) {
         check_script(
             source_of(body.text),
@@ -130,7 +135,7 @@ TEST_CASE("conditions: types within a step of floats", "[replay][ops]") {
             close_to());
       }
       sr::StaticRuntime<> runtime{sr::StaticModule(script(source_of(body.text)))};
-      for (int run = 0; run < 4; ++run) runtime(matrices(4, 8));
+      for (int run = 0; run < 4; ++run) runtime(matrices(4, 8, half));
       REQUIRE(runtime.report().plans.size() == 1);
       CHECK(runtime.report().plans[0].interpreted == 0);
       if (body.kernels != 0)

@@ -93,6 +93,20 @@ struct RoundToBfloat16 : Unary {
     return select(is_nan(x), x, rounded);
   }
 };
+// To the nearest float16, of two the even one, and from 65520 on to infinity. See kernels/float16.hpp.
+struct RoundToFloat16 : Unary {
+  template <class V>
+  static V apply(V x) {
+    using Whole = decltype(bits(x));
+    const V magnitude = abs(x);
+    const Whole all = bits(magnitude);
+    const V subnormal = (magnitude + V(0.5f)) - V(0.5f);
+    const V normal = from_bits((all + Whole(0xfff) + ((all >> 13) & Whole(1))) & Whole(~0x1fff));
+    const V finite = select(magnitude < V(0x1p-14f), subnormal, normal);
+    const V rounded = select(magnitude < V(65520.0f), finite, V(__builtin_inff()));
+    return select(is_nan(x), x, copysign(rounded, x));
+  }
+};
 struct Neg : Unary {
   template <class V>
   static V apply(V x) {

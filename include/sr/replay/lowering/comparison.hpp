@@ -112,7 +112,7 @@ inline std::optional<c10::ScalarType> type_between(c10::ScalarType from, c10::Sc
   const bool is_wide = from == c10::kInt || from == c10::kLong || from == c10::kDouble;
   const bool is_small = to == c10::kByte || to == c10::kChar || to == c10::kShort;
   if (is_small) return is_wide ? std::nullopt : std::optional(c10::kFloat);
-  if (!is_wide || to == c10::kFloat || to == c10::kBFloat16) return c10::kFloat;
+  if (!is_wide || to == c10::kFloat || is_16_bit_float(to)) return c10::kFloat;
   return from == c10::kDouble || to == c10::kDouble ? c10::kDouble : c10::kLong;
 }
 

@@ -22,8 +22,8 @@
 
 namespace sr::replay::lower {
 
-// Floats of a register from which on it pays to widen weights of int8 in a product.
-inline constexpr std::size_t kLeastForInt8 = 8;
+// Floats of a register from which on it pays to widen weights of 8 or 16 bits in a product.
+inline constexpr std::size_t kLeastToWiden = 8;
 
 // The sizes of a product of matrices, and the strides of its right side.
 struct ProductSizes {

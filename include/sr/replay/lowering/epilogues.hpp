@@ -23,29 +23,31 @@ P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
   return &step;
 }
 
+// Whether the step that makes `in` is of one of these types and writes the maximum of its results and 0 to
+// `out` from now on.
+template <class... Steps>
+bool clamp_results_of(Lowering& lowering, const Operand& in, const Operand& out) {
+  const auto clamp = [&]<class StepType>(const StepType*) {
+    StepType* const step = take_over<StepType>(lowering, in, out);
+    if (step != nullptr) step->shape.clamp_min = 0;
+    return step != nullptr;
+  };
+  return (clamp(static_cast<const Steps*>(nullptr)) || ...);
+}
+
 inline bool relu(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   if (!in || !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides) ||
       in->dtype != out.dtype)
     return plain<vector_ops::Relu>(lowering, node);
-  if (out.dtype == c10::kBFloat16) {
-    auto* product = take_over<Bfloat16GemmStep>(lowering, *in, out);
-    if (product == nullptr) return plain<vector_ops::Relu>(lowering, node);
-    product->shape.clamp_min = 0;
-    return true;
-  }
-  if (!out.is_float()) return plain<vector_ops::Relu>(lowering, node);
-  if (auto* product = take_over<GemmStep>(lowering, *in, out)) {
-    product->shape.clamp_min = 0;
-  } else if (auto* convolution = take_over<ConvolutionStep>(lowering, *in, out)) {
-    convolution->shape.clamp_min = 0;
-  } else if (auto* grouped = take_over<GroupedGemmStep>(lowering, *in, out)) {
-    grouped->shape.clamp_min = 0;
-  } else {
-    return plain<vector_ops::Relu>(lowering, node);
-  }
-  return true;
+  using kernels::Bfloat16Bits, kernels::Float16Bits;
+  const bool is_epilogue =
+      out.is_float() ? clamp_results_of<GemmStep, ConvolutionStep, GroupedGemmStep, Int8WeightGemmStep,
+                                        GemmStepOf<Bfloat16Bits>, GemmStepOf<Float16Bits>>(lowering, *in, out)
+                     : clamp_results_of<RoundingGemmStep<Bfloat16Bits>, RoundingGemmStep<Float16Bits>>(
+                           lowering, *in, out);
+  return is_epilogue || plain<vector_ops::Relu>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

@@ -1,5 +1,5 @@
-// Matrix products in fp32, and in bfloat16 if the right side is constant. Constant right sides are packed
-// into panels.
+// Matrix products in fp32, and in bfloat16 and float16 if the right side is constant. Constant right sides
+// are packed into panels.
 #pragma once
 
 #include <algorithm>
@@ -38,23 +38,22 @@ inline bool all_float(std::initializer_list<const Operand*> operands) {
   return all_of(operands, c10::kFloat);
 }
 
-template <class T>
-auto* packed_gemm(const kernels::Table& table) {
+template <class T, class Result>
+auto* packed_gemm() {
   if constexpr (std::is_same_v<T, float>) {
-    return table.packed_gemm;
-  } else if constexpr (std::is_same_v<T, std::int8_t>) {
-    return table.packed_gemm_of_int8_weights;
+    return kernels::kernels().table.packed_gemm;
+  } else if constexpr (std::is_same_v<Result, float>) {
+    return small_weights<T>().multiply;
   } else {
-    return table.packed_gemm_of_bfloat16;
+    return small_weights<T>().multiply_and_round;
   }
 }
 
 // T is the type of b. Products by others than floats need a constant b and no batches.
-template <class T>
+template <class T, class Result = float>
 void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
                const Batches<3>& batches = {}) {
-  const kernels::Table& table = kernels::kernels().table;
-  GemmStepOf<T> step;
+  GemmStepOf<T, Result> step;
   step.m = matrices.m;
   step.n = matrices.n;
   step.k = matrices.k;
@@ -62,7 +61,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
   step.out_row = matrices.out_row;
   step.b_k = matrices.b_k;
   step.b_n = matrices.b_n;
-  if constexpr (std::is_same_v<T, float>) step.multiply = table.gemm;
+  if constexpr (std::is_same_v<T, float>) step.multiply = kernels::kernels().table.gemm;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
@@ -75,7 +74,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
                    .b_k = matrices.b_k.pin(),
                    .b_n = matrices.b_n.pin(),
                    .of_module = lowering.of_module(matrices.b)};
-    step.multiply = packed_gemm<T>(table);
+    step.multiply = packed_gemm<T, Result>();
     step.may_be_cut = is_for_threads(lowering, matrices.work());
   }
   if (bias) {
@@ -115,14 +114,23 @@ inline Operand widened(Lowering& lowering, const Operand& operand) {
   return made;
 }
 
-// a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 is computed as in LibTorch:
-// summed in fp32 with the bias, and rounded once.
+// By constant weights of bfloat16, float16 or int8, of which `matrices.b` holds the floats.
+inline void emit_gemm_of_narrow(Lowering& lowering, Matrices matrices, const Operand& narrow,
+                                const std::optional<Operand>& bias) {
+  matrices.b = narrow;
+  if (narrow.dtype == c10::kBFloat16) return emit_gemm<kernels::Bfloat16Bits>(lowering, matrices, bias);
+  if (narrow.dtype == c10::kHalf) return emit_gemm<kernels::Float16Bits>(lowering, matrices, bias);
+  emit_gemm<std::int8_t>(lowering, matrices, bias);
+}
+
+// a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 and float16 are computed as in
+// LibTorch: summed in fp32 with the bias, and rounded once.
 inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const Size& b_k, const Size& b_n,
                          const Size& n, const std::optional<Operand>& bias, const Operand& out) {
   Matrices matrices{.a = std::move(a), .b = b, .out = out, .n = n, .b_k = b_k, .b_n = b_n};
-  const bool in_bfloat16 = out.dtype == c10::kBFloat16 && lowering.is_constant(b) &&
-                           matrices.a.rank() <= kernels::StridedCopy::kMaxRank;
-  const c10::ScalarType type = in_bfloat16 ? c10::kBFloat16 : c10::kFloat;
+  const bool rounds = is_16_bit_float(out.dtype) && lowering.is_constant(b) &&
+                      matrices.a.rank() <= kernels::StridedCopy::kMaxRank;
+  const c10::ScalarType type = rounds ? out.dtype : c10::kFloat;
   if (lowering.exact() || !all_of({&matrices.a, &matrices.b, &matrices.out}, type) ||
       matrices.a.rank() == 0) {
     return false;
@@ -143,7 +151,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   const bool column = n == 1 && out.is_contiguous();  // of a product with a vector
   if (!column && out_rows.first != matrices.m) return false;
   if (is_row && !out.is_contiguous()) return false;
-  if (in_bfloat16) matrices.a = widened(lowering, matrices.a);
+  if (rounds) matrices.a = widened(lowering, matrices.a);
   auto a_rows = as_rows(matrices.a);
   if (a_rows.first < 0) {
     matrices.a = lowering.contiguous(matrices.a);
@@ -153,18 +161,21 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   matrices.a_row = a_rows.second;
   matrices.out_row = column ? Size(1) : out_rows.second;
   const ProductSizes sizes{matrices.m, n, matrices.k, b_k, b_n};
-  if (!in_bfloat16 && gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row))
+  if (rounds) {
+    const auto floats = bias ? std::optional(widened(lowering, *bias)) : std::nullopt;
+    if (type == c10::kHalf) {
+      emit_gemm<kernels::Float16Bits, kernels::Float16Bits>(lowering, matrices, floats);
+    } else {
+      emit_gemm<kernels::Bfloat16Bits, kernels::Bfloat16Bits>(lowering, matrices, floats);
+    }
     return true;
-  if (!in_bfloat16 &&
+  }
+  if (gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row) ||
       gemm_of_grouped(lowering, matrices.a, matrices.a_row, b, sizes, bias, out, matrices.out_row))
     return true;
-  const std::optional<Operand> in_int8 = lowering.before_widening(b);
-  if (in_bfloat16) {
-    emit_gemm<kernels::Bfloat16Bits>(lowering, matrices,
-                                     bias ? std::optional(widened(lowering, *bias)) : std::nullopt);
-  } else if (in_int8 && kernels::kernels().table.width >= kLeastForInt8) {
-    matrices.b = *in_int8;
-    emit_gemm<std::int8_t>(lowering, matrices, bias);
+  const std::optional<Operand> narrow = lowering.before_widening(b);
+  if (narrow && kernels::kernels().table.width >= kLeastToWiden) {
+    emit_gemm_of_narrow(lowering, std::move(matrices), *narrow, bias);
   } else {
     emit_gemm<float>(lowering, matrices, bias);
   }
@@ -176,7 +187,7 @@ inline bool linear(Lowering& lowering, const TracedNode& node) {
   const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
   if (!x || !weight || weight->rank() != 2) return false;
   // LibTorch adds the bias to the rounded product in this case, and rounds again.
-  const bool adds_later = x->dtype == c10::kBFloat16 && x->rank() != 2 && !x->is_contiguous();
+  const bool adds_later = is_16_bit_float(x->dtype) && x->rank() != 2 && !x->is_contiguous();
   if (adds_later && lowering.input(node, 2)) return false;
   return gemm_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
                       lowering.input(node, 2), lowering.output(node));

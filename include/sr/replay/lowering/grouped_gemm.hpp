@@ -25,7 +25,7 @@ inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_
                             const ProductSizes& sizes, const std::optional<Operand>& bias, const Operand& out,
                             const Size& out_row) {
   const auto matrix = dequantized_columns(lowering, b, sizes);
-  if (!matrix || kernels::kernels().table.width < kLeastForInt8) return false;
+  if (!matrix || kernels::kernels().table.width < kLeastToWiden) return false;
   const auto* const integers = static_cast<const std::int8_t*>(lowering.constant_bytes(matrix->integers));
   GroupedGemmStep step;
   step.m = sizes.m;

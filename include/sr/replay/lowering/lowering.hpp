@@ -232,7 +232,7 @@ class Lowering : public ProgramStorages {
 
   // Whether the type of the result in memory loses a part of what was computed: a fraction, high bits or
   // digits. Then an operation of the group may not read the computed value. (Groups of floats round to
-  // bfloat16 themselves.)
+  // 16 bits themselves.)
   static bool is_changed_by_memory(const Operand& made, const Group& group) {
     if (made.dtype == group.type) return false;
     return c10::isIntegralType(made.dtype, /*includeBool=*/false) ||

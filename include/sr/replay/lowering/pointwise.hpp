@@ -31,9 +31,10 @@ inline bool is_one(const c10::IValue& value) {
   return number(value) == 1.0;
 }
 
-// The type in which our kernels compute results of this type. As in LibTorch, bfloat16 is computed in floats.
+// The type in which our kernels compute results of this type. As in LibTorch, bfloat16 and float16 are
+// computed in floats.
 inline std::optional<c10::ScalarType> computed_type(c10::ScalarType result) {
-  if (result == c10::kFloat || result == c10::kBFloat16) return c10::kFloat;
+  if (result == c10::kFloat || is_16_bit_float(result)) return c10::kFloat;
   if (result == c10::kDouble || result == c10::kLong) return result;
   return std::nullopt;
 }
@@ -75,15 +76,15 @@ inline bool add_input(Lowering& lowering, const TracedNode& node, std::size_t i,
   const c10::ScalarType result = lowering.output(node).dtype;
   const auto type = computed_type(result);
   if (!type || !add_input(lowering, node, i, *type, inputs)) return false;
-  return result != c10::kBFloat16 || !inputs.back().operand || inputs.back().operand->dtype == result;
+  return !is_16_bit_float(result) || !inputs.back().operand || inputs.back().operand->dtype == result;
 }
 
 template <class VectorOp, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<VectorOp, Others> || ...);
 
-// LibTorch's kernels for bfloat16 round only the result. Most of them first round a number to bfloat16.
+// LibTorch's kernels for 16-bit floats round only the result. Most of them first round a number to 16 bits.
 template <class VectorOp>
-bool is_exact_in_bfloat16(const Inputs& inputs) {
+bool is_exact_in_16_bits(const Inputs& inputs) {
   using namespace vector_ops;  // NOLINT(google-build-using-namespace)
   if (kIsOneOf<VectorOp, Pow, Rsqrt, Cube, InverseSquare, Threshold, Softplus, Elu, AddRelu, Lerp, AddProduct,
                AddQuotient>)
@@ -99,7 +100,7 @@ bool emit_to(Lowering& lowering, const Inputs& inputs, const Operand& out) {
   const auto type = computed_type(out.dtype);
   const auto compute = type ? compute_of<VectorOp>(*type) : std::nullopt;
   if (!compute || out.rank() > kernels::StridedCopy::kMaxRank) return false;
-  if (out.dtype == c10::kBFloat16 && !is_exact_in_bfloat16<VectorOp>(inputs)) return false;
+  if (is_16_bit_float(out.dtype) && !is_exact_in_16_bits<VectorOp>(inputs)) return false;
   if (lowering.exact() && !VectorOp::exact && *type != c10::kLong) return false;
   if (out.count() != 0) lowering.pointwise(*compute, inputs, out);
   return true;

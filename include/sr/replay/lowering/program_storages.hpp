@@ -40,18 +40,18 @@ class ProgramStorages {
   }
   bool of_module(const Operand& operand) const { return storages_[operand.storage].home == Home::weight; }
 
-  // The int8 constant whose elements `operand` holds as floats, seen as it is.
+  // The constant of int8 or 16-bit floats whose elements `operand` holds as floats, seen as it is.
   std::optional<Operand> before_widening(const Operand& operand) const {
     const auto found = trace_.narrow.find(operand.storage);
     if (found == trace_.narrow.end() || !is_constant(operand) || found->second.zeros.defined() ||
         found->second.scales.defined())
       return std::nullopt;
-    const TracedTensor& integers = trace_.tensors[found->second.integers];
-    if (!is_constant(integers.storage)) return std::nullopt;
+    const TracedTensor& narrow = trace_.tensors[found->second.narrow];
+    if (!is_constant(narrow.storage)) return std::nullopt;
     Operand made = operand;
-    made.storage = integers.storage;
-    made.offset += integers.layout.offset;
-    made.dtype = c10::kChar;
+    made.storage = narrow.storage;
+    made.offset += narrow.layout.offset;
+    made.dtype = narrow.recorded.scalar_type();
     return made;
   }
 
@@ -69,7 +69,7 @@ class ProgramStorages {
     const auto found = trace_.narrow.find(operand.storage);
     if (found == trace_.narrow.end() || !is_constant(operand) || !found->second.scales.defined())
       return std::nullopt;
-    const TracedTensor& integers = trace_.tensors[found->second.integers];
+    const TracedTensor& integers = trace_.tensors[found->second.narrow];
     if (!is_constant(integers.storage) || varies(integers.layout.sizes)) return std::nullopt;
     const TensorLayout& layout = integers.layout;
     return DequantizedMatrix{{integers.storage, layout.offset, layout.sizes, layout.strides, c10::kChar},

@@ -16,21 +16,23 @@
 
 namespace sr::replay {
 
-// T is the type of weights, fp32, bfloat16 or int8. The left side and the bias are fp32.
-template <class T>
-struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
+// T is the type of weights, fp32, bfloat16, float16 or int8, and Result that of results, fp32 or T. The left
+// side and the bias are fp32.
+template <class T, class Result = float>
+struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
+  using Product = kernels::GemmOf<T, Result>;
   using Batch = std::array<std::int64_t, 3>;  // of a, b and out: elements from their addresses
   Size m, n, k, a_row, out_row, b_k, b_n;     // see kernels::GemmOf
   Batches<3> batches_of;
-  void (*multiply)(const kernels::GemmOf<T>& product) = nullptr;
+  void (*multiply)(const Product& product) = nullptr;
   Address a, b, bias, out;
   bool has_bias = false;
   bool may_be_cut = false;                   // is worth several threads
   WeightMatrixOf<T> weight;                  // without data: b is read as it is
   std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
   // In this call, but for `shape.clamp_min`:
-  kernels::GemmOf<T> shape;
-  kernels::GemmOf<T> frozen;  // with addresses; see freeze
+  Product shape;
+  Product frozen;  // with addresses; see freeze
   c10::SmallVector<Batch, 1> batches;
   Shares shares;          // of a packed product, by what `cut` says
   std::int64_t part = 0;  // rows or columns of one
@@ -73,8 +75,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GemmStepOf&>(payload);
-    const kernels::GemmOf<T> at_start = self.bound(context.bases);
-    kernels::GemmOf<T> product = at_start;
+    const Product at_start = self.bound(context.bases);
+    Product product = at_start;
     for (const Batch& batch : self.batches) {
       product.a = at_start.a + batch[0];
       product.b = at_start.b + batch[1];
@@ -119,16 +121,16 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
   }
 
   // The shape without the offsets of a batch.
-  kernels::GemmOf<T> bound(std::byte* const* bases) const {
-    kernels::GemmOf<T> product = shape;
+  Product bound(std::byte* const* bases) const {
+    Product product = shape;
     product.a = a.template in<const float>(bases);
     product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
-    product.out = out.template in<kernels::ResultOf<T>>(bases);
+    product.out = out.template in<Result>(bases);
     if (has_bias) product.bias = bias.template in<const float>(bases);
     return product;
   }
 
-  void multiply_part(kernels::GemmOf<T> product, std::int64_t first, std::int64_t end) const {
+  void multiply_part(Product product, std::int64_t first, std::int64_t end) const {
     const bool is_last = end == shares.count();
     first *= part;
     const auto size = [&](std::size_t all) {
@@ -149,7 +151,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T>> {
   }
 };
 using GemmStep = GemmStepOf<float>;
-using Bfloat16GemmStep = GemmStepOf<kernels::Bfloat16Bits>;
+template <class T>
+using RoundingGemmStep = GemmStepOf<T, T>;  // of 16-bit weights
 using Int8WeightGemmStep = GemmStepOf<std::int8_t>;
 
 struct BatchedDotStep final : ClonableStep<BatchedDotStep> {

@@ -1,5 +1,5 @@
-// Constants that were computed of int8 tensors: (integers - zeros) * scales. Products can read the int8
-// tensor in their place.
+// Constants that were computed of int8 tensors, (integers - zeros) * scales, or converted from 16-bit floats.
+// Products can read the narrower tensor in their place.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,12 @@ inline bool has_same_order(const at::Tensor& made, const at::Tensor& of) {
 // What the elements of the tensor are.
 inline std::optional<NarrowConstant> narrow_constant(const Record& record, const at::Tensor& tensor) {
   if (!record.is_known(tensor)) return std::nullopt;
-  if (tensor.scalar_type() == at::kChar && tensor.is_non_overlapping_and_dense())
+  const bool is_narrow = tensor.scalar_type() == at::kChar || is_16_bit_float(tensor.scalar_type());
+  if (is_narrow && tensor.is_non_overlapping_and_dense())
     return NarrowConstant{record.trace.id_of(tensor), {}, {}};
   const auto found = record.trace.narrow.find(record.storage_of(tensor));
   if (found == record.trace.narrow.end() ||
-      !has_same_order(tensor, record.trace.tensor(found->second.integers)))
+      !has_same_order(tensor, record.trace.tensor(found->second.narrow)))
     return std::nullopt;
   return found->second;
 }
@@ -70,19 +71,22 @@ inline void note_narrow_constant(Record& record, const TracedNode& node, const c
     return;
   std::optional<NarrowConstant> of = detail::narrow_constant(record, in);
   if (!of) return;
-  const at::Tensor& integers = record.trace.tensor(of->integers);
-  if (converts) {
+  const at::Tensor& narrow = record.trace.tensor(of->narrow);
+  if (is_16_bit_float(narrow.scalar_type())) {
+    // Other types might lose digits.
+    if (!converts || (out.scalar_type() != at::kFloat && out.scalar_type() != at::kDouble)) return;
+  } else if (converts) {
     if (of->scales.defined() && !c10::isFloatingType(out.scalar_type())) return;
   } else if (kind == c10::aten::sub) {
     if (of->scales.defined() || of->zeros.defined() || !node.inputs[2].isInt() || node.inputs[2].toInt() != 1)
       return;
     if (!detail::is_zero(node.inputs[1])) {
-      of->zeros = detail::numbers_of_groups(record, node.inputs[1], integers);
+      of->zeros = detail::numbers_of_groups(record, node.inputs[1], narrow);
       if (!of->zeros.defined()) return;
     }
   } else {
     if (of->scales.defined() || !c10::isFloatingType(out.scalar_type())) return;
-    of->scales = detail::numbers_of_groups(record, node.inputs[1], integers);
+    of->scales = detail::numbers_of_groups(record, node.inputs[1], narrow);
     if (!of->scales.defined()) return;
   }
   record.trace.narrow[record.storage_of(out)] = *std::move(of);

@@ -107,11 +107,11 @@ struct GroupNumbers {
   bool defined() const { return values.defined(); }
 };
 
-// What a literal was computed of: (integers - zeros) * scales, in the order of the elements of a dense int8
-// tensor. There is a number for each index but the last one of `integers`, which is contiguous then, and has
-// 2 or 3 dimensions.
+// What a literal was computed of: (narrow - zeros) * scales, in the order of the elements of a dense tensor
+// of int8, or of 16-bit floats without zeros and scales. There is a number for each index but the last one of
+// `narrow`, which is contiguous then, and has 2 or 3 dimensions.
 struct NarrowConstant {
-  TensorId integers = kNone;
+  TensorId narrow = kNone;
   GroupNumbers zeros, scales;
 };
 
@@ -122,7 +122,7 @@ struct Trace {
   std::unordered_map<const c10::TensorImpl*, TensorId> ids;
   std::unordered_map<const void*, ValueId> dynamic_containers;
   std::vector<InitialBytes> initial;
-  std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that int8 tensors can stand for
+  std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
   std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   std::uint32_t leaf_count = 0;

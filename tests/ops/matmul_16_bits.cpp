@@ -1,4 +1,5 @@
-// Products with constant weights in bfloat16: replays sum in fp32 and round once, as LibTorch does.
+// Products with constant weights in bfloat16 and float16: replays sum in fp32 and round once, as LibTorch
+// does.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <sr/kernels/kernels.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -14,12 +16,13 @@
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
-namespace sr::test::ops_matmul_bfloat16_tests {
+namespace sr::test::ops_matmul_16_bits_tests {
 
 namespace {
 
-at::Tensor halves(at::IntArrayRef sizes) {
-  return sample(sizes, at::kBFloat16);
+// The distance of two neighbours near 1.
+double step_of(at::ScalarType dtype) {
+  return dtype == at::kHalf ? 0x1p-10 : 0x1p-7;
 }
 
 std::string source_of(const std::string& body) {
@@ -27,7 +30,9 @@ std::string source_of(const std::string& body) {
 }
 
 // w: n x k.
-torch::jit::Module with_weights(const std::string& body, std::int64_t n, std::int64_t k) {
+torch::jit::Module with_weights(const std::string& body, std::int64_t n, std::int64_t k,
+                                at::ScalarType dtype) {
+  const auto halves = [=](at::IntArrayRef sizes) { return sample(sizes, dtype); };
   return script(source_of(body), {{"w", halves({n, k})},
                                   {"v", halves({k})},
                                   {"back", halves({k, n})},
@@ -36,9 +41,9 @@ torch::jit::Module with_weights(const std::string& body, std::int64_t n, std::in
                                   {"other", halves({2, k, n})}});
 }
 
-// Two fp32 sums in different orders are rounded to the same or to adjacent bfloat16 numbers.
-OracleOptions one_step() {
-  return {.rtol = 0x1p-7, .atol = 1e-5, .rounds = 3};
+// Two fp32 sums in different orders are rounded to the same or to adjacent numbers.
+OracleOptions one_step(at::ScalarType dtype) {
+  return {.rtol = step_of(dtype), .atol = 1e-5, .rounds = 3};
 }
 
 // The steps of the third call's program.
@@ -53,7 +58,7 @@ PlanReport plan_of(const torch::jit::Module& module, const at::Tensor& x,
   return runtime.report().plans[0];
 }
 
-// The largest distance of the elements, in bfloat16 numbers; all are positive.
+// The largest distance of the elements, in numbers of their type; all are positive.
 std::int64_t most_steps(const at::Tensor& a, const at::Tensor& b) {
   return (a.view(at::kShort).to(at::kLong) - b.view(at::kShort).to(at::kLong))
       .abs()
@@ -71,15 +76,17 @@ struct Threads {
 
 }  // namespace
 
-TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", "[oracle][ops][replay]") {
+TEST_CASE("products with constant weights in 16 bits equal the interpreter's", "[oracle][ops][replay]") {
   at::manual_seed(31);
+  const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
+  const auto halves = [=](at::IntArrayRef sizes) { return sample(sizes, dtype); };
   for (const std::string body :
        {"return torch.linear(x, self.w, self.b)", "return torch.linear(x, self.w)",
         "return torch.relu(torch.linear(x, self.w, self.b))", "return torch.matmul(x, self.w.t())",
         "return torch.matmul(x, self.back)", "return torch.matmul(x, self.v)",
         "return torch.matmul(x.abs() - 1, self.v.abs())",
         "y = torch.linear(x, self.w)\n    return y + 1, torch.relu(y)"}) {
-    DYNAMIC_SECTION(body) {
+    DYNAMIC_SECTION(body << " in " << dtype) {
       for (const auto& [n, k] :
            std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 30}, {3, 7}, {5, 1}, {17, 9}, {40, 33}}) {
         CAPTURE(n, k);
@@ -95,7 +102,7 @@ TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", 
           for (const at::Tensor& refused : {sample({4, k}), halves({4, k + 1})}) runs.push_back({refused});
           runs.push_back({halves({k}).expand({3, k})});
         }
-        check_model(with_weights(body, n, k), runs, one_step());
+        check_model(with_weights(body, n, k, dtype), runs, one_step(dtype));
       }
     }
   }
@@ -104,13 +111,13 @@ TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", 
         "return torch.addmm(self.row, x, self.w.t())", "return torch.relu(torch.addmm(self.b, x, self.back))",
         "return torch.addmm(self.b, x, self.back, beta=2, alpha=3)",
         "return torch.addmm(torch.mm(x, self.back), x, self.back)", "return torch.matmul(x, self.other)"}) {
-    DYNAMIC_SECTION(body) {
+    DYNAMIC_SECTION(body << " in " << dtype) {
       for (const auto& [n, k] :
            std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 30}, {3, 7}, {17, 9}, {40, 33}}) {
         CAPTURE(n, k);
-        check_model(with_weights(body, n, k),
+        check_model(with_weights(body, n, k, dtype),
                     {{halves({4, k})}, {halves({1, k})}, {halves({0, k})}, {transposed(halves({7, k}))}},
-                    {.rtol = 0x1p-7, .atol = 0.05});  // intermediate sums are rounded
+                    {.rtol = step_of(dtype), .atol = 6 * step_of(dtype)});  // intermediate sums are rounded
       }
     }
   }
@@ -118,7 +125,7 @@ TEST_CASE("products with constant weights in bfloat16 equal the interpreter's", 
 
 TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
   at::manual_seed(32);
-  for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat}) {
+  for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf, at::kFloat}) {
     torch::jit::Module module = script(source_of("return torch.linear(x, self.w, self.b)"),
                                        {{"w", sample({30, 700}, dtype)}, {"b", sample({30}, dtype) * 100}});
     for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
@@ -134,15 +141,16 @@ TEST_CASE("linear rounds as often as LibTorch does", "[ops]") {
         for (int run = 0; run < 3; ++run) {
           const at::Tensor result = runtime(x).toTensor();
           if (numerics == Numerics::exact) CHECK(at::equal(result, expected));
-          CHECK(difference(expected, result, {.rtol = dtype == at::kFloat ? 1e-5 : 0x1p-7, .atol = 1e-4}) ==
-                "");
+          CHECK(difference(expected, result,
+                           {.rtol = dtype == at::kFloat ? 1e-5 : step_of(dtype), .atol = 1e-4}) == "");
         }
       }
     }
   }
 }
 
-TEST_CASE("replays multiply constant bfloat16 weights by our kernels", "[ops][replay]") {
+TEST_CASE("replays multiply constant weights in 16 bits by our kernels", "[ops][replay]") {
+  const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
   struct Body {
     std::string text;
     std::size_t kernels = 2;  // the first converts x to fp32
@@ -163,19 +171,20 @@ TEST_CASE("replays multiply constant bfloat16 weights by our kernels", "[ops][re
             4}}) {
     CAPTURE(body.text);
     const bool is_all_ours = body.text.find("x.t()") == std::string::npos;
-    const torch::jit::Module module = with_weights(body.text, 40, 33);
-    const PlanReport plan = plan_of(module, halves({5, 33}));
+    const torch::jit::Module module = with_weights(body.text, 40, 33, dtype);
+    const PlanReport plan = plan_of(module, sample({5, 33}, dtype));
     CHECK(plan.kernels == body.kernels - (is_all_ours ? 0 : 1));
     CHECK(plan.calls + plan.interpreted == (is_all_ours ? 0 : 1));
-    CHECK(plan_of(module, halves({5, 33}), Numerics::exact).kernels < body.kernels);
+    CHECK(plan_of(module, sample({5, 33}, dtype), Numerics::exact).kernels < body.kernels);
   }
 }
 
 TEST_CASE(
-    "bfloat16 results of a replay differ from the interpreter's by one unit at most, on any number of "
+    "results of a replay in 16 bits differ from the interpreter's by one unit at most, on any number of "
     "threads",
     "[ops][replay]") {
   at::manual_seed(33);
+  const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
   struct Case {
     std::int64_t m, n, k;
   };
@@ -185,10 +194,9 @@ TEST_CASE(
                                                 {10001, 4, 1000},
                                                 {20003, 1, 2000}}) {
     CAPTURE(m, n, k);
-    const at::Tensor x = at::rand({m, k}).to(at::kBFloat16);
-    torch::jit::Module module =
-        script(source_of("return torch.linear(x, self.w, self.b)"),
-               {{"w", at::rand({n, k}).to(at::kBFloat16)}, {"b", at::rand({n}).to(at::kBFloat16)}});
+    const at::Tensor x = at::rand({m, k}).to(dtype);
+    torch::jit::Module module = script(source_of("return torch.linear(x, self.w, self.b)"),
+                                       {{"w", at::rand({n, k}).to(dtype)}, {"b", at::rand({n}).to(dtype)}});
     const at::Tensor expected = interpret(module, {x}).toTensor();
     at::Tensor by_one;
     for (const int threads : {1, 2, 3}) {
@@ -205,8 +213,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a checked replay accepts a neighbouring bfloat16", "[replay]") {
+TEST_CASE("a checked replay accepts a neighbour in 16 bits", "[replay]") {
   at::manual_seed(3);
+  const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
+  const auto halves = [=](at::IntArrayRef sizes) { return sample(sizes, dtype); };
   StaticModuleOptions options;
   options.check_every = 1;
   const torch::jit::Module module = script(
@@ -219,4 +229,32 @@ TEST_CASE("a checked replay accepts a neighbouring bfloat16", "[replay]") {
   CHECK(runtime.replayed_calls() == 3);
 }
 
-}  // namespace sr::test::ops_matmul_bfloat16_tests
+TEST_CASE("floats are multiplied by constants in 16 bits that the model widens", "[ops][replay]") {
+  at::manual_seed(34);
+  const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
+  for (const std::string body :
+       {"return torch.linear(x, self.w.float(), self.b.float())", "return torch.matmul(x, self.back.float())",
+        "return torch.relu(torch.linear(x, self.w.to(6)))",
+        "return torch.linear(x, self.w.double().float(), self.b.float())"}) {
+    CAPTURE(body, dtype);
+    const torch::jit::Module module = with_weights(body, 40, 33, dtype);
+    check_model(module, {{sample({5, 33})}, {sample({1, 33})}, {sample({2, 3, 33})}}, close());
+    StaticRuntime<> runtime{StaticModule(module)};
+    for (int run = 0; run < 3; ++run) runtime(sample({5, 33}));
+    const std::vector<PackedReport> packed = runtime.report().packed_weights;
+    REQUIRE(packed.size() == 1);
+    const bool widens = kernels::kernels().table.width >= 8;
+    const std::string kind = dtype == at::kHalf ? "float16 matrices" : "bfloat16 matrices";
+    CHECK(packed[0].kind == (widens ? kind : "float32 matrices"));
+    CHECK(runtime.report().plans[0].kernels == 1);
+  }
+  // These lose digits before they are floats.
+  for (const std::string body :
+       {"return torch.matmul(x, self.back.to(4).float())", "return torch.matmul(x, (self.back + 1).float())",
+        "return torch.matmul(x, self.back.to(5).to(15).float())"}) {
+    CAPTURE(body, dtype);
+    check_model(with_weights(body, 40, 33, dtype), {{sample({5, 33})}}, close());
+  }
+}
+
+}  // namespace sr::test::ops_matmul_16_bits_tests

@@ -1,0 +1,9 @@
+"""A sample of what `./dev conformance --quantized` checks."""
+
+import drawn_quantized
+import pytest
+
+
+@pytest.mark.parametrize('seed', range(16))
+def test_a_drawn_model(seed):
+    drawn_quantized.check(seed)
