@@ -1,4 +1,9 @@
 // Clones, repeats, replaced elements and resized images, against the interpreter.
+#include <string>
+#include <vector>
+
+#include <sr/sr.hpp>
+
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
@@ -150,6 +155,47 @@ TEST_CASE("clones, repetitions and replaced elements equal the interpreter's", "
     DYNAMIC_SECTION(row.key << " as " << row.expression) {
       check_op(row.key, row.parameters, row.expression, row.runs(), row.options, row.results);
     }
+  }
+}
+
+TEST_CASE("rolls and pads are copies of parts", "[oracle][ops][replay]") {
+  struct Body {
+    std::string text;
+    bool is_ours = true;
+  };
+  const std::vector<InputSet> all{{sample({4, 5})},
+                                  {sample({4, 5}, at::kLong)},
+                                  {sample({4, 5}, at::kBool)},
+                                  {sample({4, 5}, at::kHalf)},
+                                  {sample({4, 5}, at::kComplexFloat)},
+                                  {transposed(sample({5, 4}))},
+                                  {stepped(sample({6, 5}))},
+                                  {sample({5}).expand({3, 5})},
+                                  {sample({1, 1})},
+                                  {sample({0, 5})},
+                                  {sample({3, 4, 5})},
+                                  {channels_last({2, 3, 4, 5})}};
+  for (const Body& body : std::vector<Body>{{"torch.roll(x, [1], [0])"},
+                                            {"torch.roll(x, [-7, 12], [-1, 0])"},
+                                            {"torch.roll(x, [0, 2], [0, 1])"},
+                                            {"torch.roll(x, [1, 1], [0, 0])", false},
+                                            {"torch.roll(x, [3], [])", false},
+                                            {"torch.constant_pad_nd(x, [1, 2])"},
+                                            {"torch.constant_pad_nd(x, [1, 0, 0, 2], 2)"},
+                                            {"torch.constant_pad_nd(x, [-1, 2, 3, -1], 1)"},
+                                            {"torch.constant_pad_nd(x, [0, 0])"},
+                                            {"torch.constant_pad_nd(x, [-3, 1])"},
+                                            {"torch.pad(x, [2, 1, 1, 1])"},
+                                            {"torch.pad(x, [2, 1], 'constant', -1.5)"},
+                                            {"torch.pad(x, [2, 1], 'circular')", false}}) {
+    CAPTURE(body.text);
+    const std::string source = "def forward(self, x):\n    return " + body.text + "\n";
+    for (const InputSet& inputs : all) check_script(source, {inputs, inputs, inputs, inputs});
+    StaticRuntime<> runtime{StaticModule(script(source))};
+    const at::Tensor x = sample({6, 5});
+    for (int run = 0; run < 3; ++run) runtime(x);
+    REQUIRE(runtime.report().plans.size() == 1);
+    CHECK(runtime.report().plans[0].kernels == (body.is_ours ? 1 : 0));
   }
 }
 

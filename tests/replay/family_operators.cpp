@@ -41,7 +41,8 @@ const Operators kOfRows{
      "x.repeat([1, 2]), x.repeat([2, 1, 3]), torch.constant_pad_nd(x, [1, 2]), torch.constant_pad_nd(x, [0, "
      "0, 2, 1], 0.5)"},
     {"repeated and padded",
-     "torch.pad(x, [1, 1]), torch.repeat_interleave(x, 2, 1), torch.repeat_interleave(x, 3)"},
+     "torch.pad(x, [1, 1]), torch.constant_pad_nd(x, [-1, 2, 1, 0], 3), torch.pad(x, [0, -3]), "
+     "torch.repeat_interleave(x, 2, 1), torch.repeat_interleave(x, 3)"},
     {"bags",
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16))[0], "
      "torch.embedding_bag(self.e, x.long().clamp(0, 9).flatten(), torch.arange(0, x.numel(), 16), False, "
@@ -53,6 +54,9 @@ const Operators kOfRows{
     {"conversions",
      "x.to(x.device, 11), x.long().to(x.device, 11) & (x > 0), x.to(x.long()), x.to(x.device, 7), x.to(x) + "
      "1, x.type_as(x.long())"},
+    {"conversions of slices",
+     "x[:, 1:2].long() + 1, x[:, :4].double(), x[:, 3].to(6).int(), x[::2].to(7), "
+     "x.t().double()"},
     {"lists of sizes",
      "x.view(x.shape[:-1] + [4, 4]) * 2, torch.zeros(x.shape[1:] + x.shape[::2]), (x + "
      "1).view(list(x.shape)), "
@@ -61,7 +65,7 @@ const Operators kOfRows{
      "quantized.embedding_bag_byte_rowwise_offsets(self.t, x.long().clamp(0, 9)), "
      "quantized.embedding_bag_byte_rowwise_offsets(self.t, x.long().clamp(0, 9).flatten(), "
      "torch.arange(0, x.numel(), 16))"},
-    {"rearranged", "torch.roll(x, [1], [1]), torch.flip(x, [0, 1])"},
+    {"rearranged", "torch.roll(x, [1], [1]), torch.roll(x, [-21], [-1]), torch.flip(x, [0, 1])"},
     {"activations", "torch.hardswish(x), torch.prelu(x, self.p), torch.glu(x)"},
     {"buckets and classes",
      "torch.bucketize(x, self.b), torch.one_hot(torch.abs(x * 3).long().clamp(0, 9), 10)"},

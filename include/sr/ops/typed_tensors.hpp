@@ -7,6 +7,7 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/layouts/factories.hpp>
 #include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/lowering/rearranging.hpp>
 
 namespace sr::ops {
 
@@ -70,7 +71,8 @@ inline const NewTensorsOf<at::_ops::index_fill_int_Scalar, InPlace<at::_ops::ind
     index_fill_int_Scalar;
 inline const NewTensorsOf<at::_ops::index_fill_int_Tensor, InPlace<at::_ops::index_fill__int_Tensor>>
     index_fill_int_Tensor;
-inline const NewTensorsOf<at::_ops::roll, Layouts<&replay::layouts::like_first>> roll;
+inline const NewTensorsOf<at::_ops::roll, Lower<&replay::lower::roll>, Layouts<&replay::layouts::like_first>>
+    roll;
 inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::like_first>> flip;
 inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::like_first>> fliplr;
 inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::like_first>> flipud;
@@ -80,7 +82,9 @@ inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Layouts<&replay::layouts::repeat_interleave>>
     repeat_interleave_self_int;
-inline const NewTensorsOf<at::_ops::constant_pad_nd, Layouts<&replay::layouts::constant_pad>> constant_pad_nd;
+inline const NewTensorsOf<at::_ops::constant_pad_nd, Lower<&replay::lower::constant_pad>,
+                          Layouts<&replay::layouts::constant_pad>>
+    constant_pad_nd;
 inline const NewTensorsOf<at::_ops::one_hot, Layouts<&replay::layouts::one_hot>> one_hot;
 inline const NewTensorsOf<at::_ops::argsort> argsort;
 inline const NewTensorsOf<at::_ops::argwhere> argwhere;
@@ -88,7 +92,7 @@ inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
 inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 
 // Ops whose results may share the bytes of an argument.
-inline const NativeOf<at::_ops::pad, Layouts<&replay::layouts::pad>> pad;
+inline const NativeOf<at::_ops::pad, Lower<&replay::lower::pad>, Layouts<&replay::layouts::pad>> pad;
 inline const NativeOf<at::_ops::einsum> einsum;
 inline const NativeOf<at::_ops::diff> diff;
 inline const NativeOf<at::_ops::where> where;

@@ -198,6 +198,17 @@ class NoGradient(nn.Module):
 register(NoGradient, [call(randn(2)), call(randn(2))])
 
 
+class WithoutAutocast(nn.Module):
+    def forward(self, x):
+        with torch.autocast('cpu', enabled=False):
+            y = x.float() @ x.t()
+        with torch.autocast('cuda', enabled=False):
+            return y.relu(), x + y
+
+
+register(WithoutAutocast, [call(randn(3, 3)), call(randn(3, 3))])
+
+
 class DataDecideSizes(nn.Module):
     def forward(self, x, n):
         count = n.item()

@@ -237,6 +237,20 @@ def test_values_nested_too_deep(archive, place):
         sr.load(repacked(archive, change))
 
 
+class InBfloat16(nn.Module):
+    def forward(self, x):
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            return x @ x
+
+
+def test_autocast_that_is_on():
+    program = program_of(InBfloat16(), torch.randn(3, 3))
+    with pytest.raises(sr.UnsupportedOpError, match='region with autocast.*run_decompositions'):
+        sr.from_exported(program)
+    x = torch.randn(3, 3)
+    torch.testing.assert_close(sr.from_exported(program.run_decompositions())(x), program.module()(x))
+
+
 def looping(depth):
     """An archive of a loop in whose condition is a loop, and so on; importing it unchecked takes 2**depth nodes."""
     class Loop(nn.Module):

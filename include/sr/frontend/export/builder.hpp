@@ -103,7 +103,8 @@ class Builder {
   void add_higher_order(const Json& node, const std::string& name);
   void add_cond(const Json& node);
   void add_while_loop(const Json& node);
-  void add_grad_mode(const Json& node);
+  void add_region(const Json& node, std::size_t position);
+  void add_autocast(const Json& node);
   Value* choose(Value* condition, const Json* if_true, const Json* if_false, const Values& operands,
                 Values& results);
   const Json& sub_graph(const Json& node, std::size_t input) const;

@@ -15,9 +15,11 @@ namespace sr::exported {
 inline void Builder::add_higher_order(const Json& node, const std::string& name) {
   if (name == "cond") return add_cond(node);
   if (name == "while_loop") return add_while_loop(node);
-  if (name == "wrap_with_set_grad_enabled") return add_grad_mode(node);
+  if (name == "wrap_with_set_grad_enabled") return add_region(node, 1);
+  if (name == "wrap_with_autocast") return add_autocast(node);
   unsupported(
-      "is a higher-order operator that sr does not read (cond, while_loop and torch.no_grad are); "
+      "is a higher-order operator that sr does not read (cond, while_loop, torch.no_grad and torch.autocast "
+      "are); "
       "exported_program.run_decompositions() before it is saved removes some of them");
 }
 
@@ -110,13 +112,26 @@ inline void Builder::add_while_loop(const Json& node) {
   define_results(node, loop->outputs().vec());
 }
 
-// Calls compute no gradients, so the block of a torch.no_grad or torch.enable_grad is inlined as any other.
-inline void Builder::add_grad_mode(const Json& node) {
+// Inlines a graph that is input `position`; the inputs behind it are the graph's. Calls compute no gradients,
+// so that a torch.no_grad or torch.enable_grad is such a region.
+inline void Builder::add_region(const Json& node, std::size_t position) {
   Values operands;
-  for (std::size_t i = 2; i < items_of(node, "inputs", where_).size(); ++i) {
+  for (std::size_t i = position + 1; i < items_of(node, "inputs", where_).size(); ++i) {
     operands.push_back(argument(input(node, i), c10::AnyType::get()));
   }
-  define_results(node, inlined(sub_graph(node, 1), operands));
+  define_results(node, inlined(sub_graph(node, position), operands));
+}
+
+// The inputs are the device's type, the dtype, whether autocast is on, whether casts are cached, the graph
+// and its inputs. Programs run without autocast, so that a region without it is as any other.
+inline void Builder::add_autocast(const Json& node) {
+  const std::string& device = as_string(tagged(input(node, 0), where_).value, where_);
+  if (device == "cpu" && as_bool(tagged(input(node, 2), where_).value, where_)) {
+    unsupported(
+        "is a region with autocast, whose casts depend on the operators inside; "
+        "exported_program.run_decompositions() before it is saved writes the casts into the program");
+  }
+  add_region(node, 4);
 }
 
 }  // namespace sr::exported

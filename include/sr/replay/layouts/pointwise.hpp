@@ -74,6 +74,23 @@ inline bool is_packed(const TensorLayout& layout) {
   return true;
 }
 
+// Whether the elements do not fill a run of memory. Dimensions of one index do not count, as in
+// c10::TensorImpl::compute_non_overlapping_and_dense.
+inline bool has_gap(const TensorLayout& layout) {
+  std::vector<std::size_t> rest;
+  for (std::size_t d = 0; d < layout.sizes.size(); ++d) {
+    if (layout.sizes[d] > 1) rest.push_back(d);
+  }
+  Size run = 1;  // of the dimensions that lie together
+  while (!rest.empty()) {
+    const auto next = std::ranges::find_if(rest, [&](std::size_t d) { return layout.strides[d] == run; });
+    if (next == rest.end()) return true;
+    run *= layout.sizes[*next];
+    rest.erase(next);
+  }
+  return false;
+}
+
 // For tensors that are all laid out as the first one: the result is, too.
 inline bool like_all(LayoutRule& rule) {
   std::optional<TensorLayout> first;

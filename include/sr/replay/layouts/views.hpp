@@ -238,10 +238,24 @@ inline bool contiguous(LayoutRule& rule) {
   return true;
 }
 
-// A conversion: the input itself, or a new tensor like it, as dtypes decide.
+// A conversion: the input itself, or a new tensor, as dtypes decide. The new tensor has the strides of an
+// input that fills its memory; otherwise its dimensions lie in the order of the input's
+// (at::infer_dense_strides).
 inline bool convert(LayoutRule& rule) {
-  if (!rule.returned().is_input) return like_first(rule);
-  rule.same(0);
+  if (rule.returned().is_input) {
+    rule.same(0);
+    return true;
+  }
+  const TensorLayout self = rule.tensor(0);
+  if (is_dense(self)) {
+    rule.dense(self.sizes);
+  } else if (is_packed(self)) {
+    rule.fresh({self.sizes, self.strides, 0});
+  } else if (has_gap(self) && is_in_order(self)) {
+    rule.dense(self.sizes);
+  } else {
+    return false;
+  }
   return true;
 }
 // to(x, other), which only looks at the dtype of `other`

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/reductions.hpp>
@@ -153,6 +154,7 @@ inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
     Axis& axis = axes[static_cast<std::size_t>(d + 2)];
     axis.kernel = axis.step = (in->size(d) / out.size(d)).pin();
   }
+  if (axes[0].kernel == 1 && axes[1].kernel == 1) return copy(lowering, node);
   const WindowDivisor divisor;
   return pool(lowering, node, axes, true, &divisor);
 }

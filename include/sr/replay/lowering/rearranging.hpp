@@ -1,0 +1,105 @@
+// Operators whose result is made of parts of their argument: roll, and padding with a number. Each is one
+// step that copies the parts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/full.h>
+
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::replay::lower {
+
+using CopiedParts = std::vector<std::pair<Operand, Operand>>;
+
+// The indices from `first` on of dimension `d`.
+inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, Size length) {
+  operand.offset += operand.strides[d] * first;
+  operand.sizes[d] = std::move(length);
+  return operand;
+}
+
+// The integers of argument `i`; nothing if they differ between calls.
+inline std::optional<std::vector<std::int64_t>> fixed_integers(const TracedNode& node, std::size_t i) {
+  if (node.dynamic_inputs[i] != kNone || !node.inputs[i].isIntList()) return std::nullopt;
+  return node.inputs[i].toIntVector();
+}
+
+// roll(x, shifts, dims), with dimensions that differ. Element i of a dimension of size n goes to (i + shift)
+// mod n, so that each dimension is cut into two parts.
+inline bool roll(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  const auto shifts = fixed_integers(node, 1), dims = fixed_integers(node, 2);
+  if (!in || in->dtype != out.dtype || !shifts || !dims || dims->size() != shifts->size() || dims->empty())
+    return false;
+  const auto rank = static_cast<std::int64_t>(in->rank());
+  std::vector<bool> is_rolled(in->rank());
+  CopiedParts parts{{*in, out}};
+  for (std::size_t i = 0; i < dims->size(); ++i) {
+    const std::int64_t dim = (*dims)[i];
+    const auto d = static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+    if (is_rolled[d]) return false;
+    is_rolled[d] = true;
+    const std::int64_t size = in->sizes[d].pin();
+    const std::int64_t shift = size == 0 ? 0 : ((*shifts)[i] % size + size) % size;
+    if (shift == 0) continue;
+    CopiedParts cut;
+    for (const auto& [from, to] : parts) {
+      cut.emplace_back(part_of_dim(from, d, 0, size - shift), part_of_dim(to, d, shift, size - shift));
+      cut.emplace_back(part_of_dim(from, d, size - shift, shift), part_of_dim(to, d, 0, shift));
+    }
+    parts = std::move(cut);
+  }
+  return emit_copies(lowering, parts);
+}
+
+// Two numbers for each dimension, from the last one on; negative ones cut off. The parts outside of the
+// copied elements are copied from one element that is repeated.
+inline bool pad_with(Lowering& lowering, const TracedNode& node, const at::Scalar& value) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  const auto pads = fixed_integers(node, 1);
+  if (!in || in->dtype != out.dtype || !pads) return false;
+  Operand from = *in, inside = out;
+  CopiedParts parts;
+  std::optional<Operand> filling;
+  const auto fill = [&](Operand to) {
+    if (!filling) filling = lowering.literal({1}, at::full({1}, value, out.dtype));
+    Operand repeated = *filling;
+    repeated.sizes = to.sizes;
+    repeated.strides = Dims(to.rank(), 0);
+    parts.emplace_back(std::move(repeated), std::move(to));
+  };
+  for (std::size_t i = 0; i < pads->size() / 2; ++i) {
+    const std::size_t d = out.rank() - 1 - i;
+    const std::int64_t before = (*pads)[2 * i], after = (*pads)[2 * i + 1];
+    if (before < 0) from = part_of_dim(from, d, -before, from.sizes[d] + before);
+    if (after < 0) from = part_of_dim(from, d, 0, from.sizes[d] + after);
+    if (before > 0) fill(part_of_dim(inside, d, 0, before));
+    const Size end = before > 0 ? before + from.sizes[d] : from.sizes[d];
+    if (after > 0) fill(part_of_dim(inside, d, end, after));
+    inside = part_of_dim(inside, d, before > 0 ? before : 0, from.sizes[d]);
+  }
+  parts.emplace_back(std::move(from), std::move(inside));
+  return emit_copies(lowering, parts);
+}
+
+// constant_pad_nd(x, pads, value)
+inline bool constant_pad(Lowering& lowering, const TracedNode& node) {
+  return node.inputs[2].isScalar() && pad_with(lowering, node, node.inputs[2].toScalar());
+}
+
+// pad(x, pads, mode, value)
+inline bool pad(Lowering& lowering, const TracedNode& node) {
+  if (node.inputs[2].toStringRef() != "constant") return false;
+  const c10::IValue& value = node.inputs[3];
+  return pad_with(lowering, node, value.isNone() ? at::Scalar(0) : value.toScalar());
+}
+
+}  // namespace sr::replay::lower
