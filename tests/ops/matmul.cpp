@@ -240,4 +240,38 @@ TEST_CASE("products without features and products of a vector give no warning", 
   CHECK(counter.count == 0);
 }
 
+TEST_CASE("tensordot over adjacent dimensions is one product", "[oracle][ops][replay]") {
+  struct Body {
+    std::string text;
+    bool is_ours = true;
+  };
+  for (const Body& body :
+       std::vector<Body>{{"torch.tensordot(x, self.w, [2], [0])"},
+                         {"torch.tensordot(x, self.w, [-1], [-2])"},
+                         {"torch.tensordot(x, self.w3, [2], [0])"},
+                         {"torch.tensordot(x, self.w3.flatten(0, 1), [1, 2], [0, 1])", false},
+                         {"torch.tensordot(x, self.both, [1, 2], [0, 1])"},
+                         {"torch.tensordot(x, self.all, [0, 1, 2], [0, 1, 2])"},
+                         {"torch.tensordot(x, self.w.t(), [2], [1])", false},
+                         {"torch.tensordot(x, self.both, [2, 1], [1, 0])", false},
+                         {"torch.tensordot(x, self.w, [], [])", false}}) {
+    CAPTURE(body.text);
+    const std::string source = "def forward(self, x):\n    return " + body.text + "\n";
+    const torch::jit::Module model = script(source, {{"w", sample({5, 7})},
+                                                     {"w3", sample({5, 2, 3})},
+                                                     {"both", sample({4, 5, 6})},
+                                                     {"all", sample({3, 4, 5})}});
+    const at::Tensor x = sample({3, 4, 5}), swapped = sample({3, 5, 4}).transpose(1, 2);
+    check_model(model, {{x}, {x}, {x}, {swapped}, {swapped}, {swapped}, {sample({3, 4, 6})}}, kClose);
+    StaticRuntime<> runtime{StaticModule(model)};
+    try {
+      for (int run = 0; run < 3; ++run) runtime(x);
+    } catch (const std::exception&) {  // sizes that do not fit
+      continue;
+    }
+    REQUIRE(runtime.report().plans.size() == 1);
+    CHECK((runtime.report().plans[0].kernels == 1 && runtime.report().plans[0].calls == 0) == body.is_ours);
+  }
+}
+
 }  // namespace sr::test::ops_matmul_tests

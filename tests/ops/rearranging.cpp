@@ -187,7 +187,11 @@ TEST_CASE("rolls and pads are copies of parts", "[oracle][ops][replay]") {
                                             {"torch.constant_pad_nd(x, [-3, 1])"},
                                             {"torch.pad(x, [2, 1, 1, 1])"},
                                             {"torch.pad(x, [2, 1], 'constant', -1.5)"},
-                                            {"torch.pad(x, [2, 1], 'circular')", false}}) {
+                                            {"torch.pad(x, [2, 1], 'circular')", false},
+                                            {"torch.repeat_interleave(x, 2, -1)"},
+                                            {"torch.repeat_interleave(x, 3, 0)"},
+                                            {"torch.repeat_interleave(x, 0, 0)", false},
+                                            {"torch.repeat_interleave(x, 2)", false}}) {
     CAPTURE(body.text);
     const std::string source = "def forward(self, x):\n    return " + body.text + "\n";
     for (const InputSet& inputs : all) check_script(source, {inputs, inputs, inputs, inputs});

@@ -55,7 +55,7 @@ const Operators kOfRows{
      "x.to(x.device, 11), x.long().to(x.device, 11) & (x > 0), x.to(x.long()), x.to(x.device, 7), x.to(x) + "
      "1, x.type_as(x.long())"},
     {"conversions of slices",
-     "x[:, 1:2].long() + 1, x[:, :4].double(), x[:, 3].to(6).int(), x[::2].to(7), "
+     "x[:, 1:2].long() + 1, x[:, :4].double(), x[:, 3].to(6).int(), x.t()[2:5].long(), x[::2].to(7), "
      "x.t().double()"},
     {"lists of sizes",
      "x.view(x.shape[:-1] + [4, 4]) * 2, torch.zeros(x.shape[1:] + x.shape[::2]), (x + "
@@ -69,10 +69,14 @@ const Operators kOfRows{
     {"activations", "torch.hardswish(x), torch.prelu(x, self.p), torch.glu(x)"},
     {"buckets and classes",
      "torch.bucketize(x, self.b), torch.one_hot(torch.abs(x * 3).long().clamp(0, 9), 10)"},
-    {"products of vectors", "torch.outer(x[:, 0], x[:, 1]), torch.matmul(x, self.v)"},
+    {"products of vectors",
+     "torch.outer(x[:, 0], x[:, 1]), torch.matmul(x, self.v), torch.tensordot(x, self.w[:16], [1], [0])"},
     {"numbers that are sizes", "x / x.size(0), x * x.size(0) + 1, x.sum(0) / x.size(0)"},
     {"elements by index",
      "x[:, self.i], x[torch.arange(x.size(0)), self.i[0]], x.scatter(1, torch.zeros_like(x).long(), x)"},
+    {"dimensions of one index, whose strides are odd",
+     "torch.relu(x.unsqueeze(0).transpose(0, 1)), torch.relu(x.t()[2:7]) * 2, x.view(-1, 4, 4).permute(2, 0, "
+     "1)[1:3] + 1"},
     {"expanded", "torch.norm(x, 2, [1], True).expand_as(x) + x"},
     {"in place", "x.clone().add_(1).mul_(x), torch.relu_(x + 1), (x * 2).clamp_(0, 1)"},
 };

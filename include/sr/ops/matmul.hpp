@@ -127,7 +127,9 @@ inline const Operator<"aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", Lower
                       Layouts<&layouts::mm>>
     parts_of_int_mm;
 inline const Operator<"aten::outer", Facts<Fact::makes_new_results>, Layouts<&layouts::outer>> facts_of_outer;
-inline const Operator<"aten::tensordot", Facts<Fact::makes_new_results>> facts_of_tensordot;
+inline const Operator<"aten::tensordot", Facts<Fact::makes_new_results>, Lower<&lower::tensordot>,
+                      Layouts<&layouts::tensordot>>
+    facts_of_tensordot;
 
 }  // namespace registered
 }  // namespace sr::ops

@@ -80,7 +80,8 @@ inline const NewTensorsOf<at::_ops::rot90> rot90;
 inline const NewTensorsOf<at::_ops::tile> tile;
 inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
-inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Layouts<&replay::layouts::repeat_interleave>>
+inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Lower<&replay::lower::repeat_interleave>,
+                          Layouts<&replay::layouts::repeat_interleave>>
     repeat_interleave_self_int;
 inline const NewTensorsOf<at::_ops::constant_pad_nd, Lower<&replay::lower::constant_pad>,
                           Layouts<&replay::layouts::constant_pad>>

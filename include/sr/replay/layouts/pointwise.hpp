@@ -59,19 +59,23 @@ inline bool is_in_order(const TensorLayout& layout) {
   return true;
 }
 
-// Whether the elements fill a run of memory, in whatever order of the dimensions.
-inline bool is_packed(const TensorLayout& layout) {
+// The strides of a new tensor without gaps whose dimensions lie in the order of this one's. Nothing if some
+// have one index or lie in no order: LibTorch then has several rules.
+inline std::optional<Dims> dense_in_same_order(const TensorLayout& layout) {
   std::vector<std::size_t> order(layout.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return layout.strides[a].recorded() < layout.strides[b].recorded();
   });
-  Size expected = 1;
+  Dims strides(order.size(), 0);
+  Size run = 1, inner = 0;
   for (const std::size_t d : order) {
-    if (layout.sizes[d] == 1 || !Size::always_equal(layout.strides[d], expected)) return false;
-    expected *= layout.sizes[d];
+    if (layout.sizes[d] == 1 || !(layout.strides[d] > inner)) return std::nullopt;
+    strides[d] = run;
+    run *= layout.sizes[d];
+    inner = layout.strides[d];
   }
-  return true;
+  return strides;
 }
 
 // Whether the elements do not fill a run of memory. Dimensions of one index do not count, as in
@@ -91,19 +95,30 @@ inline bool has_gap(const TensorLayout& layout) {
   return false;
 }
 
-// For tensors that are all laid out as the first one: the result is, too.
+// For tensors of the sizes of the first one. All contiguous ones make a contiguous result, whatever the
+// strides of dimensions of one index are, unless there are numbers among the operands
+// (TensorIteratorBase::compute_fast_setup_type). Those that are laid out alike make a result in the same
+// order.
 inline bool like_all(LayoutRule& rule) {
   std::optional<TensorLayout> first;
+  bool is_alike = true, is_contiguous = true, has_number = false;
   for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    has_number |= rule.value(i).isScalar();
     if (!rule.has_tensor(i)) continue;
     const TensorLayout& operand = rule.tensor(i);
     if (!first) first = operand;
-    if (!always_equal(first->sizes, operand.sizes) || !always_equal(first->strides, operand.strides))
-      return false;
+    if (!always_equal(first->sizes, operand.sizes)) return false;
+    is_alike = is_alike && always_equal(first->strides, operand.strides);
+    is_contiguous = is_contiguous && is_dense(operand);
   }
-  if (!first || !is_packed(*first)) return false;
-  rule.fresh({first->sizes, first->strides, 0});
-  return true;
+  if (!first) return false;
+  if (is_contiguous && !has_number) {
+    rule.dense(first->sizes);
+    return true;
+  }
+  const auto strides = is_alike && !is_contiguous ? dense_in_same_order(*first) : std::nullopt;
+  if (strides) rule.fresh({first->sizes, *strides, 0});
+  return strides.has_value();
 }
 
 // Broadcasts all tensors among the inputs.

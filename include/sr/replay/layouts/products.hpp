@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <sr/replay/layouts/pointwise.hpp>
 
@@ -50,6 +52,24 @@ inline bool outer(LayoutRule& rule) {
   const Dims &a = rule.tensor(0).sizes, &b = rule.tensor(1).sizes;
   if (a.size() != 1 || b.size() != 1) return false;
   rule.dense({a[0], b[0]});
+  return true;
+}
+
+// tensordot(a, b, dims of a, dims of b): the other dimensions of a, then those of b
+inline bool tensordot(LayoutRule& rule) {
+  Dims sizes;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const Dims& all = rule.tensor(i).sizes;
+    std::vector<bool> is_summed(all.size());
+    for (const Size& dim : rule.integers(i + 2)) {
+      const std::int64_t d = dim.pin();
+      is_summed[static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(all.size()) : d)] = true;
+    }
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      if (!is_summed[d]) sizes.push_back(all[d]);
+    }
+  }
+  rule.dense(std::move(sizes));
   return true;
 }
 

@@ -249,8 +249,8 @@ inline bool convert(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   if (is_dense(self)) {
     rule.dense(self.sizes);
-  } else if (is_packed(self)) {
-    rule.fresh({self.sizes, self.strides, 0});
+  } else if (const auto strides = dense_in_same_order(self)) {
+    rule.fresh({self.sizes, *strides, 0});
   } else if (has_gap(self) && is_in_order(self)) {
     rule.dense(self.sizes);
   } else {

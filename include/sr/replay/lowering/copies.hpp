@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,12 @@ struct CopyStep final : ClonableStep<CopyStep> {
 };
 
 namespace lower {
+
+// The integers of argument `i`; nothing if they differ between calls.
+inline std::optional<std::vector<std::int64_t>> fixed_integers(const TracedNode& node, std::size_t i) {
+  if (node.dynamic_inputs[i] != kNone || !node.inputs[i].isIntList()) return std::nullopt;
+  return node.inputs[i].toIntVector();
+}
 
 // Orders the dimensions as the target lies in memory, outermost first, and merges neighbours. Returns false
 // if more are left than the kernels take.

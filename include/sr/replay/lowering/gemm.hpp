@@ -207,6 +207,37 @@ inline bool addmm(Lowering& lowering, const TracedNode& node) {
   return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias, lowering.output(node));
 }
 
+// tensordot(a, b, dims of a, dims of b), where the last dimensions of `a` meet the first ones of `b` in
+// order: a product of matrices.
+inline bool tensordot(Lowering& lowering, const TracedNode& node) {
+  auto a = lowering.input(node, 0), b = lowering.input(node, 1);
+  Operand out = lowering.output(node);
+  const auto of_a = fixed_integers(node, 2), of_b = fixed_integers(node, 3);
+  if (!a || !b || !of_a || !of_b || of_a->empty() || !out.is_contiguous()) return false;
+  const std::size_t summed = of_a->size(), rows = a->rank() - summed;
+  for (std::size_t i = 0; i < summed; ++i) {
+    const auto at = [&](std::int64_t dim, const Operand& operand) {
+      return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(operand.rank()) : dim);
+    };
+    if (at((*of_a)[i], *a) != rows + i || at((*of_b)[i], *b) != i) return false;
+  }
+  if ((summed > 1 && (!a->is_contiguous() || !b->is_contiguous())) ||
+      (b->rank() != summed + 1 && !b->is_contiguous()))
+    return false;
+  const Size k = product_of(c10::ArrayRef<Size>(a->sizes).slice(rows));
+  const Size n = product_of(c10::ArrayRef<Size>(b->sizes).slice(summed));
+  const Size b_k = b->rank() == summed + 1 && summed == 1 ? b->stride(0) : n;
+  const Size b_n = b->rank() == summed + 1 ? b->stride(-1) : Size(1);
+  const Size a_k = a->stride(-1);
+  *a = first_dims(*a, rows);
+  a->sizes.push_back(k);
+  a->strides.push_back(a_k);
+  out = first_dims(out, rows);
+  out.sizes.push_back(n);
+  out.strides = dense_strides(out.sizes);
+  return gemm_of_rows(lowering, *a, *b, b_k, b_n, n, std::nullopt, out);
+}
+
 // The batch dimensions, which are all but the last two, and the strides of a batch that is broadcast to the
 // batch dimensions of `under`.
 inline Dims batch_sizes(const Operand& operand) {

@@ -1,5 +1,5 @@
-// Operators whose result is made of parts of their argument: roll, and padding with a number. Each is one
-// step that copies the parts.
+// Operators whose result is made of parts of their argument: roll, padding with a number, and repeated
+// indices. Each is one step that copies the parts.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,6 @@ inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, Si
   operand.offset += operand.strides[d] * first;
   operand.sizes[d] = std::move(length);
   return operand;
-}
-
-// The integers of argument `i`; nothing if they differ between calls.
-inline std::optional<std::vector<std::int64_t>> fixed_integers(const TracedNode& node, std::size_t i) {
-  if (node.dynamic_inputs[i] != kNone || !node.inputs[i].isIntList()) return std::nullopt;
-  return node.inputs[i].toIntVector();
 }
 
 // roll(x, shifts, dims), with dimensions that differ. Element i of a dimension of size n goes to (i + shift)
@@ -100,6 +94,25 @@ inline bool pad(Lowering& lowering, const TracedNode& node) {
   if (node.inputs[2].toStringRef() != "constant") return false;
   const c10::IValue& value = node.inputs[3];
   return pad_with(lowering, node, value.isNone() ? at::Scalar(0) : value.toScalar());
+}
+
+// repeat_interleave(x, repeats, dim, ...) by a number: each index is copied to `repeats` adjacent ones.
+inline bool repeat_interleave(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  Operand out = lowering.output(node);
+  if (!in || in->dtype != out.dtype || !node.inputs[1].isInt() || node.dynamic_inputs[1] != kNone ||
+      !node.inputs[2].isInt())
+    return false;
+  const std::int64_t dim = node.inputs[2].toInt(), repeats = node.inputs[1].toInt();
+  const auto d = static_cast<std::ptrdiff_t>(dim < 0 ? dim + static_cast<std::int64_t>(in->rank()) : dim);
+  Operand from = *in;
+  from.sizes.insert(from.sizes.begin() + d + 1, repeats);
+  from.strides.insert(from.strides.begin() + d + 1, 0);
+  const Size stride = out.strides[static_cast<std::size_t>(d)];
+  out.strides[static_cast<std::size_t>(d)] = stride * repeats;
+  out.strides.insert(out.strides.begin() + d + 1, stride);
+  out.sizes = from.sizes;
+  return emit_copies(lowering, {{std::move(from), std::move(out)}});
 }
 
 }  // namespace sr::replay::lower
