@@ -8,7 +8,6 @@ import torch
 
 OPTIONS = {
     'PERFORMANCE_HINT': 'LATENCY',
-    'INFERENCE_NUM_THREADS': '1',
     'NUM_STREAMS': '1',
     'INFERENCE_PRECISION_HINT': 'f32',  # otherwise it would use bfloat16 if the processor supports it
     'ENABLE_CPU_PINNING': 'NO',  # the others are not pinned either
@@ -32,13 +31,14 @@ def load() -> ctypes.CDLL:
 class Request:
     """A compiled model whose inputs and result are bound: `infer` reads and writes their memory."""
 
-    def __init__(self, path: pathlib.Path, inputs, output: torch.Tensor):
+    def __init__(self, path: pathlib.Path, inputs, output: torch.Tensor, threads: int = 1):
         self.library, self.tensors = load(), (*inputs, output)  # the runtime has their addresses only
         core, model, self.request = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        properties = (Property * len(OPTIONS))(*((k.encode(), v.encode()) for k, v in OPTIONS.items()))
+        options = OPTIONS | {'INFERENCE_NUM_THREADS': str(threads)}
+        properties = (Property * len(options))(*((k.encode(), v.encode()) for k, v in options.items()))
         self.must('ov_core_create', ctypes.byref(core))
         self.must('ov_core_compile_model_from_file_props', core, str(path).encode(), b'CPU',
-                  ctypes.c_size_t(len(OPTIONS)), properties, ctypes.byref(model))
+                  ctypes.c_size_t(len(options)), properties, ctypes.byref(model))
         self.must('ov_compiled_model_create_infer_request', model, ctypes.byref(self.request))
         for i, tensor in enumerate(inputs):
             self.must('ov_infer_request_set_input_tensor_by_index', self.request, ctypes.c_size_t(i),

@@ -28,15 +28,16 @@ def eager(module: torch.nn.Module, inputs) -> Call:
     return lambda: module(*inputs)
 
 
-def onnx_session(path) -> onnxruntime.InferenceSession:
+def onnx_session(path, threads: int = 1, spins: bool = True) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.add_session_config_entry('session.intra_op.allow_spinning', str(int(spins)))
     return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
 
 
-def onnx_runtime(path, inputs, output: torch.Tensor) -> Call:
-    """Inputs and the output are bound once; a call writes into `output`."""
-    session = onnx_session(path)
+def onnx_runtime(path, inputs, output: torch.Tensor, threads: int = 1, spins: bool = True) -> Call:
+    """Inputs and the output are bound once; a call writes into `output`. `spins`: its helpers wait for work awake."""
+    session = onnx_session(path, threads, spins)
     binding = session.io_binding()
     for wanted, tensor in zip(session.get_inputs(), inputs):
         kind = numpy.int64 if tensor.dtype == torch.int64 else numpy.float32
@@ -49,10 +50,10 @@ def onnx_runtime(path, inputs, output: torch.Tensor) -> Call:
     return call
 
 
-def open_vino(path, inputs, output: torch.Tensor) -> Call:
+def open_vino(path, inputs, output: torch.Tensor, threads: int = 1) -> Call:
     from open_vino import Request
 
-    return Request(path, inputs, output).call()
+    return Request(path, inputs, output, threads).call()
 
 
 def with_floor(start: Callable, path, floor_path, files: Files) -> tuple[Call, Call]:

@@ -21,15 +21,18 @@ class Architecture(NamedTuple):
 
 # --- images: timm ---
 
-TIMM = """resnet18 resnet26d seresnet18 skresnet18 resnest14d res2net50_14w_8s resnext50_32x4d regnetx_002 regnety_002
-mobilenetv1_100 mobilenetv2_050 mobilenetv3_small_050 mobilenetv4_conv_small efficientnet_b0 efficientnet_lite0 efficientnetv2_rw_t
-mnasnet_small ghostnet_050 ghostnetv2_100 mixnet_s lcnet_050 tinynet_e fbnetc_100 spnasnet_100 hardcorenas_a hrnet_w18_small dla46_c
-densenet121 vgg11_bn xception41 inception_v3 dpn48b selecsls42 cs3darknet_s ese_vovnet19b_dw hgnetv2_b0 nf_regnet_b0 repvgg_a0
-mobileone_s0 repvit_m0_9 fastvit_t8 starnet_s1 inception_next_atto convnext_atto convnextv2_atto poolformer_s12
-vit_tiny_patch16_224 deit_tiny_patch16_224 beit_base_patch16_224 cait_xxs24_224 xcit_nano_12_p16_224 swin_tiny_patch4_window7_224
-swinv2_tiny_window8_256 twins_pcpvt_small pvt_v2_b0 mobilevit_xxs mobilevitv2_050 crossvit_tiny_240 convit_tiny levit_128s
-mixer_s32_224 resmlp_12_224 gmlp_ti16_224 edgenext_xx_small focalnet_tiny_srf efficientformer_l1 efficientvit_b0 efficientvit_m0
-coatnet_0_rw_224 davit_tiny visformer_tiny tiny_vit_5m_224 tnt_s_legacy_patch16_224""".split()
+TIMM = """
+resnet18 resnet26d seresnet18 skresnet18 resnest14d res2net50_14w_8s resnext50_32x4d regnetx_002 regnety_002
+mobilenetv1_100 mobilenetv2_050 mobilenetv3_small_050 mobilenetv4_conv_small efficientnet_b0 efficientnet_lite0
+efficientnetv2_rw_t mnasnet_small ghostnet_050 ghostnetv2_100 mixnet_s lcnet_050 tinynet_e fbnetc_100 spnasnet_100
+hardcorenas_a hrnet_w18_small dla46_c densenet121 vgg11_bn xception41 inception_v3 dpn48b selecsls42 cs3darknet_s
+ese_vovnet19b_dw hgnetv2_b0 nf_regnet_b0 repvgg_a0 mobileone_s0 repvit_m0_9 fastvit_t8 starnet_s1 inception_next_atto
+convnext_atto convnextv2_atto poolformer_s12 vit_tiny_patch16_224 deit_tiny_patch16_224 beit_base_patch16_224
+cait_xxs24_224 xcit_nano_12_p16_224 swin_tiny_patch4_window7_224 swinv2_tiny_window8_256 twins_pcpvt_small pvt_v2_b0
+mobilevit_xxs mobilevitv2_050 crossvit_tiny_240 convit_tiny levit_128s mixer_s32_224 resmlp_12_224 gmlp_ti16_224
+edgenext_xx_small focalnet_tiny_srf efficientformer_l1 efficientvit_b0 efficientvit_m0 coatnet_0_rw_224 davit_tiny
+visformer_tiny tiny_vit_5m_224 tnt_s_legacy_patch16_224
+""".split()
 
 
 def make_timm(name: str) -> nn.Module:
@@ -49,45 +52,65 @@ def of_timm(name: str) -> Architecture:
 
 # --- language, sound and images: transformers ---
 
-SMALL = {'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'intermediate_size': 64,
-         'vocab_size': 128, 'max_position_embeddings': 128, 'head_dim': 8, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}
+SMALL = {'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'head_dim': 8,
+         'intermediate_size': 64, 'vocab_size': 128, 'max_position_embeddings': 128,
+         'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}
 
 # By model type, what differs from SMALL; None leaves a name out.
 ENCODERS = {
-    'bert': {}, 'roberta': {}, 'xlm-roberta': {}, 'camembert': {}, 'electra': {'embedding_size': 32}, 'ernie': {}, 'mpnet': {},
-    'distilbert': {'dim': 32, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 64}, 'albert': {'embedding_size': 16},
-    'deberta': {}, 'deberta-v2': {}, 'mobilebert': {'embedding_size': 32, 'intra_bottleneck_size': 32, 'true_hidden_size': 32},
-    'squeezebert': {'embedding_size': 32}, 'modernbert': {}, 'convbert': {'embedding_size': 32}, 'fnet': {},
-    'nystromformer': {}, 'roformer': {'embedding_size': 32}, 'splinter': {}, 'layoutlm': {}, 'megatron-bert': {}, 'ibert': {},
-    'rembert': {'input_embedding_size': 16, 'output_embedding_size': 16}, 'xlnet': {'d_model': 32, 'n_head': 4, 'n_layer': 2, 'd_inner': 64},
-    'longformer': {'attention_window': 8}, 'big_bird': {'attention_type': 'original_full'},
+    'bert': {}, 'roberta': {}, 'xlm-roberta': {}, 'camembert': {}, 'ernie': {}, 'mpnet': {}, 'deberta': {},
+    'deberta-v2': {}, 'modernbert': {}, 'fnet': {}, 'nystromformer': {}, 'splinter': {}, 'layoutlm': {},
+    'megatron-bert': {}, 'ibert': {},
+    'electra': {'embedding_size': 32},
+    'distilbert': {'dim': 32, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 64},
+    'albert': {'embedding_size': 16},
+    'mobilebert': {'embedding_size': 32, 'intra_bottleneck_size': 32, 'true_hidden_size': 32},
+    'squeezebert': {'embedding_size': 32},
+    'convbert': {'embedding_size': 32},
+    'roformer': {'embedding_size': 32},
+    'rembert': {'input_embedding_size': 16, 'output_embedding_size': 16},
+    'xlnet': {'d_model': 32, 'n_head': 4, 'n_layer': 2, 'd_inner': 64, 'max_position_embeddings': None},
+    'longformer': {'attention_window': 8},
+    'big_bird': {'attention_type': 'original_full'},
 }
 DECODERS = {
-    'gpt2': {}, 'gpt_neo': {'attention_types': [[['global', 'local'], 1]], 'num_layers': 2, 'num_heads': 4},
-    'gpt_neox': {}, 'gptj': {'rotary_dim': 4}, 'opt': {'ffn_dim': 64, 'word_embed_proj_dim': 32}, 'bloom': {}, 'llama': {}, 'mistral': {},
-    'qwen2': {}, 'qwen3': {}, 'gemma': {}, 'gemma2': {}, 'phi': {}, 'phi3': {}, 'falcon': {}, 'stablelm': {}, 'starcoder2': {},
-    'olmo': {}, 'cohere': {}, 'granite': {}, 'codegen': {'n_embd': 32, 'n_head': 4, 'n_layer': 2, 'rotary_dim': 4}, 'xglm': {
-        'd_model': 32, 'ffn_dim': 64, 'num_layers': 2, 'attention_heads': 4}, 'mamba': {'state_size': 8}, 'smollm3': {},
+    'gpt2': {}, 'gpt_neox': {}, 'bloom': {}, 'llama': {}, 'mistral': {}, 'qwen2': {}, 'qwen3': {}, 'gemma': {},
+    'gemma2': {}, 'phi': {}, 'phi3': {}, 'stablelm': {}, 'starcoder2': {}, 'olmo': {}, 'cohere': {}, 'granite': {},
+    'smollm3': {},
+    'gpt_neo': {'attention_types': [[['global', 'local'], 1]], 'num_layers': 2, 'num_heads': 4},
+    'gptj': {'rotary_dim': 4},
+    'opt': {'ffn_dim': 64, 'word_embed_proj_dim': 32},
+    'falcon': {'head_dim': None},
+    'codegen': {'n_embd': 32, 'n_head': 4, 'n_layer': 2, 'rotary_dim': 4},
+    'xglm': {'d_model': 32, 'ffn_dim': 64, 'num_layers': 2, 'attention_heads': 4},
+    'mamba': {'state_size': 8},
 }
 PAIRS = {  # an encoder and a decoder
-    't5': {'d_model': 32, 'd_kv': 8, 'd_ff': 64, 'num_layers': 2, 'num_heads': 4}, 'mt5': {
-        'd_model': 32, 'd_kv': 8, 'd_ff': 64, 'num_layers': 2, 'num_heads': 4},
-    'bart': {}, 'mbart': {}, 'pegasus': {}, 'marian': {'decoder_start_token_id': 0}, 'm2m_100': {}, 'blenderbot-small': {},
+    'bart': {}, 'mbart': {}, 'pegasus': {}, 'm2m_100': {}, 'blenderbot-small': {},
+    't5': {'d_model': 32, 'd_kv': 8, 'd_ff': 64, 'num_layers': 2, 'num_heads': 4},
+    'mt5': {'d_model': 32, 'd_kv': 8, 'd_ff': 64, 'num_layers': 2, 'num_heads': 4},
+    'marian': {'decoder_start_token_id': 0},
 }
 PAIR = {'d_model': 32, 'encoder_layers': 2, 'decoder_layers': 2, 'encoder_attention_heads': 4, 'decoder_attention_heads': 4,
         'encoder_ffn_dim': 64, 'decoder_ffn_dim': 64}
 IMAGES = {
-    'vit': {'image_size': 32, 'patch_size': 8}, 'deit': {'image_size': 32, 'patch_size': 8}, 'beit': {'image_size': 32, 'patch_size': 8},
-    'dinov2': {'image_size': 28, 'patch_size': 14}, 'swin': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4},
+    'vit': {'image_size': 32, 'patch_size': 8},
+    'deit': {'image_size': 32, 'patch_size': 8},
+    'beit': {'image_size': 32, 'patch_size': 8},
+    'dinov2': {'image_size': 28, 'patch_size': 14},
+    'swin': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4},
     'swinv2': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4},
-    'convnext': {'hidden_sizes': [8, 16, 32, 64], 'depths': [1, 1, 2, 1]}, 'resnet': {'embedding_size': 8, 'hidden_sizes': [8, 16], 'depths': [1, 1]},
+    'convnext': {'hidden_sizes': [8, 16, 32, 64], 'depths': [1, 1, 2, 1]},
+    'resnet': {'embedding_size': 8, 'hidden_sizes': [8, 16], 'depths': [1, 1]},
     'segformer': {'hidden_sizes': [8, 16, 24, 32], 'depths': [1, 1, 1, 1], 'num_attention_heads': [1, 2, 3, 4]},
-    'mobilevit': {'image_size': 64}, 'siglip_vision_model': {'image_size': 32, 'patch_size': 8}, 'clip_vision_model': {'image_size': 32, 'patch_size': 8},
+    'mobilevit': {'image_size': 64},
+    'siglip_vision_model': {'image_size': 32, 'patch_size': 8},
+    'clip_vision_model': {'image_size': 32, 'patch_size': 8},
 }
 SOUNDS = {
-    'wav2vec2': {'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2}, 'hubert': {
-        'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2}, 'sew': {
-            'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2},
+    'wav2vec2': {'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2},
+    'hubert': {'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2},
+    'sew': {'num_conv_pos_embeddings': 16, 'num_conv_pos_embedding_groups': 2},
 }
 
 
@@ -125,8 +148,8 @@ def of_text(kind: str, settings: dict, decodes: bool) -> Architecture:
 
 
 def of_pair(kind: str, settings: dict) -> Architecture:
-    make = functools.partial(make_transformer, kind, SMALL | PAIR | settings, ('input_ids', 'attention_mask', 'decoder_input_ids'),
-                             {'use_cache': False})
+    names = ('input_ids', 'attention_mask', 'decoder_input_ids')
+    make = functools.partial(make_transformer, kind, SMALL | PAIR | settings, names, {'use_cache': False})
 
     def calls():
         return [(*text(2, 16), text(2, 7)[0]), (*text(3, 9), text(3, 5)[0]), (*text(1, 24), text(1, 11)[0])]
@@ -136,14 +159,15 @@ def of_pair(kind: str, settings: dict) -> Architecture:
 def of_images(kind: str, settings: dict) -> Architecture:
     size = settings.get('image_size', 64)
     make = functools.partial(make_transformer, kind, SMALL | settings, ('pixel_values',), {})
-    return Architecture(kind, 'transformers', make, lambda: [(torch.randn(batch, 3, size, size),) for batch in (2, 1, 3)], {0: (0,)})
+    return Architecture(kind, 'transformers', make, lambda: [(torch.randn(n, 3, size, size),) for n in (2, 1, 3)], {0: (0,)})
 
 
 def of_sound(kind: str, settings: dict) -> Architecture:
-    small = SMALL | {'conv_dim': (16, 16, 16), 'conv_stride': (5, 2, 2), 'conv_kernel': (10, 3, 2), 'num_feat_extract_layers': 3}
+    small = SMALL | {'conv_dim': (16, 16, 16), 'conv_stride': (5, 2, 2), 'conv_kernel': (10, 3, 2),
+                     'num_feat_extract_layers': 3}
     make = functools.partial(make_transformer, kind, small | settings, ('input_values',), {})
     return Architecture(kind, 'transformers', make,
-                        lambda: [(torch.randn(batch, length),) for batch, length in ((2, 800), (1, 640), (3, 1200))], {0: (0, 1)})
+                        lambda: [(torch.randn(*sizes),) for sizes in ((2, 800), (1, 640), (3, 1200))], {0: (0, 1)})
 
 
 # --- recommenders: deepctr-torch ---
