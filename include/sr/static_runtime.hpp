@@ -81,7 +81,7 @@ class StaticRuntime {
   }
 
   // The parent graph runs inline on the caller and is complete on return, what it forks runs on the launcher
-  // (empty: at::launch). Exceptions travel in the future.
+  // (empty: LibTorch's inter-op threads). Exceptions travel in the future.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
                                                     TaskLauncher launcher = {}) {

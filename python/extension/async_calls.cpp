@@ -7,11 +7,10 @@
 #include <mutex>
 #include <pthread.h>
 #include <stop_token>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
+#include <sr/executor/forked_tasks.hpp>
 
 #include "caller.hpp"
 #include "errors.hpp"
@@ -46,15 +45,8 @@ struct Open {
 // Never destroyed, since threads may use it when the process ends. A forked child has none of the calls.
 Open* open_calls = new Open;
 
-torch::jit::TaskLauncher launcher() {
-  if (forks_so_far() == 0) return at::launch;
-  // ATen's pool threads exist only in the parent.
-  return [](std::function<void()> task) { std::thread(std::move(task)).detach(); };
-}
-
 CallOptions options_of_async_call() {
   CallOptions options;
-  options.launcher = launcher();
   options.on_launcher = true;
   return options;
 }
@@ -143,7 +135,7 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   auto call = std::make_shared<Call>(Call{callee.engine, std::move(values), options, done.release().ptr()});
   open_calls->add();
   try {
-    without_gil([&] { options.launcher([call] { call->run(); }); });
+    without_gil([&] { sr::detail::launch(options, [call] { call->run(); }); });
   } catch (...) {  // no thread could be started
     if (call->done != nullptr) call->end({}, std::current_exception());
   }

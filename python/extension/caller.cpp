@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
+#include <sr/base/forks.hpp>
 #include <sr/error.hpp>
 
 #include "errors.hpp"
@@ -82,7 +83,7 @@ Callee& callee_of(py::handle self) {
   Callee* const callee = reinterpret_cast<Caller*>(self.ptr())->callee;
   if (callee == nullptr)
     throw py::type_error("This sr.StaticModule was not initialised: its __init__ was not called.");
-  callee->engine->after_fork(forks_so_far());
+  callee->engine->after_fork(sr::detail::forks_so_far());
   return *callee;
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "engine.hpp"
-#include "forks.hpp"
 #include "prepared.hpp"
 #include "signature.hpp"
 

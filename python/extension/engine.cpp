@@ -4,9 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <sr/base/forks.hpp>
 #include <sr/memory/planners.hpp>
-
-#include "forks.hpp"
 
 namespace sr::python {
 
@@ -16,7 +15,7 @@ template <class Planner>
 class PoolEngine : public Engine {
  public:
   PoolEngine(const StaticModule& module, const RuntimePoolOptions& options)
-      : Engine(forks_so_far()), module_(module), options_(options), pool_(make_pool()) {}
+      : Engine(sr::detail::forks_so_far()), module_(module), options_(options), pool_(make_pool()) {}
 
   c10::IValue call(std::vector<c10::IValue> args) const override { return (*pool_)(std::move(args)); }
 

@@ -280,7 +280,6 @@ PYBIND11_MODULE(_C, module) {
   py::options options;
   options.disable_function_signatures();  // the stubs contain them, with types
   register_errors();
-  watch_forks();
   watch_async_calls();
   define_prepared(module);
   define_exported(module);

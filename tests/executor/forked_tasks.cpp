@@ -1,4 +1,7 @@
 // prim::fork and aten::wait: bodies of forks are tasks.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <ATen/core/ivalue.h>
 
 #include <sr/memory/standard_resizing.hpp>
@@ -198,6 +201,38 @@ TEST_CASE("the report says how a forked body is run", "[forks]") {
   CHECK(fork->path == NodeKind::native);
   CHECK(fork->why == "its body is a task, run on runtimes of its own.");
   CHECK(report.fallbacks == 0);
+}
+
+// LibTorch's inter-op threads do not exist there.
+TEST_CASE("a child of fork() runs tasks on threads of its own, and so does its child", "[forks]") {
+  torch::jit::Module model = script(kBranches);
+  const StaticModule module(model);
+  const at::Tensor x = sample({2, 3});
+  const at::Tensor right = interpret(model, {x}).toTensor();
+  const auto is_right = [&] {
+    CallOptions options;
+    options.on_launcher = true;
+    StaticRuntime<> runtime(module);
+    bool all = true;
+    for (int call = 0; call < 20; ++call) {
+      const auto future = runtime.run_async({x}, {}, options);
+      future->waitAndThrow();
+      all = all && at::equal(future->value().toTensor(), right) && at::equal(runtime(x).toTensor(), right);
+    }
+    return all;
+  };
+  const auto child_is_right = [&](const auto& work) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // rather than hang
+      _exit(work() ? 0 : 1);
+    }
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  };
+  CHECK(is_right());
+  CHECK(child_is_right([&] { return is_right() && child_is_right(is_right); }));
+  CHECK(is_right());
 }
 
 }  // namespace sr::test::forks_tests

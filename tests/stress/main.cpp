@@ -75,7 +75,7 @@ std::uint64_t call_in_child(Workload& workload, unsigned seed) {
       threads.emplace_back([&, thread] {
         const IntraOpWidth width(1);  // at::set_num_threads may throw in a child, where its pool is gone
         std::minstd_rand random = random_of(seed, thread);
-        for (int i = 0; i < kSteps; ++i) workload.step(random, Workload::In::child);
+        for (int i = 0; i < kSteps; ++i) workload.step(random);
       });
     }
   }

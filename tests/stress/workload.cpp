@@ -12,8 +12,7 @@ namespace sr::stress {
 namespace {
 
 constexpr std::uint64_t kForms = 7;
-constexpr std::uint64_t kCancelled = 4;      // the form whose call is cancelled before it begins
-constexpr std::uint64_t kFormsOfAChild = 6;  // the other runs on a thread of LibTorch's, if there is one
+constexpr std::uint64_t kCancelled = 4;  // the form whose call is cancelled before it begins
 
 c10::IValue result_of(const c10::intrusive_ptr<c10::ivalue::Future>& future) {
   future->waitAndThrow();
@@ -75,7 +74,7 @@ void Workload::wrong(const Entry& entry, std::uint64_t form, const std::string& 
   std::cerr << line.str();
 }
 
-void Workload::step(std::minstd_rand& random, In in) {
+void Workload::step(std::minstd_rand& random) {
   const std::size_t place = random() % kPlaces;
   if (random() % 2000 == 0) replace(place, random);
   const std::shared_ptr<const Entry> entry = at(place);
@@ -88,7 +87,7 @@ void Workload::step(std::minstd_rand& random, In in) {
     which = (which + 1) % cases.size();
   } while (cases[which].right.empty() != throws && which != first);
   const Case& one = cases[which];
-  const std::uint64_t form = random() % (in == In::child ? kFormsOfAChild : kForms);
+  const std::uint64_t form = random() % kForms;
   ++tally_.calls;
   try {
     const c10::IValue answer = call(*entry, one, form);

@@ -30,11 +30,8 @@ class Workload {
  public:
   explicit Workload(const std::vector<Program>& programs);
 
-  // Where calls are made. A child of fork() has none of LibTorch's threads, which a launcher may need.
-  enum class In { process, child };
-
   // Makes one call in a random form, or replaces a module. Writes what was wrong to standard error.
-  void step(std::minstd_rand& random, In in = In::process);
+  void step(std::minstd_rand& random);
 
   const Tally& tally() const { return tally_; }
 

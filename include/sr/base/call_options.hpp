@@ -27,7 +27,7 @@ struct CallOptions {
 
   std::stop_token stop = {};
   Clock::time_point deadline = Clock::time_point::max();
-  TaskLauncher launcher = {};  // what forked bodies run on; empty: at::launch, the inter-op pool
+  TaskLauncher launcher = {};  // what forked bodies run on; empty: LibTorch's inter-op threads
   bool on_launcher = false;    // run_async: the whole call runs there, not on the caller
 
   bool can_be_cancelled() const { return stop.stop_possible() || deadline != Clock::time_point::max(); }

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/executor/default_launcher.hpp>
 
 namespace sr::detail {
 
@@ -32,7 +32,7 @@ void complete(c10::ivalue::Future& future, const Call& call) {
 template <class Task>
 void launch(const CallOptions& options, Task task) {
   if (options.launcher) return options.launcher(std::move(task));
-  at::launch(std::move(task));
+  launch_by_default(std::move(task));
 }
 
 // Runs the task at once, or passes it to the launcher. If the launcher throws, or no thread can be started,
