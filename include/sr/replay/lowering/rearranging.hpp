@@ -18,9 +18,9 @@ namespace sr::replay::lower {
 using CopiedParts = std::vector<std::pair<Operand, Operand>>;
 
 // The indices from `first` on of dimension `d`.
-inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, Size length) {
+inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, const Size& length) {
   operand.offset += operand.strides[d] * first;
-  operand.sizes[d] = std::move(length);
+  operand.sizes[d] = length;
   return operand;
 }
 
