@@ -9,6 +9,7 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
+#include "gemm_case.hpp"
 #include "gemm_check.hpp"
 #include "operands.hpp"
 #include "roofline.hpp"
@@ -92,29 +93,16 @@ void check(Matrices<Type>& x, const std::string& name, const Many& many) {
 template <class Type>
 Case case_in(std::size_t m, std::size_t n, std::size_t k) {
   const auto x = std::make_shared<Matrices<Type>>(m, n, k);
-  Case row{std::string("packed gemm in ") + Type::kName,
-           std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
-           static_cast<double>(m * n),
-           {},
-           {},
-           {},
-           {}};
+  Case row = gemm_case(std::string("packed gemm in ") + Type::kName, m, n, k);
   row.work.operations = 2 * static_cast<double>(m * n * k);
   row.work.read = static_cast<double>(sizeof(typename Type::Bits) * (m * k + n * k));
   row.work.written = static_cast<double>(sizeof(typename Type::Bits) * m * n);
-  row.many = [x](std::int64_t times) {
-    for (std::int64_t i = 0; i < times; ++i) x->multiply();
-  };
+  row.many = repeated([x] { x->multiply(); });
   const auto theirs = blas::gemm_of_16_bits(std::is_same_v<Type, Float16>, static_cast<std::int64_t>(m),
                                             static_cast<std::int64_t>(n), static_cast<std::int64_t>(k),
                                             x->halves(x->a), x->halves(x->transposed), x->halves(x->out));
-  row.references.push_back({"mm [N, K]", [x, theirs](std::int64_t times) {
-                              for (std::int64_t i = 0; i < times; ++i) theirs();
-                            }});
-  row.check = [x, many = row.many, others = row.references] {
-    check(*x, "sr", many);
-    for (const Reference& other : others) check(*x, other.name, other.many);
-  };
+  row.references.push_back({"mm [N, K]", repeated([x, theirs] { theirs(); })});
+  check_all(row, [x](const std::string& name, const Many& many) { check(*x, name, many); });
   return row;
 }
 

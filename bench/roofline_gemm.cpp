@@ -5,6 +5,7 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
+#include "gemm_case.hpp"
 #include "gemm_check.hpp"
 #include "operands.hpp"
 #include "roofline.hpp"
@@ -74,23 +75,13 @@ std::vector<Reference> references(const std::shared_ptr<Matrices>& x) {
 Case product_case(std::size_t m, std::size_t n, std::size_t k) {
   const auto x = std::make_shared<Matrices>(m, n, k);
   const auto floats = static_cast<double>(sizeof(float));
-  Case row{"packed gemm",
-           std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
-           static_cast<double>(m * n),
-           {},
-           {},
-           references(x),
-           {}};
+  Case row = gemm_case("packed gemm", m, n, k);
+  row.references = references(x);
   row.work.operations = 2 * static_cast<double>(m * n * k);
   row.work.read = floats * static_cast<double>(m * k + n * k);
   row.work.written = floats * static_cast<double>(m * n);
-  row.many = [x, product = x->product()](std::int64_t times) {
-    for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.packed_gemm(product);
-  };
-  row.check = [x, many = row.many, others = row.references] {
-    check(*x, "sr", many);
-    for (const Reference& other : others) check(*x, other.name, other.many);
-  };
+  row.many = repeated([x, product = x->product()] { kernels::kernels().table.packed_gemm(product); });
+  check_all(row, [x](const std::string& name, const Many& many) { check(*x, name, many); });
   return row;
 }
 

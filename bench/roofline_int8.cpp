@@ -10,6 +10,7 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
+#include "gemm_case.hpp"
 #include "roofline.hpp"
 
 namespace sr::bench {
@@ -72,13 +73,7 @@ void check(Matrices& x, const std::string& name, const Many& many) {
 
 Case int8_case(std::size_t m, std::size_t n, std::size_t k) {
   const auto x = std::make_shared<Matrices>(m, n, k);
-  Case row{"packed gemm in int8",
-           std::to_string(m) + ", " + std::to_string(n) + ", " + std::to_string(k),
-           static_cast<double>(m * n),
-           {},
-           {},
-           {},
-           {}};
+  Case row = gemm_case("packed gemm in int8", m, n, k);
   // An instruction for bytes multiplies and adds four times as many numbers as one for floats. Without it, a
   // product and a sum of pairs do as much as two multiply-adds of floats.
   const double operations = 2 * static_cast<double>(m * n * k);
@@ -86,19 +81,12 @@ Case int8_case(std::size_t m, std::size_t n, std::size_t k) {
   row.work.byte_operations = operations;
   row.work.read = static_cast<double>(m * k + n * k);
   row.work.written = static_cast<double>(sizeof(std::int32_t) * m * n);
-  row.many = [x](std::int64_t times) {
-    for (std::int64_t i = 0; i < times; ++i) x->multiply();
-  };
+  row.many = repeated([x] { x->multiply(); });
   const auto theirs =
       blas::int8_gemm(static_cast<std::int64_t>(m), static_cast<std::int64_t>(n),
                       static_cast<std::int64_t>(k), x->a.data(), x->transposed.data(), x->out.data());
-  row.references.push_back({"_int_mm [N, K]", [x, theirs](std::int64_t times) {
-                              for (std::int64_t i = 0; i < times; ++i) theirs();
-                            }});
-  row.check = [x, many = row.many, others = row.references] {
-    check(*x, "sr", many);
-    for (const Reference& other : others) check(*x, other.name, other.many);
-  };
+  row.references.push_back({"_int_mm [N, K]", repeated([x, theirs] { theirs(); })});
+  check_all(row, [x](const std::string& name, const Many& many) { check(*x, name, many); });
   return row;
 }
 

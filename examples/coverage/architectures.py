@@ -1,5 +1,4 @@
-"""The architectures that the coverage is measured on: small configurations with random weights, as their packages build
-them. Nothing is downloaded."""
+"""The architectures whose coverage is measured. Their packages build them, with random weights; nothing is downloaded."""
 
 import functools
 from collections.abc import Callable
@@ -56,7 +55,7 @@ SMALL = {'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'n
          'intermediate_size': 64, 'vocab_size': 128, 'max_position_embeddings': 128,
          'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}
 
-# By model type, what differs from SMALL; None leaves a name out.
+# For each model type, the settings that replace those of SMALL. A setting of None is not passed to the configuration.
 ENCODERS = {
     'bert': {}, 'roberta': {}, 'xlm-roberta': {}, 'camembert': {}, 'ernie': {}, 'mpnet': {}, 'deberta': {},
     'deberta-v2': {}, 'modernbert': {}, 'fnet': {}, 'nystromformer': {}, 'splinter': {}, 'layoutlm': {},

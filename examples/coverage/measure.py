@@ -1,4 +1,4 @@
-"""What becomes of one architecture: run in a process of its own, it prints what it found as JSON."""
+"""Exports, loads and times one architecture, and prints the result as JSON. main.py runs it in a process of its own."""
 
 import io
 import inspect
@@ -13,10 +13,10 @@ import torch
 import sr
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / 'models'))
+from table import BOUND  # noqa: E402
 from timing import time_in_rounds  # noqa: E402  (of the other examples)
 
 CALLS = 4  # of a shape: the general path, the recording, replays
-BOUND = 1e-5  # of the largest result
 
 
 def first_line(error: BaseException) -> str:
@@ -31,7 +31,7 @@ def tensors_of(result) -> list:
 
 
 def difference(found, wanted) -> float:
-    """The largest one, relative to the largest result."""
+    """The largest difference of two results, divided by the largest magnitude in `wanted`."""
     worst = 0.0
     found, wanted = tensors_of(found), tensors_of(wanted)
     if len(found) != len(wanted):
@@ -75,8 +75,8 @@ def accepts(program, arguments) -> bool:
 
 
 def rounding(model, archive: bytes, calls, wanted) -> dict:
-    """What tells an amplified rounding error from a wrong result: the difference of sr's exact numerics, which run every
-    kernel of LibTorch as eager does, and eager's own difference from float64."""
+    """Two figures that tell amplified rounding from a wrong result: how far `numerics='exact'`, which runs eager's kernels,
+    is from eager, and how far eager is from float64."""
     exact = sr.load(archive, intra_op_threads=1, numerics='exact')
     pairs = list(zip(calls, wanted))
     differences = [difference(exact(*arguments), expected) for arguments, expected in pairs for _ in range(CALLS)]
@@ -92,9 +92,9 @@ def rounding(model, archive: bytes, calls, wanted) -> dict:
 
 
 def measure(name: str, rounds: int) -> dict:
-    """What became of one architecture."""
-    # The wheel of torchvision is made for CUDA, and its operators can not be loaded beside a torch without. timm and
-    # transformers need its Python part, which asks for two of them.
+    """Measures the architecture. The result has `refused_by` and `reason` if it can not be exported or loaded."""
+    # The wheel of torchvision is built for CUDA, so its operators can not be loaded with a CPU build of torch. timm and
+    # transformers only import its Python modules, which need the schemas of these two operators.
     operators = torch.library.Library('torchvision', 'DEF')
     for operator in ('nms', 'qnms'):
         operators.define(f'{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor')

@@ -1,4 +1,4 @@
-"""What was found, as a table and in a few sentences."""
+"""Prints the results of all architectures as a table and a summary."""
 
 import collections
 import statistics
@@ -7,14 +7,15 @@ BOUND = 1e-5  # of the largest result
 
 
 def agrees(found: dict) -> bool:
-    """A network of random weights may amplify rounding errors, eager's as well. Then its exact numerics must agree."""
+    """Whether the results are right. A network with random weights may amplify rounding errors, also those of eager. Then
+    the results of `numerics='exact'` must agree, and the difference must be of the order of eager's own error."""
     if found['difference'] <= BOUND:
         return True
     return found.get('exact_difference', 1) <= BOUND and found['difference'] <= 20 * found.get('eager_error', 0)
 
 
 def verdict(found: dict) -> str:
-    """In a word or two; empty where all is well."""
+    """The problem in a few words; empty if there is none."""
     if 'refused_by' in found:
         return f'refused by {found["refused_by"]}'
     if 'call_error' in found:

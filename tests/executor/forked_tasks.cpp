@@ -1,13 +1,11 @@
 // prim::fork and aten::wait: bodies of forks are tasks.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <ATen/core/ivalue.h>
 
 #include <sr/memory/standard_resizing.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/ir.hpp"
 #include "support/launchers.hpp"
 #include "support/oracle.hpp"
@@ -203,7 +201,6 @@ TEST_CASE("the report says how a forked body is run", "[forks]") {
   CHECK(report.fallbacks == 0);
 }
 
-// LibTorch's inter-op threads do not exist there.
 TEST_CASE("a child of fork() runs tasks on threads of its own, and so does its child", "[forks]") {
   torch::jit::Module model = script(kBranches);
   const StaticModule module(model);
@@ -222,17 +219,8 @@ TEST_CASE("a child of fork() runs tasks on threads of its own, and so does its c
     }
     return all;
   };
-  const auto child_is_right = [&](const auto& work) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(60);  // rather than hang
-      _exit(work() ? 0 : 1);
-    }
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  };
   CHECK(is_right());
-  CHECK(child_is_right([&] { return is_right() && child_is_right(is_right); }));
+  CHECK(succeeds_in_child([&] { return is_right() && succeeds_in_child(is_right); }));
   CHECK(is_right());
 }
 

@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include <ATen/Context.h>
@@ -16,27 +14,12 @@
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
 
 namespace sr::test::executor_team_tests {
-
-namespace {
-
-// Checks that `work` returns true in a child of fork().
-template <class Work>
-void check_in_child(const Work& work) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) _exit(work() ? 0 : 1);
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-}
-
-}  // namespace
 
 TEST_CASE("helpers round and flush denormal numbers as their caller does", "[executor][team]") {
   volatile float small = 1e-39f;
@@ -57,18 +40,18 @@ TEST_CASE("helpers round and flush denormal numbers as their caller does", "[exe
 
 TEST_CASE("a child of fork has a team of its own", "[executor][team]") {
   counts_of(100, 3);
-  check_in_child([] {
+  CHECK(succeeds_in_child([] {
     const bool starts_anew = Team::of_process().helpers() == 0;
     const bool works = are_done_once(counts_of(100, 3)) && are_done_once(counts_of(1000, 2));
     return starts_anew && works && Team::of_process().helpers() == 2;
-  });
+  }));
   CHECK(are_done_once(counts_of(100, 3)));
 }
 
 TEST_CASE("all threads of a child of fork may begin at once", "[executor][team]") {
   at::set_num_threads(at::get_num_threads());  // makes threads of LibTorch, which the child does not have
   for (int i = 0; i < 10; ++i) {
-    check_in_child([] {
+    CHECK(succeeds_in_child([] {
       std::atomic<int> threads_left = 16, wrong = 0;
       std::vector<std::thread> threads;
       for (int thread = threads_left; thread > 0; --thread) {
@@ -84,7 +67,7 @@ TEST_CASE("all threads of a child of fork may begin at once", "[executor][team]"
       }
       for (std::thread& thread : threads) thread.join();
       return wrong == 0;
-    });
+    }));
   }
 }
 

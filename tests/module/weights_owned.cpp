@@ -3,9 +3,7 @@
 #include <chrono>
 #include <sstream>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include <torch/script.h>
@@ -15,6 +13,7 @@
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/followed.hpp"
 
 namespace sr::test::weights_owned_tests {
@@ -166,18 +165,12 @@ TEST_CASE("a child process follows weights whose lock a thread of the parent hel
     while (!stop) ways.module().refresh_weights();
   });
   for (int i = 0; i < 8; ++i) {
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      alarm(20);
+    CHECK(succeeds_in_child([&] {
       module.attr("w").toTensor().add_(1);
       const at::NoGradGuard no_grad;
       const at::Tensor expected = module.forward(rows()).toTensor();
-      _exit(at::allclose(ways.runtime()(rows()).toTensor(), expected, 1e-4, 1e-4) ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(status == 0);
+      return at::allclose(ways.runtime()(rows()).toTensor(), expected, 1e-4, 1e-4);
+    }));
   }
   stop = true;
   writer.join();

@@ -1,4 +1,4 @@
-// Floats of 16 bits as their standards define them: what kernels are compared with.
+// Reference conversions of bfloat16 and float16, computed from the definition of the formats.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,10 @@
 
 namespace sr::test {
 
-// The bits of the fraction, and what is added to exponents.
+// A format of one sign bit, an exponent, and a fraction.
 struct SmallFloat {
-  int digits = 0, bias = 0;
+  int digits = 0;  // bits of the fraction
+  int bias = 0;    // of the exponent
 
   int infinity() const { return 0x7fff & ~((1 << digits) - 1); }
 };
@@ -26,8 +27,8 @@ inline double value_of(SmallFloat type, std::uint16_t bits) {
   return sign * std::ldexp((1 << type.digits) + fraction, exponent - type.bias - type.digits);
 }
 
-// The number of the type that is nearest, of two the even one. Beyond the largest one it is infinity from
-// half a step on.
+// Rounds to the nearest number of the format, ties to even. A number that is half a step or more above the
+// largest finite one becomes infinity.
 inline double nearest(SmallFloat type, double value) {
   if (!std::isfinite(value) || value == 0) return value;
   const int exponent = std::max(std::ilogb(value), 1 - type.bias);
@@ -37,13 +38,13 @@ inline double nearest(SmallFloat type, double value) {
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
-// The bits of a number that the type has.
+// The bits of a number that the format can represent.
 inline std::uint16_t bits_of(SmallFloat type, double value) {
   const int sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return static_cast<std::uint16_t>(type.infinity() | 1 << (type.digits - 1));
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | type.infinity());
   const int exponent = value == 0 ? 1 - type.bias : std::max(std::ilogb(value), 1 - type.bias);
-  // With the leading one of numbers that are not subnormal, which makes their exponents greater by one.
+  // The significand. Its leading 1, which subnormal numbers lack, carries into the exponent field below.
   const auto steps = static_cast<int>(std::ldexp(std::fabs(value), type.digits - exponent));
   return static_cast<std::uint16_t>(sign | (((exponent + type.bias - 1) << type.digits) + steps));
 }

@@ -1,4 +1,4 @@
-// How many forks this process comes from, counted since sr was loaded.
+// Counts the calls of fork() between the process that loaded sr and this one.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@ namespace sr::detail {
 
 inline unsigned fork_count = 0;  // written in a child while it has one thread
 
-// Before main, or when the library is loaded, so that no fork is missed.
+// Registers the counter before main, or when the library is loaded, so that no fork is missed.
 inline const int forks_are_counted = pthread_atfork(nullptr, nullptr, [] { ++fork_count; });
 
 inline unsigned forks_so_far() {

@@ -1,4 +1,4 @@
-// The threads that tasks run on if a call names no launcher.
+// Runs tasks of calls that have no launcher of their own.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace sr::detail {
 
-// Of a child of fork(). Never destroyed, since its threads may outlive static objects.
+// The threads for tasks in a child of fork(). Never destroyed, since the threads may outlive static objects.
 struct ThreadsOfChild {
   unsigned forks;
   c10::ThreadPool threads{static_cast<int>(at::get_num_interop_threads()), /*numa_node_id=*/-1,
@@ -24,7 +24,7 @@ struct ThreadsOfChild {
     static std::atomic<ThreadsOfChild*> known{nullptr};
     ThreadsOfChild* found = known.load(std::memory_order_acquire);
     if (found != nullptr && found->forks == forks) return *found;
-    // What is found belongs to the parent, whose threads do not exist here.
+    // A pool that was found belongs to the parent process. Its threads do not exist in this one.
     auto* const made = new ThreadsOfChild{.forks = forks};
     if (known.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return *made;
     delete made;
@@ -32,9 +32,9 @@ struct ThreadsOfChild {
   }
 };
 
-// LibTorch's inter-op threads, as at::launch. A child of fork() has none of them, and may wait forever when
-// it signals them: pthread_cond_signal of glibc waits for threads that slept in the parent at that time. So a
-// child has threads of its own.
+// Runs the task on LibTorch's inter-op threads (at::launch), or on threads of sr in a child of fork(). The
+// inter-op threads do not exist in a child, and at::launch may never return there: it signals a condition
+// variable, and glibc's pthread_cond_signal may wait for threads that slept on it in the parent.
 inline void launch_by_default(std::function<void()> task) {
   const unsigned forks = forks_so_far();
   if (forks == 0) return at::launch(std::move(task));

@@ -46,7 +46,7 @@ template <class From, class To>
   const auto* from = static_cast<const From*>(in);
   auto* to = static_cast<To*>(out);
   std::size_t i = 0;
-  // The compiler makes no registers of conversions by intrinsics.
+  // The compiler does not vectorize a loop of scalar conversion intrinsics.
   if constexpr (std::is_same_v<From, Float16Bits> && std::is_same_v<To, float>) {
     for (; i + kWidth <= n; i += kWidth) load_widened(from + i).store(to + i);
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16Bits>) {

@@ -1,4 +1,5 @@
-// Registers of floats in memory as float16: binary16 of IEEE 754, with 5 bits of exponent and 10 of fraction.
+// Conversions between registers of floats and float16 in memory (IEEE 754 binary16: 5 bits of exponent, 10 of
+// fraction).
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,12 @@ namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
 #if !defined(SR_KERNEL_AVX512) && !defined(SR_KERNEL_AVX2)
-// The float of each float16, whose bits are the lower half of a lane. Subnormal numbers are multiples of
-// 2^-24; they are not made from subnormal floats, which some modes of a processor take for zeros.
+// Converts float16 to floats. Each lane holds the bits of one number in its lower half. A subnormal float16
+// is a multiple of 2^-24 and is computed as such, because a processor may be set to treat subnormal floats as
+// zeros.
 SR_KERNEL_INLINE Vec of_float16(Ints halves) {
   const Ints magnitude = halves & Ints(0x7fff);
-  const Vec order = to_floats(magnitude);  // as the magnitudes are ordered
+  const Vec order = to_floats(magnitude);  // only floats can be compared
   const Ints fraction = magnitude << 13;
   const Vec finite = select(order < Vec(0x400), order * Vec(0x1p-24f), from_bits(fraction + Ints(112 << 23)));
   const Vec special = from_bits(fraction | Ints(0x7f800000));
@@ -46,7 +48,7 @@ SR_KERNEL_INLINE float to_float(Float16Bits value) {
   return of_float16(Ints(std::int32_t{value.bits})).lanes[0];
 #endif
 }
-// Loads as many as a register has floats.
+// Loads one number for each lane of a register of floats.
 SR_KERNEL_INLINE Vec load_widened(const Float16Bits* from) {
   Halves halves;
   std::memcpy(&halves, from, sizeof(halves));
@@ -77,7 +79,7 @@ SR_KERNEL_INLINE void store_rounded(Vec values, Float16Bits* to, Full) {
   std::memcpy(to, &halves, sizeof(halves));
 }
 
-// The first lanes of the register, rounded to T, a float of 16 bits.
+// Stores the first lanes of the register, rounded to T, which is bfloat16 or float16.
 template <class T>
 SR_KERNEL_INLINE void store_rounded(Vec values, T* to, Part part) {
   T all[kWidth];

@@ -38,8 +38,8 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
                                       : kRows* kVecs >= 4 ? 2
                                                           : 4;
 
-// One row of a panel's columns, widened to fp32. `right` reads the last register of floats; bfloat16 are
-// pairs, of columns one register apart, even where there is but the first register. Others lie in order.
+// Loads one row of a panel's columns, widened to fp32. `right` loads the last register of floats. A panel of
+// bfloat16 interleaves the columns of its two registers; panels of other types have their columns in order.
 template <std::size_t kVecs, class Right>
 SR_KERNEL_INLINE void load_columns(const float* b, Right right, Vec (&columns)[kVecs]) {
   unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });

@@ -162,7 +162,7 @@ struct StridedCopy {
   std::array<std::int64_t, kMaxRank> sizes{}, in_strides{}, out_strides{};
 };
 
-// The kernels for weights of T, which has 16 or 8 bits. Floats are multiplied by them.
+// The kernels that multiply fp32 matrices by weights of T: bfloat16, float16 or int8.
 template <class T>
 struct SmallWeights {
   void (*pack)(std::size_t n, std::size_t k, const T* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,

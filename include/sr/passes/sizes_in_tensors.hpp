@@ -1,6 +1,6 @@
-// Computes integers without the 0-dim tensors that tracing puts them into. `x.size(0) * 4` is traced as a
-// product of two tensors, of which aten::Int reads the result; a plan for many sizes knows integers, but not
-// what tensors hold.
+// Computes sizes with integers where a trace computes them with 0-dim tensors. torch.jit.trace records
+// `x.size(0) * 4` as a product of two tensors, and reads the result by aten::Int. A plan for several sizes
+// follows integers, but not the values of tensors.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class SizesInTensors {
   static bool is_tensor(const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; }
   static bool is_int(const Value* value) { return value->type()->kind() == c10::TypeKind::IntType; }
 
-  // The integer that a constant is, as a number or as a 0-dim tensor.
+  // The value of a constant that is an integer or a 0-dim tensor of int64.
   static std::optional<std::int64_t> constant(const Value* value) {
     const auto known = torch::jit::toIValue(value);
     if (!known) return std::nullopt;
@@ -44,8 +44,8 @@ class SizesInTensors {
     return tensor.item<std::int64_t>();
   }
 
-  // The integer that the tensor holds wherever it is read, for tensors that are computed of integers of the
-  // graph. Null for others. Adds nodes.
+  // The integer that a tensor holds, if it was computed from integers and nothing writes it. Returns null
+  // otherwise. Adds nodes that compute the integer.
   Value* integer_of(Value* tensor) {
     if (!is_tensor(tensor)) return nullptr;
     const auto [known, is_new] = known_.try_emplace(tensor, nullptr);
@@ -66,24 +66,18 @@ class SizesInTensors {
     if (adds && constant(node->input(2)) != 1) return nullptr;
     // A division by zero has another message.
     if (divides && constant(node->input(1)).value_or(0) == 0) return nullptr;
+    const torch::jit::WithInsertPoint before(node);
     Value* const first = operand(node->input(0));
     Value* const second = operand(node->input(1));
     if (first == nullptr || second == nullptr) return nullptr;
-    const torch::jit::WithInsertPoint before(node);
-    Value* const made = graph_->insert(divides ? c10::aten::floordiv : node->kind(),
-                                       {inserted(first, node->input(0)), inserted(second, node->input(1))});
-    return is_int(made) ? made : nullptr;
+    return graph_->insert(divides ? c10::aten::floordiv : node->kind(), {first, second});
   }
 
-  // A value that stands for the integer: of a tensor, the integer; of a constant, itself.
+  // The integer that an operand is or holds. Returns null if it is no integer.
   Value* operand(Value* value) {
-    if (is_int(value) || constant(value)) return value;
+    if (is_int(value)) return value;
+    if (const auto number = constant(value)) return graph_->insertConstant(*number);
     return integer_of(value);
-  }
-  // The integer itself.
-  Value* inserted(Value* integer, const Value* operand) {
-    const auto number = constant(operand);
-    return number ? graph_->insertConstant(*number) : integer;
   }
 
   void replace(torch::jit::Block* block) {

@@ -106,14 +106,16 @@ class ProgramCheck {
   }
 
  public:
-  // The distance of two neighbours among the numbers of a type near 1; 0 for types of more than 16 bits.
+  // The difference between 1 and the next larger number of the dtype (machine epsilon), for bfloat16 and
+  // float16. Returns 0 for other dtypes.
   static double precision_of(c10::ScalarType type) {
     return type == at::kBFloat16 ? 0x1p-7 : type == at::kHalf ? 0x1p-10 : 0;
   }
 
-  // Empty if the values are equal, to the bit or within the error that the kernels of a few steps may
-  // accumulate. A sum in another order may round to the neighbour in a type of 16 bits, and values computed
-  // from it may differ as much, in whichever type. `precision` is that of the type, or 0.
+  // Compares the values to the bit if `exact`, else with the error that the kernels of a few steps may
+  // accumulate. Returns an empty string if they agree. A sum in another order may round to the next number of
+  // a 16-bit dtype, and values that are computed from it may differ as much, also in other dtypes.
+  // `precision` is what precision_of returns.
   static std::string difference(const at::Tensor& expected, const at::Tensor& actual, bool exact,
                                 double precision) {
     if (at::isFloatingType(expected.scalar_type()) && !exact) {

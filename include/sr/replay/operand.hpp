@@ -44,9 +44,15 @@ inline std::optional<kernels::Element> element_of(c10::ScalarType dtype) {
   }
 }
 
-// Types of 16 bits in which numbers are kept. Kernels compute with floats, and round the results.
+// Whether the type is bfloat16 or float16. Kernels convert such elements to fp32, compute, and round the
+// results.
 inline bool is_16_bit_float(c10::ScalarType dtype) {
   return dtype == c10::kBFloat16 || dtype == c10::kHalf;
+}
+
+// The dimension that is counted from the front; a negative one is counted from the end.
+inline std::size_t from_front(std::int64_t dim, std::size_t rank) {
+  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
 }
 
 struct Operand {
@@ -56,8 +62,8 @@ struct Operand {
   c10::ScalarType dtype = c10::kFloat;
 
   std::size_t rank() const { return sizes.size(); }
-  const Size& size(std::int64_t d) const { return sizes[index(d)]; }
-  const Size& stride(std::int64_t d) const { return strides[index(d)]; }
+  const Size& size(std::int64_t d) const { return sizes[from_front(d, rank())]; }
+  const Size& stride(std::int64_t d) const { return strides[from_front(d, rank())]; }
   Size count() const { return product_of(sizes); }
   Size byte_offset() const { return offset * c10::elementSize(dtype); }
   bool is_float() const { return dtype == c10::kFloat; }
@@ -75,11 +81,6 @@ struct Operand {
   friend bool operator==(const Operand& a, const Operand& b) {
     return a.storage == b.storage && a.dtype == b.dtype && Size::always_equal(a.offset, b.offset) &&
            always_equal(a.sizes, b.sizes) && always_equal(a.strides, b.strides);
-  }
-
- private:
-  std::size_t index(std::int64_t d) const {
-    return static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(rank()) : d);
   }
 };
 

@@ -26,8 +26,9 @@ class Quantized(NamedTuple):
     dtype: torch.dtype = torch.float32
 
 
-def export(model, *sizes, dtype=torch.float32):
-    batch = {0: Dim('batch', min=2, max=512)}
+def export(model, *sizes, dtype=torch.float32, least=2):
+    """With a batch that varies, from `least` on."""
+    batch = {0: Dim('batch', min=least, max=512)}
     with torch.no_grad():
         return torch.export.export(model, (torch.randn(5, *sizes).to(dtype),), dynamic_shapes=(batch,))
 
@@ -42,14 +43,18 @@ def in_16_bits(dtype):
     return Quantized(export(layers().to(dtype), 64, dtype=dtype), (64,), dtype)
 
 
-def by_pt2e(model, *sizes, **options):
+def converted_by_pt2e(model, *sizes, least=2, **options):
     quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config(**options))
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        prepared = quantize_pt2e.prepare_pt2e(export(model, *sizes).module(), quantizer)
+        prepared = quantize_pt2e.prepare_pt2e(export(model, *sizes, least=least).module(), quantizer)
         for _ in range(4):
             prepared(torch.randn(5, *sizes))
-        return Quantized(export(quantize_pt2e.convert_pt2e(prepared), *sizes), sizes)
+        return quantize_pt2e.convert_pt2e(prepared)
+
+
+def by_pt2e(model, *sizes, **options):
+    return Quantized(export(converted_by_pt2e(model, *sizes, **options), *sizes), sizes)
 
 
 class Tokens(nn.Module):
@@ -75,15 +80,21 @@ def image():
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 1), nn.Flatten(), nn.Linear(4 * 36, 5)).eval()
 
 
+CONFIGURATIONS = {  # of torchao
+    'dynamic int8': ao.Int8DynamicActivationInt8WeightConfig,
+    'weights int8': ao.Int8WeightOnlyConfig,
+    'weights int4 in groups': lambda: ao.IntxWeightOnlyConfig(
+        weight_dtype=torch.int4, granularity=granularity.PerGroup(32)),
+    'dynamic int8, weights int4': lambda: ao.Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=torch.int4, weight_granularity=granularity.PerGroup(32)),
+}
 MODELS = {
-    'dynamic int8': lambda: by_torchao(ao.Int8DynamicActivationInt8WeightConfig()),
-    'dynamic int8, three dimensions': lambda: tokens(ao.Int8DynamicActivationInt8WeightConfig()),
-    'dynamic int8 of bfloat16': lambda: by_torchao(ao.Int8DynamicActivationInt8WeightConfig(), torch.bfloat16),
-    'weights int8': lambda: by_torchao(ao.Int8WeightOnlyConfig()),
-    'weights int4 in groups': lambda: by_torchao(ao.IntxWeightOnlyConfig(
-        weight_dtype=torch.int4, granularity=granularity.PerGroup(32))),
-    'dynamic int8, weights int4': lambda: by_torchao(ao.Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=granularity.PerGroup(32))),
+    'dynamic int8': lambda: by_torchao(CONFIGURATIONS['dynamic int8']()),
+    'dynamic int8, three dimensions': lambda: tokens(CONFIGURATIONS['dynamic int8']()),
+    'dynamic int8 of bfloat16': lambda: by_torchao(CONFIGURATIONS['dynamic int8'](), torch.bfloat16),
+    'weights int8': lambda: by_torchao(CONFIGURATIONS['weights int8']()),
+    'weights int4 in groups': lambda: by_torchao(CONFIGURATIONS['weights int4 in groups']()),
+    'dynamic int8, weights int4': lambda: by_torchao(CONFIGURATIONS['dynamic int8, weights int4']()),
     'bfloat16': lambda: in_16_bits(torch.bfloat16),
     'float16': lambda: in_16_bits(torch.float16),
     'PT2E static': lambda: by_pt2e(layers(), 64),

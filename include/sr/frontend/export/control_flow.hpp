@@ -112,8 +112,8 @@ inline void Builder::add_while_loop(const Json& node) {
   define_results(node, loop->outputs().vec());
 }
 
-// Inlines a graph that is input `position`; the inputs behind it are the graph's. Calls compute no gradients,
-// so that a torch.no_grad or torch.enable_grad is such a region.
+// Inlines the graph that is input `position` of the node. The inputs behind it are the inputs of the graph.
+// Regions of torch.no_grad and torch.enable_grad are such nodes, since calls never compute gradients.
 inline void Builder::add_region(const Json& node, std::size_t position) {
   Values operands;
   for (std::size_t i = position + 1; i < items_of(node, "inputs", where_).size(); ++i) {
@@ -122,8 +122,9 @@ inline void Builder::add_region(const Json& node, std::size_t position) {
   define_results(node, inlined(sub_graph(node, position), operands));
 }
 
-// The inputs are the device's type, the dtype, whether autocast is on, whether casts are cached, the graph
-// and its inputs. Programs run without autocast, so that a region without it is as any other.
+// The inputs are the device type, the dtype, whether autocast is enabled, whether casts are cached, the
+// graph, and the inputs of the graph. Calls run without autocast, so a region that disables it is inlined
+// unchanged.
 inline void Builder::add_autocast(const Json& node) {
   const std::string& device = as_string(tagged(input(node, 0), where_).value, where_);
   if (device == "cpu" && as_bool(tagged(input(node, 2), where_).value, where_)) {

@@ -93,7 +93,7 @@ struct RoundToBfloat16 : Unary {
     return select(is_nan(x), x, rounded);
   }
 };
-// To the nearest float16, of two the even one, and from 65520 on to infinity. See kernels/float16.hpp.
+// Rounds to the nearest float16, ties to even; from 65520 on to infinity. See kernels/float16.hpp.
 struct RoundToFloat16 : Unary {
   template <class V>
   static V apply(V x) {

@@ -17,6 +17,13 @@ inline bool require(bool condition) {
   return condition;
 }
 
+// For each dimension of a tensor of this rank, whether it is among `dims`.
+inline std::vector<bool> are_named(const Dims& dims, std::size_t rank) {
+  std::vector<bool> named(rank);
+  for (const Size& dim : dims) named[from_front(dim.pin(), rank)] = true;
+  return named;
+}
+
 // The size that two sizes broadcast to.
 inline Size broadcast(const Size& a, const Size& b) {
   if (Size::always_equal(a, b) || b == 1) return a;
@@ -59,8 +66,8 @@ inline bool is_in_order(const TensorLayout& layout) {
   return true;
 }
 
-// The strides of a new tensor without gaps whose dimensions lie in the order of this one's. Nothing if some
-// have one index or lie in no order: LibTorch then has several rules.
+// The strides of a new tensor without gaps whose dimensions lie in memory in the same order. Returns nothing
+// if a dimension has size 1, or if two dimensions have the same stride: LibTorch has other rules for those.
 inline std::optional<Dims> dense_in_same_order(const TensorLayout& layout) {
   std::vector<std::size_t> order(layout.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -78,14 +85,14 @@ inline std::optional<Dims> dense_in_same_order(const TensorLayout& layout) {
   return strides;
 }
 
-// Whether the elements do not fill a run of memory. Dimensions of one index do not count, as in
+// Whether the elements do not fill a contiguous range of memory. Dimensions of size 1 are ignored, as in
 // c10::TensorImpl::compute_non_overlapping_and_dense.
 inline bool has_gap(const TensorLayout& layout) {
   std::vector<std::size_t> rest;
   for (std::size_t d = 0; d < layout.sizes.size(); ++d) {
     if (layout.sizes[d] > 1) rest.push_back(d);
   }
-  Size run = 1;  // of the dimensions that lie together
+  Size run = 1;  // elements of the dimensions that are known to be contiguous
   while (!rest.empty()) {
     const auto next = std::ranges::find_if(rest, [&](std::size_t d) { return layout.strides[d] == run; });
     if (next == rest.end()) return true;
@@ -95,10 +102,9 @@ inline bool has_gap(const TensorLayout& layout) {
   return false;
 }
 
-// For tensors of the sizes of the first one. All contiguous ones make a contiguous result, whatever the
-// strides of dimensions of one index are, unless there are numbers among the operands
-// (TensorIteratorBase::compute_fast_setup_type). Those that are laid out alike make a result in the same
-// order.
+// For tensors of equal sizes. If all are contiguous and no operand is a number, the result is contiguous,
+// whatever the strides of dimensions of size 1 are (TensorIteratorBase::compute_fast_setup_type). If all have
+// the same strides, the dimensions of the result lie in the same order as theirs.
 inline bool like_all(LayoutRule& rule) {
   std::optional<TensorLayout> first;
   bool is_alike = true, is_contiguous = true, has_number = false;

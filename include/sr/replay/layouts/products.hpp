@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -55,16 +54,12 @@ inline bool outer(LayoutRule& rule) {
   return true;
 }
 
-// tensordot(a, b, dims of a, dims of b): the other dimensions of a, then those of b
+// tensordot(a, b, dims of a, dims of b): the dimensions of a that are not summed over, then those of b
 inline bool tensordot(LayoutRule& rule) {
   Dims sizes;
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const Dims& all = rule.tensor(i).sizes;
-    std::vector<bool> is_summed(all.size());
-    for (const Size& dim : rule.integers(i + 2)) {
-      const std::int64_t d = dim.pin();
-      is_summed[static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(all.size()) : d)] = true;
-    }
+    const std::vector<bool> is_summed = are_named(rule.integers(i + 2), all.size());
     for (std::size_t d = 0; d < all.size(); ++d) {
       if (!is_summed[d]) sizes.push_back(all[d]);
     }

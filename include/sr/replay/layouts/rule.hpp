@@ -64,10 +64,7 @@ class LayoutRule {
   // operator.
   void compute_with(std::size_t i) { use(i).is_operand = true; }
   // Argument `i`, which chooses one of `rank` dimensions.
-  std::size_t dim(std::size_t i, std::size_t rank) const {
-    const std::int64_t dim = value(i).toInt();
-    return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
-  }
+  std::size_t dim(std::size_t i, std::size_t rank) const { return from_front(value(i).toInt(), rank); }
   const Returned& returned() const { return returned_; }
 
   // --- what it returns: tensors depth first, numbers in the order of the outputs ---

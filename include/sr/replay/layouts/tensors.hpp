@@ -44,12 +44,8 @@ inline bool stack(LayoutRule& rule) {
 inline bool reduced(LayoutRule& rule, const Dims& dims, bool all, bool keep) {
   const TensorLayout& self = rule.tensor(0);
   if (!is_dense(self) || self.sizes.empty()) return false;
-  const auto rank = static_cast<std::int64_t>(self.sizes.size());
-  std::vector<bool> is_reduced(self.sizes.size(), all);
-  for (const Size& dim : dims) {
-    const std::int64_t d = dim.pin();
-    is_reduced[static_cast<std::size_t>(d < 0 ? d + rank : d)] = true;
-  }
+  const std::vector<bool> is_reduced =
+      all ? std::vector<bool>(self.sizes.size(), true) : are_named(dims, self.sizes.size());
   Dims sizes;
   for (std::size_t d = 0; d < self.sizes.size(); ++d) {
     if (!is_reduced[d]) sizes.push_back(self.sizes[d]);

@@ -89,7 +89,7 @@ inline bool permute(LayoutRule& rule) {
   TensorLayout layout{{}, {}, self.offset};
   for (const Size& wanted : rule.integers(1)) {
     const std::int64_t d = wanted.pin();
-    const auto from = static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(self.sizes.size()) : d);
+    const auto from = from_front(d, self.sizes.size());
     layout.sizes.push_back(self.sizes[from]);
     layout.strides.push_back(self.strides[from]);
   }
@@ -238,9 +238,9 @@ inline bool contiguous(LayoutRule& rule) {
   return true;
 }
 
-// A conversion: the input itself, or a new tensor, as dtypes decide. The new tensor has the strides of an
-// input that fills its memory; otherwise its dimensions lie in the order of the input's
-// (at::infer_dense_strides).
+// A conversion of dtypes. It returns its argument if that has the dtype, else a new tensor. The new tensor
+// has the strides of the argument if those leave no gaps. Otherwise it is dense, and its dimensions lie in
+// memory in the same order as the argument's (at::infer_dense_strides).
 inline bool convert(LayoutRule& rule) {
   if (rule.returned().is_input) {
     rule.same(0);

@@ -23,8 +23,8 @@ P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
   return &step;
 }
 
-// Whether the step that makes `in` is of one of these types and writes the maximum of its results and 0 to
-// `out` from now on.
+// Fuses a relu into the step that makes `in`: the step then writes max(result, 0) to `out`. Returns false if
+// the step has none of these types.
 template <class... Steps>
 bool clamp_results_of(Lowering& lowering, const Operand& in, const Operand& out) {
   const auto clamp = [&]<class StepType>(const StepType*) {

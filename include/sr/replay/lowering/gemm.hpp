@@ -114,13 +114,18 @@ inline Operand widened(Lowering& lowering, const Operand& operand) {
   return made;
 }
 
-// By constant weights of bfloat16, float16 or int8, of which `matrices.b` holds the floats.
-inline void emit_gemm_of_narrow(Lowering& lowering, Matrices matrices, const Operand& narrow,
-                                const std::optional<Operand>& bias) {
-  matrices.b = narrow;
-  if (narrow.dtype == c10::kBFloat16) return emit_gemm<kernels::Bfloat16Bits>(lowering, matrices, bias);
-  if (narrow.dtype == c10::kHalf) return emit_gemm<kernels::Float16Bits>(lowering, matrices, bias);
-  emit_gemm<std::int8_t>(lowering, matrices, bias);
+// The product with a constant b of bfloat16 or float16. kRounds: the result has the dtype of b; otherwise it
+// is in fp32.
+template <bool kRounds>
+void emit_gemm_of_16_bits(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias) {
+  const auto emit = [&]<class T>(T) {
+    emit_gemm<T, std::conditional_t<kRounds, T, float>>(lowering, matrices, bias);
+  };
+  if (matrices.b.dtype == c10::kHalf) {
+    emit(kernels::Float16Bits{});
+  } else {
+    emit(kernels::Bfloat16Bits{});
+  }
 }
 
 // a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 and float16 are computed as in
@@ -163,21 +168,22 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   const ProductSizes sizes{matrices.m, n, matrices.k, b_k, b_n};
   if (rounds) {
     const auto floats = bias ? std::optional(widened(lowering, *bias)) : std::nullopt;
-    if (type == c10::kHalf) {
-      emit_gemm<kernels::Float16Bits, kernels::Float16Bits>(lowering, matrices, floats);
-    } else {
-      emit_gemm<kernels::Bfloat16Bits, kernels::Bfloat16Bits>(lowering, matrices, floats);
-    }
+    emit_gemm_of_16_bits</*kRounds=*/true>(lowering, matrices, floats);
     return true;
   }
   if (gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row) ||
       gemm_of_grouped(lowering, matrices.a, matrices.a_row, b, sizes, bias, out, matrices.out_row))
     return true;
   const std::optional<Operand> narrow = lowering.before_widening(b);
-  if (narrow && kernels::kernels().table.width >= kLeastToWiden) {
-    emit_gemm_of_narrow(lowering, std::move(matrices), *narrow, bias);
-  } else {
+  if (!narrow || kernels::kernels().table.width < kLeastToWiden) {
     emit_gemm<float>(lowering, matrices, bias);
+    return true;
+  }
+  matrices.b = *narrow;
+  if (narrow->dtype == c10::kChar) {
+    emit_gemm<std::int8_t>(lowering, matrices, bias);
+  } else {
+    emit_gemm_of_16_bits</*kRounds=*/false>(lowering, matrices, bias);
   }
   return true;
 }
@@ -207,8 +213,8 @@ inline bool addmm(Lowering& lowering, const TracedNode& node) {
   return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias, lowering.output(node));
 }
 
-// tensordot(a, b, dims of a, dims of b), where the last dimensions of `a` meet the first ones of `b` in
-// order: a product of matrices.
+// tensordot(a, b, dims of a, dims of b), if it sums over the last dimensions of `a` and the first ones of
+// `b`, in order. That is a product of matrices.
 inline bool tensordot(Lowering& lowering, const TracedNode& node) {
   auto a = lowering.input(node, 0), b = lowering.input(node, 1);
   Operand out = lowering.output(node);
@@ -216,18 +222,13 @@ inline bool tensordot(Lowering& lowering, const TracedNode& node) {
   if (!a || !b || !of_a || !of_b || of_a->empty() || !out.is_contiguous()) return false;
   const std::size_t summed = of_a->size(), rows = a->rank() - summed;
   for (std::size_t i = 0; i < summed; ++i) {
-    const auto at = [&](std::int64_t dim, const Operand& operand) {
-      return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(operand.rank()) : dim);
-    };
-    if (at((*of_a)[i], *a) != rows + i || at((*of_b)[i], *b) != i) return false;
+    if (from_front((*of_a)[i], a->rank()) != rows + i || from_front((*of_b)[i], b->rank()) != i) return false;
   }
-  if ((summed > 1 && (!a->is_contiguous() || !b->is_contiguous())) ||
-      (b->rank() != summed + 1 && !b->is_contiguous()))
-    return false;
+  const bool is_matrix = summed == 1 && b->rank() == 2;
+  if ((summed > 1 && !a->is_contiguous()) || (!is_matrix && !b->is_contiguous())) return false;
   const Size k = product_of(c10::ArrayRef<Size>(a->sizes).slice(rows));
   const Size n = product_of(c10::ArrayRef<Size>(b->sizes).slice(summed));
-  const Size b_k = b->rank() == summed + 1 && summed == 1 ? b->stride(0) : n;
-  const Size b_n = b->rank() == summed + 1 ? b->stride(-1) : Size(1);
+  const Size b_k = is_matrix ? b->stride(0) : n, b_n = is_matrix ? b->stride(1) : Size(1);
   const Size a_k = a->stride(-1);
   *a = first_dims(*a, rows);
   a->sizes.push_back(k);

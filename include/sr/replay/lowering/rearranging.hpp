@@ -17,27 +17,25 @@ namespace sr::replay::lower {
 
 using CopiedParts = std::vector<std::pair<Operand, Operand>>;
 
-// The indices from `first` on of dimension `d`.
+// The part of the operand with `length` indices of dimension `d`, beginning at `first`.
 inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, const Size& length) {
   operand.offset += operand.strides[d] * first;
   operand.sizes[d] = length;
   return operand;
 }
 
-// roll(x, shifts, dims), with dimensions that differ. Element i of a dimension of size n goes to (i + shift)
-// mod n, so that each dimension is cut into two parts.
+// roll(x, shifts, dims), where no dimension is named twice. Element i of a dimension of size n moves to index
+// (i + shift) mod n. So each dimension is cut into two parts.
 inline bool roll(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   const auto shifts = fixed_integers(node, 1), dims = fixed_integers(node, 2);
   if (!in || in->dtype != out.dtype || !shifts || !dims || dims->size() != shifts->size() || dims->empty())
     return false;
-  const auto rank = static_cast<std::int64_t>(in->rank());
   std::vector<bool> is_rolled(in->rank());
   CopiedParts parts{{*in, out}};
   for (std::size_t i = 0; i < dims->size(); ++i) {
-    const std::int64_t dim = (*dims)[i];
-    const auto d = static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+    const std::size_t d = from_front((*dims)[i], in->rank());
     if (is_rolled[d]) return false;
     is_rolled[d] = true;
     const std::int64_t size = in->sizes[d].pin();
@@ -53,8 +51,8 @@ inline bool roll(Lowering& lowering, const TracedNode& node) {
   return emit_copies(lowering, parts);
 }
 
-// Two numbers for each dimension, from the last one on; negative ones cut off. The parts outside of the
-// copied elements are copied from one element that is repeated.
+// Argument 1 has two numbers for each padded dimension, from the last dimension on; negative numbers crop.
+// The borders are copied from one element, which is read with strides of 0.
 inline bool pad_with(Lowering& lowering, const TracedNode& node, const at::Scalar& value) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
@@ -103,14 +101,15 @@ inline bool repeat_interleave(Lowering& lowering, const TracedNode& node) {
   if (!in || in->dtype != out.dtype || !node.inputs[1].isInt() || node.dynamic_inputs[1] != kNone ||
       !node.inputs[2].isInt())
     return false;
-  const std::int64_t dim = node.inputs[2].toInt(), repeats = node.inputs[1].toInt();
-  const auto d = static_cast<std::ptrdiff_t>(dim < 0 ? dim + static_cast<std::int64_t>(in->rank()) : dim);
+  const std::int64_t repeats = node.inputs[1].toInt();
+  const std::size_t d = from_front(node.inputs[2].toInt(), in->rank());
+  const auto behind = static_cast<std::ptrdiff_t>(d) + 1;
   Operand from = *in;
-  from.sizes.insert(from.sizes.begin() + d + 1, repeats);
-  from.strides.insert(from.strides.begin() + d + 1, 0);
-  const Size stride = out.strides[static_cast<std::size_t>(d)];
-  out.strides[static_cast<std::size_t>(d)] = stride * repeats;
-  out.strides.insert(out.strides.begin() + d + 1, stride);
+  from.sizes.insert(from.sizes.begin() + behind, repeats);
+  from.strides.insert(from.strides.begin() + behind, 0);
+  const Size stride = out.strides[d];
+  out.strides[d] = stride * repeats;
+  out.strides.insert(out.strides.begin() + behind, stride);
   out.sizes = from.sizes;
   return emit_copies(lowering, {{std::move(from), std::move(out)}});
 }

@@ -74,7 +74,7 @@ inline void note_narrow_constant(Record& record, const TracedNode& node, const c
   if (!of) return;
   const at::Tensor& narrow = record.trace.tensor(of->narrow);
   if (is_16_bit_float(narrow.scalar_type())) {
-    // Other types might lose digits.
+    // A conversion to another dtype may round.
     if (!converts || (out.scalar_type() != at::kFloat && out.scalar_type() != at::kDouble)) return;
   } else if (converts) {
     if (of->scales.defined() && !c10::isFloatingType(out.scalar_type())) return;

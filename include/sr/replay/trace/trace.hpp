@@ -107,9 +107,10 @@ struct GroupNumbers {
   bool defined() const { return values.defined(); }
 };
 
-// What a literal was computed of: (narrow - zeros) * scales, in the order of the elements of a dense tensor
-// of int8, or of 16-bit floats without zeros and scales. There is a number for each index but the last one of
-// `narrow`, which is contiguous then, and has 2 or 3 dimensions.
+// The tensor that a literal was computed from, as (narrow - zeros) * scales. `narrow` is dense, and its
+// elements lie in the same order as the literal's. It has int8 elements, or 16-bit floats; the latter have no
+// zeros and scales. With zeros or scales it is contiguous and has 2 or 3 dimensions, and they have its sizes
+// without the last one.
 struct NarrowConstant {
   TensorId narrow = kNone;
   GroupNumbers zeros, scales;
