@@ -71,22 +71,4 @@ TEST_CASE("all threads of a child of fork may begin at once", "[executor][team]"
   }
 }
 
-TEST_CASE("shared steps give the bits of unshared ones", "[executor][team][replay]") {
-  at::manual_seed(3);
-  const torch::jit::Module module = script(
-      "def forward(self, x):\n    return torch.relu(torch.linear(torch.relu(torch.linear(x, self.a)), "
-      "self.b))\n",
-      {{"a", at::randn({700, 300})}, {"b", at::randn({500, 700})}});
-  const at::Tensor x = at::randn({33, 300});
-  const auto results = [&](int threads) {
-    std::vector<at::Tensor> all;
-    const IntraOpWidth width(threads);
-    StaticRuntime<> runtime{StaticModule(module)};
-    for (int call = 0; call < 40; ++call) all.push_back(runtime({x}, {}).toTensor());
-    return all;
-  };
-  const std::vector<at::Tensor> alone = results(1), shared = results(2);
-  for (std::size_t i = 3; i < alone.size(); ++i) CHECK(alone[i].equal(shared[i]));
-}
-
 }  // namespace sr::test::executor_team_tests

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <sr/kernels/inner_reductions.hpp>
+#include <sr/kernels/normal_rows.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::kernels {
@@ -41,8 +42,7 @@ struct NormalRows {
 };
 
 // Normalising a row waits for its sum, which for a row of a few hundred columns takes less time than the
-// latency of its last additions. With four rows at a time the latencies overlap.
-inline constexpr std::size_t kNormalRows = 4;
+// latency of its last additions. With several rows at a time the latencies overlap.
 inline constexpr std::size_t kNormalColumns = 1024;  // rows a page apart get in the way of each other
 
 // The sums of map(r, x) over four rows. Each has two registers of partial sums, in blocks to keep the error

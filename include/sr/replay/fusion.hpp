@@ -44,6 +44,9 @@ class Fusion {
     for (const PointwiseOp& op : group.ops) add(op);
     for (GroupRows& rows : group.rows) add_tail(rows);
     step_->link();
+    step_->may_be_cut = writes_apart();
+    step_->scratch_base = lowering_.scratch();
+    step_->scratch_floats = slots_.count() * slot_bytes_ / sizeof(float);
     most_bytes_ = std::max(most_bytes_, slots_.count() * slot_bytes_);
     Draft& draft = lowering_.drafts()[group.position];
     draft.step.run = &FusedStep::run;
@@ -201,6 +204,30 @@ class Fusion {
     push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
     slots_.note_read(key(in));
     return true;
+  }
+
+  // Whether tiles depend on each other at no element: what an operation writes to memory, others write and
+  // read in the same order or not at all.
+  bool writes_apart() const {
+    struct Access {
+      TileOperand at;
+      bool is_copy;
+    };
+    std::vector<Access> writes, reads;
+    for (const TileOp& op : step_->ops) {
+      const TileCopy* const copy = op.copy < 0 ? nullptr : &step_->copies[static_cast<std::size_t>(op.copy)];
+      if (op.out.address.base != lowering_.scratch()) writes.push_back({op.out, copy != nullptr});
+      for (std::uint32_t i = 0; i < op.operands; ++i) reads.push_back({op.in[i], copy != nullptr});
+    }
+    for (const RowTail& tail : step_->tails) writes.push_back({{tail.out, -1}, false});
+    return std::ranges::none_of(writes, [&](const Access& write) {
+      const auto conflicts = [&](const Access& other) {
+        return other.at.address.base == write.at.address.base &&
+               (other.is_copy || write.is_copy || !(other.at == write.at));
+      };
+      const auto is_other = [&](const Access& other) { return &other != &write && conflicts(other); };
+      return std::ranges::any_of(reads, conflicts) || std::ranges::any_of(writes, is_other);
+    });
   }
 
   TileOperand in_memory(const Operand& operand) const {

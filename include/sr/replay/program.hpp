@@ -15,6 +15,7 @@
 #include <sr/replay/family.hpp>
 #include <sr/replay/results.hpp>
 #include <sr/replay/steps/derived_base.hpp>
+#include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -98,6 +99,18 @@ struct Program : ProgramParts {
     leaf_bytes.resize(leaf_bytes_of.size());
     for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
       leaf_bytes[leaf] = values_of.count(leaf_bytes_of[leaf]);
+    if (intra_op_threads() != 1) note_last_shared();
+  }
+
+  // Between shared steps of a call helpers stay awake.
+  void note_last_shared() {
+    bool more_follow = false;
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      Shares* const work = steps[i].payload->shared_work();
+      if (work == nullptr || work->count() < 2) continue;
+      work->set_more_follow(more_follow);
+      more_follow = true;
+    }
   }
 
   // Must be called when all storages are known.

@@ -212,7 +212,6 @@ class ProgramBuilder {
     request_memory(drafts, is_result_, *plan_);
     note_dead_tensors(drafts, *plan_);
     plan_->payloads = std::move(lowering_.payloads());
-    note_last_shared();
     plan_->derived = std::move(lowering_.derived());
     plan_->has_derived = !plan_->derived.empty();
     for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
@@ -237,17 +236,6 @@ class ProgramBuilder {
       for (const StorageId storage : drafts[d].writes) last[storage] = d;
     }
     for (const auto& [storage, step] : last) notes_->writes[step].push_back(storage);
-  }
-
-  // Between shared steps of a call helpers stay awake.
-  void note_last_shared() {
-    bool more_follow = false;
-    for (std::size_t i = plan_->steps.size(); i-- > 0;) {
-      Shares* const work = const_cast<Payload*>(plan_->steps[i].payload)->shared_work();
-      if (work == nullptr) continue;
-      work->set_more_follow(more_follow);
-      more_follow = true;
-    }
   }
 
   void bind_constants(const std::vector<Draft>& drafts) {

@@ -111,7 +111,7 @@ class Replayer {
   c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call) {
     program.results.prepare(program.bases.data());
     program.set_derived_bases();
-    Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
+    Context context = context_of(program, call);
     const Finish finish{{program}};
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
@@ -124,7 +124,7 @@ class Replayer {
                 const CallOptions* call) {
     if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
     program.set_derived_bases();
-    Context context{program.bases.data(), &program.values, &program.tensors, call, &services_};
+    Context context = context_of(program, call);
     const ReleaseValues release{program};
     execute(program, context, args, call);
     return true;
@@ -152,7 +152,7 @@ class Replayer {
   [[gnu::always_inline]] void run_bound(Program& program, const std::vector<Step>& frozen,
                                         std::span<const c10::IValue> args) {
     program.results.copy_literals(program.bases.data());
-    Context context{program.bases.data(), &program.values, &program.tensors, nullptr, &services_};
+    Context context = context_of(program, nullptr);
     if (!frozen.empty()) [[likely]] {
       for (const Step& step : frozen) step.run(*step.payload, context);
       return;
@@ -206,6 +206,10 @@ class Replayer {
   }
 
  private:
+  [[gnu::always_inline]] Context context_of(Program& program, const CallOptions* call) {
+    return {program.bases.data(), &program.values, &program.tensors, call, &services_, program.bases.size()};
+  }
+
   // Releases the values of a call, also if an operator throws.
   struct ReleaseValues {
     Program& program;

@@ -13,6 +13,8 @@
 
 #include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
 
@@ -42,6 +44,7 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
   std::size_t rows = 0, block = 0, keys = 0;
   std::ptrdiff_t mask_row = 0, mask_column = 0;
   std::vector<Batch> batches;
+  Shares shares;  // of blocks
 
   std::size_t vector_bytes() const { return bytes_of(batches); }
 
@@ -62,34 +65,61 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     mask_column = values(sizes.mask_column);
     batches.clear();
     sizes.batches.each(values, [&](const Batch& batch) { batches.push_back(batch); });
-    return nullptr;
+    const double scores_of_all = static_cast<double>(batches.size() * rows) * static_cast<double>(keys);
+    const bool is_large =
+        scores_of_all * static_cast<double>(scores.k + mixture.n) >= static_cast<double>(kLeastShared);
+    shares.set(is_large ? static_cast<std::int64_t>(batches.size() * blocks()) : 0, scores_of_all);
+    return shares.count() > 1 ? &run_shared : &run;
   }
+
+  Shares* shared_work() override { return &shares; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const AttentionStep&>(payload);
-    for (const Batch& batch : self.batches) {
-      if (self.causal) self.check_values(context, batch);
-      for (std::size_t first = 0; first < self.rows; first += self.block)
-        self.run_block(context, batch, first);
-    }
+    auto* const memory = self.scratch.in<float>(context.bases);
+    for (std::size_t part = 0; part < self.batches.size() * self.blocks(); ++part)
+      self.run_part(context, part, memory);
   }
 
  private:
-  void run_block(Context& context, const Batch& batch, std::size_t first) const {
+  static void run_shared(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const AttentionStep&>(payload);
+    FirstFailure failure;
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      failure.run([&] {
+        float* const memory = Workspace::of_thread().floats(self.block * self.keys);
+        for (; first < end; ++first) self.run_part(context, static_cast<std::size_t>(first), memory);
+      });
+    });
+    failure.rethrow();
+  }
+
+  // Of the rows of a batch.
+  std::size_t blocks() const { return (rows + block - 1) / block; }
+
+  // Parts are the blocks of the first batch, then those of the second, and so on.
+  void run_part(const Context& context, std::size_t part, float* memory) const {
+    const Batch& batch = batches[part / blocks()];
+    const std::size_t first = part % blocks() * block;
+    if (causal && first == 0) check_values(context, batch);
+    run_block(context, batch, first, memory);
+  }
+
+  // `memory` has room for the scores of a block.
+  void run_block(const Context& context, const Batch& batch, std::size_t first, float* memory) const {
     const kernels::Table& table = kernels::kernels().table;
-    auto* const shares = scratch.in<float>(context.bases);
     const auto skip = static_cast<std::int64_t>(first);
     kernels::Gemm product = scores;
     product.m = std::min(block, rows - first);
     product.n = causal ? std::min(keys, first + product.m) : keys;  // no row of the block sees more
     product.a = query.in<const float>(context.bases) + batch[0] + skip * scores.a_row;
     product.b = key.in<const float>(context.bases) + batch[1];
-    product.out = shares;
+    product.out = memory;
     table.gemm(product);
-    for (std::size_t r = 0; r < product.m; ++r) check_finite(shares + r * keys, product.n, 1);
+    for (std::size_t r = 0; r < product.m; ++r) check_finite(memory + r * keys, product.n, 1);
     std::uint64_t masked = 0;  // rows that see no key at all
     for (std::size_t r = 0; r < product.m; ++r) {
-      float* const row = shares + r * keys;
+      float* const row = memory + r * keys;
       const std::array<const float*, 2> by{row, &scale};
       kernels::loops<kernels::vector_ops::Mul>().by_scalars[2](product.n, row, by.data());
       if (causal) std::fill(row + std::min(product.n, first + r + 1), row + product.n, kMinusInfinity);
@@ -101,16 +131,16 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
         if (!sees) masked |= std::uint64_t{1} << r;
       }
     }
-    table.softmax_rows({product.m, product.n, shares, static_cast<std::ptrdiff_t>(keys), shares,
+    table.softmax_rows({product.m, product.n, memory, static_cast<std::ptrdiff_t>(keys), memory,
                         static_cast<std::ptrdiff_t>(keys)});
     for (std::size_t r = 0; masked != 0; ++r, masked >>= 1) {
       if ((masked & 1) != 0)
-        std::fill_n(shares + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
+        std::fill_n(memory + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
     }
     kernels::Gemm mix = mixture;
     mix.m = product.m;
     mix.k = product.n;
-    mix.a = shares;
+    mix.a = memory;
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
     table.gemm(mix);
@@ -191,11 +221,11 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (repeats == 0) return false;
   if (out.count() == 0) return true;
   const Size rows = query->size(-2), keys = key->size(-2), width = query->size(-1);
-  if (keys == 0 || width == 0 || is_for_libtorch(lowering, out.count() * keys, kMostAttended)) return false;
+  if (keys == 0 || width == 0) return false;
   if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
   if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 
-  constexpr std::int64_t kMostRows = 64, kMostScores = 16384;  // 64 KiB of them
+  constexpr std::int64_t kMostRows = 64, kMostScores = 65536;  // 256 KiB of them
   AttentionStep step;
   AttentionStep::Sizes& sizes = step.sizes;
   sizes.rows = rows;

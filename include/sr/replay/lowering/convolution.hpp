@@ -219,7 +219,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   Convolved& all = *read;
   if (is_left_to_libtorch(all)) return false;
   if (all.out.count() == 0) return true;
-  if (all.taps() == 0 || is_for_libtorch(lowering, all.work(), kMostConvolved) || !lowering.make_rows(all.in))
+  if (all.taps() == 0 || is_beyond_one_thread(lowering, all.work(), kMostConvolved) ||
+      !lowering.make_rows(all.in))
     return false;
   const Operand out = lowering.made_contiguous(all.out);
   ConvolutionStep step;

@@ -75,7 +75,6 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
                    .b_n = matrices.b_n.pin(),
                    .of_module = lowering.of_module(matrices.b)};
     step.multiply = packed_gemm<T, Result>();
-    step.may_be_cut = is_for_threads(lowering, matrices.work());
   }
   if (bias) {
     step.bias = lowering.address(*bias);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/kernels/normal_rows.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/softmax.hpp>
 
@@ -22,18 +23,19 @@ struct NormStep final : ClonableStep<NormStep> {
   bool has_gamma = false, has_beta = false;
   std::size_t groups = 1, channels = 1;  // of a group
   float epsilon = 0;
+  RowShares parts;
 
   RunStep settle(SizeValues& values) override {
     sizes.settle(values, shape);
-    return nullptr;
+    const std::size_t rows_together = kernels::kNormalRows * (kind == Kind::group ? groups : 1);
+    return parts.cut(shape, rows_together) ? &run_parts : &run;
   }
+
+  Shares* shared_work() override { return &parts.shares; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const NormStep&>(payload);
-    kernels::RowMatrix rows = self.shape;
-    rows.in = self.in.in<const float>(context.bases);
-    rows.out = self.out.in<float>(context.bases);
-    self.run_on(rows, context.bases);
+    self.run_on(self.bound(context.bases), context.bases);
   }
   void run_on(const kernels::RowMatrix& rows, std::byte* const* bases) const {
     const kernels::Table& table = kernels::kernels().table;
@@ -47,6 +49,20 @@ struct NormStep final : ClonableStep<NormStep> {
       case Kind::group:
         return table.group_norm_rows(rows, groups, channels, scales, shifts, epsilon);
     }
+  }
+
+ private:
+  static void run_parts(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const NormStep&>(payload);
+    self.parts.each(self.bound(context.bases),
+                    [&](const kernels::RowMatrix& part) { self.run_on(part, context.bases); });
+  }
+
+  kernels::RowMatrix bound(std::byte* const* bases) const {
+    kernels::RowMatrix rows = shape;
+    rows.in = in.in<const float>(bases);
+    rows.out = out.in<float>(bases);
+    return rows;
   }
 };
 

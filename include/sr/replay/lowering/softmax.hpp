@@ -10,6 +10,7 @@
 #include <sr/registry/operator_spec.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/reductions.hpp>
+#include <sr/replay/steps/row_shares.hpp>
 
 namespace sr::replay {
 
@@ -31,18 +32,31 @@ struct RowsKernelStep final : ClonableStep<RowsKernelStep> {
   kernels::RowMatrix shape;  // in this call
   Address in, out;
   void (*run_rows)(const kernels::RowMatrix& rows) = nullptr;
+  RowShares parts;
 
   RunStep settle(SizeValues& values) override {
     sizes.settle(values, shape);
-    return nullptr;
+    return parts.cut(shape) ? &run_parts : &run;
   }
+
+  Shares* shared_work() override { return &parts.shares; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const RowsKernelStep&>(payload);
-    kernels::RowMatrix rows = self.shape;
-    rows.in = self.in.in<const float>(context.bases);
-    rows.out = self.out.in<float>(context.bases);
-    self.run_rows(rows);
+    self.run_rows(self.bound(context.bases));
+  }
+
+ private:
+  static void run_parts(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const RowsKernelStep&>(payload);
+    self.parts.each(self.bound(context.bases), self.run_rows);
+  }
+
+  kernels::RowMatrix bound(std::byte* const* bases) const {
+    kernels::RowMatrix rows = shape;
+    rows.in = in.in<const float>(bases);
+    rows.out = out.in<float>(bases);
+    return rows;
   }
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,28 +13,22 @@
 
 namespace sr::replay {
 
-// An address that a chain needs, and its place in the chain.
+// An address that a chain needs, and its place in the chain: links[link].at[at].
 struct LinkAddress {
   TileOperand operand;
-  float** to = nullptr;
+  std::uint32_t link = 0, at = 0;
 };
 
 // The links of a chain, and the addresses in them that each call sets.
 struct Chain {
-  Chain() = default;
-  Chain(Chain&&) noexcept = default;
-  Chain& operator=(Chain&&) noexcept = default;
-  Chain(const Chain& other) : addresses(other.addresses), links(other.links) {
-    for (LinkAddress& address : addresses) {
-      const auto* const at = reinterpret_cast<const std::byte*>(address.to);
-      const auto* const first = reinterpret_cast<const std::byte*>(other.links.data());
-      address.to = reinterpret_cast<float**>(reinterpret_cast<std::byte*>(links.data()) + (at - first));
-    }
-  }
-  Chain& operator=(const Chain& other) { return *this = Chain(other); }
-
-  std::vector<LinkAddress> addresses;  // point into `links`
+  std::vector<LinkAddress> addresses;
   mutable std::vector<kernels::ChainLink> links;
+
+  // Sets the addresses in `at`, which is `links` or a copy, for a tile that begins at element `first`.
+  void bind(std::byte* const* bases, std::size_t first, kernels::ChainLink* at) const {
+    for (const LinkAddress& address : addresses)
+      at[address.link].at[address.at] = address.operand.in(bases, first);
+  }
 };
 
 // Operations `begin` to `end` - 1: one copy, or vector ops. Without a chain they run one after the other.
@@ -164,9 +160,9 @@ class ChainSearch {
           {op(i).out});
     }
     add(table.link_to(kernels::ChainEnd::end), {});
-    for (std::size_t link = 0; link < operands.size(); ++link) {
-      for (std::size_t i = 0; i < operands[link].size(); ++i)
-        segment.chain.addresses.push_back({operands[link][i], &segment.chain.links[link].at[i]});
+    for (std::uint32_t link = 0; link < operands.size(); ++link) {
+      for (std::uint32_t i = 0; i < operands[link].size(); ++i)
+        segment.chain.addresses.push_back({operands[link][i], link, i});
     }
     for (const TileOperand& out : written)
       segment.may_repeat &= std::find(read.begin(), read.end(), out) == read.end();

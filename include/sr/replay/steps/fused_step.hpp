@@ -14,9 +14,11 @@
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/chains.hpp>
 #include <sr/replay/steps/row_tail.hpp>
+#include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 #include <sr/replay/steps/vector_op_pairs.hpp>
+#include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
 
@@ -40,6 +42,11 @@ struct FusedStep final : ClonableStep<FusedStep> {
   void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
   void (*run_links)(const kernels::ChainLink* first, std::size_t n) = nullptr;
   std::size_t chain_block = 1, chain_least = 1;  // elements, as kernels::Table::block and width
+
+  bool may_be_cut = false;         // tiles do not depend on each other
+  std::uint32_t scratch_base = 0;  // of the operands in scratch, which each thread has for itself
+  std::size_t scratch_floats = 0;
+  Shares shares;  // of tiles
 
   Dims sizes_of;  // of the iteration space, outermost first
   // A tile is `chunk` indices of dimension `split` and all of those inside it.
@@ -101,12 +108,17 @@ struct FusedStep final : ClonableStep<FusedStep> {
     chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
     for (TileCopy& each : copies) settle(each, values);
     for (RowTail& tail : tails) tail.settle(values);
+    const bool is_long = count * (ops.size() + tails.size()) >= kLeastWork;
+    shares.set(may_be_cut && is_long ? tiles() : 0, static_cast<double>(count));
     return runner();
   }
 
+  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+
   RunStep freeze(std::byte* const* bases) override {
     if (runner() != &run_only_chain) return nullptr;
-    link(segments[0].chain, bases, 0);
+    const Chain& chain = segments[0].chain;
+    chain.bind(bases, 0, chain.links.data());
     return [](const Payload& payload, Context&) {
       const auto& self = static_cast<const FusedStep&>(payload);
       self.run_links(self.segments[0].chain.links.data(), self.count);
@@ -116,13 +128,33 @@ struct FusedStep final : ClonableStep<FusedStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
     if (self.is_one_tile()) {
-      self.run_tile(context.bases, 0, self.count, kOrigin);
+      self.run_tile({context.bases}, 0, self.count, kOrigin);
     } else {
-      self.run_tiles(context.bases);
+      self.run_tiles({context.bases}, 0, self.tiles());
     }
   }
 
  private:
+  // The elements of an iteration space, times its operations, from which on threads may share it: about 20
+  // microseconds of the simplest ones.
+  static constexpr std::size_t kLeastWork = 1 << 16;
+
+  // What a thread runs tiles with.
+  struct Lane {
+    std::byte* const* bases;
+    Workspace* workspace = nullptr;  // for its own copies of links; null: the step's links are free
+  };
+
+  static void run_shared(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      Workspace& workspace = Workspace::of_thread();
+      std::byte** const bases = workspace.copy_of(context.bases, context.base_count);
+      bases[self.scratch_base] = reinterpret_cast<std::byte*>(workspace.floats(self.scratch_floats));
+      self.run_tiles({bases, &workspace}, first, end);
+    });
+  }
+
   void settle(TileCopy& made, SizeValues& values) const {
     values.fill(made.strides_of, made.strides);
     made.box.rank = 0;
@@ -149,6 +181,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
   // The function for the complete step; a simpler one for a step that is one chain, or one vector op, on one
   // tile.
   RunStep runner() const {
+    if (shares.count() > 1) return &run_shared;
     if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
     if (linked_part(segments[0], count) == count) return &run_only_chain;
     return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
@@ -156,20 +189,32 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   bool is_one_tile() const { return count <= static_cast<std::size_t>(chunk) * inner; }
 
+  // The number of tiles along the dimension that is split.
+  std::int64_t chunks() const { return (sizes[split] + chunk - 1) / chunk; }
+  // The number of all tiles; there must be elements.
+  std::int64_t tiles() const {
+    const auto row = static_cast<std::int64_t>(inner) * sizes[split];
+    return count == 0 ? 0 : static_cast<std::int64_t>(count) / row * chunks();
+  }
+
   static void run_only_chain(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    self.run_chain(self.segments[0], context.bases, 0, self.count);
+    self.run_chain(self.segments[0], {context.bases}, 0, self.count);
   }
   static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
     run_vector_op(self.ops[0], context.bases, 0, 0, self.count);
   }
 
-  void run_tiles(std::byte* const* bases) const {
+  void run_tiles(const Lane& lane, std::int64_t tile, std::int64_t end) const {
     Index index{};
-    for (std::size_t first = 0; first < count;) {
+    index[split] = tile % chunks() * chunk;
+    std::int64_t outer = tile / chunks();
+    auto first = static_cast<std::size_t>(outer * sizes[split] + index[split]) * inner;
+    for (std::size_t d = split; d-- > 0; outer /= sizes[d]) index[d] = outer % sizes[d];
+    for (; tile != end; ++tile) {
       const std::int64_t indices = std::min(chunk, sizes[split] - index[split]);
-      run_tile(bases, first, static_cast<std::size_t>(indices) * inner, index);
+      run_tile(lane, first, static_cast<std::size_t>(indices) * inner, index);
       first += static_cast<std::size_t>(indices) * inner;
       index[split] += indices;
       for (std::size_t d = split; d > 0 && index[d] == sizes[d]; --d) {
@@ -179,7 +224,8 @@ struct FusedStep final : ClonableStep<FusedStep> {
     }
   }
 
-  void run_tile(std::byte* const* bases, std::size_t first, std::size_t n, const Index& index) const {
+  void run_tile(const Lane& lane, std::size_t first, std::size_t n, const Index& index) const {
+    std::byte* const* const bases = lane.bases;
     for (const Segment& segment : segments) {
       const TileOp& op = ops[segment.begin];
       if (op.convert != nullptr) {
@@ -195,7 +241,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
         continue;
       }
       const std::size_t linked = linked_part(segment, n);
-      if (linked != 0) run_chain(segment, bases, first, linked);
+      if (linked != 0) run_chain(segment, lane, first, linked);
       if (linked == n) continue;
       for (std::size_t i = segment.begin; i < segment.end; ++i)
         run_vector_op(ops[i], bases, first, linked, n);
@@ -226,13 +272,12 @@ struct FusedStep final : ClonableStep<FusedStep> {
     op.loop64(n, op.out.at(bases, first), in);
   }
 
-  static void link(const Chain& chain, std::byte* const* bases, std::size_t first) {
-    for (const LinkAddress& address : chain.addresses) *address.to = address.operand.in(bases, first);
-  }
-
-  void run_chain(const Segment& segment, std::byte* const* bases, std::size_t first, std::size_t n) const {
-    link(segment.chain, bases, first);
-    run_links(segment.chain.links.data(), n);
+  void run_chain(const Segment& segment, const Lane& lane, std::size_t first, std::size_t n) const {
+    const Chain& chain = segment.chain;
+    kernels::ChainLink* const links =
+        lane.workspace == nullptr ? chain.links.data() : lane.workspace->copy_of(chain.links);
+    chain.bind(lane.bases, first, links);
+    run_links(links, n);
   }
 
   void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,

@@ -27,14 +27,13 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   void (*multiply)(const Product& product) = nullptr;
   Address a, b, bias, out;
   bool has_bias = false;
-  bool may_be_cut = false;                   // is worth several threads
   WeightMatrixOf<T> weight;                  // without data: b is read as it is
   std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
   // In this call, but for `shape.clamp_min`:
   Product shape;
   Product frozen;  // with addresses; see freeze
   c10::SmallVector<Batch, 1> batches;
-  Shares shares;          // of a packed product, by what `cut` says
+  Shares shares;          // of what `cut` says
   std::int64_t part = 0;  // rows or columns of one
   bool by_columns = false;
 
@@ -48,7 +47,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
     if (weight.data != nullptr) packed = shared.find_or_pack(weight);
   }
 
-  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+  Shares* shared_work() override { return &shares; }
 
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
@@ -60,7 +59,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
     shape.b_n = values(b_n);
     batches.clear();
     batches_of.each(values, [&](const Batch& batch) { batches.push_back(batch); });
-    if (may_be_cut) cut();
+    cut();
     return runner();
   }
 
@@ -75,36 +74,46 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GemmStepOf&>(payload);
-    const Product at_start = self.bound(context.bases);
-    Product product = at_start;
-    for (const Batch& batch : self.batches) {
-      product.a = at_start.a + batch[0];
-      product.b = at_start.b + batch[1];
-      product.out = at_start.out + batch[2];
-      if (self.part == 0) {
-        self.multiply(product);
-      } else {
-        self.shares.each(
-            [&](std::int64_t first, std::int64_t end) { self.multiply_part(product, first, end); });
-      }
+    const Product product = self.bound(context.bases);
+    if (self.part == 0) {
+      for (const Batch& batch : self.batches) self.multiply(at(product, batch));
+      return;
     }
+    const std::int64_t parts = self.shares.count() / static_cast<std::int64_t>(self.batches.size());
+    self.shares.each([&](std::int64_t first, std::int64_t end) {
+      while (first != end) {
+        const std::int64_t batch = first / parts, stop = std::min(end, (batch + 1) * parts);
+        self.multiply_part(at(product, self.batches[static_cast<std::size_t>(batch)]), parts,
+                           first - batch * parts, stop - batch * parts);
+        first = stop;
+      }
+    });
   }
 
-  // Cuts a product that is too large for one thread into parts, whose results are bit-identical to those of
-  // the whole. Columns are cut at the beginning of panels; the last part has the rest, so that it never
-  // consists of the few columns that are not packed as panels. Rows are cut at the beginning of tiles or of
-  // sums of four.
+  // Cuts the products, if they are too large for one thread, into parts, whose results are bit-identical to
+  // those of the whole. Packed columns are cut at the beginning of panels; the last part has the rest, so
+  // that it never consists of the few columns that are not packed as panels. Rows are cut at the beginning of
+  // tiles or of sums of four. A product without packed weights is one part.
   void cut() {
-    const kernels::Table& table = kernels::kernels().table;
-    const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
     const auto rows = static_cast<std::int64_t>(shape.m), columns = static_cast<std::int64_t>(shape.n);
-    const std::int64_t tile = columns == 1 ? 4 : static_cast<std::int64_t>(table.tile);
-    const std::int64_t panels = columns / panel, tiles = (rows + tile - 1) / tile;
-    by_columns = panels >= kLeastParts || panels >= tiles;
-    part = by_columns ? panel : tile;
-    const std::int64_t count = by_columns ? panels : tiles;
-    if (count < 2) part = 0;
-    shares.set(count, static_cast<double>(rows) * static_cast<double>(columns));
+    const auto products = static_cast<std::int64_t>(batches.size());
+    std::int64_t count = 1;  // of a product
+    part = rows;
+    by_columns = false;
+    if (weight.data != nullptr) {
+      const kernels::Table& table = kernels::kernels().table;
+      const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
+      const std::int64_t tile = columns == 1 ? 4 : static_cast<std::int64_t>(table.tile);
+      const std::int64_t panels = columns / panel, tiles = (rows + tile - 1) / tile;
+      by_columns = panels >= kLeastParts || panels >= tiles;
+      part = by_columns ? panel : tile;
+      count = by_columns ? panels : tiles;
+    }
+    const double elements = static_cast<double>(products * rows) * static_cast<double>(columns);
+    const bool is_large = elements * static_cast<double>(shape.k) >= static_cast<double>(kLeastShared);
+    const bool is_cut = is_large && products * count > 1;
+    if (!is_cut) part = 0;
+    shares.set(is_cut ? products * count : 0, elements);
   }
 
  private:
@@ -130,8 +139,16 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
     return product;
   }
 
-  void multiply_part(Product product, std::int64_t first, std::int64_t end) const {
-    const bool is_last = end == shares.count();
+  static Product at(Product product, const Batch& batch) {
+    product.a += batch[0];
+    product.b += batch[1];
+    product.out += batch[2];
+    return product;
+  }
+
+  // Computes parts `first` to `end` - 1 of the `parts` of one product.
+  void multiply_part(Product product, std::int64_t parts, std::int64_t first, std::int64_t end) const {
+    const bool is_last = end == parts;
     first *= part;
     const auto size = [&](std::size_t all) {
       return (is_last ? all : static_cast<std::size_t>(end * part)) - static_cast<std::size_t>(first);

@@ -1,14 +1,21 @@
 // Work of a step that threads share.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/team.hpp>
 #include <sr/replay/steps/sharing_choice.hpp>
 
 namespace sr::replay {
+
+// The multiply-adds from which on a product may be shared: one thread takes 20 microseconds for them. Whether
+// it is shared, times decide, see SharingChoice.
+inline constexpr std::int64_t kLeastShared = 1'000'000;
 
 class Shares {
  public:
@@ -43,6 +50,32 @@ class Shares {
   double work_ = 1;
   bool more_follow_ = false;
   mutable SharingChoice choice_;
+};
+
+// Keeps the first exception of the parts of a step, which must not throw while threads share them.
+class FirstFailure {
+ public:
+  // Calls part() unless another part has failed.
+  template <class Part>
+  void run(const Part& part) noexcept {
+    if (has_failed_.load(std::memory_order_relaxed)) return;
+    try {
+      part();
+    } catch (...) {
+      const std::scoped_lock lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      has_failed_.store(true, std::memory_order_relaxed);
+    }
+  }
+  // Called when all parts have ended.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  std::atomic<bool> has_failed_{false};
 };
 
 }  // namespace sr::replay

@@ -39,11 +39,12 @@ struct Services {
 
 // What the steps of a replay share.
 struct Context {
-  std::byte** bases = nullptr;
+  std::byte** bases = nullptr;                 // base_count of them
   std::vector<c10::IValue>* values = nullptr;  // by ValueId: numbers that depend on data
   std::vector<at::Tensor>* tensors = nullptr;  // what interpreted nodes returned, by storage
   const CallOptions* call = nullptr;           // see Frame
   Services* services = nullptr;
+  std::size_t base_count = 0;
 };
 
 class PackedWeights;

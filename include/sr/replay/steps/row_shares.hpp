@@ -1,0 +1,43 @@
+// How threads share a kernel on the rows of a matrix: each computes some of the rows.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <sr/kernels/table.hpp>
+#include <sr/replay/steps/shares.hpp>
+
+namespace sr::replay {
+
+struct RowShares {
+  Shares shares;
+  std::size_t unit = 1;  // rows of a part, but for the last one
+
+  // Divides the rows into parts of at least `rows_together`. Returns whether there are several.
+  bool cut(const kernels::RowMatrix& all, std::size_t rows_together = 1) {
+    unit = rows_together;
+    const std::size_t elements = all.rows * all.columns;
+    shares.set(elements < kLeastElements ? 0 : static_cast<std::int64_t>((all.rows + unit - 1) / unit),
+               static_cast<double>(elements));
+    return shares.count() > 1;
+  }
+
+  // Calls kernel(part) for parts of the rows, on several threads at once.
+  template <class Kernel>
+  void each(const kernels::RowMatrix& all, const Kernel& kernel) const {
+    shares.each([&](std::int64_t begin, std::int64_t end) {
+      const std::size_t first = static_cast<std::size_t>(begin) * unit;
+      kernels::RowMatrix part = all;
+      part.rows = std::min(static_cast<std::size_t>(end) * unit, all.rows) - first;
+      part.in += static_cast<std::ptrdiff_t>(first) * all.in_stride;
+      part.out += static_cast<std::ptrdiff_t>(first) * all.out_stride;
+      kernel(part);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kLeastElements = 1 << 16;  // about 20 microseconds of one thread
+};
+
+}  // namespace sr::replay
