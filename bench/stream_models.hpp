@@ -144,6 +144,45 @@ inline SizedModel sized_transformer(const std::string& name, int layers, bool em
           }};
 }
 
+// A DLRM of usual size: 26 tables of 1,000 x 64, towers 13-512-256-64 and 415-512-256-1.
+inline SizedModel sized_large_dlrm() {
+  using detail::weight;
+  constexpr std::int64_t kTables = 26, kWidth = 64, kVectors = kTables + 1;
+  test::Attributes weights;
+  const auto tower = [&](const std::string& name, std::vector<std::int64_t> sizes) {
+    std::string text = "x";
+    for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+      const std::string layer = name + std::to_string(i);
+      weights.emplace_back(layer, weight({sizes[i + 1], sizes[i]}));
+      weights.emplace_back(layer + "b", weight({sizes[i + 1]}));
+      text = "torch.linear(" + text + ", self." + layer + ", self." + layer + "b)";
+      if (i + 2 < sizes.size() || name == "low") text = "torch.relu(" + text + ")";
+    }
+    return text;
+  };
+  std::string forward =
+      "def forward(self, x, ids):\n    x = " + tower("low", {13, 512, 256, kWidth}) + "\n    rows = [x]\n";
+  for (std::int64_t table = 0; table < kTables; ++table) {
+    const std::string name = "t" + std::to_string(table);
+    weights.emplace_back(name, weight({1000, kWidth}));
+    forward +=
+        "    rows.append(torch.embedding(self." + name + ", ids.select(1, " + std::to_string(table) + ")))\n";
+  }
+  const at::Tensor pairs = at::tril_indices(kVectors, kVectors, -1);
+  weights.emplace_back("pairs", pairs[0] * kVectors + pairs[1]);
+  forward +=
+      "    f = torch.stack(rows, 1)\n"
+      "    p = torch.flatten(torch.bmm(f, torch.transpose(f, 1, 2)), 1)\n"
+      "    x = torch.cat([x, torch.index_select(p, 1, self.pairs)], 1)\n"
+      "    return torch.sigmoid(" +
+      tower("top", {kWidth + kVectors * (kVectors - 1) / 2, 512, 256, 1}) + ")\n";
+  return {
+      "DLRM of 26 tables, batch", test::script(forward, weights),
+      [dense = detail::floats(kMostSize * 13), ids = detail::ids(kMostSize * kTables)](std::int64_t batch) {
+        return std::vector<c10::IValue>{dense({batch, 13}), ids({batch, kTables})};
+      }};
+}
+
 inline std::vector<SizedModel> sized_models() {
   at::manual_seed(1);
   return {sized_deep_and_wide(), sized_perceptron(), sized_dlrm(),

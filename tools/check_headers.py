@@ -12,7 +12,7 @@ import toolchain
 
 # The folders of include/sr, lowest layer first. A folder includes only itself and earlier ones; '' is the root.
 LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'quantization', 'module', 'executor', 'replay',
-          'ops', '')
+          'ops', 'batching', '')
 WITHOUT_TORCH = ('memory', 'kernels', 'pool')
 UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'

@@ -66,6 +66,19 @@ use_sanitizer() {
   [[ $1 != thread ]] || launch=(setarch "$(uname -m)" -R)
 }
 
+# Fetches what C++ needs of that version of LibTorch, unless it is here, and configures a directory for it. Sets
+# torch_home, build_dir and launch.
+use_torch() {
+  local place=$root/.torch/$1
+  [[ $1 =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || die "'$1' is no version of LibTorch; give one such as 2.14.1"
+  if [[ ! -f $place/torch/version.py ]]; then
+    say "fetching LibTorch $1 into .torch"
+    "$python" tools/fetch_torch.py "$1" "$place"
+  fi
+  torch_home=$place/torch build_dir=build-torch-$1 launch=()
+  configure "$build_dir" -Dwerror=true -Dbench=false
+}
+
 # Takes `--sanitize KIND` off the front of the arguments: says the kind in sanitizer and what is left in rest.
 take_sanitizer() {
   sanitizer='' rest=("$@")

@@ -47,7 +47,7 @@ class Consumers:
         self.compiler = Compiler(args.torch)
         self.torch, self.build, self.work, self.long = args.torch, args.build, work, args.long
         self.sources = [s.resolve() for s in args.sources]
-        self.link = [f'-L{self.torch}/lib', f'-Wl,-rpath,{self.torch}/lib', '-ltorch', '-ltorch_cpu', '-lc10']
+        self.link = [f'-L{self.torch}/lib', f'-Wl,-rpath,{self.torch}/lib', '-ltorch_cpu', '-lc10']
         ninja = pathlib.Path(sys.executable).parent / 'ninja'
         self.environment = dict(os.environ, **({'NINJA': str(ninja)} if ninja.exists() else {}))
 
@@ -119,6 +119,9 @@ class Consumers:
 
     def cmake(self):
         """find_package(sr) beside find_package(Torch)."""
+        if not (self.torch / 'share/cmake/Torch').is_dir():
+            print('this LibTorch brings no configuration for CMake')
+            sys.exit(SKIPPED)
         prefix, project, build = self.installed(), self.work / 'project', self.work / 'build'
         shutil.copytree(self.sources[0].parent / 'cmake', project)
         shutil.copy(self.sources[0], project)

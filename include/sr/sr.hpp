@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <sr/base/build.hpp>
+#include <sr/batcher.hpp>
 #include <sr/benchmark.hpp>
 #include <sr/bound_call.hpp>
 #include <sr/error.hpp>

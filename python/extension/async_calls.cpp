@@ -66,13 +66,15 @@ py::object python_error_of(const std::exception_ptr& thrown) {
   return py::reinterpret_steal<py::object>(value);
 }
 
-// A running call. Everything of it is destroyed before Python knows the result: its thread may only return to
-// code that needs the GIL while the interpreter exists.
+// A running call.
 struct Call {
   std::shared_ptr<Engine> engine;
   std::vector<c10::IValue> args;
   CallOptions options;
-  PyObject* done;  // owned
+  Told told;
+
+  Call(std::shared_ptr<Engine> by, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
+      : engine(std::move(by)), args(std::move(with)), options(std::move(chosen)), told(std::move(done)) {}
 
   void run() {
     c10::IValue result;
@@ -85,42 +87,41 @@ struct Call {
     end(std::move(result), std::move(thrown));
   }
 
-  // Reports to Python, ignoring errors of the report, and ends.
   void end(c10::IValue result, std::exception_ptr thrown) {
-    {
-      const py::gil_scoped_acquire locked;
+    told.end(std::move(result), std::move(thrown), [this] {
       args.clear();
       engine.reset();
-      const auto told = py::reinterpret_steal<py::object>(std::exchange(done, nullptr));
-      if (thrown || !tell(told, std::move(result), thrown)) tell_error(told, thrown);
-      thrown = nullptr;  // while the GIL is held
-    }
-    open_calls->remove();
-  }
-
- private:
-  // Returns false if the result cannot be converted to Python objects, or not to those with which the model
-  // was exported; `thrown` then holds the reason.
-  static bool tell(const py::object& told, c10::IValue result, std::exception_ptr& thrown) {
-    try {
-      told(to_python(std::move(result)), py::none());
-      return true;
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
-  }
-
-  static void tell_error(const py::object& told, const std::exception_ptr& thrown) {
-    try {
-      told(py::none(), python_error_of(thrown));
-    } catch (py::error_already_set& error) {
-      error.discard_as_unraisable("a call of sr that ended");
-    }
+    });
   }
 };
 
 }  // namespace
+
+Told::Told(py::function done) : done_(done.release().ptr()) {
+  open_calls->add();
+}
+
+void Told::note_ended() {
+  open_calls->remove();
+}
+
+void Told::tell(c10::IValue result, std::exception_ptr thrown) {
+  const auto told = py::reinterpret_steal<py::object>(std::exchange(done_, nullptr));
+  if (!thrown) {
+    try {
+      told(to_python(std::move(result)), py::none());
+      return;
+    } catch (...) {
+      // The result can not be converted to Python objects, or not to those with which the model was exported.
+      thrown = std::current_exception();
+    }
+  }
+  try {
+    told(py::none(), python_error_of(thrown));
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("a call of sr that ended");
+  }
+}
 
 void watch_async_calls() {
   pthread_atfork(nullptr, nullptr, [] { open_calls = new Open; });
@@ -132,12 +133,11 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   CallOptions options = options_of_async_call();
   options.stop = stop.get_token();
   auto values = callee.signature.bind(args, kwargs);
-  auto call = std::make_shared<Call>(Call{callee.engine, std::move(values), options, done.release().ptr()});
-  open_calls->add();
+  auto call = std::make_shared<Call>(callee.engine, std::move(values), options, std::move(done));
   try {
     without_gil([&] { sr::detail::launch(options, [call] { call->run(); }); });
   } catch (...) {  // no thread could be started
-    if (call->done != nullptr) call->end({}, std::current_exception());
+    if (!call->told.has_ended()) call->end({}, std::current_exception());
   }
   return py::cpp_function([stop]() mutable { stop.request_stop(); });
 }

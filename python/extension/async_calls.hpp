@@ -1,9 +1,46 @@
 // Calls that run while Python does something else.
 #pragma once
 
+#include <Python.h>
+#include <exception>
+#include <memory>
 #include <pybind11/pybind11.h>
+#include <utility>
+
+#include <ATen/core/ivalue.h>
 
 namespace sr::python {
+
+// Whom to tell the result of a call that another thread runs: a function done(result, error) of Python's, one
+// of whose arguments is None. The interpreter waits at exit for all that were made.
+class Told {
+ public:
+  // Needs the GIL.
+  explicit Told(pybind11::function done);
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+
+  // Must be called once, without the GIL. Calls release() while it holds the GIL: everything of the call has
+  // to be destroyed before Python knows the result, since its thread may only return to code that needs the
+  // GIL while the interpreter exists. Ignores errors of `done`.
+  template <class Release>
+  void end(c10::IValue result, std::exception_ptr thrown, const Release& release) {
+    {
+      const pybind11::gil_scoped_acquire locked;
+      release();
+      tell(std::move(result), thrown);
+      thrown = nullptr;
+    }
+    note_ended();
+  }
+  bool has_ended() const { return done_ == nullptr; }
+
+ private:
+  void tell(c10::IValue result, std::exception_ptr thrown);
+  static void note_ended();
+
+  PyObject* done_;  // owned
+};
 
 // Must be called once, when the module is loaded.
 void watch_async_calls();

@@ -12,10 +12,12 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <sr/base/processors.hpp>
+#include <sr/kernels/kernels.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
 #include "async_calls.hpp"
+#include "batcher.hpp"
 #include "bound.hpp"
 #include "caller.hpp"
 #include "errors.hpp"
@@ -284,10 +286,12 @@ PYBIND11_MODULE(_C, module) {
   define_prepared(module);
   define_exported(module);
   define_bound_call(module);
+  define_batcher(module);
   define_caller(module);
   define_metrics(module);
   define_quantize(module);
   module.def("wait_for_async_calls", &wait_for_async_calls);
+  module.def("instruction_set", [] { return sr::kernels::kernels().table.name; });
   module.def(
       "processors", &sr::processors_allowed, py::arg("refresh") = false,
       "The number of processors that this process may use: the least of what the quota of its container\n"

@@ -17,9 +17,11 @@ if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
                       'Build it again: pip install .')
 
 from . import _C
+from ._batcher import Batcher, BatcherReport
 from ._C import BoundCall, IndividualMetrics, processors
 from ._compile import compile, from_exported
 from ._future import Future
+from ._info import Info, info
 from ._load import load
 from ._module import StaticModule
 from ._options import Options
@@ -37,9 +39,9 @@ from .errors import (
 
 __version__ = version
 __all__ = [
-    'ArgumentError', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'LoadError', 'Options',
+    'ArgumentError', 'Batcher', 'BatcherReport', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'Info', 'LoadError', 'Options',
     'QuantizationError', 'QuantizationReport', 'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile',
-    'from_exported', 'load', 'processors', 'quantize',
+    'from_exported', 'info', 'load', 'processors', 'quantize',
 ]
 
 atexit.register(_C.wait_for_async_calls)

@@ -16,13 +16,17 @@ from .errors import ArgumentError, UnsupportedOpError
 _Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
 
+class _NeedsExamples(ArgumentError):
+    """Why a front end can not try: unlike other wrong arguments, no reason to stop."""
+
+
 def _script(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
     return StaticModule(torch.jit.script(module), **options)
 
 
 def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
     if examples is None:
-        raise ArgumentError('tracing needs example_args or example_kwargs')
+        raise _NeedsExamples('tracing needs example_args or example_kwargs')
     args, kwargs = examples
     if kwargs:  # torch.jit.trace accepts only one of them
         named = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
@@ -34,7 +38,7 @@ def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) ->
 
 def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
     if examples is None:
-        raise ArgumentError('exporting needs example_args or example_kwargs')
+        raise _NeedsExamples('exporting needs example_args or example_kwargs')
     return from_exported(_formats.exported().export(module, *examples), **options)
 
 
@@ -93,6 +97,10 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
     for name in _FRONTENDS:
         try:
             return _quietly(name, module, examples, options, chosen=False)
+        except ArgumentError as error:
+            if not isinstance(error, _NeedsExamples):
+                raise  # a wrong option is wrong for every front end
+            reasons.append(f'{name}: {error}')
         except Exception as error:
             reasons.append(f'{name}: {error}')
     raise UnsupportedOpError(f'No front end takes this {type(module).__name__}.\n' + '\n'.join(reasons))

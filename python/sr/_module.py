@@ -1,5 +1,6 @@
 """A model made ready to run."""
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
@@ -104,6 +105,29 @@ class StaticModule(_C.Caller):
         """The results of a call."""
         values = [Value(*value) for value in self._prepared.outputs()]
         return [value._replace(name=value.name or f'output_{i}') for i, value in enumerate(values)]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What `inspect.signature` shows: names and defaults of the arguments."""
+        return inspect.Signature([
+            inspect.Parameter(value.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=value.type,
+                              default=value.default if value.has_default else inspect.Parameter.empty)
+            for value in self.inputs])
+
+    def warmup(self, *args: Any, **kwargs: Any) -> None:
+        """Calls with these arguments until further calls are replays, or it is clear that they will not be.
+
+        For a service that starts: the first calls of a size record a plan, which takes milliseconds.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> module.warmup(torch.zeros(4))
+        >>> module.report()['replayed_calls'] > 0
+        True
+        """
+        self.reserve(*args, **kwargs)
+        for _ in range(2):
+            self(*args, **kwargs)
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
         """A call that reads these tensors and writes into these buffers each time, whatever they hold then.

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import logging
+import inspect
 import os
 import warnings
 import zipfile
@@ -105,6 +106,12 @@ class ExportedModule(StaticModule):
     def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
                                  main_runs: int) -> _C.IndividualMetrics:
         return super().benchmark_individual_ops(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """Arguments are nested as they were at export, under names that only the exported program knows."""
+        return inspect.Signature([inspect.Parameter('args', inspect.Parameter.VAR_POSITIONAL),
+                                  inspect.Parameter('kwargs', inspect.Parameter.VAR_KEYWORD)])
 
     def clone(self) -> Self:
         module = super().clone()

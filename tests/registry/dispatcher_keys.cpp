@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
-#include <torch/csrc/jit/runtime/operator.h>
 
 #include <sr/registry/registry.hpp>
 
@@ -14,16 +12,6 @@
 namespace sr::test::dispatcher_keys_tests {
 
 namespace {
-
-std::optional<c10::FunctionSchema> schema_of(const std::string& key) {
-  const std::size_t dot = key.find('.');
-  const c10::OperatorName name(key.substr(0, dot), dot == std::string::npos ? "" : key.substr(dot + 1));
-  if (const auto handle = c10::Dispatcher::singleton().findSchema(name)) return handle->schema();
-  for (const auto& candidate : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name.name))) {
-    if (candidate->schema().overload_name() == name.overload_name) return candidate->schema();
-  }
-  return std::nullopt;
-}
 
 std::string text_of(const c10::Argument& argument) {
   const std::string alias = argument.alias_info() == nullptr   ? ""
@@ -62,7 +50,7 @@ TEST_CASE("every registered schema is LibTorch's own", "[ops]") {
   for (const OpEntry& entry : registry().entries()) {
     if (entry.schema.empty()) continue;
     INFO(entry.schema << " for " << entry.functor);
-    const auto theirs = schema_of(entry.key);
+    const auto theirs = detail::libtorch_schema(entry.key);
     if (!theirs) {
       FAIL_CHECK("LibTorch has no operator of that name");
       continue;
@@ -75,7 +63,7 @@ TEST_CASE("every operator with parts is one of LibTorch's", "[ops]") {
   for (const OperatorSpec& spec : registry().operators()) {
     if (spec.key.starts_with("sr_test::")) continue;  // registered by other tests
     INFO(spec.schema);
-    const auto theirs = schema_of(std::string(spec.key));
+    const auto theirs = detail::libtorch_schema(std::string(spec.key));
     if (!theirs) {
       // Facts of all overloads.
       CHECK(spec.key == spec.schema);

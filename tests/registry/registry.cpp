@@ -94,6 +94,40 @@ TEST_CASE("an operator has the parts of one entry", "[registry]") {
   CHECK_FALSE(table.find("aten::floor", NodeKind::out_variant));
 }
 
+TEST_CASE("an operator that has other arguments in this LibTorch is left to it, with a warning",
+          "[registry]") {
+  struct Keep : c10::WarningHandler {
+    std::vector<std::string> texts;
+    void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+  } warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  Registry table;
+  const auto add = [&](const std::string& key, const std::string& schema) {
+    OpEntry entry = entry_of<First>(key);
+    entry.schema = schema;
+    table.add(entry);
+  };
+  add("aten::frac", "aten::frac(Tensor self) -> Tensor");
+  add("aten::floor", "aten::floor(Tensor self, int digits) -> Tensor");
+  add("aten::ceil", "aten::ceil(Tensor input) -> Tensor");
+  add("aten::celu", "aten::celu(Tensor self, Scalar alpha=2.0) -> Tensor");  // a default, which graphs hold
+  add("sr_test::never_loaded", "sr_test::never_loaded(Tensor self) -> Tensor");
+  static constexpr std::string_view changed = "aten::trunc(Tensor self, bool up) -> Tensor";
+  table.add(detail::operator_spec<Lower<&lower>>("aten::trunc", changed));
+  for (int again = 0; again < 2; ++again) {
+    CHECK(table.find("aten::frac", NodeKind::out_variant));
+    CHECK_FALSE(table.find("aten::floor", NodeKind::out_variant));
+    CHECK_FALSE(table.find("aten::ceil", NodeKind::out_variant));
+    CHECK(table.find("aten::celu", NodeKind::out_variant));
+    CHECK(table.find("sr_test::never_loaded", NodeKind::out_variant));
+    CHECK(table.operator_of("aten::trunc").to_kernel == nullptr);
+  }
+  REQUIRE(warnings.texts.size() == 3);
+  CHECK(holds(warnings.texts[0],
+              "aten::floor(Tensor self, int digits) -> Tensor, but this LibTorch has "
+              "aten::floor(Tensor self) -> Tensor"));
+}
+
 TEST_CASE("entries are sorted by key, out variants first", "[registry]") {
   Registry table;
   for (const char* key : {"b::z", "a::b.c", "a::b", "c::a"}) table.add(entry_of<First>(key));

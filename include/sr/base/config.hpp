@@ -5,8 +5,8 @@
 
 #include <sr/base/build.hpp>
 
-#if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13)
-#error "sr needs LibTorch 2.13 or newer: pip install torch==2.13.0, or point -Dtorch= at a newer LibTorch."
+#if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 12)
+#error "sr needs LibTorch 2.12 or newer: pip install torch==2.13.0, or point -Dtorch= at a newer LibTorch."
 #endif
 
 namespace sr {

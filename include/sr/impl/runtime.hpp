@@ -1,6 +1,7 @@
 // Definitions of what loads, prepares and runs modules, and reports on them.
 #pragma once
 
+#include <sr/impl/batcher.hpp>
 #include <sr/impl/benchmark.hpp>
 #include <sr/impl/bound_call.hpp>
 #include <sr/impl/fork_body.hpp>

@@ -21,6 +21,7 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/registry/operator_spec.hpp>
+#include <sr/registry/schema_check.hpp>
 
 namespace sr {
 
@@ -54,12 +55,17 @@ class Registry {
     }
   }
 
+  // Nothing, too, if LibTorch's operator is no longer the one that the entry was compiled for.
   std::optional<OpEntry> find(std::string_view key, NodeKind kind) const {
-    const std::shared_lock lock(mutex_);
-    const auto& table = kind == NodeKind::out_variant ? out_variants_ : natives_;
-    const auto position = table.find(std::string(key));
-    if (position == table.end()) return std::nullopt;
-    return position->second;
+    std::optional<OpEntry> found;
+    {
+      const std::shared_lock lock(mutex_);
+      const auto& table = kind == NodeKind::out_variant ? out_variants_ : natives_;
+      if (const auto position = table.find(std::string(key)); position != table.end())
+        found = position->second;
+    }
+    if (found && !detail::is_libtorchs(found->key, found->schema)) return std::nullopt;
+    return found;
   }
 
   // Throws RegistryError if the operator has other parts.
@@ -73,11 +79,15 @@ class Registry {
     }
   }
 
-  // What entries say of the operator; nothing if no entry has parts.
+  // What entries say of the operator; nothing if no entry has parts, or if LibTorch's operator is no longer
+  // the one that they were compiled for.
   OperatorSpec operator_of(const std::string& key) const {
-    const std::shared_lock lock(mutex_);
-    const auto position = operators_.find(key);
-    return position == operators_.end() ? OperatorSpec{} : position->second;
+    OperatorSpec found;
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto position = operators_.find(key); position != operators_.end()) found = position->second;
+    }
+    return detail::is_libtorchs(key, std::string(found.schema)) ? found : OperatorSpec{};
   }
 
   // Of which entries say anything, sorted by key.

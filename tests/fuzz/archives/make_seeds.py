@@ -6,6 +6,7 @@ empty weights, control flow, symbolic sizes, subgraphs and constants.
 
 import enum
 import pathlib
+import shutil
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -158,6 +159,8 @@ def main():
     export('subgraphs', Subgraphs(), (torch.randn(2, 3), torch.tensor(3)))
     export('quantized', quantized(), (torch.randn(2, 4),), dynamic_shapes=({0: batch},))
     export('containers', Containers(), ({'values': torch.randn(2, 3)},), {'factor': 2.0})
+    # PyTorch 2.8 pickles weights.
+    shutil.copyfile(FOLDER.parents[2] / 'python/exported/archives/2.8.0_tied.pt2', FOLDER / 'pickled_weights.pt2')
 
 
 if __name__ == '__main__':

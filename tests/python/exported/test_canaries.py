@@ -51,6 +51,11 @@ def archive():
     return file.getvalue()
 
 
+def archive_of_2_8():
+    """Whose weights are pickled."""
+    return (pathlib.Path(__file__).parent / 'archives' / '2.8.0_tied.pt2').read_bytes()
+
+
 def records(content):
     with zipfile.ZipFile(io.BytesIO(content)) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
@@ -86,8 +91,9 @@ def test_the_canaries_sing(payloads, folder):
         folder.rmdir()
 
 
-def test_every_record_may_be_a_canary(payloads, folder, tmp_path):
-    whole = records(archive())
+@pytest.mark.parametrize('make', [archive, archive_of_2_8])
+def test_every_record_may_be_a_canary(payloads, folder, tmp_path, make):
+    whole = records(make())
     assert any('sample_inputs' in name for name in whole)
     for name in whole:
         for payload in payloads.values():

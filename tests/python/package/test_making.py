@@ -1,6 +1,7 @@
 """Modules made from files, bytes, modules, functions and graphs, by every front end, with every option."""
 
 import importlib.util
+import inspect
 import io
 import subprocess
 import sys
@@ -227,3 +228,29 @@ def test_layers_that_draw_random_numbers_in_training_only_are_replayed(make, lay
     report = module.report()
     assert report['plans'], report['bailouts']
     assert not any('random' in reason for reason in report['bailouts'])
+
+
+@pytest.mark.parametrize('options, words', [
+    ({'numerics': 'wrong'}, "numerics` is 'wrong'"), ({'planner': 'wrong'}, "planner` is 'wrong'"),
+    ({'check_every': 'often'}, 'wrong type'), ({'intra_op_threads': 'two'}, 'wrong type'),
+    ({'without_passes': ['no such pass']}, 'no such pass'), ({'max_runtimes': 0}, 'max_runtimes'),
+    ({'optimise_memory': True}, "no option 'optimise_memory'")])
+def test_a_wrong_option_is_named(options, words):
+    with pytest.raises(sr.ArgumentError, match=words):
+        sr.compile(modules.DeepWide().eval(), modules.DeepWide.inputs(), **options)
+
+
+def test_signature_info_and_warmup():
+    module = sr.compile(modules.Defaults(), (X,), {'shift': X.clone()}, frontend='script')
+    signature = inspect.signature(module)
+    assert list(signature.parameters) == [value.name for value in module.inputs]
+    assert [p.default is inspect.Parameter.empty for p in signature.parameters.values()] == [
+        not value.has_default for value in module.inputs]
+    module.warmup(X)
+    before = module.report()['replayed_calls']
+    module(X)
+    assert module.report()['replayed_calls'] == before + 1
+    info = sr.info()
+    assert info['instruction_set'] in ('baseline', 'avx2', 'avx512')
+    assert 1 <= info['processors'] <= info['processors_of_machine']
+    assert repr(info).splitlines()[0].split() == ['sr', sr.__version__]

@@ -40,8 +40,13 @@ class Archive {
   Tensors tensors() const {
     const std::string model = model_name();
     Tensors found;
-    read_tensors("data/weights/", model + "_weights_config.json", found);
-    read_tensors("data/constants/", model + "_constants_config.json", found);
+    for (const std::string kind : {"weights", "constants"}) {
+      const std::string folder = "data/" + kind + "/";
+      read_tensors(folder, model + "_" + kind + "_config.json", found);
+      // PyTorch 2.8 pickles all of a kind.
+      const std::string pickled = folder + model + ".pt";
+      if (records_.contains(pickled)) add_pickled_by_name(bytes(pickled), "'" + pickled + "'", found);
+    }
     return found;
   }
 

@@ -1,6 +1,6 @@
 // torch.export.save pickles weights that are instances of a Python subclass of torch.Tensor, such as
-// torchao's quantized weights. This file reads the plain tensors in such a pickle, by the names of the
-// attributes that hold them, and runs nothing of it.
+// torchao's quantized weights; that of PyTorch 2.8 pickles all weights. This file reads the plain tensors in
+// such a pickle, by their names or those of the attributes that hold them, and runs nothing of it.
 #pragma once
 
 #include <span>
@@ -52,6 +52,18 @@ inline void add_pickled(const std::string& name, std::span<const std::byte> byte
   const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " can not be read", ""});
   sr::detail::PickleReader reader(archive, &detail::of_python);
   detail::add_parts(name, reader.read(), 0, tensors);
+}
+
+// Adds the tensors of a pickled dictionary by its keys. Throws LoadError where the pickle is damaged.
+inline void add_pickled_by_name(std::span<const std::byte> bytes, const std::string& where,
+                                Tensors& tensors) {
+  const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " can not be read", ""});
+  sr::detail::PickleReader reader(archive, &detail::of_python);
+  const c10::IValue values = reader.read();
+  if (!values.isGenericDict()) archive.reject("it holds no dictionary of tensors");
+  for (const auto& item : values.toGenericDict()) {
+    if (item.key().isString()) detail::add_parts(item.key().toStringRef(), item.value(), 0, tensors);
+  }
 }
 
 }  // namespace sr::exported

@@ -16,20 +16,26 @@
 
 namespace sr::replay {
 
-// The functional form of a structured kernel: the iterator chooses dtype and strides of the result.
-template <class Op>
-struct FunctionalKernel final : Op {
+// The functional form of a structured kernel: the iterator chooses dtype and strides of the result. LibTorch
+// 2.12 also gives it names of dimensions, which are the rest of the arguments.
+template <class Op, class SetOutput = decltype(&at::impl::MetaBase::set_output_raw_strided)>
+struct FunctionalKernel;
+
+template <class Op, class... Rest>
+struct FunctionalKernel<Op, void (at::impl::MetaBase::*)(std::int64_t, at::IntArrayRef, at::IntArrayRef,
+                                                         at::TensorOptions, Rest...)>
+    final : Op {
   at::Tensor out;
 
   const at::Tensor& maybe_get_output(std::int64_t) override { return out; }
   void set_output_raw_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
-                              at::TensorOptions options) override {
+                              at::TensorOptions options, Rest... rest) override {
     if (!out.defined()) out = result_placeholder(sizes, strides, options);
-    Op::set_output_raw_strided(index, sizes, strides, options);
+    Op::set_output_raw_strided(index, sizes, strides, options, rest...);
   }
   void set_output_strided(std::int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
-                          at::TensorOptions options) override {
-    set_output_raw_strided(index, sizes, strides, options);
+                          at::TensorOptions options, Rest... rest) override {
+    set_output_raw_strided(index, sizes, strides, options, rest...);
   }
 };
 

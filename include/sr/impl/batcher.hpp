@@ -1,0 +1,457 @@
+// Definitions of <sr/batcher.hpp>.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <pthread.h>
+#include <stop_token>
+#include <utility>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+#include <sr/base/build.hpp>
+#include <sr/base/processors.hpp>
+#include <sr/batcher.hpp>
+#include <sr/batching/batch_queue.hpp>
+#include <sr/executor/arguments.hpp>
+#include <sr/executor/forked_tasks.hpp>
+#include <sr/runtime_pool.hpp>
+
+namespace sr {
+
+namespace detail {
+
+SR_INLINE BatchQueue::BatchQueue(std::shared_ptr<const PreparedModule> content, BatchModel model,
+                                 BatchPreparation prepare, BatcherOptions options)
+    : content_(std::move(content)),
+      model_(std::move(model)),
+      prepare_(std::move(prepare)),
+      options_(with_sizes_of(content_->schema, std::move(options))),
+      max_running_(options_.max_running != 0 ? options_.max_running
+                                             : static_cast<std::size_t>(processors_allowed())) {
+  check_options();
+}
+
+SR_INLINE void BatchQueue::close() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_closing_ = true;
+    submitted_head_.notify_all();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
+}
+
+SR_INLINE BatcherOptions BatchQueue::with_sizes_of(const c10::FunctionSchema& schema,
+                                                   BatcherOptions options) {
+  const bool finds_dim = options.dim == -1;
+  bool knows_sizes = false;
+  std::vector<bool> is_open;  // by dimension: in all arguments that have open sizes
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+    const auto type = schema.arguments()[i].type()->cast<c10::TensorType>();
+    if (type == nullptr || !type->symbolic_sizes().rank()) continue;
+    const c10::SymbolicShape& shape = type->symbolic_sizes();
+    std::vector<bool> open;
+    for (std::size_t d = 0; d < *shape.rank(); ++d) open.push_back(!shape[d].is_static());
+    if (std::ranges::find(open, true) == open.end()) {
+      if (std::ranges::find(options.shared, i) == options.shared.end()) options.shared.push_back(i);
+      continue;
+    }
+    if (knows_sizes) {
+      open.resize(std::min(open.size(), is_open.size()));
+      for (std::size_t d = 0; d < open.size(); ++d) open[d] = open[d] && is_open[d];
+    }
+    knows_sizes = true;
+    is_open = std::move(open);
+  }
+  if (finds_dim) {
+    const auto first = std::ranges::find(is_open, true);
+    options.dim = first == is_open.end() ? 0 : first - is_open.begin();
+  }
+  return options;
+}
+
+SR_INLINE void BatchQueue::check_options() const {
+  const auto refuse = [](const std::string& what) { throw ArgumentError("BatcherOptions::" + what); };
+  const std::size_t count = content_->schema.arguments().size();
+  if (options_.dim < 0) refuse("dim is negative; it counts from the front.");
+  if (options_.max_rows < 1)
+    refuse("max_rows is " + std::to_string(options_.max_rows) + ", expected 1 or more.");
+  if (options_.max_waiting < 1) refuse("max_waiting is 0, expected 1 or more.");
+  if (options_.max_wait.count() < 0) refuse("max_wait is negative.");
+  for (const std::size_t position : options_.shared) {
+    if (position >= count) {
+      refuse("shared names argument " + std::to_string(position) + " of " + signature_of(content_->schema) +
+             ".");
+    }
+  }
+  for (const Padding& padding : options_.padding) {
+    if (padding.argument >= count || std::ranges::count(options_.shared, padding.argument) != 0) {
+      refuse("padding names argument " + std::to_string(padding.argument) + ", which is shared or none of " +
+             signature_of(content_->schema) + ".");
+    }
+    if (padding.dim < 0 || padding.dim == options_.dim) {
+      refuse("padding has dimension " + std::to_string(padding.dim) +
+             ", expected one that is not negative and not that of the rows.");
+    }
+  }
+  if (options_.padded_result_dim >= 0 && options_.padding.empty())
+    refuse("padded_result_dim needs an entry of padding, whose sizes it follows.");
+}
+
+SR_INLINE c10::IValue BatchQueue::call(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                       const CallOptions& options) {
+  Request own;
+  fill(own, std::move(args), kwargs, options);
+  // Destroyed after the lock, since it waits for a callback that runs.
+  const std::stop_callback wake(options.stop, [&] {
+    const std::scoped_lock lock(mutex_);
+    own.changed.notify_one();
+  });
+  Lock lock(mutex_);
+  admit(own);
+  while (!own.is_done) wait(lock, own);
+  if (own.error) std::rethrow_exception(own.error);
+  return std::move(own.result);
+}
+
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> BatchQueue::submit(std::vector<c10::IValue> args,
+                                                                     const KeywordArgs& kwargs,
+                                                                     const CallOptions& options) {
+  auto own = std::make_unique<Request>();
+  fill(*own, std::move(args), kwargs, options);
+  own->future = c10::make_intrusive<c10::ivalue::Future>(c10::AnyType::get());
+  const c10::intrusive_ptr<c10::ivalue::Future> future = own->future;
+  if (options.stop.stop_possible()) {
+    own->on_stop.emplace(options.stop, [this] {
+      const std::scoped_lock lock(mutex_);
+      submitted_head_.notify_all();
+    });
+  }
+  const std::scoped_lock lock(mutex_);
+  start_threads();
+  submitted_.reserve(submitted_.size() + 1);
+  admit(*own);
+  submitted_.push_back(std::move(own));
+  return future;
+}
+
+SR_INLINE BatcherReport BatchQueue::report() const {
+  const std::scoped_lock lock(mutex_);
+  BatcherReport report = figures_;
+  report.waiting = waiting_.size();
+  report.running = running_;
+  return report;
+}
+
+SR_INLINE void BatchQueue::fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                const CallOptions& options) const {
+  request.args.resize(content_->schema.arguments().size());
+  bind_arguments(content_->schema, args, &kwargs,
+                 [&](std::size_t position, c10::IValue value) { request.args[position] = std::move(value); });
+  RequestSignature(options_, request).describe();
+  request.options = options;
+  request.arrived = Clock::now();
+}
+
+SR_INLINE void BatchQueue::admit(Request& request) {
+  if (waiting_.size() >= options_.max_waiting) {
+    ++figures_.refused;
+    throw BusyError(
+        std::to_string(waiting_.size()) +
+        " requests wait for the batcher already (BatcherOptions::max_waiting). Call less, or use more "
+        "processors.");
+  }
+  waiting_.push_back(&request);
+  rows_waiting_ += request.rows;
+  ++figures_.requests;
+  const bool fills_a_batch = rows_waiting_ >= options_.max_rows;
+  if (request.future != nullptr || fills_a_batch) wake_head();
+}
+
+SR_INLINE void BatchQueue::wait(Lock& lock, Request& request) {
+  if (request.is_taken) return request.changed.wait(lock);
+  if (request.options.can_be_cancelled()) {
+    try {
+      request.options.check();
+    } catch (...) {
+      remove(request);
+      ++figures_.cancelled;
+      wake_head();
+      throw;
+    }
+  }
+  Clock::time_point until = Clock::time_point::max();
+  const bool may_lead = waiting_.front() == &request && running_ < max_running_;
+  if (may_lead && is_due(request, until)) return lead(lock);
+  until = std::min(until, request.options.deadline);
+  if (until == Clock::time_point::max()) {
+    request.changed.wait(lock);
+  } else {
+    request.changed.wait_until(lock, until);
+  }
+}
+
+SR_INLINE bool BatchQueue::is_due(const Request& head, Clock::time_point& until) const {
+  if (options_.max_wait.count() == 0 || rows_waiting_ >= options_.max_rows || !head.joins || is_closing_)
+    return true;
+  until = head.arrived + options_.max_wait;
+  return Clock::now() >= until;
+}
+
+SR_INLINE void BatchQueue::lead(Lock& lock) {
+  Batch taken = take_batch(), live;
+  ++running_;
+  wake_head();  // which may run beside this batch
+  lock.unlock();
+  for (Request* const request : taken) {
+    try {
+      request->options.check();
+      live.push_back(request);
+    } catch (...) {
+      request->error = std::current_exception();
+    }
+  }
+  const std::size_t cancelled = taken.size() - live.size();
+  const bool was_divided = !live.empty() && run(live);
+  for (Request* const request : taken) complete(*request);
+  lock.lock();
+  --running_;
+  figures_.cancelled += cancelled;
+  figures_.divided += was_divided ? 1 : 0;
+  note(live);
+  std::vector<std::unique_ptr<Request>> answered;
+  for (Request* const request : taken) {
+    request->is_done = true;
+    if (request->future == nullptr) {
+      request->changed.notify_one();
+    } else {
+      const auto owned = std::ranges::find(submitted_, request, &std::unique_ptr<Request>::get);
+      answered.push_back(std::move(*owned));
+      submitted_.erase(owned);
+    }
+  }
+  if (is_closing_) submitted_head_.notify_all();
+  wake_head();
+  if (answered.empty()) return;
+  lock.unlock();
+  answered.clear();
+  lock.lock();
+}
+
+// The head of the queue, and those behind it that fit.
+SR_INLINE Batch BatchQueue::take_batch() {
+  const Clock::time_point now = Clock::now();
+  Batch batch;
+  std::int64_t rows = 0;
+  const auto fits = [&](const Request& request) {
+    if (batch.empty()) return true;
+    return batch[0]->joins && request.joins && rows + request.rows <= options_.max_rows &&
+           request.signature == batch[0]->signature;
+  };
+  std::erase_if(waiting_, [&](Request* request) {
+    if (!fits(*request)) return false;
+    request->is_taken = true;
+    rows += request->rows;
+    figures_.waiting_seconds += std::chrono::duration<double>(now - request->arrived).count();
+    batch.push_back(request);
+    return true;
+  });
+  rows_waiting_ -= rows;
+  return batch;
+}
+
+SR_INLINE void BatchQueue::note(const Batch& batch) {
+  if (batch.empty()) return;
+  std::int64_t rows = 0;
+  for (const Request* request : batch) {
+    rows += request->rows;
+    figures_.failed += request->error ? 1 : 0;
+  }
+  ++figures_.batches;
+  figures_.rows += static_cast<std::uint64_t>(rows);
+  const auto bits = std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1)) - 1);
+  ++figures_.batches_by_rows[std::min<std::size_t>(static_cast<std::size_t>(bits),
+                                                   figures_.batches_by_rows.size() - 1)];
+}
+
+// Returns whether the requests had to run one by one.
+SR_INLINE bool BatchQueue::run(const Batch& batch) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const at::NoGradGuard no_grad;
+  if (batch.size() == 1) {
+    run_alone(*batch[0]);
+    return false;
+  }
+  c10::IValue result;
+  const BatchJoin join(options_, batch);
+  try {
+    result = run_joined(join, batch);
+  } catch (...) {
+    for (Request* const request : batch) run_alone(*request);
+    return true;
+  }
+  divide(join, batch, result);
+  return false;
+}
+
+SR_INLINE void BatchQueue::run_alone(Request& request) {
+  try {
+    if (!options_.equal_rows || !request.joins) {
+      request.result = model_(std::move(request.args));
+      return;
+    }
+    const Batch batch{&request};
+    const BatchJoin join(options_, batch);
+    divide(join, batch, run_joined(join, batch));
+  } catch (...) {
+    request.error = std::current_exception();
+  }
+}
+
+SR_INLINE c10::IValue BatchQueue::run_joined(const BatchJoin& join, const Batch& batch) {
+  std::vector<c10::IValue> args = join.arguments();
+  if (options_.equal_rows && prepare_) {
+    // The general path, which answers the first calls of its sizes, may round otherwise than a replay.
+    std::vector<std::int64_t> sizes = batch[0]->signature;
+    sizes.insert(sizes.end(), {join.filled_rows(), join.length()});
+    bool is_new = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_new = prepared_.size() < kMostPrepared && prepared_.insert(std::move(sizes)).second;
+    }
+    if (is_new) prepare_(args);
+  }
+  return model_(std::move(args));
+}
+
+SR_INLINE void BatchQueue::divide(const BatchJoin& join, const Batch& batch, const c10::IValue& result) {
+  try {
+    std::vector<c10::IValue> results = join.divide(result);
+    for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->result = std::move(results[i]);
+  } catch (...) {
+    for (Request* const request : batch) request->error = std::current_exception();
+  }
+}
+
+// Of a request that was submitted: tells its future, without the lock, since that runs callbacks.
+SR_INLINE void BatchQueue::complete(Request& request) {
+  if (request.future == nullptr) return;
+  if (request.error) {
+    request.future->setError(request.error);
+  } else {
+    request.future->markCompleted(std::move(request.result));
+  }
+}
+
+SR_INLINE void BatchQueue::remove(Request& request) {
+  std::erase(waiting_, &request);
+  rows_waiting_ -= request.rows;
+}
+
+SR_INLINE void BatchQueue::wake_head() {
+  if (waiting_.empty() || running_ >= max_running_) return;
+  Request& head = *waiting_.front();
+  (head.future == nullptr ? head.changed : submitted_head_).notify_one();
+}
+
+SR_INLINE void BatchQueue::start_threads() {
+  if (!threads_.empty()) return;
+  for (std::size_t i = 0; i < max_running_; ++i)
+    threads_.emplace_back([self = shared_from_this()] { self->serve(); });
+}
+
+// Answers submitted requests that were cancelled, or whose deadline has passed, while they wait.
+SR_INLINE void BatchQueue::drop_ended(Lock& lock) {
+  std::vector<std::unique_ptr<Request>> ended;
+  const Clock::time_point now = Clock::now();
+  for (std::size_t i = submitted_.size(); i-- > 0;) {
+    Request& request = *submitted_[i];
+    const bool has_ended = request.options.deadline <= now || request.options.stop.stop_requested();
+    if (request.is_taken || !has_ended) continue;
+    try {
+      request.options.check();
+    } catch (...) {
+      request.error = std::current_exception();
+      remove(request);
+      ended.push_back(std::move(submitted_[i]));
+      submitted_.erase(submitted_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  if (ended.empty()) return;
+  figures_.cancelled += ended.size();
+  lock.unlock();
+  for (const std::unique_ptr<Request>& request : ended) complete(*request);
+  ended.clear();
+  lock.lock();
+}
+
+SR_INLINE void BatchQueue::serve() {
+  pthread_setname_np(pthread_self(), "sr batcher");
+  Lock lock(mutex_);
+  while (!is_closing_ || !submitted_.empty()) {
+    drop_ended(lock);
+    Clock::time_point until = Clock::time_point::max();
+    const bool may_lead = !waiting_.empty() && waiting_.front()->future != nullptr && running_ < max_running_;
+    if (may_lead && is_due(*waiting_.front(), until)) {
+      lead(lock);
+      continue;
+    }
+    for (const std::unique_ptr<Request>& request : submitted_) {
+      if (!request->is_taken) until = std::min(until, request->options.deadline);
+    }
+    if (is_closing_ && submitted_.empty()) break;
+    if (until == Clock::time_point::max()) {
+      submitted_head_.wait(lock);
+    } else {
+      submitted_head_.wait_until(lock, until);
+    }
+  }
+}
+
+inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const BatcherOptions& options) {
+  RuntimePoolOptions of_pool;
+  of_pool.intra_op_threads = options.intra_op_threads;
+  const auto pool = std::make_shared<RuntimePool<>>(module, of_pool);
+  return std::make_shared<BatchQueue>(
+      module.content(), [pool](std::vector<c10::IValue> args) { return (*pool)(std::move(args)); },
+      [pool](const std::vector<c10::IValue>& args) { pool->reserve(args); }, options);
+}
+
+}  // namespace detail
+
+SR_INLINE Batcher::Batcher(const StaticModule& module, const BatcherOptions& options)
+    : queue_(detail::make_queue(module, options)) {}
+SR_INLINE Batcher::Batcher(const StaticModule& module, BatchModel model, const BatcherOptions& options,
+                           BatchPreparation prepare)
+    : queue_(std::make_shared<detail::BatchQueue>(module.content(), std::move(model), std::move(prepare),
+                                                  options)) {}
+SR_INLINE Batcher::Batcher(Batcher&&) noexcept = default;
+SR_INLINE Batcher& Batcher::operator=(Batcher&& other) noexcept {
+  std::swap(queue_, other.queue_);
+  return *this;
+}
+SR_INLINE Batcher::~Batcher() {
+  if (queue_ != nullptr) queue_->close();
+}
+
+SR_INLINE c10::IValue Batcher::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                          const CallOptions& options) const {
+  return queue_->call(std::move(args), kwargs, options);
+}
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Batcher::submit(std::vector<c10::IValue> args,
+                                                                  const KeywordArgs& kwargs,
+                                                                  const CallOptions& options) const {
+  return queue_->submit(std::move(args), kwargs, options);
+}
+SR_INLINE BatcherReport Batcher::report() const {
+  return queue_->report();
+}
+
+}  // namespace sr

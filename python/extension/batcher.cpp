@@ -1,0 +1,130 @@
+#include "batcher.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <pybind11/stl.h>
+#include <stop_token>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <sr/batcher.hpp>
+#include <sr/error.hpp>
+
+#include "async_calls.hpp"
+#include "caller.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+using PaddingOfArgument = std::tuple<std::size_t, std::int64_t, double>;
+
+CallOptions options_until(std::optional<double> timeout) {
+  CallOptions options;
+  if (timeout) {
+    const std::chrono::duration<double> time(*timeout);
+    options.deadline = CallOptions::Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+  }
+  return options;
+}
+
+// Requests run on the runtimes of the module, with its planner and intra-op threads.
+struct PythonBatcher {
+  std::shared_ptr<Prepared> prepared;
+  Signature signature;
+  std::unique_ptr<Batcher> batcher;
+
+  PythonBatcher(Callee& callee, const BatcherOptions& options)
+      : prepared(callee.prepared),
+        signature(prepared->module.schema()),
+        batcher(std::make_unique<Batcher>(
+            prepared->module,
+            [engine = callee.engine](std::vector<c10::IValue> args) { return engine->call(std::move(args)); },
+            options,
+            [engine = callee.engine](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); })) {}
+  ~PythonBatcher() {
+    const py::gil_scoped_release released;  // for the requests that it waits for
+    batcher.reset();
+  }
+
+  py::object call(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout) const {
+    std::vector<c10::IValue> values = signature.bind(args, kwargs);
+    return to_python(without_gil([&] { return (*batcher)(std::move(values), {}, options_until(timeout)); }));
+  }
+
+  py::object start(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
+                   py::function done) const {
+    std::vector<c10::IValue> values = signature.bind(args, kwargs);
+    std::stop_source stop;
+    CallOptions options = options_until(timeout);
+    options.stop = stop.get_token();
+    const auto future = without_gil([&] { return batcher->submit(std::move(values), {}, options); });
+    future->addCallback([told = std::make_shared<Told>(std::move(done))](c10::ivalue::Future& ended) {
+      if (ended.hasError()) {
+        told->end({}, ended.exception_ptr(), [] {});
+      } else {
+        told->end(ended.value(), nullptr, [] {});
+      }
+    });
+    return py::cpp_function([stop]() mutable { stop.request_stop(); });
+  }
+
+  py::dict report() const {
+    const BatcherReport report = without_gil([&] { return batcher->report(); });
+    py::dict figures;
+    figures["requests"] = report.requests;
+    figures["refused"] = report.refused;
+    figures["cancelled"] = report.cancelled;
+    figures["failed"] = report.failed;
+    figures["batches"] = report.batches;
+    figures["rows"] = report.rows;
+    figures["divided"] = report.divided;
+    figures["waiting_seconds"] = report.waiting_seconds;
+    figures["waiting"] = report.waiting;
+    figures["running"] = report.running;
+    py::dict by_rows;
+    for (std::size_t i = 0; i < report.batches_by_rows.size(); ++i) {
+      if (report.batches_by_rows[i] != 0) by_rows[py::int_(std::size_t{1} << i)] = report.batches_by_rows[i];
+    }
+    figures["batches_by_rows"] = by_rows;
+    return figures;
+  }
+};
+
+std::unique_ptr<PythonBatcher> make_batcher(py::handle caller, std::int64_t dim,
+                                            std::vector<std::size_t> shared, std::int64_t max_rows,
+                                            double max_wait, std::size_t max_waiting, std::size_t max_running,
+                                            const std::vector<PaddingOfArgument>& padding,
+                                            std::int64_t padded_result_dim, bool equal_rows) {
+  BatcherOptions options;
+  options.dim = dim;
+  options.shared = std::move(shared);
+  options.max_rows = max_rows;
+  options.max_wait = std::chrono::microseconds(static_cast<std::int64_t>(max_wait * 1e6));
+  options.max_waiting = max_waiting;
+  options.max_running = max_running;
+  for (const auto& [argument, of_dim, value] : padding) options.padding.push_back({argument, of_dim, value});
+  options.padded_result_dim = padded_result_dim;
+  options.equal_rows = equal_rows;
+  return std::make_unique<PythonBatcher>(callee_of(caller), options);
+}
+
+}  // namespace
+
+void define_batcher(py::module_& module) {
+  py::class_<PythonBatcher>(module, "Batcher")
+      .def(py::init(&make_batcher), py::arg("caller"), py::kw_only(), py::arg("dim"), py::arg("shared"),
+           py::arg("max_rows"), py::arg("max_wait"), py::arg("max_waiting"), py::arg("max_running"),
+           py::arg("padding"), py::arg("padded_result_dim"), py::arg("equal_rows"))
+      .def("call", &PythonBatcher::call, py::arg("args"), py::arg("kwargs"), py::arg("timeout"))
+      .def("start", &PythonBatcher::start, py::arg("args"), py::arg("kwargs"), py::arg("timeout"),
+           py::arg("done"))
+      .def("report", &PythonBatcher::report);
+}
+
+}  // namespace sr::python
