@@ -119,7 +119,7 @@ class Consumers:
 
     def cmake(self):
         """find_package(sr) beside find_package(Torch)."""
-        if not (self.torch / 'share/cmake/Torch').is_dir():
+        if not pathlib.Path(self.torch, 'share/cmake/Torch').is_dir():
             print('this LibTorch brings no configuration for CMake')
             sys.exit(SKIPPED)
         prefix, project, build = self.installed(), self.work / 'project', self.work / 'build'

@@ -252,12 +252,11 @@ TEST_CASE("values computed from weights alone follow the denormal mode", "[proce
   check_under<FlushDenormal>(model, {at::zeros({3})});
 }
 
-TEST_CASE("a plan that was cut for some number of threads is not used with another", "[process_state]") {
-  const torch::jit::Module model =
-      script("def forward(self, x):\n    return torch.matmul(x, self.w)\n", {{"w", at::randn({512, 512})}});
-  const StaticModule module(model);
-  StaticRuntime<> runtime{module};
-  const at::Tensor x = at::randn({256, 512}), expected = at::matmul(x, model.attr("w").toTensor());
+// The number of plans with which calls under several numbers of threads were answered.
+std::size_t plans_for_threads(const torch::jit::Module& model, const at::Tensor& x) {
+  torch::jit::Module copy = model.deepcopy();
+  const at::Tensor expected = copy.forward({x}).toTensor();
+  StaticRuntime<> runtime{StaticModule(model)};
   const int before = at::get_num_threads();
   for (const int threads : {2, 1, 2, 3}) {
     at::set_num_threads(threads);
@@ -267,7 +266,21 @@ TEST_CASE("a plan that was cut for some number of threads is not used with anoth
     }
   }
   at::set_num_threads(before);
-  CHECK(plans(runtime) == 3);
+  return plans(runtime);
+}
+
+TEST_CASE("a convolution that was cut for some number of threads is not used with another",
+          "[process_state]") {
+  const torch::jit::Module model = script("def forward(self, x):\n    return torch.conv2d(x, self.w)\n",
+                                          {{"w", at::randn({64, 64, 3, 3}) * 0.1}});
+  CHECK(plans_for_threads(model, at::randn({4, 64, 28, 28})) == 3);
+}
+
+TEST_CASE("the plan of a product serves any number of threads", "[process_state]") {
+  const torch::jit::Module model =
+      script("def forward(self, x):\n    return torch.softmax(torch.matmul(x, self.w), -1)\n",
+             {{"w", at::randn({512, 512})}});
+  CHECK(plans_for_threads(model, at::randn({256, 512})) == 1);
 }
 
 }  // namespace sr::test::process_state_tests
