@@ -130,6 +130,6 @@ make_environment() {
 setup_peers() { make_environment .venv-peers bench/peers/requirements.txt "$(find_python)"; }
 
 # With the Python of .venv, for which the extension is built.
-setup_examples() {
-  make_environment .venv-examples examples/models/requirements.txt "$("$python" -c 'import sys; print(sys._base_executable)')"
-}
+own_python() { "$python" -c 'import sys; print(sys._base_executable)'; }
+setup_examples() { make_environment .venv-examples examples/models/requirements.txt "$(own_python)"; }
+setup_ray() { make_environment .venv-ray tests/python/serving/requirements.txt "$(own_python)"; }
