@@ -97,7 +97,7 @@ struct Argument<at::OptionalIntArrayRef> {
     for (const std::int64_t item : value.toIntList()) items.push_back(item);
   }
   at::OptionalIntArrayRef get() const {
-    return present ? at::OptionalIntArrayRef(at::IntArrayRef(items)) : at::OptionalIntArrayRef();
+    return present ? std::optional(at::IntArrayRef(items)) : std::nullopt;
   }
   bool present;
   c10::SmallVector<std::int64_t, 6> items;
