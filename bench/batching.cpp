@@ -1,6 +1,6 @@
-// What a Batcher costs a request that finds no others, and the load that it bears within a bound on the 99th
-// percentile, against a pool whose callers take requests one by one. Arrivals are a Poisson process; latency
-// counts from the time when a request was meant to arrive.
+// Compares a Batcher with a pool: the time of a call that is alone in its batch, and the highest rate of
+// requests whose 99th percentile of latency is within a bound. Requests arrive as a Poisson process. Latency
+// counts from the time at which a request was meant to arrive.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

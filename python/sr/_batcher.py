@@ -74,8 +74,8 @@ class Batcher:
 
         self._module = module
         self._batcher = _C.Batcher(
-            module, dim=-1 if dim is None else dim, shared=[position(name, 'shared') for name in shared], max_rows=max_rows, max_wait=max_wait,
-            max_waiting=max_waiting, max_running=max_running,
+            module, dim=-1 if dim is None else dim, shared=[position(name, 'shared') for name in shared],
+            max_rows=max_rows, max_wait=max_wait, max_waiting=max_waiting, max_running=max_running,
             padding=[(position(name, 'padding'), of_dim, float(value)) for name, (of_dim, value) in (padding or {}).items()],
             padded_result_dim=-1 if padded_result_dim is None else padded_result_dim, equal_rows=equal_rows)
 
@@ -90,7 +90,6 @@ class Batcher:
         """Returns at once; the future has the result. Raises ArgumentError and BusyError."""
         future = Future()
         future.set_running_or_notify_cancel()
-
         module = self._module  # not the batcher, which would wait for requests that hold it
 
         def done(result: Any, error: BaseException | None) -> None:

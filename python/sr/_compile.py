@@ -17,7 +17,7 @@ _Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class _NeedsExamples(ArgumentError):
-    """Why a front end can not try: unlike other wrong arguments, no reason to stop."""
+    """Raised by a front end that needs examples of arguments. The next front end is tried."""
 
 
 def _script(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
@@ -97,11 +97,9 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
     for name in _FRONTENDS:
         try:
             return _quietly(name, module, examples, options, chosen=False)
-        except ArgumentError as error:
-            if not isinstance(error, _NeedsExamples):
-                raise  # a wrong option is wrong for every front end
-            reasons.append(f'{name}: {error}')
         except Exception as error:
+            if isinstance(error, ArgumentError) and not isinstance(error, _NeedsExamples):
+                raise  # a wrong option is wrong for every front end
             reasons.append(f'{name}: {error}')
     raise UnsupportedOpError(f'No front end takes this {type(module).__name__}.\n' + '\n'.join(reasons))
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <sr/batching/joining.hpp>
-#include <sr/batching/options.hpp>
+#include <sr/batching/options_for.hpp>
 #include <sr/batching/request.hpp>
 #include <sr/module/prepared_module.hpp>
 
@@ -40,8 +40,6 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   using Clock = CallOptions::Clock;
   using Lock = std::unique_lock<std::mutex>;
 
-  static BatcherOptions with_sizes_of(const c10::FunctionSchema& schema, BatcherOptions options);
-  void check_options() const;
   void fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
             const CallOptions& options) const;
   void admit(Request& request);

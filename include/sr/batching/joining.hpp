@@ -13,7 +13,7 @@
 
 #include <sr/base/error.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/batching/options.hpp>
+#include <sr/batching/options_for.hpp>
 #include <sr/batching/request.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/normal_rows.hpp>
@@ -40,8 +40,7 @@ class BatchJoin {
     std::vector<c10::IValue> joined;
     for (std::size_t i = 0; i < batch_[0]->args.size(); ++i) {
       const c10::IValue& first = batch_[0]->args[i];
-      const bool has_rows = first.isTensor() && first.toTensor().defined() &&
-                            std::ranges::find(options_.shared, i) == options_.shared.end();
+      const bool has_rows = first.isTensor() && first.toTensor().defined() && !is_shared(options_, i);
       joined.push_back(has_rows ? c10::IValue(join(i)) : first);
     }
     return joined;

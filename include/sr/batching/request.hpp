@@ -1,7 +1,6 @@
-// A request that waits for its batch, and what decides which requests can be joined.
+// A request to a Batcher, and the signature that requests of one batch have in common.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <condition_variable>
 #include <cstdint>
@@ -19,12 +18,12 @@
 
 #include <sr/base/call_options.hpp>
 #include <sr/base/error.hpp>
-#include <sr/batching/options.hpp>
+#include <sr/batching/options_for.hpp>
 
 namespace sr::detail {
 
-// Lives on the stack of a caller that blocks, or is owned by the queue. Apart from the first group, members
-// are guarded by the queue's mutex.
+// The request of a caller that blocks lives on the caller's stack; the queue owns a request that was
+// submitted. Once a request waits, the mutex of the queue guards the members from `is_taken` on.
 struct Request {
   std::vector<c10::IValue> args;
   std::int64_t rows = 0;
@@ -45,7 +44,8 @@ struct Request {
   std::exception_ptr error;
 };
 
-// Describes the arguments of a request by words, in which the sizes that may differ are left out.
+// Describes the arguments of a request as a list of integers. Sizes that may differ between the requests of a
+// batch are left out.
 class RequestSignature {
  public:
   RequestSignature(const BatcherOptions& options, Request& request) : options_(options), request_(request) {}
@@ -59,7 +59,7 @@ class RequestSignature {
  private:
   void add(std::size_t position, const c10::IValue& value) {
     if (value.isTensor() && value.toTensor().defined()) {
-      is_shared(position) ? add_shared(value.toTensor()) : add_rows(position, value.toTensor());
+      is_shared(options_, position) ? add_shared(value.toTensor()) : add_rows(position, value.toTensor());
     } else if (value.isInt()) {
       words({1, value.toInt()});
     } else if (value.isBool()) {
@@ -79,10 +79,6 @@ class RequestSignature {
     } else {
       request_.joins = false;  // containers of tensors, objects
     }
-  }
-
-  bool is_shared(std::size_t position) const {
-    return std::ranges::find(options_.shared, position) != options_.shared.end();
   }
 
   void add_shared(const at::Tensor& tensor) {

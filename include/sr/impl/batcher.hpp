@@ -27,11 +27,9 @@ SR_INLINE BatchQueue::BatchQueue(std::shared_ptr<const PreparedModule> content, 
     : content_(std::move(content)),
       model_(std::move(model)),
       prepare_(std::move(prepare)),
-      options_(with_sizes_of(content_->schema, std::move(options))),
+      options_(options_for(content_->schema, std::move(options))),
       max_running_(options_.max_running != 0 ? options_.max_running
-                                             : static_cast<std::size_t>(processors_allowed())) {
-  check_options();
-}
+                                             : static_cast<std::size_t>(processors_allowed())) {}
 
 SR_INLINE void BatchQueue::close() {
   {
@@ -46,63 +44,6 @@ SR_INLINE void BatchQueue::close() {
       thread.join();
     }
   }
-}
-
-SR_INLINE BatcherOptions BatchQueue::with_sizes_of(const c10::FunctionSchema& schema,
-                                                   BatcherOptions options) {
-  const bool finds_dim = options.dim == -1;
-  bool knows_sizes = false;
-  std::vector<bool> is_open;  // by dimension: in all arguments that have open sizes
-  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-    const auto type = schema.arguments()[i].type()->cast<c10::TensorType>();
-    if (type == nullptr || !type->symbolic_sizes().rank()) continue;
-    const c10::SymbolicShape& shape = type->symbolic_sizes();
-    std::vector<bool> open;
-    for (std::size_t d = 0; d < *shape.rank(); ++d) open.push_back(!shape[d].is_static());
-    if (std::ranges::find(open, true) == open.end()) {
-      if (std::ranges::find(options.shared, i) == options.shared.end()) options.shared.push_back(i);
-      continue;
-    }
-    if (knows_sizes) {
-      open.resize(std::min(open.size(), is_open.size()));
-      for (std::size_t d = 0; d < open.size(); ++d) open[d] = open[d] && is_open[d];
-    }
-    knows_sizes = true;
-    is_open = std::move(open);
-  }
-  if (finds_dim) {
-    const auto first = std::ranges::find(is_open, true);
-    options.dim = first == is_open.end() ? 0 : first - is_open.begin();
-  }
-  return options;
-}
-
-SR_INLINE void BatchQueue::check_options() const {
-  const auto refuse = [](const std::string& what) { throw ArgumentError("BatcherOptions::" + what); };
-  const std::size_t count = content_->schema.arguments().size();
-  if (options_.dim < 0) refuse("dim is negative; it counts from the front.");
-  if (options_.max_rows < 1)
-    refuse("max_rows is " + std::to_string(options_.max_rows) + ", expected 1 or more.");
-  if (options_.max_waiting < 1) refuse("max_waiting is 0, expected 1 or more.");
-  if (options_.max_wait.count() < 0) refuse("max_wait is negative.");
-  for (const std::size_t position : options_.shared) {
-    if (position >= count) {
-      refuse("shared names argument " + std::to_string(position) + " of " + signature_of(content_->schema) +
-             ".");
-    }
-  }
-  for (const Padding& padding : options_.padding) {
-    if (padding.argument >= count || std::ranges::count(options_.shared, padding.argument) != 0) {
-      refuse("padding names argument " + std::to_string(padding.argument) + ", which is shared or none of " +
-             signature_of(content_->schema) + ".");
-    }
-    if (padding.dim < 0 || padding.dim == options_.dim) {
-      refuse("padding has dimension " + std::to_string(padding.dim) +
-             ", expected one that is not negative and not that of the rows.");
-    }
-  }
-  if (options_.padded_result_dim >= 0 && options_.padding.empty())
-    refuse("padded_result_dim needs an entry of padding, whose sizes it follows.");
 }
 
 SR_INLINE c10::IValue BatchQueue::call(std::vector<c10::IValue> args, const KeywordArgs& kwargs,

@@ -140,7 +140,7 @@ def quantized():
 
 def export(name, module, args, kwargs=None, dynamic_shapes=None):
     program = torch.export.export(module.eval(), args, kwargs, dynamic_shapes=dynamic_shapes)
-    # Which line of which file a node is from is most of an archive, and says where it was made.
+    # Stack traces are most of an archive, and contain paths of the machine that made it.
     for node in program.graph.nodes:
         node.meta.pop('stack_trace', None)
     torch.export.save(program, str(FOLDER / f'{name}.pt2'))

@@ -78,7 +78,7 @@ def main():
     for name, (model, calls, sizes) in cases().items():
         model = model.eval().requires_grad_(False)
         program = export(model, calls[0], dynamic_shapes=sizes)
-        # Which line of which file a node is from is most of an archive, and says where it was made.
+        # Stack traces are most of an archive, and contain paths of the machine that made it.
         for node in program.graph.nodes:
             node.meta.pop('stack_trace', None)
         save(program, str(folder / f'{version}_{name}.pt2'))
