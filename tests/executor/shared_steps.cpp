@@ -2,6 +2,7 @@
 // between both, so every program below is compared in both ways.
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/team.hpp>
+#include <sr/replay/steps/shares.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -120,6 +122,29 @@ TEST_CASE("attention that threads share leaves numbers that are not finite to Li
     const at::Tensor expected = copy.forward({query, y}).toTensor(),
                      result = runtime({query, y}, {}).toTensor();
     CHECK(at::allclose(expected, result, 1e-4, 1e-5, /*equal_nan=*/true));
+  }
+}
+
+TEST_CASE("a part of a step that throws ends the step, not the process", "[executor][team]") {
+  const IntraOpWidth width(2);
+  replay::Shares shares;
+  shares.set(64, 64);
+  for (int run = 0; run < 12; ++run) {  // alone and shared
+    std::vector<int> done(64);
+    const auto body = [&](std::int64_t first, std::int64_t end) {
+      for (; first < end; ++first) {
+        if (run % 3 != 0 && first == 40) throw std::bad_alloc();
+        ++done[static_cast<std::size_t>(first)];
+      }
+    };
+    CAPTURE(run);
+    if (run % 3 == 0) {
+      shares.each(body);
+      CHECK(done == std::vector<int>(64, 1));
+    } else {
+      CHECK_THROWS_AS(shares.each(body), std::bad_alloc);
+      CHECK(done[40] == 0);
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/scratch_slots.hpp>
 #include <sr/replay/steps/fused_step.hpp>
+#include <sr/replay/tiles_apart.hpp>
 
 namespace sr::replay {
 
@@ -44,7 +45,7 @@ class Fusion {
     for (const PointwiseOp& op : group.ops) add(op);
     for (GroupRows& rows : group.rows) add_tail(rows);
     step_->link();
-    step_->may_be_cut = writes_apart();
+    step_->may_be_cut = detail::tiles_are_apart(*step_, lowering_.scratch());
     step_->scratch_base = lowering_.scratch();
     step_->scratch_floats = slots_.count() * slot_bytes_ / sizeof(float);
     most_bytes_ = std::max(most_bytes_, slots_.count() * slot_bytes_);
@@ -204,30 +205,6 @@ class Fusion {
     push_conversion(in.dtype, op.out.dtype, in_memory(in), in_memory(op.out));
     slots_.note_read(key(in));
     return true;
-  }
-
-  // Whether tiles depend on each other at no element: what an operation writes to memory, others write and
-  // read in the same order or not at all.
-  bool writes_apart() const {
-    struct Access {
-      TileOperand at;
-      bool is_copy;
-    };
-    std::vector<Access> writes, reads;
-    for (const TileOp& op : step_->ops) {
-      const TileCopy* const copy = op.copy < 0 ? nullptr : &step_->copies[static_cast<std::size_t>(op.copy)];
-      if (op.out.address.base != lowering_.scratch()) writes.push_back({op.out, copy != nullptr});
-      for (std::uint32_t i = 0; i < op.operands; ++i) reads.push_back({op.in[i], copy != nullptr});
-    }
-    for (const RowTail& tail : step_->tails) writes.push_back({{tail.out, -1}, false});
-    return std::ranges::none_of(writes, [&](const Access& write) {
-      const auto conflicts = [&](const Access& other) {
-        return other.at.address.base == write.at.address.base &&
-               (other.is_copy || write.is_copy || !(other.at == write.at));
-      };
-      const auto is_other = [&](const Access& other) { return &other != &write && conflicts(other); };
-      return std::ranges::any_of(reads, conflicts) || std::ranges::any_of(writes, is_other);
-    });
   }
 
   TileOperand in_memory(const Operand& operand) const {

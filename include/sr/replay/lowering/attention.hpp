@@ -84,14 +84,10 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
  private:
   static void run_shared(const Payload& payload, Context& context) {
     const auto& self = static_cast<const AttentionStep&>(payload);
-    FirstFailure failure;
     self.shares.each([&](std::int64_t first, std::int64_t end) {
-      failure.run([&] {
-        float* const memory = Workspace::of_thread().floats(self.block * self.keys);
-        for (; first < end; ++first) self.run_part(context, static_cast<std::size_t>(first), memory);
-      });
+      float* const memory = Workspace::of_thread().floats(self.block * self.keys);
+      for (; first < end; ++first) self.run_part(context, static_cast<std::size_t>(first), memory);
     });
-    failure.rethrow();
   }
 
   // Of the rows of a batch.

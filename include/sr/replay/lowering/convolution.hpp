@@ -11,6 +11,7 @@
 
 #include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/lowering/windows.hpp>
 #include <sr/replay/steps/convolution_step.hpp>
 

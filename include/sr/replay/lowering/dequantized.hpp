@@ -17,7 +17,6 @@
 #include <sr/registry/registry.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
-#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/steps/int8_gemm_step.hpp>
 
 namespace sr::replay::lower {
@@ -46,8 +45,7 @@ inline Int8GemmStep int8_product(Lowering& lowering, const Operand& a, const Ope
   step.multiply = by_bytes ? table.int8_gemm_by_bytes : table.int8_gemm;
   step.a = lowering.address(a);
   // By bytes, a product takes a quarter of the time of as many floats.
-  step.panels.may_be_cut =
-      is_beyond_one_thread(lowering, step.m * step.n * step.k, by_bytes ? 4 * kLeastShared : kLeastShared);
+  if (by_bytes) step.panels.least_shared = 4 * kLeastShared;
   step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(b)),
                  .n = static_cast<std::size_t>(step.n.pin()),
                  .k = static_cast<std::size_t>(step.k.pin()),

@@ -14,7 +14,6 @@
 #include <sr/replay/lowering/grouped_gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
-#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/steps/gemm_step.hpp>
 
 namespace sr::replay::lower {

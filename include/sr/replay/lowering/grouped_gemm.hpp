@@ -10,7 +10,6 @@
 
 #include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/steps/grouped_gemm_step.hpp>
 
 namespace sr::replay::lower {
@@ -35,7 +34,6 @@ inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_
   step.out_row = out_row;
   step.a = lowering.address(a);
   step.out = lowering.address(out);
-  step.panels.may_be_cut = is_for_threads(lowering, sizes.m * sizes.n * sizes.k);
   step.scales = matrix->scales.values;
   step.zeros = matrix->zeros.values;
   step.shape.group = static_cast<std::size_t>(matrix->group());

@@ -13,30 +13,17 @@
 
 namespace sr::replay {
 
-struct NormStep final : ClonableStep<NormStep> {
+struct NormStep final : RowsStep<NormStep> {
   std::string_view name() const override { return "norm"; }
   enum class Kind : std::uint8_t { layer, root_mean_square, group };
   Kind kind = Kind::layer;
-  RowSizes sizes;
-  kernels::RowMatrix shape;  // in this call
-  Address in, out, gamma, beta;
+  Address gamma, beta;
   bool has_gamma = false, has_beta = false;
   std::size_t groups = 1, channels = 1;  // of a group
   float epsilon = 0;
-  RowShares parts;
 
-  RunStep settle(SizeValues& values) override {
-    sizes.settle(values, shape);
-    const std::size_t rows_together = kernels::kNormalRows * (kind == Kind::group ? groups : 1);
-    return parts.cut(shape, rows_together) ? &run_parts : &run;
-  }
+  std::size_t rows_together() const { return kernels::kNormalRows * (kind == Kind::group ? groups : 1); }
 
-  Shares* shared_work() override { return &parts.shares; }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const NormStep&>(payload);
-    self.run_on(self.bound(context.bases), context.bases);
-  }
   void run_on(const kernels::RowMatrix& rows, std::byte* const* bases) const {
     const kernels::Table& table = kernels::kernels().table;
     const float* const scales = has_gamma ? gamma.in<const float>(bases) : nullptr;
@@ -49,20 +36,6 @@ struct NormStep final : ClonableStep<NormStep> {
       case Kind::group:
         return table.group_norm_rows(rows, groups, channels, scales, shifts, epsilon);
     }
-  }
-
- private:
-  static void run_parts(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const NormStep&>(payload);
-    self.parts.each(self.bound(context.bases),
-                    [&](const kernels::RowMatrix& part) { self.run_on(part, context.bases); });
-  }
-
-  kernels::RowMatrix bound(std::byte* const* bases) const {
-    kernels::RowMatrix rows = shape;
-    rows.in = in.in<const float>(bases);
-    rows.out = out.in<float>(bases);
-    return rows;
   }
 };
 
@@ -126,10 +99,7 @@ inline bool norm_of_last(Lowering& lowering, const TracedNode& node, NormStep st
     behind.out_columns = behind.columns();
     if (lowering.behind_group(std::move(behind), reads)) return true;
   }
-  RowsKernelStep rows;
-  if (!shape_rows(lowering, *in, row_rank, out, 0, rows)) return false;
-  step.sizes = rows.sizes;
-  step.sizes.out_stride = rows.sizes.columns;
+  if (!shape_rows(lowering, *in, row_rank, out, step)) return false;
   emit_norm(lowering, node, *in, out, std::move(step), 2, scales);
   return true;
 }

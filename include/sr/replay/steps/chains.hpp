@@ -13,10 +13,10 @@
 
 namespace sr::replay {
 
-// An address that a chain needs, and its place in the chain: links[link].at[at].
+// An address that a chain needs, and its place: bytes from the chain's first link.
 struct LinkAddress {
   TileOperand operand;
-  std::uint32_t link = 0, at = 0;
+  std::size_t place = 0;
 };
 
 // The links of a chain, and the addresses in them that each call sets.
@@ -26,8 +26,9 @@ struct Chain {
 
   // Sets the addresses in `at`, which is `links` or a copy, for a tile that begins at element `first`.
   void bind(std::byte* const* bases, std::size_t first, kernels::ChainLink* at) const {
+    auto* const begin = reinterpret_cast<std::byte*>(at);
     for (const LinkAddress& address : addresses)
-      at[address.link].at[address.at] = address.operand.in(bases, first);
+      *reinterpret_cast<float**>(begin + address.place) = address.operand.in(bases, first);
   }
 };
 
@@ -160,9 +161,12 @@ class ChainSearch {
           {op(i).out});
     }
     add(table.link_to(kernels::ChainEnd::end), {});
-    for (std::uint32_t link = 0; link < operands.size(); ++link) {
-      for (std::uint32_t i = 0; i < operands[link].size(); ++i)
-        segment.chain.addresses.push_back({operands[link][i], link, i});
+    const auto* const begin = reinterpret_cast<const std::byte*>(segment.chain.links.data());
+    for (std::size_t link = 0; link < operands.size(); ++link) {
+      for (std::size_t i = 0; i < operands[link].size(); ++i) {
+        const auto* const at = reinterpret_cast<const std::byte*>(&segment.chain.links[link].at[i]);
+        segment.chain.addresses.push_back({operands[link][i], static_cast<std::size_t>(at - begin)});
+      }
     }
     for (const TileOperand& out : written)
       segment.may_repeat &= std::find(read.begin(), read.end(), out) == read.end();

@@ -60,7 +60,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
 
   std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
 
-  Shares* shared_work() override { return shares.count() > 1 ? &shares : nullptr; }
+  Shares* shared_work() override { return &shares; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 

@@ -113,7 +113,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
     return runner();
   }
 
-  Shares* shared_work() override { return may_be_cut ? &shares : nullptr; }
+  Shares* shared_work() override { return &shares; }
 
   RunStep freeze(std::byte* const* bases) override {
     if (runner() != &run_only_chain) return nullptr;
@@ -142,7 +142,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
   // What a thread runs tiles with.
   struct Lane {
     std::byte* const* bases;
-    Workspace* workspace = nullptr;  // for its own copies of links; null: the step's links are free
+    Workspace* workspace = nullptr;  // for its own copies of links. The only thread needs none.
   };
 
   static void run_shared(const Payload& payload, Context& context) {
@@ -191,7 +191,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   // The number of tiles along the dimension that is split.
   std::int64_t chunks() const { return (sizes[split] + chunk - 1) / chunk; }
-  // The number of all tiles; there must be elements.
+  // The number of all tiles.
   std::int64_t tiles() const {
     const auto row = static_cast<std::int64_t>(inner) * sizes[split];
     return count == 0 ? 0 : static_cast<std::int64_t>(count) / row * chunks();
@@ -199,7 +199,9 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   static void run_only_chain(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    self.run_chain(self.segments[0], {context.bases}, 0, self.count);
+    const Chain& chain = self.segments[0].chain;
+    chain.bind(context.bases, 0, chain.links.data());
+    self.run_links(chain.links.data(), self.count);
   }
   static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);

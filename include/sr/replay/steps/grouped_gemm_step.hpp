@@ -39,7 +39,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     zeros.reset();
   }
 
-  Shares* shared_work() override { return panels.work(); }
+  Shares* shared_work() override { return &panels.shares; }
 
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
@@ -47,7 +47,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     shape.k = values.count(k);
     shape.a_row = values(a_row);
     shape.out_row = values(out_row);
-    return panels.cut(shape.m, shape.n) ? &run_by_panels : &run;
+    return panels.cut(shape.m, shape.n, shape.k) ? &run_by_panels : &run;
   }
 
   RunStep freeze(std::byte* const* bases) override {

@@ -45,7 +45,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
 
-  Shares* shared_work() override { return panels.work(); }
+  Shares* shared_work() override { return &panels.shares; }
 
   RunStep settle(SizeValues& values) override {
     shape.m = values.count(m);
@@ -55,7 +55,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     shape.out_row = values(out_row);
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
-    return panels.cut(shape.m, shape.n) ? &run_by_panels : &run;
+    return panels.cut(shape.m, shape.n, shape.k) ? &run_by_panels : &run;
   }
 
   RunStep freeze(std::byte* const* bases) override {

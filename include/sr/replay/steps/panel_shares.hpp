@@ -11,16 +11,14 @@
 namespace sr::replay {
 
 struct PanelShares {
-  bool may_be_cut = false;  // the product is worth several threads
+  std::int64_t least_shared = kLeastShared;  // the multiply-adds that are worth several threads
   Shares shares;
 
-  Shares* work() { return may_be_cut ? &shares : nullptr; }
-
-  // Divides the columns of a product into panels. Returns whether there are several.
-  bool cut(std::size_t rows, std::size_t columns) {
-    if (!may_be_cut) return false;
-    shares.set(static_cast<std::int64_t>((columns + panel() - 1) / panel()),
-               static_cast<double>(rows) * static_cast<double>(columns));
+  // Divides the columns of a product that is large enough into panels. Returns whether there are several.
+  bool cut(std::size_t rows, std::size_t columns, std::size_t depth) {
+    const double results = static_cast<double>(rows) * static_cast<double>(columns);
+    const bool is_large = results * static_cast<double>(depth) >= static_cast<double>(least_shared);
+    shares.set(is_large ? static_cast<std::int64_t>((columns + panel() - 1) / panel()) : 0, results);
     return shares.count() > 1;
   }
 
