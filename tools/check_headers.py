@@ -18,8 +18,8 @@ UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that <sr/sr.hpp> does not include even under SR_HEADER_ONLY: for compiled kernels, for tools that ask about
-# operators, or with a JSON parser.
-OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/replay/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
+# operators or times of steps, or with a JSON parser.
+OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/profile.hpp', 'sr/replay/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
                     'sr/frontend/export/', 'sr/frontend/pickle/')
 # Headers that a program which links libsr never includes.
 COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/memory/impl/', 'sr/replay/', 'sr/frontend/')

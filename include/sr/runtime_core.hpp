@@ -30,6 +30,7 @@ class Arena;
 
 namespace sr::detail {
 
+class CallMetrics;
 class RuntimeState;
 
 // The implementation of StaticRuntime for all planners and observers; its functions are described there.
@@ -58,6 +59,7 @@ class RuntimeCore {
   void time_steps(bool on) const;
   Report report() const;
   std::uint64_t replayed_calls() const;
+  std::shared_ptr<const CallMetrics> metrics() const;
   c10::TypePtr result_type() const;
   const memory::Arena& arena(std::size_t block) const;
   void each_plan_buffer(void (*visit)(void* with, const memory::AnyBuffer& buffer), void* with) const;

@@ -14,7 +14,9 @@
 #include <sr/base/error.hpp>
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/processors.hpp>
+#include <sr/executor/call_metrics.hpp>
 #include <sr/executor/forked_tasks.hpp>
+#include <sr/executor/pool_metrics.hpp>
 #include <sr/fwd.hpp>
 #include <sr/pool/object_pool.hpp>
 #include <sr/static_module.hpp>
@@ -53,8 +55,11 @@ class RuntimePool {
   explicit RuntimePool(const StaticModule& module, const RuntimePoolOptions& options = {})
       : RuntimePool(module.content(), options) {}
   explicit RuntimePool(std::shared_ptr<const PreparedModule> content, const RuntimePoolOptions& options = {})
-      : options_(checked(options)), runtimes_(options.max_runtimes, [content = std::move(content)] {
-          return std::make_unique<Runtime>(content);
+      : options_(checked(options)),
+        runtimes_(options.max_runtimes, [content = std::move(content), metrics = metrics_] {
+          auto runtime = std::make_unique<Runtime>(content);
+          metrics->add(runtime->metrics());
+          return runtime;
         }) {}
 
   // As StaticRuntime's. Throws BusyError if no runtime becomes idle in time.
@@ -120,6 +125,13 @@ class RuntimePool {
   // Destroys the runtimes that are not in use.
   void trim() const { runtimes_.trim(); }
 
+  // What the calls of all its runtimes did, also of those that trim() destroyed. While calls run, a figure
+  // may lack the last of them. Calls that waited for a runtime in vain are not among them: report() counts
+  // those.
+  CallFigures metrics() const { return metrics_->figures(); }
+  // How many runtimes there are and are in use, and how often calls waited for one.
+  pool::PoolFigures figures() const { return runtimes_.figures(); }
+
   // The report of the runtime that this thread would use. Throws BusyError.
   PoolReport report() const {
     PoolReport report{
@@ -181,6 +193,7 @@ class RuntimePool {
 
   RuntimePoolOptions options_;
   int processors_ = processors_allowed();
+  std::shared_ptr<detail::PoolMetrics> metrics_ = std::make_shared<detail::PoolMetrics>();
   pool::ObjectPool<Runtime> runtimes_;
 };
 

@@ -108,14 +108,19 @@ class StaticRuntime {
   void trim() { core_.trim(); }
 
   // While on, replays measure how long each of their steps takes; report() has the means
-  // (PlanReport::steps, StepReport::seconds). Switching it on forgets earlier times. Costs two readings of a
-  // clock a step while on, and nothing while off. Throws BusyError while the runtime runs.
+  // (PlanReport::steps, StepReport::seconds), and LibTorch's profiler sees each step as a range. Switching it
+  // on forgets earlier times. While on, a replay costs two readings of a clock a step, or one of eight
+  // replays does so if its steps are as short as that; it costs nothing while off. Bound calls that exist
+  // already stay as they are. Throws BusyError while the runtime runs.
   void time_steps(bool on) { core_.time_steps(on); }
 
   // A runtime of its own over the same module.
   StaticRuntime clone() const { return StaticRuntime(content()); }
 
   Report report() const { return core_.report(); }
+
+  // What its calls did, which other threads may read while it runs, and after its end.
+  std::shared_ptr<const detail::CallMetrics> metrics() const { return core_.metrics(); }
 
   // The number of calls that were replayed.
   std::uint64_t replayed_calls() const { return core_.replayed_calls(); }

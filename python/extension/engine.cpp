@@ -1,6 +1,5 @@
 #include "engine.hpp"
 
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -44,12 +43,19 @@ class PoolEngine : public Engine {
   int intra_op_threads() const override { return options_.intra_op_threads; }
   void trim() const override { pool_->trim(); }
   PoolReport report() const override { return pool_->report(); }
+  CallFigures metrics() const override { return pool_->metrics(); }
+  pool::PoolFigures figures() const override { return pool_->figures(); }
 
-  std::string benchmark(const std::vector<c10::IValue>& args, Runs runs) const override {
-    std::ostringstream text;
-    sr::benchmark<Planner>(text, module_, {args}, {}, runs.warmup, runs.timed);
-    return text.str();
+  // On a runtime of its own, whose calls do not count as the pool's.
+  std::pair<std::vector<ProgramTimes>, Report> profile(const std::vector<c10::IValue>& args,
+                                                       double seconds) const override {
+    const IntraOpWidth width(options_.intra_op_threads);
+    StaticRuntime<Planner> runtime(module_);
+    std::vector<ProgramTimes> programs = sr::profile(runtime, {args}, seconds);
+    return {std::move(programs), runtime.report()};
   }
+
+  void time_steps(bool on) const override { pool_->lease()->time_steps(on); }
 
   IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args, Runs runs) const override {
     return sr::benchmark_individual_ops<Planner>(module_, {args}, {}, runs.warmup, runs.timed);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -12,6 +13,7 @@
 #include <sr/base/call_options.hpp>
 #include <sr/benchmark.hpp>
 #include <sr/bound_call.hpp>
+#include <sr/profile.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 
@@ -40,7 +42,13 @@ class Engine {
   virtual int intra_op_threads() const = 0;
   virtual void trim() const = 0;
   virtual PoolReport report() const = 0;
-  virtual std::string benchmark(const std::vector<c10::IValue>& args, Runs runs) const = 0;
+  virtual CallFigures metrics() const = 0;
+  virtual pool::PoolFigures figures() const = 0;
+  // And the report of the runtime that was profiled.
+  virtual std::pair<std::vector<ProgramTimes>, Report> profile(const std::vector<c10::IValue>& args,
+                                                               double seconds) const = 0;
+  // Of the runtime that this thread would use.
+  virtual void time_steps(bool on) const = 0;
   virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
                                                      Runs runs) const = 0;
 

@@ -16,6 +16,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
+#include "../../src/tool/report_page.hpp"
 #include "async_calls.hpp"
 #include "batcher.hpp"
 #include "bound.hpp"
@@ -114,10 +115,29 @@ PoolReport pool_report(py::handle self) {
   return without_gil([&] { return callee.engine->report(); });
 }
 
-void benchmark(py::handle self, const py::tuple& args, const py::dict& kwargs, int warmup, int timed) {
+py::dict metrics(py::handle self) {
+  const Callee& callee = callee_of(self);
+  return described(callee.engine->metrics(), callee.engine->figures());
+}
+
+// The steps of the plans, and a page about them.
+py::tuple profile(py::handle self, const py::tuple& args, const py::dict& kwargs, double seconds) {
   const Callee& callee = callee_of(self);
   const auto values = callee.signature.bind(args, kwargs);
-  py::print(without_gil([&] { return callee.engine->benchmark(values, {warmup, timed}); }));
+  const auto [programs, report] = without_gil([&] { return callee.engine->profile(values, seconds); });
+  return py::make_tuple(described(programs), tool::report_fragment("Profile", report, {}));
+}
+
+std::string page(py::handle self, const std::string& title) {
+  const Callee& callee = callee_of(self);
+  return without_gil([&] {
+    return tool::report_fragment(title, callee.engine->report().runtime, callee.engine->metrics());
+  });
+}
+
+void time_steps(py::handle self, bool on) {
+  const Callee& callee = callee_of(self);
+  without_gil([&] { callee.engine->time_steps(on); });
 }
 
 IndividualMetrics benchmark_individual_ops(py::handle self, const py::tuple& args, const py::dict& kwargs,
@@ -231,13 +251,16 @@ void define_caller(py::module_& module) {
       .def("_bind", &bind, args, kwargs, py::arg("out"))
       .def("_start", &start, args, kwargs, py::arg("done"))
       .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
+      .def("_metrics", &metrics)
+      .def("_page", &page, py::arg("title"))
+      .def("_profile", &profile, args, kwargs, py::arg("seconds"))
+      .def("_time_steps", &time_steps, py::arg("on"))
       .def("_report", [](py::handle self) { return described(pool_report(self)); })
       .def("run_into", &run_into, py::arg("outputs"),
            "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
            "same.")
       .def("trim", &trim, "Destroys the runtimes that are not in use, with their memory and plans.")
       .def("runAsync", &run_async, args, kwargs)
-      .def("benchmark", &benchmark, args, kwargs, warmup, timed)
       .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
   // Before Python 3.12, a subclass made by a class statement does not inherit it.
   module.def("share_vectorcall", [](py::handle subclass) {

@@ -1,6 +1,7 @@
 #include "reports.hpp"
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <pybind11/stl.h>
 #include <sstream>
@@ -58,20 +59,30 @@ py::dict of_plan(const PlanReport& plan) {
                   "steps"_a = list_of(plan.steps, of_step), "remarks"_a = plan.remarks);
 }
 
-py::dict misses_of(const Report& report) {
+py::dict misses_of(const std::vector<std::pair<std::string, std::uint64_t>>& all) {
   py::dict misses;
-  for (const auto& [why, calls] : report.misses) misses[py::str(why)] = calls;
+  for (const auto& [why, calls] : all) misses[py::str(why)] = calls;
   return misses;
 }
 
+double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// The buckets that hold calls, by the seconds below which they lie.
+py::dict buckets_of(const Latencies& latencies) {
+  py::dict buckets;
+  for (std::size_t i = 0; i < Latencies::kBuckets; ++i) {
+    if (latencies.counts[i] != 0) buckets[py::float_(Latencies::end_of(i))] = latencies.counts[i];
+  }
+  return buckets;
+}
+
 py::dict of_pool(const PoolReport& report) {
-  const auto seconds = [](std::chrono::nanoseconds time) {
-    return std::chrono::duration<double>(time).count();
-  };
   const pool::PoolFigures& pool = report.pool;
   return py::dict("max_runtimes"_a = pool.most, "made"_a = pool.made, "in_use"_a = pool.leased,
                   "waits"_a = pool.waiting.waits, "timeouts"_a = pool.waiting.timeouts,
-                  "longest_wait"_a = seconds(pool.waiting.longest),
+                  "longest_wait"_a = seconds_of(pool.waiting.longest),
                   "intra_op_threads"_a = report.intra_op_threads, "cores"_a = report.cores,
                   "warning"_a = report.warning);
 }
@@ -90,11 +101,19 @@ py::object dtype_of(const c10::TensorType& type) {
   return py::cast(*type.scalarType());
 }
 
-py::object shape_of(const c10::TensorType& type) {
-  const auto rank = type.sizes().size();
-  if (!rank) return py::none();
-  py::tuple shape(*rank);
-  for (std::size_t i = 0; i < *rank; ++i) shape[i] = type.sizes()[i];
+// Sizes that torch.export left open have names, the same one where they must be equal.
+py::object shape_of(const c10::TensorType& type, std::map<std::int64_t, std::string>& symbols) {
+  const auto sizes = type.symbolic_sizes().sizes();
+  if (!sizes) return py::none();
+  py::tuple shape(sizes->size());
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    const c10::ShapeSymbol& size = (*sizes)[i];
+    if (size.is_static()) {
+      shape[i] = size.static_size();
+    } else {
+      shape[i] = symbols.try_emplace(size.value(), "s" + std::to_string(symbols.size())).first->second;
+    }
+  }
   return shape;
 }
 
@@ -122,7 +141,7 @@ py::dict described(const PoolReport& report) {
                   "no_reuse_bytes"_a = runtime.no_reuse_bytes,
                   "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
                   "packed_weights"_a = list_of(runtime.packed_weights, of_packed),
-                  "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime),
+                  "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime.misses),
                   "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
                   "pool"_a = of_pool(report), "text"_a = text_of(report));
 }
@@ -136,13 +155,38 @@ py::dict described(const QuantizationReport& report) {
                   "unequal"_a = report.unequal, "loss"_a = report.loss, "text"_a = text.str());
 }
 
+py::dict described(const CallFigures& calls, const pool::PoolFigures& pool) {
+  const Latencies& latencies = calls.latencies;
+  py::dict latency("count"_a = latencies.count(), "seconds"_a = latencies.seconds,
+                   "p50"_a = latencies.quantile(0.5), "p90"_a = latencies.quantile(0.9),
+                   "p99"_a = latencies.quantile(0.99), "p999"_a = latencies.quantile(0.999),
+                   "buckets"_a = buckets_of(latencies));
+  return py::dict("calls"_a = calls.calls, "replayed"_a = calls.replayed, "failed"_a = calls.failed,
+                  "cancelled"_a = calls.cancelled, "latency"_a = latency,
+                  "misses"_a = misses_of(calls.misses), "runtimes"_a = pool.made,
+                  "runtimes_in_use"_a = pool.leased, "waits"_a = pool.waiting.waits,
+                  "busy"_a = pool.waiting.timeouts, "longest_wait"_a = seconds_of(pool.waiting.longest));
+}
+
+py::list described(const std::vector<ProgramTimes>& programs) {
+  return list_of(programs, [](const ProgramTimes& program) {
+    return py::dict("arguments"_a = program.arguments, "seconds"_a = program.total(),
+                    "steps"_a = list_of(program.steps, [](const StepTime& step) {
+                      return py::dict("kind"_a = step.report.kind, "ops"_a = step.report.ops,
+                                      "seconds"_a = step.seconds);
+                    }));
+  });
+}
+
 py::list described(const std::vector<c10::Argument>& arguments) {
-  return list_of(arguments, [](const c10::Argument& argument) {
+  std::map<std::int64_t, std::string> symbols;
+  return list_of(arguments, [&](const c10::Argument& argument) {
     const auto tensor = argument.type()->cast<c10::TensorType>();
     const auto& value = argument.default_value();
     return py::make_tuple(argument.name(), argument.type()->annotation_str(),
-                          tensor ? dtype_of(*tensor) : py::none(), tensor ? shape_of(*tensor) : py::none(),
-                          value.has_value(), value ? torch::jit::toPyObject(*value) : py::none());
+                          tensor ? dtype_of(*tensor) : py::none(),
+                          tensor ? shape_of(*tensor, symbols) : py::none(), value.has_value(),
+                          value ? torch::jit::toPyObject(*value) : py::none());
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <ATen/core/function_schema.h>
 
+#include <sr/profile.hpp>
 #include <sr/quantize.hpp>
 #include <sr/runtime_pool.hpp>
 
@@ -13,6 +14,8 @@ namespace sr::python {
 // The printed form is under "text".
 pybind11::dict described(const PoolReport& report);
 pybind11::dict described(const QuantizationReport& report);
+pybind11::dict described(const CallFigures& calls, const pool::PoolFigures& pool);
+pybind11::list described(const std::vector<ProgramTimes>& programs);
 
 // For each argument or result of the schema: (name, type, dtype, shape, default), None where unknown.
 pybind11::list described(const std::vector<c10::Argument>& arguments);

@@ -17,6 +17,7 @@ if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
                       'Build it again: pip install .')
 
 from . import _C
+from ._backend import torch_backend
 from ._batcher import Batcher, BatcherReport
 from ._C import BoundCall, IndividualMetrics, processors
 from ._compile import compile, from_exported
@@ -26,7 +27,8 @@ from ._load import load
 from ._module import StaticModule
 from ._options import Options
 from ._quantize import quantize
-from ._report import QuantizationReport, Report, Value
+from ._profile import Profile, Timing
+from ._report import Metrics, QuantizationReport, Report, Value
 from .errors import (
     ArgumentError,
     BusyError,
@@ -39,9 +41,10 @@ from .errors import (
 
 __version__ = version
 __all__ = [
-    'ArgumentError', 'Batcher', 'BatcherReport', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future', 'IndividualMetrics', 'Info', 'LoadError', 'Options',
-    'QuantizationError', 'QuantizationReport', 'Report', 'StaticModule', 'UnsupportedOpError', 'Value', 'compile',
-    'from_exported', 'info', 'load', 'processors', 'quantize',
+    'ArgumentError', 'Batcher', 'BatcherReport', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future',
+    'IndividualMetrics', 'Info', 'LoadError', 'Metrics', 'Options', 'Profile', 'QuantizationError',
+    'QuantizationReport', 'Report', 'StaticModule', 'Timing', 'UnsupportedOpError', 'Value', 'compile',
+    'from_exported', 'info', 'load', 'processors', 'quantize', 'torch_backend',
 ]
 
 atexit.register(_C.wait_for_async_calls)

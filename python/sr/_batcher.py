@@ -98,5 +98,10 @@ class Batcher:
         future._stop = self._batcher.start(*self._module._flat_call(args, kwargs), timeout, done)
         return future
 
+    @property
+    def module(self) -> StaticModule:
+        """The module that runs the batches."""
+        return self._module
+
     def report(self) -> BatcherReport:
         return BatcherReport(**self._batcher.report())

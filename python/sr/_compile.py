@@ -1,17 +1,21 @@
 """Makes a module of sr from an nn.Module, by the first front end that accepts it."""
 
 import inspect
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import torch
 from torch.jit._trace import TracerWarning
+from torch.utils import _pytree as pytree
 
 from . import _formats
 from ._module import StaticModule
 from ._options import Options, checked
 from .errors import ArgumentError, UnsupportedOpError
+
+_log = logging.getLogger('sr')
 
 _Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -43,9 +47,9 @@ def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -
 
 
 _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticModule]] = {
+    'export': _export,
     'script': _script,
     'trace': _trace,
-    'export': _export,
 }
 
 
@@ -64,14 +68,34 @@ def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None,
     return made
 
 
+def _order(examples: _Examples | None) -> list[str]:
+    """The front ends to try. An exported program can not leave open a size that is 0 or 1 in the examples."""
+    sizes = [size for leaf in pytree.tree_leaves(examples) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
+    first = 'script' if min(sizes, default=2) < 2 else 'export'
+    return sorted(_FRONTENDS, key=lambda name: name != first)
+
+
+def _warn_of_training(module: torch.nn.Module) -> None:
+    differing = torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase
+    for name, layer in module.named_modules():
+        if layer.training and isinstance(layer, differing):
+            warnings.warn(f'The layer {name!r} ({type(layer).__name__}) is in training mode, and sr does in each call '
+                          'what it does in training. Call module.eval() before sr.compile.', stacklevel=3)
+            return
+
+
 def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor | None = None,
             example_kwargs: Mapping[str, Any] | None = None, *, frontend: str | None = None,
             **options: Unpack[Options]) -> StaticModule:
-    """Makes a module ready: scripts it, else traces it with the examples, else exports it with them.
+    """Makes a module ready: exports it with the examples, else scripts it, else traces it with them.
 
-    The attribute `frontend` of the result, its `repr` and its report say which. `frontend='script'`, 'trace' or
-    'export' takes just that one, and raises what it raises. Call `module.eval()` before: what the module does in
-    training, it does here too. Examples are arguments of a call, of any shapes and dtypes the module takes.
+    The attribute `frontend` of the result, its `repr` and its report say which; the logger 'sr' says why one was left
+    out. `frontend='export'`, 'script' or 'trace' takes just that one, and raises what it raises. Without examples a
+    module is scripted. Call `module.eval()` before: what the module does in training, it does here too.
+
+    Examples are arguments of a call. An exported program takes calls that are nested as they are, with their numbers
+    and strings, and with the sizes that the module allows. It can not leave open a size that is 0 or 1 in the examples,
+    so with such examples a module is scripted if it can be. A scripted one takes whatever its code takes.
 
     Raises UnsupportedOpError with the reason of each front end when none takes the module, and ArgumentError for
     options there are not.
@@ -79,12 +103,15 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
     >>> import torch, sr
     >>> sr.compile(torch.nn.Softmax(dim=1))
     sr.StaticModule(input: Tensor) -> (output_0: Tensor), frontend 'script', planner 'linear_scan'
+    >>> sr.compile(torch.nn.Softmax(dim=1), (torch.zeros(2, 3),)).frontend
+    'export'
     """
     checked(dict(options))
     if isinstance(module, torch.jit.ScriptModule | torch.jit.ScriptFunction):
         return StaticModule(module, **options)
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f'sr.compile was given a {type(module).__name__}; expected a torch.nn.Module.')
+    _warn_of_training(module)
     if isinstance(example_args, torch.Tensor):
         example_args = example_args,  # one argument, like torch.jit.trace, not one a row
     given = example_args is not None or example_kwargs is not None
@@ -94,13 +121,14 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
             raise ArgumentError(f"There is no front end {frontend!r}; there are {', '.join(_FRONTENDS)}.")
         return _quietly(frontend, module, examples, options, chosen=True)
     reasons = []
-    for name in _FRONTENDS:
+    for name in _order(examples):
         try:
             return _quietly(name, module, examples, options, chosen=False)
         except Exception as error:
             if isinstance(error, ArgumentError) and not isinstance(error, _NeedsExamples):
                 raise  # a wrong option is wrong for every front end
             reasons.append(f'{name}: {error}')
+            _log.info('sr.compile: %s does not take this %s: %s', name, type(module).__name__, error)
     raise UnsupportedOpError(f'No front end takes this {type(module).__name__}.\n' + '\n'.join(reasons))
 
 

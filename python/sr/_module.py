@@ -1,8 +1,10 @@
 """A model made ready to run."""
 
+import contextlib
 import inspect
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 import torch
@@ -11,8 +13,12 @@ from torch.jit._trace import TopLevelTracedModule, TracedModule
 from . import _C, _formats
 from ._future import Future
 from ._options import Options, checked, of_module, of_pool, of_restored
-from ._report import Report, Value
+from ._profile import Profile, Timing, time_calls
+from ._report import Metrics, Report, Value
 from .errors import ArgumentError
+
+
+_log = logging.getLogger('sr')
 
 
 def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
@@ -117,7 +123,8 @@ class StaticModule(_C.Caller):
     def warmup(self, *args: Any, **kwargs: Any) -> None:
         """Calls with these arguments until further calls are replays, or it is clear that they will not be.
 
-        For a service that starts: the first calls of a size record a plan, which takes milliseconds.
+        For a service that starts: the first calls of a size record a plan, which takes milliseconds. The logger 'sr'
+        warns if calls will not be replayed, and says why.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.ReLU())
@@ -126,8 +133,12 @@ class StaticModule(_C.Caller):
         True
         """
         self.reserve(*args, **kwargs)
+        before = self._metrics()['replayed']
         for _ in range(2):
             self(*args, **kwargs)
+        if self._metrics()['replayed'] == before:
+            reasons = self.report()['bailouts']
+            _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
         """A call that reads these tensors and writes into these buffers each time, whatever they hold then.
@@ -232,13 +243,74 @@ class StaticModule(_C.Caller):
             raise ArgumentError(f'The weights of this module were replaced by update(), and {verb} takes those it was '
                                 'made of. Load them into the model, and make the module anew.')
 
+    def metrics(self) -> Metrics:
+        """What all calls of this module did so far: how many, replays, failures, latencies, runtimes.
+
+        Costs calls nothing that can be measured: one of up to 64 short calls is timed, and stands for the others.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> for _ in range(100): _ = module(torch.zeros(4))
+        >>> module.metrics()['calls']
+        100
+        """
+        return Metrics(self._metrics())
+
+    def profile(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Profile:
+        """Calls with these arguments for about so many seconds, and times each step of the plans that answer.
+
+        It runs on a runtime of its own, beside callers. Raises what a call raises.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh()).eval())
+        >>> [program] = module.profile(torch.zeros(2, 8), seconds=0.1)['programs']
+        >>> [step['ops'] for step in program['steps']]
+        [['aten::linear'], ['aten::tanh']]
+        """
+        programs, page = self._profile(*self._flat_call(args, kwargs), seconds)
+        timing = self.benchmark(args, kwargs, warmup_runs=10, main_runs=100)
+        return Profile((), page, programs=programs, call_seconds=timing['median'])
+
+    @contextlib.contextmanager
+    def profiled(self) -> Iterator[None]:
+        """Within, replays of this thread open a range in `torch.profiler` for each step: 'sr: fused: aten::mul, ...'.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> x = torch.zeros(4)
+        >>> module.warmup(x)
+        >>> with torch.profiler.profile() as profiler, module.profiled():
+        ...     _ = module(x)
+        >>> [event.key for event in profiler.key_averages()]
+        ['sr: fused: aten::relu']
+        """
+        self._time_steps(True)
+        try:
+            yield
+        finally:
+            self._time_steps(False)
+
     def report(self) -> Report:
         """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
-        return Report(self._report(), frontend=self._frontend)
+        return Report(self._report(), self._page('Report'), frontend=self._frontend)
 
-    def benchmark(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int, main_runs: int) -> None:
-        """Times calls with these arguments and prints the time of a call, of kinds of nodes, and of phases."""
-        super().benchmark(tuple(args), dict(kwargs), warmup_runs, main_runs)
+    def benchmark(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, warmup_runs: int = 10,
+                  main_runs: int = 1000) -> Timing:
+        """Times calls with these arguments, one by one, from Python. `profile` says what happens within.
+
+        >>> import torch, sr
+        >>> timing = sr.compile(torch.nn.ReLU()).benchmark([torch.zeros(4)])
+        >>> timing['median'] < timing['p99'] and timing['replayed'] > 990
+        True
+        """
+        if main_runs < 1 or warmup_runs < 0:
+            raise ArgumentError(f'benchmark was given {warmup_runs} warmup_runs and {main_runs} main_runs; expected at '
+                                'least one timed run.')
+        named = dict(kwargs or {})
+        self.warmup(*args, **named)
+        for _ in range(warmup_runs):
+            self(*args, **named)
+        return time_calls(lambda: self(*args, **named), main_runs, lambda: int(self._metrics()['replayed']))
 
     def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
                                  main_runs: int) -> _C.IndividualMetrics:
@@ -262,6 +334,10 @@ class StaticModule(_C.Caller):
 
         return (f"sr.StaticModule({listed(self.inputs)}) -> ({listed(self.outputs)}), frontend '{self.frontend}', "
                 f"planner '{of_pool(self._chosen)['planner']}'")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self._page(repr(self))
 
     def __copy__(self) -> Self:
         return self.clone()

@@ -6,6 +6,7 @@ import json
 import logging
 import inspect
 import os
+import textwrap
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,11 @@ from ._future import Future
 from ._module import StaticModule
 from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
+
+
+def _brief(value: Any) -> str:
+    """A line at most."""
+    return textwrap.shorten(repr(value), 300, placeholder=' ...')
 
 
 @dataclass
@@ -43,14 +49,15 @@ class Border:
             kwargs = {name: kwargs[name] for name in names}
         leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
         if spec != self.in_spec:
-            raise ArgumentError(f'The arguments of the call are nested as {spec}, but the model was exported for '
-                                f'{self.in_spec}.')
+            raise ArgumentError(f'The arguments of the call are nested as {_brief(spec)}, but the model was exported '
+                                f"for {_brief(self.in_spec)}. sr.compile(..., frontend='script') takes what "
+                                'TorchScript takes.')
         given = []
         for leaf, constant in zip(leaves, self.constants, strict=True):
             if constant is None:
                 given.append(leaf)
             elif type(leaf) is not type(constant[0]) or (leaf != constant[0] and leaf == leaf):
-                raise ArgumentError(f'The call gives {leaf!r} where the model was exported for {constant[0]!r}, '
+                raise ArgumentError(f'The call gives {_brief(leaf)} where the model was exported for {_brief(constant[0])}, '
                                     'which is part of its graph.')
         return given
 
@@ -100,9 +107,6 @@ class ExportedModule(StaticModule):
     def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
         super().reserve(*self._border.flat(args, kwargs), runtimes=runtimes)
 
-    def benchmark(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int, main_runs: int) -> None:
-        super().benchmark(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
-
     def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
                                  main_runs: int) -> _C.IndividualMetrics:
         return super().benchmark_individual_ops(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
@@ -130,6 +134,22 @@ class ExportedModule(StaticModule):
 
     def _nested_result(self, result: Any) -> Any:
         return self._border.nested(result)
+
+
+def flat_call(module: StaticModule) -> Callable[..., Any]:
+    """Calls a module whose arguments are tensors by position, and whose result is a tuple of tensors.
+
+    That is how torch.compile captures graphs. It saves what nesting costs, which is more than a small model.
+    """
+    if not isinstance(module, ExportedModule) or any(module._border.constants):
+        return module
+    call, only_one = super(ExportedModule, module).__call__, module._border.out_spec.num_leaves == 1
+
+    def run(*args: Any) -> Any:
+        result = call(*args)
+        return (result,) if only_one else tuple(result)
+
+    return run
 
 
 def _restored(form: str, archive: bytes, border: Border, frontend: str, chosen: dict[str, Any],

@@ -1,4 +1,4 @@
-// The command line: sr run, sr bench, sr inspect, sr quantize, sr tune, sr ops, sr info.
+// The command line: sr run, sr bench, sr inspect, sr report, sr quantize, sr tune, sr ops, sr info.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -50,6 +50,17 @@ std::string planner_help() {
   return "Memory planner: " + joined(memory::planner_names());
 }
 
+// For programs of torch.export, whose signature tells the other sizes.
+void add_open_size(CLI::App& app, InputOptions& inputs) {
+  app.add_option("--batch", inputs.open_size,
+                 "Without --inputs and --shape: the sizes that an exported program leaves open (Dim)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
+      ->capture_default_str()
+      ->excludes("--inputs")
+      ->excludes("--shape");
+}
+
 void add_inputs(CLI::App& app, InputOptions& inputs) {
   CLI::Option* file =
       app.add_option("--inputs", inputs.file,
@@ -84,6 +95,7 @@ void add_run(CLI::App& tool, RunOptions& options) {
       ->required()
       ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
+  add_open_size(*app, options.inputs);
   app->add_option("--output", options.output,
                   "Write a list with one result for each input set, for torch.load")
       ->type_name("FILE");
@@ -103,6 +115,7 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
       ->required()
       ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
+  add_open_size(*app, options.inputs);
   app->add_option("--planner", options.planners, planner_help() + "; several with commas")
       ->delimiter(',')
       ->check(planner_name())
@@ -165,6 +178,7 @@ void add_inspect(CLI::App& tool, InspectOptions& options) {
       ->required()
       ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
+  add_open_size(*app, options.inputs);
   app->add_flag("--graph", options.graph, "Print the prepared graph");
   app->add_flag("--passes", options.passes, "Print what each pass changed while the graph was prepared");
   app->add_option("--without-pass", options.without_passes, "Leave a pass out; may be given several times")
@@ -180,6 +194,24 @@ void add_inspect(CLI::App& tool, InspectOptions& options) {
           ""));
   app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
   app->footer("Example: sr inspect model.pt --shape \"f32[8,64]\" --plan plan.svg");
+}
+
+void add_report(CLI::App& tool, ReportOptions& options) {
+  CLI::App* app = tool.add_subcommand(
+      "report", "Write a page about a model: latencies, steps with their times, memory, what is interpreted");
+  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
+  add_inputs(*app, options.inputs);
+  add_open_size(*app, options.inputs);
+  app->add_option("--html", options.html, "File to write, which needs no other file")
+      ->required()
+      ->type_name("FILE.html");
+  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  app->add_option("--seconds", options.seconds, "Time of calls")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  app->footer("Example: sr report model.pt2 --batch 8 --html model.html");
 }
 
 void add_ops(CLI::App& tool, OpsOptions& options) {
@@ -252,6 +284,7 @@ void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
       ->type_name("MODEL.pt");
   app->add_option("output", options.output, "TorchScript file to write")->required()->type_name("OUTPUT.pt");
   add_inputs(*app, options.inputs);
+  add_open_size(*app, options.inputs);
   app->add_option("--max-layer-error", options.max_layer_error,
                   "A layer with a larger error, as a share of its result, stays in float")
       ->check(CLI::NonNegativeNumber)
@@ -293,6 +326,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   InfoOptions info;
   TuneOptions tune;
   QuantizeVerbOptions quantize;
+  ReportOptions report;
   bool no_replay = false;
   add_run(tool, run);
   add_bench(tool, bench, no_replay);
@@ -301,6 +335,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   add_info(tool, info);
   add_tune(tool, tune);
   add_quantize(tool, quantize);
+  add_report(tool, report);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -308,7 +343,8 @@ std::variant<Verb, int> parse(int argc, char** argv) {
     std::string message = error.what();
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.starts_with("-") && !first.empty() && tool.get_subcommands().empty()) {
-      message = "There is no verb '" + first + "'; there are run, bench, inspect, quantize, tune, ops, info";
+      message = "There is no verb '" + first +
+                "'; there are run, bench, inspect, report, quantize, tune, ops, info";
     }
     std::cerr << "sr: " << message << (message.ends_with('.') ? "" : ".") << " Try --help.\n";
     return kUsage;
@@ -316,6 +352,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   if (tool.got_subcommand("run")) return Verb(run);
   if (tool.got_subcommand("inspect")) return Verb(inspect);
   if (tool.got_subcommand("quantize")) return Verb(quantize);
+  if (tool.got_subcommand("report")) return Verb(report);
   if (tool.got_subcommand("ops")) return Verb(ops);
   if (tool.got_subcommand("info")) {
     info.version = SR_VERSION;

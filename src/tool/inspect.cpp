@@ -17,6 +17,7 @@
 #include "input_sets.hpp"
 #include "plan_picture.hpp"
 #include "runners.hpp"
+#include "signature_specs.hpp"
 
 namespace sr::tool {
 namespace {
@@ -159,7 +160,8 @@ int inspect(const InspectOptions& options) {
   }
   const StaticModule module(load_graph(load_model(options.model), "forward", settings), {});
   if (options.passes) std::cout << '\n';
-  const bool runs = has_inputs || module.schema().arguments().empty();
+  const bool runs = has_inputs || module.schema().arguments().empty() ||
+                    !specs_of(module.schema(), options.inputs.open_size).empty();
   if (!options.plan.empty() && !runs) {
     throw ArgumentError("A plan needs the sizes of the tensors: give --inputs or --shape with --plan.");
   }

@@ -11,6 +11,7 @@
 
 #include "input_sets.hpp"
 #include "runners.hpp"
+#include "signature_specs.hpp"
 #include "size_streams.hpp"
 
 namespace sr::tool {
@@ -92,11 +93,14 @@ std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::Fun
   } else {
     const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
     const std::size_t calls = options.streams.empty() ? 1 : options.stream_calls;
-    for (const auto& shapes : varied(options.shapes, options.streams, calls, options.seed)) {
+    const std::vector<std::string> described =
+        options.shapes.empty() ? specs_of(schema, options.open_size) : options.shapes;
+    for (const auto& shapes : varied(described, options.streams, calls, options.seed)) {
       ArgumentList& set = sets.emplace_back();
       for (const std::string& shape : shapes) set.push_back(random_argument(shape, generator));
     }
-    if (!options.shapes.empty()) source = "The command line";
+    if (!described.empty())
+      source = options.shapes.empty() ? "The signature of the model" : "The command line";
   }
   for (std::size_t i = 0; i < sets.size(); ++i) {
     check_count(sets[i].size(), schema, sets.size() == 1 ? source : c10::str(source, ", input set ", i, ","));

@@ -14,6 +14,7 @@ struct InputOptions {
   std::vector<std::string> shapes;   // one for each argument
   std::vector<std::string> streams;  // of the sizes that shapes name
   std::size_t stream_calls = 256;    // so many input sets then
+  std::int64_t open_size = 8;        // of sizes that the program leaves open, without file and shapes
   std::uint64_t seed = 0;
 };
 

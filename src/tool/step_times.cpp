@@ -1,88 +1,25 @@
 #include "step_times.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <ostream>
-#include <utility>
 
 #include "statistics.hpp"
 #include "svg.hpp"
 #include "text_table.hpp"
 
 namespace sr::tool {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// The time that an empty step seems to take.
-double seconds_of_clock() {
-  std::vector<double> samples;
-  for (int round = 0; round < 15; ++round) {
-    constexpr int kReadings = 1000;
-    double sum = 0;
-    for (int i = 0; i < kReadings; ++i) {
-      const Clock::time_point begin = Clock::now(), end = Clock::now();
-      sum += std::chrono::duration<double>(end - begin).count();
-    }
-    samples.push_back(sum / kReadings);
-  }
-  return median(samples);
-}
-
-// Calls with every set in turn until the time is up, each set once at least.
-void call(Runner& runner, const std::vector<ArgumentList>& sets, double seconds) {
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  do {
-    for (std::size_t i = 0; i < sets.size(); ++i) runner.run(ArgumentList(sets[i]), i);
-  } while (Clock::now() < end);
-}
-
-}  // namespace
-
-double ProgramTimes::total() const {
-  return std::accumulate(steps.begin(), steps.end(), 0.0,
-                         [](double sum, const StepTime& step) { return sum + step.seconds; });
-}
-
-std::string label_of(const StepReport& step) {
-  std::string text = step.kind;
-  for (std::size_t i = 0; i < step.ops.size(); ++i) text += (i == 0 ? ": " : ", ") + step.ops[i];
-  return text;
-}
 
 std::vector<ProgramTimes> time_steps(Runner& runner, const std::vector<ArgumentList>& sets, double seconds) {
-  constexpr int kRounds = 15;
   for (const ArgumentList& set : sets) runner.reserve(set);
-  const double clock = seconds_of_clock();
-  std::vector<ProgramTimes> programs;
-  std::vector<std::vector<std::vector<double>>> samples;  // by program, step and round
-  for (int round = 0; round < kRounds; ++round) {
-    runner.time_steps(true);
-    call(runner, sets, seconds / kRounds);
-    const Report report = runner.report().value();
-    runner.time_steps(false);
-    std::size_t used = 0;
-    for (const PlanReport& plan : report.plans) {
-      if (plan.timed_replays == 0) continue;
-      if (used == programs.size()) {
-        ProgramTimes& program = programs.emplace_back(ProgramTimes{plan.arguments, {}});
-        for (const StepReport& step : plan.steps) program.steps.push_back({label_of(step)});
-        samples.emplace_back(plan.steps.size());
-      }
-      for (std::size_t i = 0; i < plan.steps.size() && i < samples[used].size(); ++i)
-        samples[used][i].push_back(std::max(0.0, plan.steps[i].seconds - clock));
-      ++used;
-    }
-  }
-  for (std::size_t p = 0; p < programs.size(); ++p) {
-    for (std::size_t i = 0; i < programs[p].steps.size(); ++i)
-      programs[p].steps[i].seconds = median(samples[p][i]);
-  }
-  return programs;
+  const auto call = [&] {
+    for (std::size_t i = 0; i < sets.size(); ++i) runner.run(ArgumentList(sets[i]), i);
+  };
+  return profile({.call = call,
+                  .time_steps = [&](bool on) { runner.time_steps(on); },
+                  .report = [&] { return runner.report().value(); }},
+                 seconds);
 }
 
 void print_steps(std::ostream& out, const std::vector<ProgramTimes>& programs) {
@@ -95,7 +32,7 @@ void print_steps(std::ostream& out, const std::vector<ProgramTimes>& programs) {
       const StepTime& step = program.steps[i];
       rows.push_back({number(1e9 * step.seconds, step.seconds < 1e-7 ? 1 : 0),
                       number(total == 0 ? 0 : 100 * step.seconds / total, 1) + " %",
-                      "  [" + std::to_string(i) + "] " + step.label});
+                      "  [" + std::to_string(i) + "] " + step.report.label()});
     }
     std::size_t widest = 0, share = 0;
     for (const auto& row : rows) {
@@ -114,7 +51,7 @@ nlohmann::ordered_json steps_json(const std::vector<ProgramTimes>& programs) {
   for (const ProgramTimes& program : programs) {
     nlohmann::ordered_json steps = nlohmann::ordered_json::array();
     for (const StepTime& step : program.steps)
-      steps.push_back({{"step", step.label}, {"ns", 1e9 * step.seconds}});
+      steps.push_back({{"step", step.report.label()}, {"ns", 1e9 * step.seconds}});
     all.push_back(
         {{"arguments", program.arguments}, {"ns", 1e9 * program.total()}, {"steps", std::move(steps)}});
   }
@@ -128,7 +65,7 @@ std::string steps_svg(const std::vector<ProgramTimes>& programs, const std::stri
   double slowest = 0;
   for (const ProgramTimes& program : programs) {
     for (const StepTime& step : program.steps) {
-      longest = std::max(longest, step.label.size());
+      longest = std::max(longest, step.report.label().size());
       slowest = std::max(slowest, step.seconds);
     }
   }
@@ -146,7 +83,8 @@ std::string steps_svg(const std::vector<ProgramTimes>& programs, const std::stri
       const StepTime& step = program.steps[i];
       const double y = top + kHead + kRow * static_cast<double>(i) - 12;
       const double length = slowest == 0 ? 0 : widest * step.seconds / slowest;
-      svg.text(left - 8, y + 15, "end", shortened(std::to_string(i) + " " + step.label, kLongest + 4), 11);
+      svg.text(left - 8, y + 15, "end",
+               shortened(std::to_string(i) + " " + step.report.label(), kLongest + 4), 11);
       svg.bar(left, y + 3, length, kRow - 6, "#3b6ea5");
       svg.text(left + length + 6, y + 15, "start",
                number(1e9 * step.seconds) + " ns, " +

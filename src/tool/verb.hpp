@@ -8,13 +8,14 @@
 #include "inspect.hpp"
 #include "ops.hpp"
 #include "quantize.hpp"
+#include "report.hpp"
 #include "run.hpp"
 #include "tune/tune.hpp"
 
 namespace sr::tool {
 
 using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, InfoOptions, TuneOptions,
-                          QuantizeVerbOptions>;
+                          QuantizeVerbOptions, ReportOptions>;
 
 // Reads the command line: a verb to do, or the exit code when all is said (help, version, wrong usage). Needs
 // no LibTorch.

@@ -26,6 +26,7 @@ struct Call {
   int operator()(const sr::tool::InfoOptions& options) const { return info(options); }
   int operator()(const sr::tool::TuneOptions& options) const { return tune(options); }
   int operator()(const sr::tool::QuantizeVerbOptions& options) const { return quantize(options); }
+  int operator()(const sr::tool::ReportOptions& options) const { return report(options); }
 };
 
 }  // namespace

@@ -39,10 +39,10 @@ TEST_CASE("a signature with hash 0 is counted as any other", "[replay]") {
 
 TEST_CASE("a signature is to be recorded when it comes back, unless it has bailed out", "[replay]") {
   RecordingPolicy policy(8);
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) != replay::Miss::none);
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) == replay::Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) != Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) == Miss::none);
   policy.note_bailout(1, "reason", /*is_of_call=*/false);
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) != replay::Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) != Miss::none);
   CHECK(policy.reasons() == std::vector<std::string>{"reason"});
   CHECK_FALSE(policy.is_hopeless(0));
   for (std::uint64_t signature = 2; signature <= 4; ++signature)
@@ -56,17 +56,17 @@ TEST_CASE("a reason of one call rules its signature out only when it comes again
   for (int call = 0; call < 7; ++call) {
     policy.note_bailout(1, "shared", /*is_of_call=*/true);
     policy.why_not(1, /*is_full=*/false, 0);
-    CHECK(policy.why_not(1, /*is_full=*/false, 0) == replay::Miss::none);
+    CHECK(policy.why_not(1, /*is_full=*/false, 0) == Miss::none);
   }
   policy.note_bailout(1, "shared", /*is_of_call=*/true);
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) != replay::Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) != Miss::none);
 }
 
 TEST_CASE("a full table replaces a program only for a signature that comes often", "[replay]") {
   RecordingPolicy policy(2);
   const auto calls_until_recorded = [&](std::uint64_t signature, std::uint32_t evictions) {
     int calls = 1;
-    while (policy.why_not(signature, /*is_full=*/true, evictions) != replay::Miss::none) ++calls;
+    while (policy.why_not(signature, /*is_full=*/true, evictions) != Miss::none) ++calls;
     return calls;
   };
   CHECK(calls_until_recorded(1, 0) == 2);
@@ -84,12 +84,12 @@ TEST_CASE("while weights change often, a signature has to come back more often",
   policy.note_changed_weights(1, 3);
   policy.reset();
   int calls = 1;
-  while (policy.why_not(1, /*is_full=*/false, 0) != replay::Miss::none) ++calls;
+  while (policy.why_not(1, /*is_full=*/false, 0) != Miss::none) ++calls;
   CHECK(calls == 8);
   policy.note_changed_weights(1, 1000);
   policy.reset();
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) != replay::Miss::none);
-  CHECK(policy.why_not(1, /*is_full=*/false, 0) == replay::Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) != Miss::none);
+  CHECK(policy.why_not(1, /*is_full=*/false, 0) == Miss::none);
 }
 
 }  // namespace sr::test::recording_policy_tests

@@ -62,6 +62,13 @@ struct StepReport {
   std::vector<std::string> ops;  // keys of the nodes it computes; several where they are fused
   std::vector<OperandReport> reads, writes;
   double seconds = 0;  // the mean of the replays whose steps were timed, with the reading of a clock
+
+  // "packed gemm: aten::linear, aten::relu"
+  std::string label() const {
+    std::string text = kind;
+    for (std::size_t i = 0; i < ops.size(); ++i) text += (i == 0 ? ": " : ", ") + ops[i];
+    return text;
+  }
 };
 
 // The replay plan of one signature.

@@ -22,6 +22,8 @@ SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const PreparedModule> content
 
 SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                                         const CallOptions* options) const {
+  if (state_->metrics->begin_call()) [[unlikely]]
+    return state_->metrics->time([=, this] { return state_->call(args, kwargs, options); });
   return state_->call(args, kwargs, options);
 }
 
@@ -31,11 +33,15 @@ SR_INLINE c10::IValue RuntimeCore::call_with(std::shared_ptr<const WeightSet> we
 }
 
 SR_INLINE c10::IValue RuntimeCore::call_borrowed(std::span<const c10::IValue> args) const {
+  if (state_->metrics->begin_call()) [[unlikely]]
+    return state_->metrics->time([=, this] { return state_->call_borrowed(args); });
   return state_->call_borrowed(args);
 }
 
 SR_INLINE void RuntimeCore::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                                      const CallOptions* options) const {
+  if (state_->metrics->begin_call()) [[unlikely]]
+    return state_->metrics->time([=, this] { state_->run_into(args, outputs, options); });
   state_->run_into(args, outputs, options);
 }
 
@@ -45,7 +51,10 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::ve
   auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
   run_or_launch(options, *future,
                 [state = state_, args = std::move(args), kwargs, options, future]() mutable {
-                  complete(*future, [&] { return state->call(args, &kwargs, &options); });
+                  complete(*future, [&] {
+                    const auto call = [&] { return state->call(args, &kwargs, &options); };
+                    return state->metrics->begin_call() ? state->metrics->time(call) : call();
+                  });
                 });
   return future;
 }
@@ -77,6 +86,10 @@ inline Report report_of(const RuntimeState& state) {
 
 SR_INLINE Report RuntimeCore::report() const {
   return report_of(*state_);
+}
+
+SR_INLINE std::shared_ptr<const CallMetrics> RuntimeCore::metrics() const {
+  return state_->metrics;
 }
 
 SR_INLINE std::uint64_t RuntimeCore::replayed_calls() const {

@@ -21,6 +21,7 @@
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/block_runner.hpp>
 #include <sr/executor/call_entry.hpp>
+#include <sr/executor/call_metrics.hpp>
 #include <sr/executor/copied_results.hpp>
 #include <sr/executor/counted_writes.hpp>
 #include <sr/executor/execution_state.hpp>
@@ -41,7 +42,7 @@ class RuntimeState {
       : prepared(std::move(module)),
         weights_(prepared->weights->current()),
         execution(*prepared, *weights_, planner, hooks),
-        replayer(*prepared, weights_, planner),
+        replayer(*prepared, weights_, planner, *metrics),
         observed_(std::move(observed)),
         argument_count_(prepared->schema.arguments().size()),
         may_replay_(hooks.object == nullptr && replayer.enabled()),
@@ -51,7 +52,7 @@ class RuntimeState {
   // often the signature came.
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                    const CallOptions* options = nullptr, bool record = false) {
-    if (options != nullptr) options->check();  // a call may be without steps
+    if (options != nullptr) metrics->noted([&] { options->check(); });  // a call may be without steps
     const CallEntry entry = enter(options);
     follow_weights();
     std::vector<c10::IValue> bound;
@@ -90,8 +91,9 @@ class RuntimeState {
   [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                                       const CallOptions* options) {
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    copy_all_results(replayer.has_failed() ? finish(values, options) : call(values, nullptr, options),
-                     outputs);
+    const c10::IValue result =
+        replayer.has_failed() ? finish(values, options) : call(values, nullptr, options);
+    metrics->noted([&] { copy_all_results(result, outputs); });
   }
 
   // Plans the memory of the general path by one call, which leaves the arguments as they are. Returns whether
@@ -135,6 +137,7 @@ class RuntimeState {
   }
 
   std::shared_ptr<const PreparedModule> prepared;
+  std::shared_ptr<CallMetrics> metrics = std::make_shared<CallMetrics>();  // which pools read
 
  private:
   std::shared_ptr<const WeightSet> weights_;  // that the general path and the programs were made with
@@ -150,8 +153,10 @@ class RuntimeState {
                               std::vector<c10::IValue>& bound) const {
     if ((kwargs == nullptr || kwargs->empty()) && args.size() == argument_count_) return args;
     bound.resize(argument_count_);
-    bind_arguments(prepared->schema, args, kwargs,
-                   [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
+    metrics->noted([&] {
+      bind_arguments(prepared->schema, args, kwargs,
+                     [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
+    });
     return bound;
   }
 
@@ -176,11 +181,14 @@ class RuntimeState {
 
   // Without a program, or after a replay that data led elsewhere.
   c10::IValue record_or_run(std::span<c10::IValue> args, bool may_record, bool record_now) {
-    if (may_replay_ && may_record) {
-      if (auto recording = replayer.begin_recording(args, record_now))
-        return record(args, std::move(*recording));
-    }
-    return general(args, nullptr);
+    if (!record_now) metrics->note_unplanned();
+    return metrics->noted([&] {
+      if (may_replay_ && may_record) {
+        if (auto recording = replayer.begin_recording(args, record_now))
+          return record(args, std::move(*recording));
+      }
+      return general(args, nullptr);
+    });
   }
 
   c10::IValue record(std::span<c10::IValue> args, replay::Recording recording) {
@@ -248,7 +256,8 @@ class RuntimeState {
   // Makes the call on the general path whose replay ended half way.
   c10::IValue finish(std::span<c10::IValue> args, const CallOptions* options) {
     const CallEntry entry = enter(options);
-    return general(args, nullptr);
+    metrics->note_unplanned();
+    return metrics->noted([&] { return general(args, nullptr); });
   }
 
   // Before anything is computed with a weight.

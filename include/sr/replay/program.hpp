@@ -81,6 +81,7 @@ struct Program : ProgramParts {
   std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<double> step_seconds;  // by step, sums over timed replays
   std::uint64_t timed_replays = 0;
+  std::uint32_t untimed_replays = 0;  // to come before the next one is timed
 
   std::vector<std::unique_ptr<Payload>> payloads;
   std::unique_ptr<AlignedFloats> scratch;

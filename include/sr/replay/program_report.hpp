@@ -71,6 +71,15 @@ inline std::string cost_of(const Program& program, const PlanReport& report, std
 
 }  // namespace detail
 
+// What step `i` is, and the operators that it computes.
+inline StepReport name_step(const Program& program, std::size_t i) {
+  StepReport step;
+  step.kind = program.steps[i].payload->name();
+  for (const std::uint32_t node : program.notes->steps[i].nodes)
+    step.ops.push_back(key_of(*program.notes->nodes[node]));
+  return step;
+}
+
 inline PlanReport report_plan(const Program& program) {
   PlanReport report;
   report.arguments =
@@ -88,11 +97,9 @@ inline PlanReport report_plan(const Program& program) {
   report.memory = block_memory(program.layout.total, program.requests, program.layout);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const StepNote& note = program.notes->steps[i];
-    StepReport& step = report.steps.emplace_back();
-    step.kind = program.steps[i].payload->name();
+    StepReport& step = report.steps.emplace_back(name_step(program, i));
     if (program.timed_replays != 0)
       step.seconds = program.step_seconds[i] / static_cast<double>(program.timed_replays);
-    for (const std::uint32_t node : note.nodes) step.ops.push_back(key_of(*program.notes->nodes[node]));
     step.reads = detail::report_operands(program, note.reads);
     step.writes = detail::report_operands(program, note.writes);
   }

@@ -126,7 +126,7 @@ class ProgramTable {
   void forget_times() {
     for (const auto& entry : entries_) {
       entry->program->step_seconds.clear();
-      entry->program->timed_replays = 0;
+      entry->program->timed_replays = entry->program->untimed_replays = 0;
     }
   }
 

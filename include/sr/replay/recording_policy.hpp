@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <sr/executor/misses.hpp>
 #include <sr/replay/bailout_reasons.hpp>
 #include <sr/replay/call_counts.hpp>
-#include <sr/replay/misses.hpp>
 
 namespace sr::replay {
 

@@ -18,11 +18,11 @@
 #include <sr/base/identity.hpp>
 #include <sr/base/thread_modes.hpp>
 #include <sr/executor/execution_state.hpp>
+#include <sr/executor/misses.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/module/weight_set.hpp>
 #include <sr/replay/family_policy.hpp>
-#include <sr/replay/misses.hpp>
 #include <sr/replay/program_builder.hpp>
 #include <sr/replay/program_copies.hpp>
 #include <sr/replay/program_table.hpp>
@@ -39,16 +39,17 @@ struct Recording {
   std::optional<SharedPrograms::Claim> claim;
 };
 
-// Belongs to one runtime, and is used by one thread at a time. The module must outlive it. `weights` are
-// those that the runtime has at the time.
+// Belongs to one runtime, and is used by one thread at a time. The module and `misses` must outlive it.
+// `weights` are those that the runtime has at the time.
 class Recordings {
  public:
-  Recordings(const PreparedModule& content, const memory::PlannerOps& planner)
+  Recordings(const PreparedModule& content, const memory::PlannerOps& planner, Misses& misses)
       : content_(&content),
         planner_(&planner),
         shared_(content, planner),
         exported_(content.schema),
-        policy_(content.options.max_plan_bytes) {}
+        policy_(content.options.max_plan_bytes),
+        misses_(&misses) {}
 
   // Nothing: this call, for which the table has no program, is not to be recorded. `at_once`: even if its
   // signature is new.
@@ -57,7 +58,7 @@ class Recordings {
     Recording recording;
     const Miss why = prepare(recording, args, at_once, programs, weights);
     if (why == Miss::none) return recording;
-    misses_.note(why);
+    misses_->note(why);
     return std::nullopt;
   }
 
@@ -102,7 +103,7 @@ class Recordings {
   }
 
   // Notes that a replay was ended by data, and why the program is given up, if it is.
-  void note_ended() { misses_.note(Miss::ended); }
+  void note_ended() { misses_->note(Miss::ended); }
   void note_given_up(const Program& program, const std::string& why, const WeightSet& weights) {
     if (program.family != nullptr) families_.refuse(program.signature);
     ProgramCopies::withdraw(weights, program);
@@ -124,7 +125,7 @@ class Recordings {
   void report(Report& report) const {
     report.bailouts = policy_.reasons();
     report.pinned_by = families_.pinned_by();
-    report.misses = misses_.report();
+    report.misses = misses_->report();
     report.recorded_plans = recorded_;
     report.copied_plans = copied_;
   }
@@ -189,7 +190,7 @@ class Recordings {
   ExportedSizes exported_;
   RecordingPolicy policy_;
   FamilyPolicy families_;
-  Misses misses_;
+  Misses* misses_;
   std::uint64_t recorded_ = 0, copied_ = 0;  // programs
 };
 

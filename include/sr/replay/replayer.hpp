@@ -13,6 +13,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/executor/call_metrics.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/replay/check.hpp>
@@ -23,17 +24,18 @@
 
 namespace sr::replay {
 
-// Belongs to one runtime, and is used by one thread at a time. The module must outlive it.
+// Belongs to one runtime, and is used by one thread at a time. The module and `metrics` must outlive it.
 class Replayer {
  public:
   Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
-           const memory::PlannerOps& planner)
+           const memory::PlannerOps& planner, sr::detail::CallMetrics& metrics)
       : content_(&content),
         weights_(std::move(weights)),
         planner_(&planner),
         programs_(planner, content.options.max_plan_bytes),
         services_{&planner, weights_.get(), {}},
-        recordings_(content, planner) {
+        metrics_(&metrics),
+        recordings_(content, planner, metrics.misses()) {
     const StaticModuleOptions& options = content.options;
     check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
     looks_closer_ = check_every_ != 0;
@@ -47,7 +49,8 @@ class Replayer {
 
   bool enabled() const { return enabled_; }
 
-  // While on, replays measure how long each step takes, for report(). Switching on clears the times.
+  // While on, replays measure how long each step takes, for report(), and name the steps to LibTorch's
+  // profiler. Switching on clears the times.
   void time_steps(bool on) {
     times_steps_ = on;
     looks_closer_ = on || check_every_ != 0;
@@ -100,9 +103,11 @@ class Replayer {
     } catch (const PlanError& wrong) {
       give_up(program, wrong.msg());
       services_.ran.clear();
+      metrics_->note_failure();
       throw;
     } catch (...) {
       services_.ran.clear();
+      metrics_->note_failure();
       throw;
     }
   }
@@ -270,7 +275,8 @@ class Replayer {
       if (!program.draws_random_numbers) return run_checked(program, context, args);
       ++unchecked_;
     }
-    if (times_steps_) return StepRunner(programs_).run_timed(program, context, call);
+    if (times_steps_ && StepRunner::is_timed(program))
+      return StepRunner(programs_).run_timed(program, context, call);
     StepRunner(programs_).run(program, context, call);
   }
 
@@ -285,7 +291,8 @@ class Replayer {
     const Trace trace = recorder.run(others);
     const ProgramCheck check(program, trace, content_->options.numerics);
     if (programs_.is_shared()) check.poison_arena();
-    StepRunner(programs_).run(program, context, /*call=*/nullptr, [&](std::size_t step) {
+    StepRunner(programs_).run(program, context, /*call=*/nullptr, [&](std::size_t step, const auto& run) {
+      run();
       if (programs_.is_shared()) check.after(step);
     });
   }
@@ -302,6 +309,7 @@ class Replayer {
   ProgramTable programs_;
   bool has_failed_ = false;
   Services services_;
+  sr::detail::CallMetrics* metrics_;
   Recordings recordings_;
   bool has_families_ = false;
   std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter

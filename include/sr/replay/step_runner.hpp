@@ -3,13 +3,16 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 
 #include <sr/base/call_options.hpp>
 #include <sr/registry/selection.hpp>
 #include <sr/replay/program.hpp>
+#include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
 #include <sr/replay/steps/step.hpp>
 
@@ -33,12 +36,12 @@ class StepRunner {
   }
 
   [[gnu::noinline]] void run_in_modes(Program& program, Context& context, const CallOptions* call) const {
-    run(program, context, call, [](std::size_t) {});
+    run(program, context, call, [](std::size_t, const auto& step) { step(); });
   }
 
-  // Calls after(i) when step i is done.
-  template <class After>
-  void run(Program& program, Context& context, const CallOptions* call, const After& after) const {
+  // Calls around(i, run) for step i, which has to call run().
+  template <class Around>
+  void run(Program& program, Context& context, const CallOptions* call, const Around& around) const {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
@@ -52,8 +55,7 @@ class StepRunner {
           if (i == 0) programs_->buffer().begin_run();
           programs_->buffer().begin_step(static_cast<memory::StepIndex>(i));
         }
-        program.steps[i].run(*program.steps[i].payload, context);
-        after(i);
+        around(i, [&] { program.steps[i].run(*program.steps[i].payload, context); });
         for (; dead != program.dead_after.end() && dead->first == i; ++dead)
           program.tensors[dead->second].reset();
       }
@@ -63,20 +65,49 @@ class StepRunner {
     }
   }
 
-  // Adds the time of each step to program.step_seconds.
+  // Whether the next replay is to be timed, while steps are: all are but those of programs whose steps are
+  // about as short as the reading of a clock. A profiler sees all.
+  static bool is_timed(Program& program) {
+    if (program.untimed_replays == 0 || listener()) return true;
+    --program.untimed_replays;
+    return false;
+  }
+
+  // Adds the time of each step to program.step_seconds, and opens a range for it in LibTorch's profiler.
   void run_timed(Program& program, Context& context, const CallOptions* call) const {
     using Clock = std::chrono::steady_clock;
     program.step_seconds.resize(program.steps.size());
-    Clock::time_point begin = Clock::now();
-    run(program, context, call, [&](std::size_t i) {
+    const bool is_profiled = listener();
+    const Clock::time_point start = Clock::now();
+    Clock::time_point begin = start;
+    run(program, context, call, [&](std::size_t i, const auto& step) {
+      if (is_profiled) {
+        run_in_range(program, i, step);
+      } else {
+        step();
+      }
       const Clock::time_point end = Clock::now();
       program.step_seconds[i] += std::chrono::duration<double>(end - begin).count();
       begin = Clock::now();
     });
     ++program.timed_replays;
+    const bool is_short = begin - start < kShortStep * program.steps.size();
+    program.untimed_replays = is_short ? kUntimed : 0;
   }
 
  private:
+  static constexpr std::chrono::nanoseconds kShortStep{500};
+  static constexpr std::uint32_t kUntimed = 7;  // replays after one that was timed
+
+  static bool listener() { return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value(); }
+
+  template <class Run>
+  static void run_in_range(const Program& program, std::size_t i, const Run& run) {
+    at::RecordFunction range(at::RecordScope::USER_SCOPE);
+    if (range.isActive()) range.before("sr: " + name_step(program, i).label());
+    run();
+  }
+
   // Tells a planner's own buffer that a run has ended, also if it threw.
   struct EndHooks {
     ProgramTable& programs;

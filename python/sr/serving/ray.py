@@ -58,6 +58,16 @@ class Replica:
         for request in self._warmup[:1]:
             self._module(*_args(request), **_kwargs(request))
 
+    async def metrics(self) -> str:
+        """The figures of the replica as Prometheus reads them; see sr.metrics."""
+        from prometheus_client import CollectorRegistry, generate_latest  # which Ray brings
+
+        from ..metrics import Collector
+
+        registry = CollectorRegistry()
+        registry.register(Collector({serve.get_replica_context().deployment: self._batcher}))
+        return str(generate_latest(registry).decode())
+
     async def report(self) -> dict[str, Any]:
         """The figures of the replica's batcher, and its process."""
         return dataclasses.asdict(self._batcher.report()) | {'pid': os.getpid()}

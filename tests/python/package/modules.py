@@ -100,6 +100,20 @@ class Branches(nn.Module):
         return x
 
 
+class Sum(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class ScriptedBranch(nn.Module):
+    """Can be scripted, but not exported."""
+
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            return x * 2
+        return x + 1
+
+
 class Traceable(nn.Module):
     """Cannot be scripted, but traced."""
 

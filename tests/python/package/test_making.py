@@ -71,15 +71,44 @@ def test_static_module_takes_what_torch_has():
         sr.StaticModule(torch.nn.ReLU())
 
 
-def test_compile_scripts_else_traces():
-    assert sr.compile(modules.DeepWide().eval()).frontend == 'script'
+def test_compile_exports_else_scripts_else_traces(caplog):
+    assert sr.compile(modules.DeepWide().eval()).frontend == 'script'  # no examples
     module = modules.Traceable()
     made = sr.compile(module, (X, X))
-    assert made.frontend == made.report()['frontend'] == 'trace' and "'trace'" in repr(made)
+    assert made.frontend == made.report()['frontend'] == 'export' and "'export'" in repr(made)
     torch.testing.assert_close(made(X, X), module(X, X))
     torch.testing.assert_close(sr.compile(module, X)(-X), (-X).relu())
-    with pytest.raises(sr.UnsupportedOpError, match='(?s)script: .*trace: .*export: '):
-        sr.compile(modules.Traceable())  # no examples
+    with caplog.at_level('INFO', 'sr'):
+        made = sr.compile(modules.ScriptedBranch(), (X,))
+    assert made.frontend == 'script' and 'export does not take this ScriptedBranch' in caplog.text
+    torch.testing.assert_close(made(-X.abs()), 1 - X.abs())
+    with pytest.raises(sr.UnsupportedOpError, match='(?s)export: .*script: .*trace: '):
+        sr.compile(modules.Traceable())
+
+
+def test_a_compiled_module_takes_the_sizes_of_the_module():
+    network = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()).eval()
+    made = sr.compile(network, (torch.randn(3, 8),))
+    for rows in 0, 1, 2, 3, 17:
+        x = torch.randn(rows, 8)
+        torch.testing.assert_close(made(x), network(x))
+
+
+def test_a_batch_of_one_row_as_example_fixes_no_size():
+    network = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()).eval()
+    made = sr.compile(network, (torch.randn(1, 8),))
+    assert made.frontend == 'script'
+    x = torch.randn(5, 8)
+    torch.testing.assert_close(made(x), network(x))
+
+
+def test_layers_in_training_are_warned_of():
+    network = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Dropout())
+    with pytest.warns(UserWarning, match=r"'1' \(Dropout\) is in training mode.*module.eval"):
+        sr.compile(network)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        sr.compile(network.eval())
 
 
 def test_compile_takes_keyword_examples():
@@ -103,7 +132,7 @@ def test_one_front_end_raises_what_it_raises():
         sr.compile(modules.Traceable(), (X,), frontend='script')
     with pytest.raises(sr.ArgumentError, match='example_args'):
         sr.compile(modules.DeepWide(), frontend='trace')
-    with pytest.raises(sr.ArgumentError, match='script, trace, export'):
+    with pytest.raises(sr.ArgumentError, match='export, script, trace'):
         sr.compile(modules.DeepWide(), frontend='magic')
     with pytest.raises(sr.ArgumentError, match='expected a torch.nn.Module'):
         sr.compile(len)

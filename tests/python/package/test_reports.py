@@ -52,6 +52,10 @@ def test_inputs_and_outputs():
     assert (x.name, x.dtype, x.shape) == ('x', None, None)  # the example of a trace does not restrict calls
     x, = sr.from_exported(torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),))).inputs
     assert (x.dtype, x.shape) == (torch.float32, (2, 3))
+    rows, columns = torch.export.Dim('rows'), torch.export.Dim('columns')
+    program = torch.export.export(modules.Sum(), (torch.ones(4, 3), torch.ones(3)),
+                                  dynamic_shapes=({0: rows, 1: columns}, {0: columns}))
+    assert [value.shape for value in sr.from_exported(program).inputs] == [('s0', 's1'), ('s1',)]
     named = sr.StaticModule(scripted(modules.Strings()))
     assert [(v.name, v.type) for v in named.outputs] == [('output_0', 'Tuple[Tensor, str]')]
 

@@ -49,16 +49,19 @@ def test_individual_metrics(both):
     assert 'us in total' in repr(our)
 
 
-def test_benchmark_prints(both, capfd):
+def test_benchmark_returns_times(both):
     ours, _, (ad, user, wide) = both
-    assert ours.benchmark([ad, user], {'wide': wide}, 2, 5) is None
-    printed = capfd.readouterr().out
-    assert 'One call: ' in printed and 'aten::bmm' in printed
+    timing = ours.benchmark([ad, user], {'wide': wide}, 2, 5)
+    assert timing['calls'] == timing['replayed'] == 5
+    assert 0 < timing['min'] <= timing['median'] <= timing['p90'] <= timing['p99'] <= timing['max']
+    assert repr(timing).startswith('5 calls, 5 replayed: median ')
 
 
 def test_benchmarks_refuse_what_does_not_fit(both):
     ours, _, inputs = both
     with pytest.raises(sr.ArgumentError):
         ours.benchmark(inputs[:2], {}, 2, 5)
+    with pytest.raises(sr.ArgumentError, match='at least one timed run'):
+        ours.benchmark(inputs, {}, 2, 0)
     with pytest.raises(sr.ArgumentError, match='at least one timed run'):
         ours.benchmark_individual_ops(inputs, {}, 2, 0)

@@ -86,6 +86,7 @@ def test_replicas_and_nodes_that_are_lost(cluster, tmp_path, capsys):
         os.kill(handle.report.remote().result(timeout_s=30)['pid'], signal.SIGKILL)
         time.sleep(4)
         after_replica = max(client.last_failure - killed, 0)
+        metrics = handle.metrics.remote().result(timeout_s=30)
         removed = time.monotonic()
         cluster.remove_node(cluster.other, allow_graceful=False)
         time.sleep(8)
@@ -101,6 +102,7 @@ def test_replicas_and_nodes_that_are_lost(cluster, tmp_path, capsys):
     serve.delete('lost')
     assert client.wrong == 0
     assert client.answered > before  # it still answers
+    assert 'sr_calls_total{model="sr",outcome="ok"}' in metrics and 'sr_batch_requests_total' in metrics
 
 
 def test_weights_that_are_replaced(cluster, tmp_path):

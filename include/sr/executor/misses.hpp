@@ -2,13 +2,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace sr::replay {
+namespace sr {
 
 enum class Miss : std::uint8_t {
   none,       // the call is recorded
@@ -23,10 +24,10 @@ enum class Miss : std::uint8_t {
   count
 };
 
-// Belongs to one runtime.
+// One thread at a time notes; any may read.
 class Misses {
  public:
-  void note(Miss why) { ++counts_[static_cast<std::size_t>(why)]; }
+  void note(Miss why) { counts_[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed); }
 
   // What to say of calls, with how many there were.
   std::vector<std::pair<std::string, std::uint64_t>> report() const {
@@ -42,13 +43,14 @@ class Misses {
         "Data led its replay elsewhere than the recorded call."};
     std::vector<std::pair<std::string, std::uint64_t>> report;
     for (std::size_t i = 1; i < counts_.size(); ++i) {
-      if (counts_[i] != 0) report.emplace_back(kSentences[i], counts_[i]);
+      const std::uint64_t count = counts_[i].load(std::memory_order_relaxed);
+      if (count != 0) report.emplace_back(kSentences[i], count);
     }
     return report;
   }
 
  private:
-  std::array<std::uint64_t, static_cast<std::size_t>(Miss::count)> counts_{};
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Miss::count)> counts_{};
 };
 
-}  // namespace sr::replay
+}  // namespace sr

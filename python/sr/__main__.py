@@ -1,0 +1,18 @@
+"""`python -m sr`, and the command `sr` of an installed package: the tool."""
+
+import os
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Becomes the tool `sr`, with the arguments of this process. `sr --help` lists its verbs."""
+    tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bin', 'sr')
+    if not os.path.exists(tool):
+        sys.exit('sr: This package was built without the tool, which needs CLI11 and nlohmann_json (Debian: libcli11-dev, '
+                 'nlohmann-json3-dev). Install them, and then sr again.')
+    os.execv(tool, [tool, *sys.argv[1:]])
+
+
+if __name__ == '__main__':
+    main()

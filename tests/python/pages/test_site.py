@@ -1,0 +1,25 @@
+"""Each page of the documentation, where ./dev site has built it."""
+
+import pathlib
+
+import pytest
+
+from browser import opened_file
+
+SITE = pathlib.Path(__file__).parents[3] / 'build/site'
+PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.rglob('*.html')
+               if page.relative_to(SITE).parts[0] != 'cpp') if SITE.exists() else []
+
+
+@pytest.mark.skipif(not PAGES, reason='./dev site has not built it')
+def test_the_site_has_pages_of_its_references():
+    assert {'index.html', 'tuning.html', 'reference/python.html', 'reference/cpp.html'} <= set(PAGES)
+    assert (SITE / 'cpp/classsr_1_1StaticRuntime.html').exists()
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_a_page_opens(page):
+    seen = opened_file(SITE / page)
+    assert seen['errors'] == []
+    assert all(address.startswith('file:') for address in seen['fetched']), seen['fetched']  # nothing from elsewhere
+    assert page == '404.html' or len(seen['text']) > 400
