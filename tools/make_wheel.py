@@ -33,6 +33,8 @@ else:
         raise AssertionError('sr.from_exported works without nlohmann_json')
     except sr.UnsupportedOpError as error:
         assert 'nlohmann_json' in str(error), error
+with torch.no_grad():
+    torch.testing.assert_close(torch.compile(model, backend='sr')(x), model(x))
 print('sr', sr.__version__, 'agrees with eager on torch', torch.__version__)
 """
 
@@ -80,6 +82,10 @@ def main():
     run(sys.executable, '-m', 'pip', '--python', python, 'install', '--no-deps', '--no-index', wheel)
     bare = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'CXX', 'CC')}
     run(python, '-c', PROGRAM, *([] if args.without_json else ['with JSON']), cwd=python.parent, env=bare | {'PATH': str(python.parent)})
+    if not args.without_json:  # the tool needs JSON, too
+        command = python.parent / 'sr'
+        run(command, '--version', env=bare)
+        run(command, 'info', env=bare, stdout=subprocess.DEVNULL)
     print(wheel.relative_to(ROOT) if wheel.is_relative_to(ROOT) else wheel, f'{wheel.stat().st_size / 1e6:.1f} MB')
 
 

@@ -45,7 +45,9 @@ void define_bound_call(py::module_& module) {
       "A call whose arguments and results are tensors that stay; StaticModule.bind makes it.\n\n"
       "Called without arguments. Raises BusyError if another thread is in a call, ArgumentError if "
       "the results do not fit into the buffers any more, and what operators raise.")
-      .def("__call__", &Bound::run)
+      .def("__call__", &Bound::run,
+           "Runs the model on what its arguments hold now. Returns the buffers, which the next call writes "
+           "again.")
       .def_property_readonly(
           "outputs", [](const Bound& self) { return tensors_of(self.call); },
           "The tensors that calls write into, one for each tensor of the result in depth-first order.")

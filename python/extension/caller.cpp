@@ -107,11 +107,28 @@ py::object make_caller_type() {
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(Caller, call), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr},
   };
+  // For help(): of a slot alone, Python says nothing.
+  static PyMethodDef methods[] = {
+      {"__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&PyVectorcall_Call)),
+       METH_VARARGS | METH_KEYWORDS | METH_COEXIST,
+       "__call__($self, /, *args, out=None, **kwargs)\n--\n\n"
+       "Calls the model with arguments bound as Python binds them; inspect.signature(module) has their "
+       "names.\n\n"
+       "Returns what the model returns, as torch tensors, numbers and containers. `out=` takes a tensor or "
+       "writable\n"
+       "array of the result's dtype and shape, or a list, tuple or dictionary of them, writes into it and "
+       "returns it.\n"
+       "Raises ArgumentError for arguments that do not fit, BusyError if no runtime comes free in time, and "
+       "what\n"
+       "operators raise."},
+      {nullptr, nullptr, 0, nullptr},
+  };
   static PyType_Slot slots[] = {
       {Py_tp_new, reinterpret_cast<void*>(&make)},
       {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
       {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
       {Py_tp_members, members},
+      {Py_tp_methods, methods},
       {0, nullptr},
   };
   static PyType_Spec spec{"sr._C.Caller", static_cast<int>(sizeof(Caller)), 0,

@@ -55,6 +55,19 @@ std::optional<c10::IValue> try_convert(py::handle object, const c10::TypePtr& ty
   return std::nullopt;
 }
 
+// What torch says, on a line of its own and no longer: it repeats the value, which may have any length.
+std::string reason_of(const std::string& why) {
+  constexpr std::size_t kMost = 160;
+  std::string line = why.substr(0, why.find('\n'));
+  if (line.empty() || why.find("PYBIND11_DETAILED_ERROR_MESSAGES") != std::string::npos) return {};
+  if (line.size() > kMost) {
+    std::size_t end = kMost;
+    while ((static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // within a character of UTF-8
+    line = line.substr(0, end) + " ...";
+  }
+  return "\n" + line;
+}
+
 }  // namespace
 
 bool same_name(PyObject* a, PyObject* b) {
@@ -106,7 +119,8 @@ c10::IValue Signature::convert_others(std::size_t position, PyObject* object) co
   }
   throw ArgumentError("The value given for " + sr::detail::name_of(*schema_, position) +
                       " is of Python's type " + Py_TYPE(object)->tp_name + ", expected " +
-                      parameter.type->annotation_str() + ".\n" + why);
+                      parameter.type->annotation_str() + "." +
+                      (array ? " torch.tensor(...) makes one of numbers and lists." : "") + reason_of(why));
 }
 
 std::vector<c10::IValue> Signature::bind(const Given& given, std::size_t without) const {

@@ -104,4 +104,5 @@ class Batcher:
         return self._module
 
     def report(self) -> BatcherReport:
+        """What the batcher has done so far."""
         return BatcherReport(**self._batcher.report())

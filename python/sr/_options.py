@@ -65,9 +65,9 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
     """The same. Raises ArgumentError for an option there is not."""
     for name in options:
         if name not in OF_POOL and name not in OF_MODULE:
-            raise ArgumentError(f"There is no option '{name}'; there are {', '.join([*OF_POOL, *OF_MODULE])}.")
+            raise ArgumentError(f"There is no option '{name[:80]}'; there are {', '.join([*OF_POOL, *OF_MODULE])}.")
     if (planner := options.get('planner', 'linear_scan')) not in PLANNERS:
-        raise ArgumentError(f"The option `planner` is {planner!r}; expected one of {', '.join(PLANNERS)}.")
+        raise ArgumentError(f"The option `planner` is {str(planner)[:80]!r}; expected one of {', '.join(PLANNERS)}.")
     return options
 
 

@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, InclusionLevel
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AT_ROOT = {'README.md': 'index.md', 'SECURITY.md': 'SECURITY.md', 'CONTRIBUTING.md': 'CONTRIBUTING.md',
            'CHANGELOG.md': 'CHANGELOG.md', 'LICENSE': 'LICENSE.txt',
-           'examples/notebook/first_model.ipynb': 'first_model.ipynb'}
+           'examples/notebook/first_model.ipynb': 'first_model.ipynb', 'examples/serving/router.py': 'router.py'}
 
 CPP = """# C++
 

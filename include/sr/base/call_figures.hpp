@@ -80,13 +80,13 @@ struct CallFigures {
     failed += other.failed;
     cancelled += other.cancelled;
     latencies += other.latencies;
-    for (const auto& [why, count] : other.misses) {
-      const auto known =
-          std::find_if(misses.begin(), misses.end(), [&](const auto& m) { return m.first == why; });
+    for (const auto& miss : other.misses) {
+      const auto known = std::find_if(misses.begin(), misses.end(),
+                                      [&](const auto& mine) { return mine.first == miss.first; });
       if (known == misses.end()) {
-        misses.emplace_back(why, count);
+        misses.push_back(miss);
       } else {
-        known->second += count;
+        known->second += miss.second;
       }
     }
     return *this;

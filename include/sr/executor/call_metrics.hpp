@@ -1,6 +1,7 @@
 // Counts and times the calls of a runtime, at a cost that is a small part of the shortest call.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -139,9 +140,9 @@ class CallMetrics {
     return 1 + most / 2 + random_ % (most + 1);
   }
 
-  std::atomic<std::uint32_t> left_{1},
-      interval_{1};  // calls to the next that is timed, and from the last one
-  Count ended_{0};   // calls of the intervals before
+  std::atomic<std::uint32_t> left_{1};      // calls to the next one that is timed
+  std::atomic<std::uint32_t> interval_{1};  // from the last one that was timed to the next
+  Count ended_{0};                          // calls of the intervals before
   Count failed_{0}, cancelled_{0}, unplanned_{0};
   Count nanoseconds_{0};
   std::uint64_t failed_before_ = 0;       // when the interval began

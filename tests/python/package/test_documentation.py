@@ -49,3 +49,17 @@ def test_types(tool, tmp_path):
     checked = subprocess.run([sys.executable, '-m', *tool], capture_output=True, text=True, cwd=tmp_path,
                              env={**os.environ, 'PYTHONPATH': str(PACKAGE.parent.resolve())})
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_public_name_is_described():
+    inherited = {name for base in (dict, tuple, Exception, object) for name in dir(base)} - {'__call__'}
+    for name in sr.__all__:
+        thing = getattr(sr, name)
+        assert inspect.getdoc(thing), name
+        members = vars(thing) if inspect.isclass(thing) else {}
+        for member in members:
+            if not member.startswith('_') and member not in inherited:
+                assert inspect.getdoc(getattr(thing, member)), f'{name}.{member}'
+    for caller in sr.StaticModule, sr.Batcher, sr.BoundCall:
+        assert len(inspect.getdoc(caller.__call__)) > 60, caller
+    assert 'out=' in inspect.getdoc(sr.StaticModule.__call__)

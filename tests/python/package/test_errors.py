@@ -191,3 +191,30 @@ def test_tensors_that_operators_can_not_read_are_refused():
         with pytest.raises(sr.ArgumentError, match=r'torch\.vmap'):
             torch.vmap(lambda row: one(row))(torch.rand(4, 3))
         torch.testing.assert_close(many([x, x]), x + x)
+
+
+LONG = [[0.5] * 64 for _ in range(1000)]
+
+
+@pytest.mark.parametrize('call', [
+    lambda module: module(LONG),
+    lambda module: module(torch.ones(2), 'text' * 100_000),
+    lambda module: module('\u00e9' * 1_000_000),
+    lambda module: module({'a': LONG}),
+    lambda module: module.bind(LONG),
+    lambda module: module(torch.ones(2), out=[LONG]),
+    lambda module: sr.Batcher(module)(LONG),
+    lambda module: sr.compile(torch.nn.ReLU(), **{'q' * 1_000_000: 1}),
+    lambda module: sr.compile(torch.nn.ReLU(), planner='q' * 1_000_000),
+    lambda module: sr.load('x' * 5_000),
+    lambda module: sr.load(b'x' * 1_000_000),
+])
+def test_messages_repeat_no_more_than_a_line_of_what_was_given(call):
+    with pytest.raises(sr.Error) as caught:
+        call(sr.StaticModule(scripted(modules.Defaults())))
+    assert len(str(caught.value).replace('x' * 5_000, '')) < 600
+
+
+def test_a_list_where_a_tensor_is_expected():
+    with pytest.raises(sr.ArgumentError, match=r'type list, expected Tensor\. torch\.tensor\(\.\.\.\) makes one'):
+        sr.StaticModule(scripted(modules.Defaults()))([1.0, 2.0])

@@ -43,15 +43,15 @@ def opened(page: str, folder: pathlib.Path, width: int = 800) -> dict:
     """Draws the page in a window of that width, and returns what MEASURE finds."""
     path = folder / 'page.html'
     path.write_text(_measured(page) if '<body' in page else MEASURE + page)
-    return _drawn(path, width)
+    return _drawn(path.as_uri(), width)
 
 
-def opened_file(path: pathlib.Path, width: int = 800) -> dict:
-    """The same of a file, from its own place."""
+def opened_at(server: str, path: pathlib.Path, name: str, width: int = 800) -> dict:
+    """The same of a file that a server gives at that address and name."""
     measured = path.with_suffix('.measured.html')
     try:
         measured.write_text(_measured(path.read_text()))
-        return _drawn(measured, width)
+        return _drawn(server + str(pathlib.PurePosixPath(name).with_suffix('.measured.html')), width)
     finally:
         measured.unlink()
 
@@ -60,11 +60,11 @@ def _measured(page: str) -> str:
     return re.sub('<body[^>]*>', lambda body: body[0] + MEASURE, page, count=1)
 
 
-def _drawn(path: pathlib.Path, width: int) -> dict:
+def _drawn(address: str, width: int) -> dict:
     if BROWSER is None:
         pytest.skip('no Chromium here; ./dev pages installs it')
     command = [BROWSER, '--no-sandbox', '--disable-gpu', f'--window-size={width},1200', '--virtual-time-budget=5000',
-               '--dump-dom', path.as_uri()]
+               '--dump-dom', address]
     dom = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     found = re.search(r'<pre id="measured">(.*?)</pre>', dom, re.DOTALL)
     assert found, dom[-2000:]

@@ -7,6 +7,7 @@ import concurrent.futures
 import os
 import pathlib
 import signal
+import sys
 import threading
 import time
 
@@ -18,6 +19,9 @@ import torch
 from ray import serve
 from ray.cluster_utils import Cluster
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / 'examples/serving'))
+import router
 
 WIDTH = 8
 
@@ -103,6 +107,21 @@ def test_replicas_and_nodes_that_are_lost(cluster, tmp_path, capsys):
     assert client.wrong == 0
     assert client.answered > before  # it still answers
     assert 'sr_calls_total{model="sr",outcome="ok"}' in metrics and 'sr_batch_requests_total' in metrics
+
+
+def test_three_models_behind_a_router(cluster, tmp_path):
+    models = router.make_models()
+    router.write_models(models, tmp_path)
+    handle = serve.run(router.application(tmp_path), name='router', route_prefix=None)
+    generator = torch.Generator().manual_seed(5)
+    requests = [(torch.randn(1, router.USER, generator=generator), torch.randn(3 + i % 4, router.ITEM, generator=generator))
+                for i in range(40)]
+    answers = [handle.remote(*request) for request in requests]  # at once, so that batches form
+    for (user, items), answer in zip(requests, answers, strict=True):
+        expected = models['ranking'](models['embedding'](user).expand(len(items), -1), items)
+        torch.testing.assert_close(answer.result(timeout_s=60), expected)
+    assert handle.remote(*requests[0], most_risk=0.0).result(timeout_s=60) is None
+    serve.delete('router')
 
 
 def test_weights_that_are_replaced(cluster, tmp_path):

@@ -20,7 +20,8 @@ inline std::string read_stream(std::istream& stream, const std::string& name) {
 
 inline std::string read_file(const std::string& path) {
   constexpr auto kExpected = "; expected a file written by torch.jit.save or torch.export.save.";
-  if (std::filesystem::is_directory(path)) throw LoadError(path + " is a directory" + kExpected);
+  std::error_code ignored;  // a path that can not be asked about can not be opened
+  if (std::filesystem::is_directory(path, ignored)) throw LoadError(path + " is a directory" + kExpected);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw LoadError("The file " + path + " can not be opened for reading.");
   std::string bytes;
