@@ -125,9 +125,8 @@ class RuntimePool {
   // Destroys the runtimes that are not in use.
   void trim() const { runtimes_.trim(); }
 
-  // What the calls of all its runtimes did, also of those that trim() destroyed. While calls run, a figure
-  // may lack the last of them. Calls that waited for a runtime in vain are not among them: report() counts
-  // those.
+  // Sums over the calls of all its runtimes, including those that trim() destroyed. Calls that are running
+  // may be missing from a sum. Calls that found no runtime in time are not counted here, but in figures().
   CallFigures metrics() const { return metrics_->figures(); }
   // How many runtimes there are and are in use, and how often calls waited for one.
   pool::PoolFigures figures() const { return runtimes_.figures(); }

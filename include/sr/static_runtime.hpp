@@ -119,7 +119,8 @@ class StaticRuntime {
 
   Report report() const { return core_.report(); }
 
-  // What its calls did, which other threads may read while it runs, and after its end.
+  // Numbers and latencies of its calls. Any thread may read them, while the runtime runs and after it was
+  // destroyed.
   std::shared_ptr<const detail::CallMetrics> metrics() const { return core_.metrics(); }
 
   // The number of calls that were replayed.

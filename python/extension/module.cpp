@@ -110,9 +110,15 @@ void trim(py::handle self) {
   without_gil([&] { callee.engine->trim(); });
 }
 
-PoolReport pool_report(py::handle self) {
+// The report of the runtime used last, and a page about it.
+py::tuple report(py::handle self, const std::string& title) {
   const Callee& callee = callee_of(self);
-  return without_gil([&] { return callee.engine->report(); });
+  const auto [made, page] = without_gil([&] {
+    PoolReport report = callee.engine->report();
+    std::string text = tool::report_fragment(title, report.runtime, callee.engine->metrics());
+    return std::pair(std::move(report), std::move(text));
+  });
+  return py::make_tuple(described(made), page);
 }
 
 py::dict metrics(py::handle self) {
@@ -126,13 +132,6 @@ py::tuple profile(py::handle self, const py::tuple& args, const py::dict& kwargs
   const auto values = callee.signature.bind(args, kwargs);
   const auto [programs, report] = without_gil([&] { return callee.engine->profile(values, seconds); });
   return py::make_tuple(described(programs), tool::report_fragment("Profile", report, {}));
-}
-
-std::string page(py::handle self, const std::string& title) {
-  const Callee& callee = callee_of(self);
-  return without_gil([&] {
-    return tool::report_fragment(title, callee.engine->report().runtime, callee.engine->metrics());
-  });
 }
 
 void time_steps(py::handle self, bool on) {
@@ -252,10 +251,9 @@ void define_caller(py::module_& module) {
       .def("_start", &start, args, kwargs, py::arg("done"))
       .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
       .def("_metrics", &metrics)
-      .def("_page", &page, py::arg("title"))
       .def("_profile", &profile, args, kwargs, py::arg("seconds"))
       .def("_time_steps", &time_steps, py::arg("on"))
-      .def("_report", [](py::handle self) { return described(pool_report(self)); })
+      .def("_report", &report, py::arg("title"))
       .def("run_into", &run_into, py::arg("outputs"),
            "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
            "same.")

@@ -259,7 +259,7 @@ class StaticModule(_C.Caller):
     def profile(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Profile:
         """Calls with these arguments for about so many seconds, and times each step of the plans that answer.
 
-        It runs on a runtime of its own, beside callers. Raises what a call raises.
+        Uses a runtime of its own, so other callers are not disturbed. Raises the exceptions of a call.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh()).eval())
@@ -292,7 +292,7 @@ class StaticModule(_C.Caller):
 
     def report(self) -> Report:
         """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
-        return Report(self._report(), self._page('Report'), frontend=self._frontend)
+        return Report(*self._report('Report'), frontend=self._frontend)
 
     def benchmark(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, warmup_runs: int = 10,
                   main_runs: int = 1000) -> Timing:
@@ -337,7 +337,7 @@ class StaticModule(_C.Caller):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return self._page(repr(self))
+        return self._report(repr(self))[1]
 
     def __copy__(self) -> Self:
         return self.clone()

@@ -19,7 +19,7 @@ try:
 except ImportError:
     raise ImportError('sr.metrics needs the client of Prometheus: pip install prometheus-client') from None
 
-# Upper ends of the buckets of latencies, in seconds: 1 us to 67 s, four to an octave of 16.
+# Upper ends of the buckets of latencies, in seconds: from 1 us to 69 s, each twice the one before.
 _BOUNDS = tuple(1.024e-6 * 2**octave for octave in range(27))
 
 
@@ -35,7 +35,7 @@ class Collector:
         self._models = dict(models)
 
     def collect(self) -> Iterator[Any]:
-        calls = CounterMetricFamily('sr_calls', 'Calls that have ended, by outcome', labels=['model', 'outcome'])
+        calls = CounterMetricFamily('sr_calls', 'Calls, by outcome', labels=['model', 'outcome'])
         replayed = CounterMetricFamily('sr_replayed_calls', 'Calls that a plan answered', labels=['model'])
         general = CounterMetricFamily('sr_general_calls', 'Calls that no plan answered, by reason',
                                       labels=['model', 'reason'])

@@ -1,6 +1,6 @@
 """Docstrings as the pages of the reference show them: examples as code, and lists of options as lists.
 
-An extension of griffe, which mkdocstrings reads the package with.
+An extension of griffe, the parser of Python that mkdocstrings uses.
 """
 
 import re

@@ -24,7 +24,7 @@ enum class Miss : std::uint8_t {
   count
 };
 
-// One thread at a time notes; any may read.
+// One thread at a time may call note(); any thread may read.
 class Misses {
  public:
   void note(Miss why) { counts_[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed); }

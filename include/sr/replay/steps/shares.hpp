@@ -32,7 +32,7 @@ class FirstFailure {
       has_failed_.store(true, std::memory_order_relaxed);
     }
   }
-  // Called when all parts have ended.
+  // Throws the exception that was kept. Must be called when all parts have ended.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
