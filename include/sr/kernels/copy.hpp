@@ -96,6 +96,35 @@ SR_KERNEL_INLINE void copy_transposed(const CopyDimension& outer, const CopyDime
   }
 }
 
+// Element by element, in the order of `out`.
+template <std::size_t kBytes>
+SR_KERNEL_INLINE void copy_one_by_one(const CopyDimension& outer, const CopyDimension& inner, const char* in,
+                                      char* out) {
+  constexpr std::int64_t kStep = kBytes;
+  for (std::int64_t i = 0; i < outer.size; ++i) {
+    const char* const from = in + i * outer.in * kStep;
+    char* const to = out + i * outer.out * kStep;
+    for (std::int64_t j = 0; j < inner.size; ++j)
+      std::memcpy(to + j * inner.out * kStep, from + j * inner.in * kStep, kBytes);
+  }
+}
+
+// Both sizes are at least kByteBlock. The last blocks overlap the ones before.
+SR_KERNEL_INLINE void copy_bytes_transposed(const CopyDimension& outer, const CopyDimension& inner,
+                                            const char* in, char* out) {
+  constexpr std::int64_t kBlock = kByteBlock;
+  const auto each_block = [](std::int64_t size, auto body) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < size; i += kBlock) body(i + kBlock <= size ? i : size - kBlock);
+  };
+  each_block(
+      outer.size, [&](std::int64_t i) __attribute__((always_inline)) {
+        each_block(
+            inner.size, [&](std::int64_t j) __attribute__((always_inline)) {
+              transpose_bytes(in + i + j * inner.in, inner.in, out + i * outer.out + j, outer.out);
+            });
+      });
+}
+
 // Writes the element at `from` `count` times.
 template <std::size_t kBytes>
 SR_KERNEL_INLINE void repeat_element(const char* from, std::size_t count, char* to) {
@@ -127,20 +156,19 @@ template <std::size_t kBytes>
       return copy_transposed(outer, inner, reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
     }
   }
+  if constexpr (kBytes == 1) {
+    constexpr std::int64_t kBlock = kByteBlock;
+    if (outer.in == 1 && inner.out == 1 && inner.in > 1 && outer.size >= kBlock && inner.size >= kBlock)
+      return copy_bytes_transposed(outer, inner, in, out);
+  }
   if (inner.in == 1 && inner.out == 1) {
     return copy_runs<kBytes>(outer.size, static_cast<std::size_t>(inner.size), in, outer.in * kStep, out,
                              outer.out * kStep);
   }
+  if (inner.in != 0 || inner.out != 1) return copy_one_by_one<kBytes>(outer, inner, in, out);
   for (std::int64_t i = 0; i < outer.size; ++i) {
-    const char* from = in + i * outer.in * kStep;
-    char* to = out + i * outer.out * kStep;
-    if (inner.in == 0 && inner.out == 1) {
-      repeat_element<kBytes>(from, static_cast<std::size_t>(inner.size), to);
-    } else {
-      for (std::int64_t j = 0; j < inner.size; ++j) {
-        std::memcpy(to + j * inner.out * kStep, from + j * inner.in * kStep, kBytes);
-      }
-    }
+    repeat_element<kBytes>(in + i * outer.in * kStep, static_cast<std::size_t>(inner.size),
+                           out + i * outer.out * kStep);
   }
 }
 

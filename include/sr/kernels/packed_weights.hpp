@@ -86,6 +86,19 @@ struct Int8Matrix {
   auto key() const { return std::tie(data, n, k, b_k, b_n); }
 };
 
+// The weights of a convolution of 8-bit integers: channels x in_channels x taps, contiguous. They are packed
+// as a matrix whose rows are the taps, each with all of in_channels.
+struct Int8Taps {
+  using Element = std::uint8_t;
+  static constexpr const char* kKind = "int8 windows";
+
+  const std::int8_t* data = nullptr;
+  std::size_t channels = 0, in_channels = 0, taps = 0;
+  bool of_module = false;
+
+  auto key() const { return std::tie(data, channels, in_channels, taps); }
+};
+
 // int8 that groups of k have scales for, and perhaps zero points; see kernels::GroupedWeights.
 struct GroupedMatrix {
   using Element = std::uint8_t;
@@ -171,6 +184,20 @@ inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weigh
   return packed_by<std::uint8_t>(table.packed_int8_bytes, table.pack_int8, weight);
 }
 
+inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Taps& weight) {
+  const std::size_t k = weight.in_channels * weight.taps;
+  std::vector<std::int8_t> by_taps(weight.channels * k);
+  for (std::size_t channel = 0; channel < weight.channels; ++channel) {
+    for (std::size_t c = 0; c < weight.in_channels; ++c) {
+      for (std::size_t tap = 0; tap < weight.taps; ++tap)
+        by_taps[channel * k + tap * weight.in_channels + c] =
+            weight.data[(channel * weight.in_channels + c) * weight.taps + tap];
+    }
+  }
+  return pack(Int8Matrix{
+      .data = by_taps.data(), .n = weight.channels, .k = k, .b_k = 1, .b_n = static_cast<std::ptrdiff_t>(k)});
+}
+
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const GroupedMatrix& weight) {
   const kernels::Table& table = kernels::kernels().table;
   auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_grouped_bytes(weight.weights));
@@ -219,7 +246,7 @@ struct PackedSum {
 // them.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrixOf, Int8Matrix, GroupedMatrix or WeightTaps
+  template <class Weight>  // WeightMatrixOf, Int8Matrix, Int8Taps, GroupedMatrix or WeightTaps
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
@@ -258,7 +285,7 @@ class PackedWeights {
   std::mutex mutex_;
   std::tuple<Packed<WeightMatrix>, Packed<WeightMatrixOf<kernels::Bfloat16Bits>>,
              Packed<WeightMatrixOf<kernels::Float16Bits>>, Packed<WeightMatrixOf<std::int8_t>>,
-             Packed<Int8Matrix>, Packed<GroupedMatrix>, Packed<WeightTaps>>
+             Packed<Int8Matrix>, Packed<Int8Taps>, Packed<GroupedMatrix>, Packed<WeightTaps>>
       packed_;
 };
 

@@ -1,7 +1,8 @@
-// Transposes square blocks of floats.
+// Transposes square blocks of floats and of bytes.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 #include <sr/kernels/vec.hpp>
 
@@ -54,6 +55,33 @@ template <bool kPad>
       x.store(column(l), rows);
     }
   });
+}
+
+inline constexpr std::size_t kByteBlock = 16;
+
+// to[l * to_stride + j] = from[j * from_stride + l] for kByteBlock rows and columns of bytes, in the stages
+// of transpose_registers.
+SR_KERNEL_INLINE void transpose_bytes(const char* from, std::ptrdiff_t from_stride, char* to,
+                                      std::ptrdiff_t to_stride) {
+  using Row [[gnu::vector_size(kByteBlock)]] = char;
+  Row rows[kByteBlock], next[kByteBlock];
+  unrolled<kByteBlock>([&](auto j) {
+    std::memcpy(&rows[j], from + static_cast<std::ptrdiff_t>(j) * from_stride, kByteBlock);
+  });
+  const auto shuffle = [](const Row* before, Row* after) __attribute__((always_inline)) {
+    unrolled<kByteBlock / 2>([&](auto i) {
+      const Row a = before[i], b = before[i + kByteBlock / 2];
+      after[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      after[2 * i + 1] =
+          __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    });
+  };
+  shuffle(rows, next);
+  shuffle(next, rows);
+  shuffle(rows, next);
+  shuffle(next, rows);
+  unrolled<kByteBlock>(
+      [&](auto l) { std::memcpy(to + static_cast<std::ptrdiff_t>(l) * to_stride, &rows[l], kByteBlock); });
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -72,6 +72,15 @@ def test_weights_stay_small(name, kind):
     assert elements / 2 < packed['bytes'] < elements
 
 
+def test_convolutions_are_of_integers_where_that_is_faster():
+    model = quantized_models.by_pt2e(quantized_models.wide_image(), 128, 8, 8)
+    module = sr.from_exported(model.program)
+    check(module, model, 2e-2)
+    for plan in module.report()['plans']:
+        assert [step['kind'] for step in plan['steps']].count('int8 convolution') == 2, plan['steps']
+        assert plan['remarks'] == []
+
+
 def test_reports_name_quantized_layers_that_are_floats():
     model = exported('PT2E static convolutions')
     module = sr.from_exported(model.program)

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/convolved.hpp>
+#include <sr/replay/lowering/int8_convolution.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/lowering/windows.hpp>
@@ -59,54 +60,6 @@ inline void list_pixels(ConvolutionStep& step, const Axis& y, const Axis& x, std
   }
   step.shape.strip_width = 1;
   step.shape.strips = step.strips.size();
-}
-
-// The arguments of convolutions of one and two dimensions.
-struct ConvolutionArguments {
-  const c10::IValue &stride, &padding, &dilation;
-  std::int64_t groups;
-
-  std::array<Axis, 2> axes(std::size_t rank) const {
-    std::array<Axis, 2> axes;
-    read_axes(stride, rank, &Axis::step, axes);
-    read_axes(padding, rank, &Axis::pad, axes);
-    read_axes(dilation, rank, &Axis::dilation, axes);
-    return axes;
-  }
-};
-
-// The operands of a convolution, as images of two dimensions.
-struct Convolved {
-  Operand in, weight, out;
-  std::optional<Operand> bias;
-  Axis y, x;
-  std::int64_t groups = 1;
-
-  std::int64_t group_in() const { return weight.size(1).pin(); }
-  std::int64_t group_out() const { return weight.size(0).pin() / groups; }
-  std::int64_t taps() const { return group_in() * y.kernel * x.kernel; }
-  Size work() const { return out.count() * taps(); }
-};
-
-inline std::optional<Convolved> read_convolution(const Lowering& lowering, const TracedNode& node,
-                                                 const ConvolutionArguments& arguments) {
-  const auto in = lowering.input(node, 0), weight = lowering.input(node, 1);
-  if (lowering.exact() || !in || !weight) return std::nullopt;
-  Convolved all{*in, *weight, lowering.output(node), lowering.input(node, 2), {}, {}, arguments.groups};
-  if (!all_float({&all.in, &all.weight, &all.out})) return std::nullopt;
-  if (all.bias && (!all.bias->is_float() || !all.bias->is_contiguous())) return std::nullopt;
-  if (!lowering.is_constant(all.weight) || !all.weight.is_contiguous()) return std::nullopt;
-  const std::size_t rank = weight->rank() - 2;  // of the image
-  if (rank < 1 || rank > 2 || in->rank() < rank + 1) return std::nullopt;
-  if (rank == 1) {
-    for (Operand* operand : {&all.in, &all.weight, &all.out}) add_row_dimension(*operand);
-  }
-  const auto [y, x] = arguments.axes(rank);
-  all.y = y, all.x = x;
-  all.y.in = all.in.size(-2).pin(), all.x.in = all.in.size(-1).pin();
-  all.y.out = all.out.size(-2).pin(), all.x.out = all.out.size(-1).pin();
-  all.y.kernel = all.weight.size(-2).pin(), all.x.kernel = all.weight.size(-1).pin();
-  return all;
 }
 
 // One group of an image as a kernel reads it: a padded copy, or the image itself.
@@ -218,6 +171,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   auto read = read_convolution(lowering, node, arguments);
   if (!read) return false;
   Convolved& all = *read;
+  if (convolve_dequantized(lowering, node, all)) return true;
   if (is_left_to_libtorch(all)) return false;
   if (all.out.count() == 0) return true;
   if (all.taps() == 0 || is_beyond_one_thread(lowering, all.work(), kMostConvolved) ||

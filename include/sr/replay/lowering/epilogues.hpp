@@ -43,10 +43,12 @@ inline bool relu(Lowering& lowering, const TracedNode& node) {
     return plain<vector_ops::Relu>(lowering, node);
   using kernels::Bfloat16Bits, kernels::Float16Bits;
   const bool is_epilogue =
-      out.is_float() ? clamp_results_of<GemmStep, ConvolutionStep, GroupedGemmStep, Int8WeightGemmStep,
-                                        GemmStepOf<Bfloat16Bits>, GemmStepOf<Float16Bits>>(lowering, *in, out)
-                     : clamp_results_of<RoundingGemmStep<Bfloat16Bits>, RoundingGemmStep<Float16Bits>>(
-                           lowering, *in, out);
+      out.is_float()
+          ? clamp_results_of<GemmStep, ConvolutionStep, Int8ConvolutionStep, GroupedGemmStep,
+                             Int8WeightGemmStep, GemmStepOf<Bfloat16Bits>, GemmStepOf<Float16Bits>>(lowering,
+                                                                                                    *in, out)
+          : clamp_results_of<RoundingGemmStep<Bfloat16Bits>, RoundingGemmStep<Float16Bits>>(lowering, *in,
+                                                                                            out);
   return is_epilogue || plain<vector_ops::Relu>(lowering, node);
 }
 

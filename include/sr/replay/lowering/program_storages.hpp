@@ -56,14 +56,16 @@ class ProgramStorages {
   }
 
   // What a constant of floats was computed of, a matrix whose rows have k elements: contiguous integers of
-  // two dimensions, or of three, rows x groups x elements. See NarrowConstant.
+  // two dimensions or four, or of three, rows x groups x elements. See NarrowConstant.
   struct DequantizedMatrix {
     Operand integers;
     GroupNumbers zeros, scales;
 
     std::int64_t rows() const { return scales.values.size(0); }
     std::int64_t groups() const { return scales.values.numel() / std::max<std::int64_t>(rows(), 1); }
-    std::int64_t group() const { return integers.size(-1).recorded(); }
+    std::int64_t group() const {
+      return integers.count().recorded() / std::max<std::int64_t>(scales.values.numel(), 1);
+    }
   };
   std::optional<DequantizedMatrix> dequantized(const Operand& operand) const {
     const auto found = trace_.narrow.find(operand.storage);

@@ -12,6 +12,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/gemm_step.hpp>
 #include <sr/replay/steps/grouped_gemm_step.hpp>
+#include <sr/replay/steps/int8_convolution_step.hpp>
 #include <sr/replay/steps/int8_gemm_step.hpp>
 
 namespace sr::replay::lower {
@@ -20,6 +21,7 @@ namespace sr::replay::lower {
 inline bool is_of_small_weights(const Lowering& lowering, const Operand& made) {
   const Payload* const payload = lowering.payload_of_maker(made.storage);
   return dynamic_cast<const Int8GemmStep*>(payload) != nullptr ||
+         dynamic_cast<const Int8ConvolutionStep*>(payload) != nullptr ||
          dynamic_cast<const GroupedGemmStep*>(payload) != nullptr ||
          dynamic_cast<const Int8WeightGemmStep*>(payload) != nullptr;
 }
@@ -52,7 +54,8 @@ inline std::optional<std::string> quantization_remark(const Lowering& lowering, 
   return sr::detail::place_of(of) +
          (lowering.exact()
               ? " multiplies floats that were made of integers, as the option `numerics` demands."
-              : " multiplies floats that were made of integers: sr has no product of integers for it.");
+              : " multiplies floats that were made of integers: sr has no product of integers for it, or "
+                "none that is faster.");
 }
 
 }  // namespace sr::replay::lower

@@ -33,22 +33,31 @@ inline std::optional<NarrowConstant> narrow_constant(const Record& record, const
   return found->second;
 }
 
-// A number for each index of `integers` but the last one, if the elements that differ in it alone are
+// The dimensions of integers that have numbers of their own; see NarrowConstant.
+inline at::IntArrayRef numbered_sizes(const at::Tensor& integers) {
+  return integers.sizes().slice(0, integers.dim() == 4 ? 1 : static_cast<std::size_t>(integers.dim()) - 1);
+}
+
+// A number for each index in the numbered sizes, if the elements of `integers` that do not differ in it are
 // combined with the same number; else undefined.
 inline GroupNumbers numbers_of_groups(const Record& record, const c10::IValue& value,
                                       const at::Tensor& integers) {
-  if ((integers.dim() != 2 && integers.dim() != 3) || !integers.is_contiguous()) return {};
-  const at::IntArrayRef groups = integers.sizes().slice(0, static_cast<std::size_t>(integers.dim()) - 1);
+  if (integers.dim() < 2 || integers.dim() > 4 || !integers.is_contiguous()) return {};
+  const at::IntArrayRef groups = numbered_sizes(integers);
   if (value.isDouble()) return {at::full(groups, value.toDouble(), at::kFloat)};
   if (value.isInt()) return {at::full(groups, value.toInt(), at::kFloat)};
   if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().is_complex()) return {};
-  const at::Tensor& numbers = value.toTensor();
-  if (numbers.dim() > integers.dim() || (numbers.dim() != 0 && numbers.size(-1) != 1)) return {};
-  const at::Tensor spread = numbers.dim() == 0 ? numbers : numbers.squeeze(-1);
-  if (!at::is_expandable_to(spread.sizes(), groups)) return {};
+  at::Tensor numbers = value.toTensor();
   const StorageId storage = record.storage_of(numbers);
   const bool is_given = storage != kNone && record.trace.storages[storage].home == Home::weight;
-  return {spread.to(at::kFloat).expand(groups).contiguous(), is_given ? numbers.const_data_ptr() : nullptr};
+  const void* const given = is_given ? numbers.const_data_ptr() : nullptr;
+  if (numbers.dim() > integers.dim()) return {};
+  for (auto d = static_cast<std::int64_t>(groups.size()); d < integers.dim() && numbers.dim() != 0; ++d) {
+    if (numbers.size(-1) != 1) return {};
+    numbers = numbers.squeeze(-1);
+  }
+  if (!at::is_expandable_to(numbers.sizes(), groups)) return {};
+  return {numbers.to(at::kFloat).expand(groups).contiguous(), given};
 }
 
 inline bool is_zero(const c10::IValue& value) {

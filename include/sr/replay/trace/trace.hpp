@@ -109,8 +109,8 @@ struct GroupNumbers {
 
 // The tensor that a literal was computed from, as (narrow - zeros) * scales. `narrow` is dense, and its
 // elements lie in the same order as the literal's. It has int8 elements, or 16-bit floats; the latter have no
-// zeros and scales. With zeros or scales it is contiguous and has 2 or 3 dimensions, and they have its sizes
-// without the last one.
+// zeros and scales. With zeros or scales it is contiguous and has 2 to 4 dimensions. They have its sizes
+// without the last one, or, of 4 dimensions, without the last three.
 struct NarrowConstant {
   TensorId narrow = kNone;
   GroupNumbers zeros, scales;
