@@ -34,6 +34,8 @@ struct QuantizeOptions {
   // one call with the float result. The mean over all calls must be at most `max_loss`.
   std::function<double(const c10::IValue& expected, const c10::IValue& result)> loss;
   double max_loss = std::numeric_limits<double>::infinity();
+  // Optional: is told what is being done, for a person who waits.
+  std::function<void(const std::string& what)> progress;
 };
 
 // A weight that linear layers multiply by, or a table of embeddings.

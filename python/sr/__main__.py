@@ -11,6 +11,7 @@ def main() -> NoReturn:
     if not os.path.exists(tool):
         sys.exit('sr: This package was built without the tool, which needs CLI11 and nlohmann_json (Debian: libcli11-dev, '
                  'nlohmann-json3-dev). Install them, and then sr again.')
+    os.environ.setdefault('SR_PYTHON', sys.executable)  # which times the rivals that it has
     os.execv(tool, [tool, *sys.argv[1:]])
 
 

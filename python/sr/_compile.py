@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from . import _formats
 from ._module import StaticModule
 from ._options import Options, checked
+from ._progress import shown
 from .errors import ArgumentError, UnsupportedOpError
 
 _log = logging.getLogger('sr')
@@ -52,6 +53,8 @@ _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticM
     'trace': _trace,
 }
 
+_DOING = {'export': 'exporting', 'script': 'scripting', 'trace': 'tracing'}
+
 
 def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None, options: Any,
              *, chosen: bool) -> StaticModule:
@@ -60,7 +63,8 @@ def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None,
         warnings.filterwarnings('ignore', r'`torch\.jit', DeprecationWarning)
         if not chosen:
             warnings.filterwarnings('always', category=TracerWarning)
-        made = _FRONTENDS[frontend](module, examples, options)
+        with shown(f'sr.compile: {_DOING[frontend]} the {type(module).__name__}'):
+            made = _FRONTENDS[frontend](module, examples, options)
     for warning in heard or ():
         if issubclass(warning.category, TracerWarning):  # such a trace is used only on request
             raise UnsupportedOpError(f'The trace may be wrong for other inputs. {warning.message}')

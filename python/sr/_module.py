@@ -19,6 +19,9 @@ from .errors import ArgumentError
 
 
 _log = logging.getLogger('sr')
+_INTERPRETED = 'interpreted'  # the kind of such steps
+_HOT = 0.2  # of a call's time
+_TIMED_SECONDS = 0.05
 
 
 def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
@@ -124,7 +127,8 @@ class StaticModule(_C.Caller):
         """Calls with these arguments until further calls are replays, or it is clear that they will not be.
 
         For a service that starts: the first calls of a size record a plan, which takes milliseconds. The logger 'sr'
-        warns if calls will not be replayed, and says why.
+        warns if calls will not be replayed, and says why; and of operators that LibTorch's interpreter runs, if they take
+        a fifth of a call or more.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.ReLU())
@@ -139,6 +143,18 @@ class StaticModule(_C.Caller):
         if self._metrics()['replayed'] == before:
             reasons = self.report()['bailouts']
             _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
+        elif any(plan['interpreted'] for plan in self.report()['plans']):
+            self._warn_of_interpreted(*self._flat_call(args, kwargs))
+
+    def _warn_of_interpreted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        programs, _ = self._profile(args, kwargs, _TIMED_SECONDS)
+        for program in programs:
+            for step in program['steps']:
+                share = step['seconds'] / max(program['seconds'], 1e-12)
+                if step['kind'] == _INTERPRETED and share >= _HOT:
+                    _log.warning("%s takes %.0f %% of a call and is run by LibTorch's interpreter, since sr has no kernel "
+                                 "for it with these arguments. The module's report() shows where it is.",
+                                 ', '.join(step['ops']), 100 * share)
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
         """A call that reads these tensors and writes into these buffers each time, whatever they hold then.

@@ -10,6 +10,7 @@ from . import _C
 from ._compile import compile
 from ._module import StaticModule
 from ._options import Options, checked, of_module
+from ._progress import shown
 from ._report import QuantizationReport
 from .errors import ArgumentError, QuantizationError
 
@@ -43,8 +44,8 @@ def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05
 
     A layer stays in float if its error on the inputs is above `max_layer_error` (the norm of the difference of its
     results over the norm of the float results), or if it does not take less than `max_time_ratio` of its float time here
-    (`math.inf`: times are not measured). With `tables=True` embedding tables become bytes, too, a quarter of the memory. Then the model's results are compared with the float model's. Raises
-    QuantizationError if the cosine of a result and its float twin is below `min_cosine`, if an element differs by more
+    (`math.inf`: times are not measured). With `tables=True` embedding tables become bytes, too, a quarter of the memory.
+    Then the model's results are compared with the float model's. Raises QuantizationError if the cosine of a result and its float twin is below `min_cosine`, if an element differs by more
     than `max_difference`, or if the mean of your own `loss(float_result, result)` over the inputs is above `max_loss`;
     the exception's `report` says where the loss comes from. Other keywords are options of the module that is made.
 
@@ -71,10 +72,11 @@ def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05
     if loss is not None:
         def nested_loss(expected: Any, result: Any) -> float:
             return float(loss(module._nested_result(expected), module._nested_result(result)))
-    prepared, refusal, described = _C.quantize(
-        module, [module._flat_call(*call) for call in calls], of_module(chosen), max_layer_error=max_layer_error,
-        max_time_ratio=max_time_ratio, tables=tables, min_cosine=min_cosine, max_difference=max_difference, loss=nested_loss,
-        max_loss=max_loss)
+    with shown('sr.quantize: measuring layers'):
+        prepared, refusal, described = _C.quantize(
+            module, [module._flat_call(*call) for call in calls], of_module(chosen), max_layer_error=max_layer_error,
+            max_time_ratio=max_time_ratio, tables=tables, min_cosine=min_cosine, max_difference=max_difference,
+            loss=nested_loss, max_loss=max_loss)
     report = QuantizationReport(described)
     if prepared is None:
         raise QuantizationError(refusal or '', report)

@@ -14,6 +14,8 @@
 
 #include "bench_entry.hpp"
 #include "input_sets.hpp"
+#include "progress.hpp"
+#include "python_rivals.hpp"
 #include "text_file.hpp"
 #include "timing.hpp"
 #include "tune/open_loop.hpp"
@@ -70,6 +72,12 @@ class ModelBench {
   }
 
   const Measured& measured() const { return measured_; }
+
+  // Times the rivals that Python has, after all others.
+  std::vector<PythonRow> from_python() const {
+    if (options_.python_rivals.empty()) return {};
+    return time_in_python(path_, sets_, options_.python_rivals, options_.threads, options_.seconds);
+  }
 
  private:
   StaticModuleOptions module_options(bool managed) const {
@@ -200,8 +208,9 @@ class ModelBench {
     constexpr double kMost = 0.01;
     if (!(difference.relative <= kMost) || !report) return false;
     const bool multiplies_integers = std::ranges::any_of(report->plans, [](const PlanReport& plan) {
-      return std::ranges::any_of(plan.steps,
-                                 [](const StepReport& step) { return step.kind == "packed int8 gemm"; });
+      return std::ranges::any_of(plan.steps, [](const StepReport& step) {
+        return step.kind == "packed int8 gemm" || step.kind == "int8 convolution";
+      });
     });
     if (!multiplies_integers) return false;
     StaticModuleOptions exact = module_options(false);
@@ -227,7 +236,9 @@ class ModelBench {
                                    : options_.seconds / std::max(0.02, 8 * slowest);
     measured_.rounds = static_cast<std::int64_t>(std::clamp(wanted, by_count ? 1.0 : 3.0, 200.0));
     constexpr std::int64_t most_samples = 1 << 22;
+    Progress progress("bench");
     for (std::int64_t round = 0; round < measured_.rounds; ++round) {
+      progress.show_here("round " + std::to_string(round + 1) + " of " + std::to_string(measured_.rounds));
       Slice slice;
       if (by_count) {
         slice.calls = options_.iters / measured_.rounds + (round < options_.iters % measured_.rounds ? 1 : 0);
@@ -286,7 +297,7 @@ int bench(const BenchOptions& options) {
   if (!options.ops_picture.empty() && options.models.size() != 1)
     throw ArgumentError("--ops-plot draws the steps of one model, but " +
                         std::to_string(options.models.size()) + " are given.");
-  Json results = Json::array();
+  Json results = Json::array(), of_python = Json::object();
   bool differs = false;
   for (const std::string& model : options.models) {
     std::cerr << "sr bench: " << model << '\n';
@@ -295,12 +306,18 @@ int bench(const BenchOptions& options) {
     if (!options.ops_picture.empty())
       write_text(options.ops_picture, steps_svg(bench.measured().entries[0].programs, model));
     add_results(results, bench.measured(), options);
+    if (const std::vector<PythonRow> rows = bench.from_python(); !rows.empty()) {
+      print_python_rows(std::cout, rows);
+      of_python[model] = json_of(rows);
+    }
     differs |= bench.differs();
   }
   if (differs)
     std::cerr << "sr: A RESULT OF SR DIFFERS FROM THE INTERPRETER'S, see the lines marked !!! above.\n";
   if (!options.json.empty()) {
-    write_text(options.json, Json{{"context", context_of(options)}, {"results", results}}.dump(1) + '\n');
+    Json record{{"context", context_of(options)}, {"results", results}};
+    if (!of_python.empty()) record["from_python"] = of_python;
+    write_text(options.json, record.dump(1) + '\n');
   }
   return differs ? kDiffers : 0;
 }

@@ -10,11 +10,18 @@
 
 namespace sr::tool {
 
+// What `--against` takes for runtimes that are called from Python (python_rivals.hpp).
+inline const std::vector<std::string>& python_rivals() {
+  static const std::vector<std::string> names{"eager", "onnxruntime", "openvino"};
+  return names;
+}
+
 struct BenchOptions {
   std::vector<std::string> models;
   InputOptions inputs;
   std::vector<std::string> planners{"linear_scan"};
   std::vector<std::string> against;           // interpreter, upstream
+  std::vector<std::string> python_rivals;     // of python_rivals()
   std::vector<std::string> outputs{"fresh"};  // of output_names()
   int threads = 1;                            // of one operator
   int interop_threads = 0;                    // of forks; 0: as many as LibTorch takes

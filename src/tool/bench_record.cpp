@@ -112,6 +112,8 @@ void add_results(Json& results, const Measured& measured, const BenchOptions& op
     const bool counted = entry.allocations.has_value();
     line["allocations_per_run"] =
         or_null(counted, [&] { return ours ? entry.allocations->own : entry.allocations->total(); });
+    if (counted && ours && !entry.allocations->own_places.empty())
+      line["allocation_places"] = entry.allocations->own_places;  // for addr2line
     line["kernel_allocations_per_run"] = or_null(counted && ours, [&] { return entry.allocations->library; });
     line["result_allocations_per_run"] = or_null(counted && ours, [&] { return entry.allocations->results; });
     const bool compared = entry.agreement.has_value();

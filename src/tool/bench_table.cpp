@@ -126,11 +126,6 @@ void print_table(std::ostream& out, const Measured& measured) {
     }
     if (entry.error.empty() && entry.answered && !entry.answered->sustained())
       out << "!!! " << verdict(name, *entry.answered) << '\n';
-    if (entry.runner == "sr" && entry.allocations && !entry.allocations->own_places.empty()) {
-      out << "    " << name << " allocated at (addr2line -Cfipe of this program):";
-      for (const std::string& place : entry.allocations->own_places) out << ' ' << place;
-      out << '\n';
-    }
     if (measured.is_stream && entry.report) print_paths(out, name, *entry.report);
     print_steps(out, entry.programs);
     if (entry.nodes) print_nodes(out, *entry.nodes);

@@ -1,5 +1,6 @@
 // The command line: sr run, sr bench, sr inspect, sr report, sr quantize, sr tune, sr ops, sr info.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -62,10 +63,10 @@ void add_open_size(CLI::App& app, InputOptions& inputs) {
 }
 
 void add_inputs(CLI::App& app, InputOptions& inputs) {
-  CLI::Option* file =
-      app.add_option("--inputs", inputs.file,
-                     "File of torch.save: a list of positional arguments, or a list of such lists")
-          ->type_name("FILE");
+  CLI::Option* file = app.add_option("--inputs", inputs.file,
+                                     "File of torch.save (a list of positional arguments, or a list of such "
+                                     "lists), .npy or .npz of NumPy")
+                          ->type_name("FILE");
   app.add_option("--shape", inputs.shapes,
                  "Random argument, once for each: \"f32[8,50]\", \"i64[8]:0..999\", int:5, float:0.5, "
                  "bool:true, none")
@@ -109,6 +110,23 @@ void add_run(CLI::App& tool, RunOptions& options) {
       "Example: sr run model.pt --shape \"f32[8,1,32]\" --shape \"f32[8,1,32]\" --shape \"f32[8,50]\"");
 }
 
+std::vector<std::string> rivals() {
+  std::vector<std::string> names{"interpreter", "upstream"};
+  names.insert(names.end(), python_rivals().begin(), python_rivals().end());
+  return names;
+}
+
+// Moves the rivals that are called from Python out of `names`.
+std::vector<std::string> take_python_rivals(std::vector<std::string>& names) {
+  const auto is_ours = [](const std::string& name) {
+    return std::ranges::find(python_rivals(), name) == python_rivals().end();
+  };
+  const auto taken = std::ranges::stable_partition(names, is_ours);
+  std::vector<std::string> moved(taken.begin(), taken.end());
+  names.erase(taken.begin(), taken.end());
+  return moved;
+}
+
 void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
   CLI::App* app = tool.add_subcommand("bench", "Time models, compare with LibTorch, check the results");
   app->add_option("models", options.models, "Files of torch.jit.save or torch.export.save")
@@ -122,10 +140,11 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
       ->allow_extra_args(false)
       ->capture_default_str();
   app->add_option("--against", options.against,
-                  "Also time LibTorch's interpreter, upstream (its Static Runtime)")
+                  "Also time LibTorch's interpreter, upstream (its Static Runtime); and, where python3 or "
+                  "SR_PYTHON has them, eager, onnxruntime, openvino: called from Python, beside sr")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(one_of("rival", {"interpreter", "upstream"}));
+      ->check(one_of("rival", rivals()));
   app->add_option("--threads", options.threads, "Threads inside an operator")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -364,6 +383,12 @@ std::variant<Verb, int> parse(int argc, char** argv) {
     return Verb(tune);
   }
   bench.replay = !no_replay;
+  bench.python_rivals = take_python_rivals(bench.against);
+  if (bench.load.rate > 0 && !bench.python_rivals.empty()) {
+    std::cerr << "sr: --rate offers a load to callers of C++, and " << bench.python_rivals[0]
+              << " is called from Python. Try --help.\n";
+    return kUsage;
+  }
   bench.load.seed = bench.inputs.seed;
   bench.version = SR_VERSION;
   bench.command_line = command_line(argc, argv);

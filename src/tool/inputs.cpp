@@ -22,6 +22,7 @@
 #include <sr/frontend/pickle/reader.hpp>
 #include <sr/frontend/pickle/scalar_type_names.hpp>
 
+#include "numpy_file.hpp"
 #include "pickle.hpp"
 
 namespace sr::tool {
@@ -249,12 +250,57 @@ std::optional<c10::IValue> of_torch_script(std::string_view name, const std::vec
   return conform(arguments[0], list->second);
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// The arrays as arguments, up to the last one that is given.
+ArgumentList arguments_of(const std::vector<NamedArray>& arrays, const std::vector<std::string>& names,
+                          const std::string& path) {
+  std::map<std::size_t, at::Tensor> by_position;
+  for (const NamedArray& array : arrays) {
+    constexpr std::string_view kNumbered = "arr_";
+    std::size_t position = arrays.size();
+    const auto named = std::ranges::find(names, array.name);
+    if (named != names.end()) {
+      position = static_cast<std::size_t>(named - names.begin());
+    } else if (array.name.empty()) {
+      position = 0;
+    } else if (array.name.starts_with(kNumbered)) {
+      const char* const end = array.name.data() + array.name.size();
+      if (std::from_chars(array.name.data() + kNumbered.size(), end, position).ptr != end)
+        position = arrays.size();
+    }
+    const bool is_known = named != names.end() || position < arrays.size();
+    if (!is_known || !by_position.emplace(position, array.value).second) {
+      throw LoadError("The file '" + path + "' has an array '" + array.name +
+                      "', which is no argument of the model; its arguments are: " + listed(names) +
+                      ". Write them with numpy.savez(path, first, second) or by these names.");
+    }
+  }
+  ArgumentList arguments;
+  for (const auto& [position, value] : by_position) {
+    if (position != arguments.size()) {
+      throw LoadError("The file '" + path + "' has no array for the argument '" +
+                      (arguments.size() < names.size() ? names[arguments.size()]
+                                                       : "arr_" + std::to_string(arguments.size())) +
+                      "' of the model; its arguments are: " + listed(names) + ".");
+    }
+    arguments.push_back(value);
+  }
+  return arguments;
+}
+
 }  // namespace
 
-std::vector<ArgumentList> read_input_sets(const std::string& path) {
+std::vector<ArgumentList> read_input_sets(const std::string& path, const std::vector<std::string>& names) {
   const std::string bytes = read_bytes(path);
+  const auto content = std::as_bytes(std::span(bytes));
+  if (is_numpy_file(content, path)) return {arguments_of(read_numpy(content, path), names, path)};
   const detail::PickleArchive archive(
-      std::as_bytes(std::span(bytes)), path,
+      content, path,
       {"The file '" + path + "' does not hold inputs that can be read",
        " Write it in Python with torch.save([first, second], path); tensors, numbers, strings, None, "
        "and lists, tuples and dicts of them are understood."});

@@ -24,8 +24,11 @@ inline std::vector<ArgumentList> own_copies(const std::vector<ArgumentList>& set
 
 // Reads what Python's torch.save wrote: the positional arguments of one call as a list or tuple, or a list of
 // such lists, one per call. It is a list of calls if it is not empty and all its elements are lists or
-// tuples. Throws LoadError.
-std::vector<ArgumentList> read_input_sets(const std::string& path);
+// tuples. Or reads the arrays that NumPy wrote, the arguments of one call: by position from an .npy and from
+// an .npz whose arrays are arr_0, arr_1 and so on, else by name. `names` are those of the model's arguments.
+// Throws LoadError.
+std::vector<ArgumentList> read_input_sets(const std::string& path,
+                                          const std::vector<std::string>& names = {});
 
 // The value as an argument declared as `type`: lists, dicts and tuples, which come out of a file as lists of
 // Any, get the element types declared, an int becomes a float where one is declared, and a tuple a list. A

@@ -14,6 +14,7 @@
 #include <sr/quantize.hpp>
 
 #include "input_sets.hpp"
+#include "progress.hpp"
 
 namespace sr::tool {
 namespace {
@@ -67,6 +68,8 @@ int quantize(const QuantizeVerbOptions& options) {
   bounds.tables = options.tables;
   bounds.min_cosine = options.min_cosine;
   bounds.max_difference = options.max_difference;
+  Progress progress("quantize");
+  bounds.progress = [&](const std::string& text) { progress.show_here(text); };
   QuantizationReport report;
   const auto tell = [&] {
     std::cout << report;

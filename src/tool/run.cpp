@@ -88,7 +88,9 @@ std::vector<ArgumentList> input_sets(const InputOptions& options, const c10::Fun
   std::vector<ArgumentList> sets;
   std::string source = "The call without --inputs or --shape";
   if (!options.file.empty()) {
-    sets = read_input_sets(options.file);
+    std::vector<std::string> names;
+    for (const c10::Argument& argument : schema.arguments()) names.push_back(argument.name());
+    sets = read_input_sets(options.file, names);
     source = "The file '" + options.file + "'";
   } else {
     const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);

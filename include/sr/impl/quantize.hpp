@@ -186,10 +186,16 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
   QuantizationReport own_report;
   QuantizationReport& about = report != nullptr ? *report : own_report;
   about = {};
+  const auto tell = [&](const std::string& what) {
+    if (options.progress) options.progress(what);
+  };
+  tell("running the float model");
   Observation observation(layers);
   const std::vector<c10::IValue> expected = observation.watch([&] { return run_float(made, inputs); });
   Trials trials;
   for (const LinearLayer& layer : layers) {
+    tell("layer " + std::to_string(about.layers.size() + 1) + " of " + std::to_string(layers.size()) + ", " +
+         layer.name);
     const Observed* const observed = observation.find(layer);
     about.layers.push_back(judged(layer, observed, trials, options));
     if (!about.layers.back().is_quantized) continue;
@@ -201,6 +207,7 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
   if (options.tables) quantize_tables(embedding_tables(*graph_of(made), names), options, about);
   torch::jit::EliminateDeadCode(graph_of(made));
   made = made.clone(/*inplace=*/true);  // the executor of the one that ran keeps the float graph
+  tell("comparing the results");
   measure_loss(about, made, inputs, expected, options);
   require_small_loss(about, options);
   return made;

@@ -4,7 +4,6 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <unistd.h>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -16,6 +15,7 @@
 #include "../batches.hpp"
 #include "../bench_entry.hpp"
 #include "../input_sets.hpp"
+#include "../progress.hpp"
 #include "../statistics.hpp"
 #include "../text_file.hpp"
 #include "../timing.hpp"
@@ -33,25 +33,6 @@ class GemmRunner : public Runner {
     return at::mm(args[0].toTensor(), args[1].toTensor());
   }
   std::unique_ptr<Runner> clone() const override { return std::make_unique<GemmRunner>(); }
-};
-
-// On stderr, in one line where that is a terminal.
-class Progress {
- public:
-  void show(const std::string& text) {
-    const bool terminal = isatty(STDERR_FILENO) == 1;
-    std::cerr << (terminal ? "\r\x1b[K" : "") << "sr tune: " << text << (terminal ? "" : "\n") << std::flush;
-    open_ = terminal;
-  }
-  Progress() = default;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (open_) std::cerr << '\n';
-  }
-
- private:
-  bool open_ = false;
 };
 
 // Measures every setting `kRounds` times, one setting after the other, so that a change of the machine meets
@@ -142,7 +123,7 @@ class Sweep {
   Make make_;
   std::vector<std::vector<ArgumentList>> sets_;  // by batch
   std::vector<Entry> entries_;                   // as the points
-  Progress progress_;
+  Progress progress_{"tune"};
 };
 
 void sweep_model(const TuneOptions& options, Tuning& tuning) {

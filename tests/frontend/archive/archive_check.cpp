@@ -188,6 +188,18 @@ TEST_CASE("the error for another file names its kind", "[load]") {
   CHECK(mentions("\x89HDF\r\n\x1a\n", "an HDF5 file"));
   CHECK(mentions("GGUF\3", "a GGUF model"));
   CHECK(mentions(std::string("\x10\0\0\0\0\0\0\0{\"__metadata__\":{}}", 27), "a safetensors file"));
+  CHECK(mentions(std::string("\x08\x0a\x12\x07pytorch\x1a\x06"
+                             "2.13.0",
+                             19),
+                 "an ONNX model"));
+  CHECK(
+      mentions(std::string("\x08\x07\x3a\x80\x01\x0a\x20\x0a\x01x\x0a\x01w\x12\x01y", 17), "an ONNX model"));
+  CHECK(mentions(std::string("\x1c\0\0\0TFL3\0\0\0\0", 12), "TensorFlow Lite"));
+  CHECK(mentions("<?xml version=\"1.0\"?>", "OpenVINO"));
+  CHECK(
+      mentions("\x7f"
+               "ELF\x02\x01",
+               "AOTInductor"));
   CHECK(mentions("\x80\x04K\x01.", "a plain pickle"));
   CHECK(mentions("import torch\n", "text that begins with 'import torch'"));
   CHECK(mentions("version https://git-lfs.github.com/spec/v1\n", "git lfs pull"));
@@ -199,8 +211,11 @@ TEST_CASE("the error for another file names its kind", "[load]") {
 
 TEST_CASE("an archive of torch.save is told apart from one of torch.jit.save", "[load]") {
   const std::vector<char> data = torch::jit::pickle_save(torch::ones({3}));
-  CHECK(mentions(std::string(data.begin(), data.end()), "torch.save, not by torch.jit.save"));
+  CHECK(mentions(std::string(data.begin(), data.end()),
+                 "torch.save, not by torch.export.save or torch.jit.save"));
   CHECK(mentions(zip({{"m/version", "3"}, {"m/models/model.json", "{}"}}), "torch.export.save"));
+  CHECK(mentions(zip({{"m/archive_format", "pt2"}, {"m/data/aotinductor/model/a.so", ""}}),
+                 "a package of AOTInductor"));
   CHECK(mentions(zip({{"m/version", "3"}, {"m/code/a.py", ""}, {"m/data.pkl", ""}}),
                  "no record 'm/constants.pkl'"));
 }

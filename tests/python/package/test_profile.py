@@ -61,3 +61,17 @@ def test_the_profiler_of_torch_shows_steps(network):
 def test_a_profile_refuses_what_a_call_refuses(network):
     with pytest.raises(sr.ArgumentError):
         network.profile(torch.zeros(2))
+
+
+def test_a_hot_operator_of_the_interpreter_is_named(caplog):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return torch.cdist(x, x) + 1
+
+    module = sr.compile(Model(), (torch.randn(48, 48),))
+    module.warmup(torch.randn(48, 48))
+    [message] = [record.message for record in caplog.records if record.name == 'sr']
+    assert message.startswith('aten::cdist takes ') and "LibTorch's interpreter" in message
+    caplog.clear()
+    sr.compile(torch.nn.Linear(8, 8), (torch.randn(4, 8),)).warmup(torch.randn(4, 8))
+    assert not [record for record in caplog.records if record.name == 'sr']

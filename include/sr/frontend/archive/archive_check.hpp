@@ -233,9 +233,17 @@ inline void check_archive(std::span<const std::byte> bytes, const std::string& f
         begin + "was written by torch.export.save, not by torch.jit.save: it holds no TorchScript module.");
   }
   if (has("data.pkl") && versioned && !has_below("code/")) {
-    throw LoadError(begin +
-                    "was written by torch.save, not by torch.jit.save: it holds weights or other values but "
-                    "no code; load it in Python, script or trace the model, and use torch.jit.save.");
+    throw LoadError(
+        begin +
+        "was written by torch.save, not by torch.export.save or torch.jit.save: it holds weights or "
+        "other values but no code. Load them into the model in Python, with load_state_dict, and "
+        "write the model with torch.export.save.");
+  }
+  if (has_below("data/aotinductor/")) {
+    throw LoadError(
+        begin +
+        "is a package of AOTInductor, which holds compiled code without the program that it was made "
+        "of. Write that program with torch.export.save.");
   }
   if (has("model.json")) {
     throw LoadError(
