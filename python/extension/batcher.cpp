@@ -5,6 +5,7 @@
 #include <optional>
 #include <pybind11/stl.h>
 #include <stop_token>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -24,8 +25,9 @@ namespace {
 
 using PaddingOfArgument = std::tuple<std::size_t, std::int64_t, double>;
 
-CallOptions options_until(std::optional<double> timeout) {
+CallOptions options_until(std::optional<double> timeout, CallTrace* trace) {
   CallOptions options;
+  options.trace = trace;
   if (timeout) {
     const std::chrono::duration<double> time(*timeout);
     options.deadline = CallOptions::Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(time);
@@ -44,7 +46,10 @@ struct PythonBatcher {
         signature(prepared->module.schema()),
         batcher(std::make_unique<Batcher>(
             prepared->module,
-            [engine = callee.engine](std::vector<c10::IValue> args) { return engine->call(std::move(args)); },
+            [engine = callee.engine](std::vector<c10::IValue> args, const CallOptions& given) {
+              return given.trace == nullptr ? engine->call(std::move(args))
+                                            : engine->call(std::move(args), given);
+            },
             options,
             [engine = callee.engine](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); })) {}
   ~PythonBatcher() {
@@ -52,19 +57,22 @@ struct PythonBatcher {
     batcher.reset();
   }
 
-  py::object call(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout) const {
+  py::object call(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
+                  const std::shared_ptr<CallTrace>& trace) const {
     std::vector<c10::IValue> values = signature.bind(args, kwargs);
-    return to_python(without_gil([&] { return (*batcher)(std::move(values), {}, options_until(timeout)); }));
+    const CallOptions options = options_until(timeout, trace.get());
+    return to_python(without_gil([&] { return (*batcher)(std::move(values), {}, options); }));
   }
 
   py::object start(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
-                   py::function done) const {
+                   py::function done, const std::shared_ptr<CallTrace>& trace) const {
     std::vector<c10::IValue> values = signature.bind(args, kwargs);
     std::stop_source stop;
-    CallOptions options = options_until(timeout);
+    CallOptions options = options_until(timeout, trace.get());
     options.stop = stop.get_token();
     const auto future = without_gil([&] { return batcher->submit(std::move(values), {}, options); });
-    future->addCallback([told = std::make_shared<Told>(std::move(done))](c10::ivalue::Future& ended) {
+    // The trace lives until the request is answered.
+    future->addCallback([told = std::make_shared<Told>(std::move(done)), trace](c10::ivalue::Future& ended) {
       if (ended.hasError()) {
         told->end({}, ended.exception_ptr(), [] {});
       } else {
@@ -96,6 +104,49 @@ struct PythonBatcher {
   }
 };
 
+std::int64_t nanoseconds_of(CallTrace::Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+const char* name_of(CallTrace::Path path) {
+  switch (path) {
+    case CallTrace::Path::replay:
+      return "replay";
+    case CallTrace::Path::recording:
+      return "recording";
+    case CallTrace::Path::general:
+      return "general";
+    default:
+      return "unknown";
+  }
+}
+
+// Times are nanoseconds of the monotonic clock, 0 before the request is answered.
+void define_trace(py::module_& module) {
+  const auto time = [](CallTrace::Clock::time_point CallTrace::*member) {
+    return [member](const CallTrace& trace) { return nanoseconds_of(trace.*member); };
+  };
+  py::class_<CallTrace, std::shared_ptr<CallTrace>>(module, "CallTrace")
+      .def(py::init([](bool with_steps) {
+             auto trace = std::make_shared<CallTrace>();
+             trace->with_steps = with_steps;
+             return trace;
+           }),
+           py::arg("steps"))
+      .def_property_readonly("arrived", time(&CallTrace::arrived))
+      .def_property_readonly("began", time(&CallTrace::began))
+      .def_property_readonly("ended", time(&CallTrace::ended))
+      .def_readonly("requests", &CallTrace::requests)
+      .def_readonly("rows", &CallTrace::rows)
+      .def_property_readonly("path", [](const CallTrace& trace) { return name_of(trace.path); })
+      .def_property_readonly("steps", [](const CallTrace& trace) {
+        std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> steps;
+        for (const CallTrace::Step& step : trace.steps)
+          steps.emplace_back(step.name, nanoseconds_of(step.begin), nanoseconds_of(step.end));
+        return steps;
+      });
+}
+
 std::unique_ptr<PythonBatcher> make_batcher(py::handle caller, std::int64_t dim,
                                             std::vector<std::size_t> shared, std::int64_t max_rows,
                                             double max_wait, std::size_t max_waiting, std::size_t max_running,
@@ -117,13 +168,15 @@ std::unique_ptr<PythonBatcher> make_batcher(py::handle caller, std::int64_t dim,
 }  // namespace
 
 void define_batcher(py::module_& module) {
+  define_trace(module);
   py::class_<PythonBatcher>(module, "Batcher")
       .def(py::init(&make_batcher), py::arg("caller"), py::kw_only(), py::arg("dim"), py::arg("shared"),
            py::arg("max_rows"), py::arg("max_wait"), py::arg("max_waiting"), py::arg("max_running"),
            py::arg("padding"), py::arg("padded_result_dim"), py::arg("equal_rows"))
-      .def("call", &PythonBatcher::call, py::arg("args"), py::arg("kwargs"), py::arg("timeout"))
+      .def("call", &PythonBatcher::call, py::arg("args"), py::arg("kwargs"), py::arg("timeout"),
+           py::arg("trace") = nullptr)
       .def("start", &PythonBatcher::start, py::arg("args"), py::arg("kwargs"), py::arg("timeout"),
-           py::arg("done"))
+           py::arg("done"), py::arg("trace") = nullptr)
       .def("report", &PythonBatcher::report);
 }
 

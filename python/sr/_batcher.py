@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _C
+from . import tracing as _tracing
 from ._future import Future
 from ._module import StaticModule
 from .errors import ArgumentError
@@ -38,7 +39,7 @@ class Batcher:
     exported program leaves open in all arguments that have such dimensions, else 0.
     shared: names of arguments that are the same tensor in all requests; those of an exported program whose sizes are
     all fixed are.
-    max_rows: of a batch. A request with more runs by itself.
+    max_rows: of a batch, and no more than an exported program takes (`Dim`). A request with more runs by itself.
     max_wait: seconds that a request waits for others when it could run. With 0 batches form of the requests that
     arrive while others run.
     max_waiting: requests; one more raises BusyError at once.
@@ -48,6 +49,8 @@ class Batcher:
     padded_result_dim: dimension of the results that is cut to the size a request had in the first entry of `padding`.
     equal_rows: the bits of a result do not depend on the requests beside it; batches are filled up to complete
     tiles of rows (12 with AVX2).
+    tracing: each request has spans of OpenTelemetry: 'sr.request', and within it the time it waited and its batch. They
+    belong to the caller's current span, and are recorded where that is. 'steps' adds a span for each step of the batch.
 
     >>> import torch, sr
     >>> module = sr.compile(torch.nn.Linear(3, 2).eval())
@@ -61,7 +64,7 @@ class Batcher:
     def __init__(self, module: StaticModule, *, dim: int | None = None, shared: Iterable[str] = (), max_rows: int = 64,
                  max_wait: float = 0.0, max_waiting: int = 1024, max_running: int = 0,
                  padding: Mapping[str, tuple[int, float]] | None = None, padded_result_dim: int | None = None,
-                 equal_rows: bool = False) -> None:
+                 equal_rows: bool = False, tracing: bool | str = False) -> None:
         if not isinstance(module, StaticModule):
             raise ArgumentError(f'sr.Batcher was given a {type(module).__name__}; expected an sr.StaticModule.')
         names = [value.name for value in module.inputs]
@@ -72,6 +75,10 @@ class Batcher:
                                     f'{", ".join(names)}.')
             return names.index(name)
 
+        if tracing not in (False, True, 'steps'):
+            raise ArgumentError(f"The option `tracing` is {str(tracing)[:80]!r}; expected False, True or 'steps'.")
+        self._tracer = _tracing.tracer() if tracing else None
+        self._traces_steps = tracing == 'steps'
         self._module = module
         self._batcher = _C.Batcher(
             module, dim=-1 if dim is None else dim, shared=[position(name, 'shared') for name in shared],
@@ -84,7 +91,12 @@ class Batcher:
 
         Raises what the module raises, BusyError if `max_waiting` requests wait already, and CancelledError.
         """
-        return self._module._nested_result(self._batcher.call(*self._module._flat_call(args, kwargs), timeout))
+        module = self._module
+        if self._tracer is None:
+            return module._nested_result(self._batcher.call(*module._flat_call(args, kwargs), timeout))
+        flat = module._flat_call(args, kwargs)
+        return _tracing.traced(lambda trace: module._nested_result(self._batcher.call(*flat, timeout, trace)), self._tracer,
+                               steps=self._traces_steps)
 
     def submit(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Future:
         """Returns at once; the future has the result. Raises ArgumentError and BusyError."""
@@ -92,10 +104,20 @@ class Batcher:
         future.set_running_or_notify_cancel()
         module = self._module  # not the batcher, which would wait for requests that hold it
 
+        flat = module._flat_call(args, kwargs)
+        request = None if self._tracer is None else _tracing.Request(self._tracer, steps=self._traces_steps)
+
         def done(result: Any, error: BaseException | None) -> None:
+            if request is not None:
+                request.end(error)
             future._tell(None if error else module._nested_result(result), error)
 
-        future._stop = self._batcher.start(*self._module._flat_call(args, kwargs), timeout, done)
+        try:
+            future._stop = self._batcher.start(*flat, timeout, done, None if request is None else request.trace)
+        except BaseException as error:
+            if request is not None:
+                request.end(error)
+            raise
         return future
 
     @property

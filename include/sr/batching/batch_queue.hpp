@@ -48,9 +48,9 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   bool is_due(const Request& head, Clock::time_point& until) const;
   void lead(Lock& lock);
   Batch take_batch();
-  bool run(const Batch& batch);
-  void run_alone(Request& request);
-  c10::IValue run_joined(const BatchJoin& join, const Batch& batch);
+  bool run(const Batch& batch, const CallOptions& options);
+  void run_alone(Request& request, const CallOptions& options);
+  c10::IValue run_joined(const BatchJoin& join, const Batch& batch, const CallOptions& options);
   static void divide(const BatchJoin& join, const Batch& batch, const c10::IValue& result);
   static void complete(Request& request);
   void note(const Batch& batch);

@@ -22,6 +22,12 @@ namespace sr::detail {
 
 using Batch = std::vector<Request*>;  // all with equal signatures; at least one
 
+// Kernels add up the elements of a complete tile of rows in one order, and those of the rows that are left in
+// others. A multiple of the tiles of products and of those of norms leaves none.
+inline std::int64_t rows_together() {
+  return static_cast<std::int64_t>(std::lcm(kernels::kernels().table.tile, kernels::kNormalRows));
+}
+
 class BatchJoin {
  public:
   BatchJoin(const BatcherOptions& options, const Batch& batch) : options_(options), batch_(batch) {
@@ -61,12 +67,6 @@ class BatchJoin {
   }
 
  private:
-  // Kernels add up the elements of a complete tile of rows in one order, and those of the rows that are left
-  // in others. A multiple of the tiles of products and of those of norms leaves none.
-  static std::int64_t rows_together() {
-    return static_cast<std::int64_t>(std::lcm(kernels::kernels().table.tile, kernels::kNormalRows));
-  }
-
   std::int64_t dim() const { return options_.dim; }
 
   at::Tensor join(std::size_t position) const {

@@ -11,10 +11,13 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/Scalar.h>
 
+#include <sr/base/call_options.hpp>
+
 namespace sr {
 
-// What a batch is run by: takes complete positional arguments. Called by several threads at once.
-using BatchModel = std::function<c10::IValue(std::vector<c10::IValue> args)>;
+// What a batch is run by: takes complete positional arguments, and options of which only `trace` may be set.
+// Called by several threads at once.
+using BatchModel = std::function<c10::IValue(std::vector<c10::IValue> args, const CallOptions& options)>;
 // Makes the model ready for calls with such arguments, so that the next one is a replay. Called with
 // BatcherOptions::equal_rows before the first batch of its sizes; may be empty.
 using BatchPreparation = std::function<void(const std::vector<c10::IValue>& args)>;
@@ -35,7 +38,8 @@ struct BatcherOptions {
   // Positions of arguments without rows: the same tensor in all requests. Arguments of an exported program
   // all of whose sizes are fixed are shared without being named.
   std::vector<std::size_t> shared;
-  std::int64_t max_rows = 64;  // of a batch; a request that has more runs by itself
+  // Of a batch, and no more than an exported program takes (`Dim`); a request that has more runs by itself.
+  std::int64_t max_rows = 64;
   // How long a request waits for others when it could run. With 0 it waits only while `max_running` batches
   // run, and batches form of the requests that arrive meanwhile.
   std::chrono::microseconds max_wait{0};

@@ -14,6 +14,8 @@
 #include <sr/base/processors.hpp>
 #include <sr/batcher.hpp>
 #include <sr/batching/batch_queue.hpp>
+#include <sr/batching/batch_trace.hpp>
+#include <sr/batching/most_rows.hpp>
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/forked_tasks.hpp>
 #include <sr/runtime_pool.hpp>
@@ -22,12 +24,23 @@ namespace sr {
 
 namespace detail {
 
+// With no more rows than the program takes. Throws ArgumentError.
+inline BatcherOptions within_program(const torch::jit::Graph& graph, BatcherOptions options) {
+  const std::int64_t most = most_rows(graph, options.dim), unit = options.equal_rows ? rows_together() : 1;
+  if (most < unit) {
+    throw ArgumentError("BatcherOptions::equal_rows fills batches up to " + std::to_string(unit) +
+                        " rows, but the program takes no more than " + std::to_string(most) + ".");
+  }
+  if (most < options.max_rows) options.max_rows = most / unit * unit;
+  return options;
+}
+
 SR_INLINE BatchQueue::BatchQueue(std::shared_ptr<const PreparedModule> content, BatchModel model,
                                  BatchPreparation prepare, BatcherOptions options)
     : content_(std::move(content)),
       model_(std::move(model)),
       prepare_(std::move(prepare)),
-      options_(options_for(content_->schema, std::move(options))),
+      options_(within_program(*content_->graph, options_for(content_->schema, std::move(options)))),
       max_running_(options_.max_running != 0 ? options_.max_running
                                              : static_cast<std::size_t>(processors_allowed())) {}
 
@@ -160,8 +173,9 @@ SR_INLINE void BatchQueue::lead(Lock& lock) {
     }
   }
   const std::size_t cancelled = taken.size() - live.size();
-  const bool was_divided = !live.empty() && run(live);
-  for (Request* const request : taken) complete(*request);
+  BatchTrace trace(live);
+  const bool was_divided = !live.empty() && run(live, trace.options());
+  trace.give();
   lock.lock();
   --running_;
   figures_.cancelled += cancelled;
@@ -182,6 +196,7 @@ SR_INLINE void BatchQueue::lead(Lock& lock) {
   wake_head();
   if (answered.empty()) return;
   lock.unlock();
+  for (const std::unique_ptr<Request>& request : answered) complete(*request);
   answered.clear();
   lock.lock();
 }
@@ -223,40 +238,41 @@ SR_INLINE void BatchQueue::note(const Batch& batch) {
 }
 
 // Returns whether the requests had to run one by one.
-SR_INLINE bool BatchQueue::run(const Batch& batch) {
+SR_INLINE bool BatchQueue::run(const Batch& batch, const CallOptions& options) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::NoGradGuard no_grad;
   if (batch.size() == 1) {
-    run_alone(*batch[0]);
+    run_alone(*batch[0], options);
     return false;
   }
   c10::IValue result;
   const BatchJoin join(options_, batch);
   try {
-    result = run_joined(join, batch);
+    result = run_joined(join, batch, options);
   } catch (...) {
-    for (Request* const request : batch) run_alone(*request);
+    for (Request* const request : batch) run_alone(*request, options);
     return true;
   }
   divide(join, batch, result);
   return false;
 }
 
-SR_INLINE void BatchQueue::run_alone(Request& request) {
+SR_INLINE void BatchQueue::run_alone(Request& request, const CallOptions& options) {
   try {
     if (!options_.equal_rows || !request.joins) {
-      request.result = model_(std::move(request.args));
+      request.result = model_(std::move(request.args), options);
       return;
     }
     const Batch batch{&request};
     const BatchJoin join(options_, batch);
-    divide(join, batch, run_joined(join, batch));
+    divide(join, batch, run_joined(join, batch, options));
   } catch (...) {
     request.error = std::current_exception();
   }
 }
 
-SR_INLINE c10::IValue BatchQueue::run_joined(const BatchJoin& join, const Batch& batch) {
+SR_INLINE c10::IValue BatchQueue::run_joined(const BatchJoin& join, const Batch& batch,
+                                             const CallOptions& options) {
   std::vector<c10::IValue> args = join.arguments();
   if (options_.equal_rows && prepare_) {
     // The general path, which answers the first calls of its sizes, may round otherwise than a replay.
@@ -269,7 +285,7 @@ SR_INLINE c10::IValue BatchQueue::run_joined(const BatchJoin& join, const Batch&
     }
     if (is_new) prepare_(args);
   }
-  return model_(std::move(args));
+  return model_(std::move(args), options);
 }
 
 SR_INLINE void BatchQueue::divide(const BatchJoin& join, const Batch& batch, const c10::IValue& result) {
@@ -281,9 +297,9 @@ SR_INLINE void BatchQueue::divide(const BatchJoin& join, const Batch& batch, con
   }
 }
 
-// Of a request that was submitted: tells its future, without the lock, since that runs callbacks.
+// Of a request that was submitted: tells its future, without the lock, since that runs callbacks. The figures
+// count the request already.
 SR_INLINE void BatchQueue::complete(Request& request) {
-  if (request.future == nullptr) return;
   if (request.error) {
     request.future->setError(request.error);
   } else {
@@ -361,7 +377,10 @@ inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const 
   of_pool.intra_op_threads = options.intra_op_threads;
   const auto pool = std::make_shared<RuntimePool<>>(module, of_pool);
   return std::make_shared<BatchQueue>(
-      module.content(), [pool](std::vector<c10::IValue> args) { return (*pool)(std::move(args)); },
+      module.content(),
+      [pool](std::vector<c10::IValue> args, const CallOptions& given) {
+        return given.trace == nullptr ? (*pool)(std::move(args)) : (*pool)(std::move(args), {}, given);
+      },
       [pool](const std::vector<c10::IValue>& args) { pool->reserve(args); }, options);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <sr/executor/arena.hpp>
 #include <sr/executor/block_memory.hpp>
 #include <sr/executor/forked_tasks.hpp>
+#include <sr/executor/traced_call.hpp>
 #include <sr/impl/runtime_state.hpp>
 #include <sr/runtime_core.hpp>
 
@@ -20,8 +22,19 @@ SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const PreparedModule> content
                                    std::shared_ptr<void> observed)
     : state_(std::make_shared<RuntimeState>(std::move(content), planner, hooks, std::move(observed))) {}
 
+// A call that counts in the metrics, and fills its trace.
+inline c10::IValue counted_call(RuntimeState& state, std::span<c10::IValue> args, const KeywordArgs& kwargs,
+                                const CallOptions& options) {
+  std::optional<TracedCall> traced;
+  if (options.trace != nullptr) traced.emplace(*options.trace, state.replayer);
+  const auto call = [&] { return state.call(args, &kwargs, &options); };
+  return state.metrics->begin_call() ? state.metrics->time(call) : call();
+}
+
 SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                                         const CallOptions* options) const {
+  if (options != nullptr && options->trace != nullptr) [[unlikely]]
+    return counted_call(*state_, args, *kwargs, *options);
   if (state_->metrics->begin_call()) [[unlikely]]
     return state_->metrics->time([=, this] { return state_->call(args, kwargs, options); });
   return state_->call(args, kwargs, options);
@@ -51,10 +64,7 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::ve
   auto future = c10::make_intrusive<c10::ivalue::Future>(state_->result_type());
   run_or_launch(options, *future,
                 [state = state_, args = std::move(args), kwargs, options, future]() mutable {
-                  complete(*future, [&] {
-                    const auto call = [&] { return state->call(args, &kwargs, &options); };
-                    return state->metrics->begin_call() ? state->metrics->time(call) : call();
-                  });
+                  complete(*future, [&] { return counted_call(*state, args, kwargs, options); });
                 });
   return future;
 }

@@ -130,6 +130,8 @@ class Recordings {
     report.copied_plans = copied_;
   }
 
+  std::uint64_t recorded() const { return recorded_; }
+
  private:
   Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once,
                const ProgramTable& programs, const WeightSet& weights) {

@@ -147,3 +147,16 @@ def test_options(network, options, words):
 def test_not_a_module(network):
     with pytest.raises(sr.ArgumentError, match='StaticModule'):
         sr.Batcher(network)
+
+
+def test_batches_have_no_more_rows_than_the_program_takes(network):
+    batch = torch.export.Dim('batch', min=1, max=6)
+    module = sr.from_exported(torch.export.export(network, (torch.randn(2, 8),), dynamic_shapes=({0: batch},)))
+    batcher = sr.Batcher(module, max_wait=0.05, max_running=1)
+    requests = [torch.randn(1, 8) for _ in range(40)]
+    for future, request in zip([batcher.submit(request) for request in requests], requests, strict=True):
+        torch.testing.assert_close(future.result(timeout=60), network(request))
+    report = batcher.report()
+    assert report.divided == 0 and report.failed == 0 and report.batches < 40 and max(report.batches_by_rows) <= 8
+    with pytest.raises(sr.ArgumentError, match='equal_rows'):
+        sr.Batcher(module, equal_rows=True)
