@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/config.hpp>
@@ -48,9 +50,18 @@ class Arena {
   }
 
   // Must be called before a run: plans and binds again if the last run had sizes that the layout does not
-  // cover. Throws what the allocator throws, or PlanError; then nothing has changed.
+  // cover. Without memory for that layout, which may be of a larger call that has failed, the run starts as
+  // the first one did. Throws PlanError; then nothing has changed.
   void prepare() {
-    if (stale_) plan();
+    if (stale_) {
+      try {
+        plan();
+      } catch (const c10::Error&) {
+        start_anew();
+      } catch (const std::bad_alloc&) {
+        start_anew();
+      }
+    }
     next_dead_ = 0;
   }
 
@@ -160,6 +171,12 @@ class Arena {
     if (entry.bound && storage.unsafeGetStorageImpl()->data() == entry.address) return;
     free_bytes(*storage.unsafeGetStorageImpl());
     forget(i);  // so that finish() observes the value, and the next run gives it bytes
+  }
+
+  void start_anew() {
+    trim();
+    for (const ManagedValue& value : block_->managed)
+      frame_->states[block_->nodes[value.first].state].valid = false;
   }
 
   void forget(std::size_t i) noexcept { entries_[i] = Entry{.excluded = entries_[i].excluded}; }

@@ -77,6 +77,7 @@ struct Program : ProgramParts {
   std::uint64_t last_used = 0;
   std::uint64_t replays = 0;
   std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
+  bool is_tight = false;       // layouts leave no room for larger calls
 
   std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<double> step_seconds;  // by step, sums over timed replays
@@ -118,6 +119,13 @@ struct Program : ProgramParts {
   void make_scratch() {
     scratch = std::make_unique<AlignedFloats>(scratch_floats);
     bases[scratch_storage] = reinterpret_cast<std::byte*>(scratch->data);
+  }
+
+  // Must be called when there was no memory for the layout: the next call makes another one, with no more
+  // than it needs.
+  void forget_layout() {
+    for (memory::Request& request : planned) request.bytes = 0;
+    is_tight = true;
   }
 
   // From now on no call has the signature.

@@ -46,7 +46,7 @@ inline bool adopt(Program& program, const SignatureWords& call, const PreparedMo
     const std::size_t bytes = program.requests[i].bytes = values.count(program.request_bytes[i]);
     if (bytes <= program.planned[i].bytes) continue;
     if (grown.empty()) grown = program.planned;
-    grown[i].bytes = bytes + bytes / 2;
+    grown[i].bytes = program.is_tight ? bytes : bytes + bytes / 2;
   }
   program.settle(values);
   if (!grown.empty()) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -58,13 +59,19 @@ class ProgramTable {
   }
 
   // The program of a family that `adopt(program)` has adapted to the call, which is described by `words`;
-  // null if there is none.
+  // null if there is none. Throws what the allocator throws, and then later calls may need less memory.
   template <class Adopt>
   Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
     for (Entry* const entry : families_) {
       Program& program = *entry->program;
       if (!program.environment.holds(program.asked) || !adopt(program)) continue;
-      bind(*entry);
+      try {
+        bind(*entry);
+      } catch (const std::exception&) {  // the layout may have room for larger calls, or be of one
+        program.forget_layout();
+        if (!adopt(program)) continue;
+        bind(*entry);
+      }
       program.serve(words);
       return match(program, args) ? follow(*entry) : nullptr;
     }
@@ -80,7 +87,7 @@ class ProgramTable {
     entry.program = std::move(program);
     entry.program->last_used = ++clock_;
     entry.bytes = bytes_of(*entry.program);
-    bind(entry);
+    bind_added(entry);
     entries_.push_back(std::move(added));
     bytes_ += entry.bytes;
     if (entry.program->family != nullptr) {
@@ -169,6 +176,17 @@ class ProgramTable {
     program.last_used = ++clock_;
     if (is_shared_ && program.bound_to != generation_) bind_shared(program);
     return &program;
+  }
+
+  // A program of a family may be larger here than the calls to come need.
+  void bind_added(Entry& entry) {
+    try {
+      bind(entry);
+    } catch (const std::exception&) {
+      if (entry.program->family == nullptr) throw;
+      entry.program->forget_layout();
+      entry.program->serve_nothing();
+    }
   }
 
   void bind(Entry& entry) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
 #include <sr/executor/call_metrics.hpp>
@@ -52,10 +54,16 @@ class Replayer {
   // While on, replays measure how long each step takes, for report(), and name the steps to LibTorch's
   // profiler. Switching on clears the times.
   void time_steps(bool on) {
-    times_steps_ = on;
-    looks_closer_ = on || check_every_ != 0;
+    name_steps(on);
     if (on) programs_.forget_times();
   }
+  // The same without clearing. Returns whether it was on.
+  bool name_steps(bool on) {
+    looks_closer_ = on || check_every_ != 0;
+    return std::exchange(times_steps_, on);
+  }
+
+  std::uint64_t recorded_plans() const { return recordings_.recorded(); }
 
   std::uint64_t replayed_calls() const { return replayed_; }
 
@@ -75,7 +83,7 @@ class Replayer {
   std::optional<c10::IValue> record(std::span<const c10::IValue> args, const CallOptions* call,
                                     Recording recording) {
     Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
-    if (recorded.program != nullptr) add(std::move(recorded.program));
+    if (recorded.program != nullptr) add_recorded(std::move(recorded.program));
     return std::move(recorded.result);
   }
 
@@ -253,6 +261,15 @@ class Replayer {
     program->ran = &services_.ran;
     has_families_ |= program->family != nullptr;
     programs_.add(std::move(program));
+  }
+
+  // The call has its result, so a program for which there is no memory is dropped.
+  void add_recorded(std::unique_ptr<Program> program) {
+    try {
+      add(std::move(program));
+    } catch (const c10::Error&) {
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   void give_up(const Program& program, const std::string& why) {
