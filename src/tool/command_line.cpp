@@ -15,8 +15,6 @@ namespace sr::tool {
 
 namespace {
 
-constexpr int kUsage = 2;
-
 std::string joined(const auto& names) {
   std::string text;
   for (const auto& name : names) text.append(text.empty() ? "" : ", ").append(name);

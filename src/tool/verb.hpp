@@ -21,6 +21,6 @@ using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, 
 // no LibTorch.
 std::variant<Verb, int> parse(int argc, char** argv);
 
-inline constexpr int kError = 1;
+inline constexpr int kError = 1, kUsage = 2;  // exit codes
 
 }  // namespace sr::tool

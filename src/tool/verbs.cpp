@@ -5,17 +5,19 @@
 
 #include <c10/util/Exception.h>
 
+#include <sr/error.hpp>
+
 #include "verb.hpp"
 
 namespace {
 
 // The interpreter puts a traceback of many lines before the message: the last line says what happened.
-int fail(std::string message) {
+int fail(std::string message, int code = sr::tool::kError) {
   while (!message.empty() && message.back() == '\n') message.pop_back();
   if (message.find("Traceback of TorchScript") != std::string::npos)
     message.erase(0, message.rfind('\n') + 1);
   std::cerr << "sr: " << message << '\n';
-  return sr::tool::kError;
+  return code;
 }
 
 struct Call {
@@ -35,6 +37,8 @@ int main(int argc, char** argv) try {
   const auto parsed = sr::tool::parse(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   return std::visit(Call(), std::get<sr::tool::Verb>(parsed));
+} catch (const sr::ArgumentError& error) {
+  return fail(error.what(), sr::tool::kUsage);  // what is wrong is from the command line
 } catch (const c10::Error& error) {
   return fail(error.what_without_backtrace());
 } catch (const std::exception& error) {

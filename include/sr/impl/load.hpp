@@ -20,6 +20,7 @@
 #include <sr/frontend/archive/archive_bytes.hpp>
 #include <sr/frontend/archive/archive_check.hpp>
 #include <sr/frontend/archive/mapped_file.hpp>
+#include <sr/frontend/archive/user_sources.hpp>
 #include <sr/frontend/front_end.hpp>
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/load.hpp>
@@ -40,9 +41,8 @@ inline torch::jit::Module parse_exported(std::span<const std::byte> archive, con
       "program that is built with SR_HEADER_ONLY.");
 }
 
-// The archive with other names for the records that say which line of Python code is from. LibTorch looks for
-// them when it composes a message, and where one is not as it writes them, throws from a noexcept function or
-// reads beyond a table.
+// The archive with other names for the records that say which line of Python code is from; see
+// debug_pickle.hpp.
 inline std::string without_debug_records(const std::string& bytes, const std::vector<ZipRecord>& records) {
   std::string hidden = bytes;
   for (const ZipRecord& record : records) {
@@ -74,7 +74,9 @@ SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::
   std::istringstream stream(without_debug_records(bytes, records));
   const std::string refusal = name + " is an intact archive that LibTorch can not load as TorchScript: ";
   try {
-    return torch::jit::load(stream, c10::Device(c10::kCPU));
+    torch::jit::Module module = torch::jit::load(stream, c10::Device(c10::kCPU));
+    UserSources(records).name_in(module);
+    return module;
   } catch (const c10::Error& error) {
     throw LoadError(refusal + error.what_without_backtrace());
   } catch (const std::exception& error) {

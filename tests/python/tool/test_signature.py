@@ -45,7 +45,7 @@ def test_an_exported_program_needs_no_shapes(program):
 
 def test_a_size_outside_of_the_range_is_an_error(program):
     status, _, error = sr('run', program, '--batch', 65)
-    assert status == 1 and '64' in error
+    assert status == 2 and '64' in error
 
 
 def test_batch_is_for_what_the_signature_describes(program):
@@ -56,7 +56,7 @@ def test_batch_is_for_what_the_signature_describes(program):
 def test_a_scripted_module_still_needs_them(tmp_path):
     torch.jit.script(torch.nn.ReLU()).save(tmp_path / 'relu.pt')
     status, _, error = sr('run', tmp_path / 'relu.pt')
-    assert status == 1 and '--shape' in error and 'takes 1' in error
+    assert status == 2 and '--shape' in error and 'takes 1' in error
 
 
 def test_python_starts_the_tool(program):
