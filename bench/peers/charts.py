@@ -158,6 +158,7 @@ def draw_steps(folder: pathlib.Path) -> None:
     for step in program['steps']:
         kind, _, operators = step['step'].partition(': ')
         after.append({'kind': kind, 'ops': operators.split(', ') if operators else [], 'ns': step['ns']})
+    before = [node for node in before if node['block'] == 0]
     groups = matched(before, after)
     figure, axis = pyplot.subplots(figsize=(WIDTH, 0.36 * len(before) + 1.2), layout='constrained')
     times = [node['ns'] for node in before] + [step['ns'] for step in after]
@@ -179,8 +180,8 @@ def draw_steps(folder: pathlib.Path) -> None:
         for i in group:
             axis.plot([0.36, 0.6], [rows[i], y], color='black', linewidth=0.8)
     total = sum(node['ns'] for node in before), sum(step['ns'] for step in after)
-    axis.set_title(f'Nodes of the graph, {total[0]:,.0f} ns', loc='left', fontsize=11)
-    axis.set_title(f'Steps of the replay, {total[1]:,.0f} ns', loc='right', fontsize=11)
+    axis.set_title(f'Nodes of the graph, run one by one: {total[0]:,.0f} ns', loc='left', fontsize=11)
+    axis.set_title(f'Steps of the replay: {total[1]:,.0f} ns', loc='right', fontsize=11)
     axis.set_xlim(-0.01, 1.01)
     axis.set_ylim(0.3, len(before) + 0.7)
     axis.axis('off')

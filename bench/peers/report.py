@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import math
 import pathlib
 import re
 
@@ -98,25 +97,62 @@ def write_csv(measured: list[Measured], path: pathlib.Path):
                                  shortened(row.reasons.get(peer) or row.reasons.get('any peer', ''))))
 
 
-def plot(measured: list[Measured], path: pathlib.Path):
+# Okabe and Ito, Color Universal Design, 2008; markers differ, too.
+LOOKS = {'eager': ('#999999', 'v'), 'interpreter': ('#56b4e9', '^'), 'upstream': ('#d55e00', 'P'),
+         'AOTInductor': ('#009e73', 'o'), 'AOTInductor arrays': ('#004d38', 'X'), 'ONNX Runtime': ('#e69f00', 's'),
+         'OpenVINO': ('#cc79a7', 'D')}
+Ratios = dict[str, tuple[float | None, float | None]]  # by rival: of the measured time, and less the floor
+
+
+def draw(models: dict[str, Ratios], path: pathlib.Path):
+    """A row for each model. A marker is less the floor, and a line leads to the measured time."""
     import matplotlib
 
     matplotlib.use('Agg')
+    matplotlib.rcParams |= {'svg.hashsalt': 'sr', 'svg.fonttype': 'none', 'font.size': 10, 'font.family': 'sans-serif'}
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(max(6, 1.1 * len(measured) + 2), 5), layout='constrained')
-    width = 0.8 / len(RIVALS)
-    for i, rival in enumerate(RIVALS):
-        at = [j + (i + 0.5) * width - 0.4 for j in range(len(measured))]
-        raw, net = zip(*(row.ratios(rival) for row in measured))
-        # Bars start at 1; below it sr is slower. The logarithmic axis has no 0.
-        axes.bar(at, [(ratio or 1) - 1 for ratio in net], width, bottom=1, label=rival)
-        axes.plot(at, [ratio or math.nan for ratio in raw], '_', color='black', markersize=5)
-    axes.set_yscale('log')
-    axes.axhline(1, color='black', linewidth=0.8)
-    axes.set_xticks(range(len(measured)), [row.model for row in measured], rotation=35, ha='right')
-    axes.set_ylabel("time / sr's time; bars: less floors")
-    axes.grid(axis='y', alpha=0.3)
-    figure.legend(ncols=3, fontsize='small', loc='outside upper center')
-    figure.savefig(path, dpi=150)
+    figure, axes = pyplot.subplots(figsize=(8, 0.36 * len(models) + 1.4), layout='constrained')
+    for rival, (color, marker) in LOOKS.items():
+        label = rival
+        for i, ratios in enumerate(models.values()):
+            raw, net = ratios.get(rival, (None, None))
+            if net is None or raw is None:
+                continue
+            axes.plot([net, raw], [i, i], color=color, linewidth=1)
+            axes.plot([net], [i], marker=marker, color=color, markersize=6, linestyle='none', label=label)
+            label = None  # one entry of the legend
+    axes.set_xscale('log')
+    axes.axvline(1, color='black', linewidth=0.8)
+    marks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+    left, right = axes.get_xlim()
+    axes.set_xticks([mark for mark in marks if left <= mark <= right], [f'{mark:g}' for mark in marks if left <= mark <= right])
+    axes.set_xticks([], minor=True)
+    axes.set_yticks(range(len(models)), list(models))
+    axes.invert_yaxis()
+    axes.set_xlabel("time over that of sr: left of 1 sr is slower; lines end at the time with the call from Python")
+    axes.grid(alpha=0.3)
+    figure.legend(ncols=4, fontsize=10, loc='outside upper center', frameon=False)
+    figure.savefig(path, metadata={'Date': None} if path.suffix == '.svg' else None)
     pyplot.close(figure)
+
+
+def plot(measured: list[Measured], path: pathlib.Path):
+    draw({row.model: {rival: row.ratios(rival) for rival in RIVALS} for row in measured}, path)
+
+
+def ratios_of_page(text: str) -> dict[str, Ratios]:
+    """From the table of ratios of docs/peers.md."""
+    lines = text[text.index('Time of each over that of sr'):].split('\n\n')[1].splitlines()
+    names, *rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines if not line.startswith('|---')]
+
+    def read(cell: str) -> tuple[float | None, float | None]:
+        found = [float(number) for number in re.findall(r'[\d.]+', cell.replace(',', ''))]
+        return (found[0], found[-1]) if found else (None, None)
+
+    return {row[0]: {name: read(cell) for name, cell in zip(names[1:], row[1:], strict=True) if name in RIVALS} for row in rows}
+
+
+if __name__ == '__main__':  # draws docs/peers.svg from the page again
+    docs = pathlib.Path(__file__).resolve().parents[2] / 'docs'
+    draw(ratios_of_page((docs / 'peers.md').read_text()), docs / 'peers.svg')
