@@ -6,10 +6,10 @@
 FROM debian:12-slim AS build
 ARG PIP_INDEX_URL
 RUN apt-get update && apt-get install --yes --no-install-recommends \
-      g++ libcli11-dev nlohmann-json3-dev python3-dev python3-venv
+      g++ libcli11-dev nlohmann-json3-dev pkg-config python3-dev python3-venv
 RUN python3 -m venv /opt/sr && /opt/sr/bin/pip install --no-cache-dir numpy torch==2.13.0
 COPY . /src
-RUN /opt/sr/bin/pip install --no-cache-dir /src
+RUN /opt/sr/bin/pip install --no-cache-dir --config-settings=setup-args=-Dtool=enabled /src
 
 FROM debian:12-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends libgomp1 python3 \

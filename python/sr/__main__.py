@@ -10,7 +10,7 @@ def main() -> NoReturn:
     tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bin', 'sr')
     if not os.path.exists(tool):
         sys.exit('sr: This package was built without the tool, which needs CLI11 and nlohmann_json (Debian: libcli11-dev, '
-                 'nlohmann-json3-dev). Install them, and then sr again.')
+                 'nlohmann-json3-dev, and pkg-config, which finds them). Install them, and then sr again.')
     os.environ.setdefault('SR_PYTHON', sys.executable)  # which times the rivals that it has
     os.execv(tool, [tool, *sys.argv[1:]])
 

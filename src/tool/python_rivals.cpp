@@ -105,7 +105,7 @@ std::vector<PythonRow> time_in_python(const std::string& model, const std::vecto
                     " The variable SR_PYTHON names a Python that has the package sr and the rivals.");
   }
   std::vector<PythonRow> rows;
-  for (const auto& row : nlohmann::json::parse(content_of(out))) {
+  for (const auto& row : nlohmann::json::parse(last_line(content_of(out)))) {  // runtimes may print, too
     rows.push_back({.runner = row.at("runner"),
                     .seconds = row.contains("seconds") ? std::optional<double>(row["seconds"]) : std::nullopt,
                     .difference = row.value("difference", 0.0),

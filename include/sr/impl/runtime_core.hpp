@@ -11,8 +11,8 @@
 #include <sr/executor/arena.hpp>
 #include <sr/executor/block_memory.hpp>
 #include <sr/executor/forked_tasks.hpp>
-#include <sr/executor/traced_call.hpp>
 #include <sr/impl/runtime_state.hpp>
+#include <sr/replay/traced_call.hpp>
 #include <sr/runtime_core.hpp>
 
 namespace sr::detail {
@@ -25,7 +25,7 @@ SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const PreparedModule> content
 // A call that counts in the metrics, and fills its trace.
 inline c10::IValue counted_call(RuntimeState& state, std::span<c10::IValue> args, const KeywordArgs& kwargs,
                                 const CallOptions& options) {
-  std::optional<TracedCall> traced;
+  std::optional<replay::TracedCall> traced;
   if (options.trace != nullptr) traced.emplace(*options.trace, state.replayer);
   const auto call = [&] { return state.call(args, &kwargs, &options); };
   return state.metrics->begin_call() ? state.metrics->time(call) : call();

@@ -10,7 +10,7 @@
 #include <sr/base/call_trace.hpp>
 #include <sr/replay/replayer.hpp>
 
-namespace sr::detail {
+namespace sr::replay {
 
 // Notes the ranges that this thread opens in LibTorch's profiler, without those within them. The callbacks of
 // at::RecordFunction are plain functions, so they find the trace through a thread-local pointer.
@@ -61,7 +61,7 @@ class ObservedSteps {
 // From its construction to its destruction, which comes also after an exception, a call runs.
 class TracedCall {
  public:
-  TracedCall(CallTrace& trace, replay::Replayer& replayer)
+  TracedCall(CallTrace& trace, Replayer& replayer)
       : trace_(trace),
         replayer_(replayer),
         replayed_(replayer.replayed_calls()),
@@ -87,10 +87,10 @@ class TracedCall {
 
  private:
   CallTrace& trace_;
-  replay::Replayer& replayer_;
+  Replayer& replayer_;
   std::uint64_t replayed_, recorded_;
   bool named_before_ = false;
   std::optional<ObservedSteps> steps_;
 };
 
-}  // namespace sr::detail
+}  // namespace sr::replay
