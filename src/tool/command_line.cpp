@@ -119,9 +119,9 @@ std::vector<std::string> take_python_rivals(std::vector<std::string>& names) {
   const auto is_ours = [](const std::string& name) {
     return std::ranges::find(python_rivals(), name) == python_rivals().end();
   };
-  const auto taken = std::ranges::stable_partition(names, is_ours);
-  std::vector<std::string> moved(taken.begin(), taken.end());
-  names.erase(taken.begin(), taken.end());
+  const auto taken = std::stable_partition(names.begin(), names.end(), is_ours);
+  std::vector<std::string> moved(taken, names.end());
+  names.erase(taken, names.end());
   return moved;
 }
 

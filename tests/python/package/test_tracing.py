@@ -5,12 +5,13 @@ import sys
 import pytest
 import sr
 import torch
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from torch import nn
+
+trace = pytest.importorskip('opentelemetry.trace')
+sdk = pytest.importorskip('opentelemetry.sdk.trace')
+export = pytest.importorskip('opentelemetry.sdk.trace.export')
+in_memory = pytest.importorskip('opentelemetry.sdk.trace.export.in_memory_span_exporter')
+sampling = pytest.importorskip('opentelemetry.sdk.trace.sampling')
 
 
 @pytest.fixture
@@ -21,12 +22,12 @@ def network():
 
 @pytest.fixture
 def spans(monkeypatch):
-    return provide(monkeypatch, TracerProvider())
+    return provide(monkeypatch, sdk.TracerProvider())
 
 
 def provide(monkeypatch, provider):
-    exporter = InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    exporter = in_memory.InMemorySpanExporter()
+    provider.add_span_processor(export.SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, 'get_tracer', provider.get_tracer)
     return exporter
 
@@ -93,7 +94,7 @@ def test_a_request_that_fails(spans):
 
 
 def test_nothing_is_traced_where_no_span_is_recorded(network, monkeypatch):
-    exporter = provide(monkeypatch, TracerProvider(sampler=ALWAYS_OFF))
+    exporter = provide(monkeypatch, sdk.TracerProvider(sampler=sampling.ALWAYS_OFF))
     batcher = sr.Batcher(sr.compile(network), tracing='steps')
     batcher(torch.randn(2, 8))
     assert batcher.submit(torch.randn(2, 8)).result(timeout=60).shape == (2, 3)
