@@ -47,14 +47,18 @@ class Ranking(nn.Module):
         return torch.sigmoid(self.head(torch.cat([near, deep], 1)))
 
 
+def ranking() -> nn.Module:
+    torch.manual_seed(0)
+    return Ranking().eval()
+
+
 def inputs(rows: int) -> list[torch.Tensor]:
     return [torch.randn(rows, 32), torch.randn(rows, 32), torch.randn(rows, 64)]
 
 
 def exported(path: pathlib.Path) -> pathlib.Path:
-    torch.manual_seed(0)
     batch = {0: torch.export.Dim('batch', min=1, max=4096)}
-    torch.export.save(torch.export.export(Ranking().eval(), tuple(inputs(8)), dynamic_shapes=(batch,) * 3), path)
+    torch.export.save(torch.export.export(ranking(), tuple(inputs(8)), dynamic_shapes=(batch,) * 3), path)
     return path
 
 
@@ -81,7 +85,7 @@ def draw_batches(folder: pathlib.Path) -> None:
     runners = ['eager', 'onnxruntime', 'openvino']
     times: dict[str, list[float]] = {}
     for batch in batches:
-        for row in rivals.compare(str(model), [inputs(batch)], runners, seconds=0.6):
+        for row in rivals.compare(str(model), [inputs(batch)], runners, seconds=0.6, module=ranking()):
             times.setdefault(row['runner'], []).append(row.get('seconds', float('nan')) * 1e6 / batch)
         print(batch, {name: round(all_[-1], 3) for name, all_ in times.items()}, file=sys.stderr)
     figure, axis = pyplot.subplots(figsize=(WIDTH, 4.2), layout='constrained')

@@ -36,8 +36,8 @@ INSTALLS = {
 class _Model:
     """A model from a file, and the calls that are timed."""
 
-    def __init__(self, path: str, sets: Sequence[Sequence[Any]], threads: int) -> None:
-        self.path, self.threads = path, threads
+    def __init__(self, path: str, sets: Sequence[Sequence[Any]], threads: int, module: torch.nn.Module | None) -> None:
+        self.path, self.threads, self.module = path, threads, module
         self.program = torch.export.load(path) if _formats.exported().is_exported(path) else None
         self.flat = [list(values) for values in sets]
         self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
@@ -61,6 +61,8 @@ class _Model:
         return self._of_calls(load(self.path))
 
     def eager(self) -> Call:
+        if self.module is not None:
+            return self._of_calls(self.module)
         if self.program is None:
             raise ArgumentError('the file holds TorchScript, not Python code; compare with the interpreter, or export '
                                 'the model with torch.export.save')
@@ -186,19 +188,20 @@ def _reason(name: str, error: Exception) -> str:
     return f"{type(error).__name__}: {text[0][:300] if text else 'no message'}"
 
 
-def compare(path: str, sets: Sequence[Sequence[Any]], names: Sequence[str], *, threads: int = 1,
-            seconds: float = 1.0) -> list[dict[str, Any]]:
+def compare(path: str, sets: Sequence[Sequence[Any]], names: Sequence[str], *, threads: int = 1, seconds: float = 1.0,
+            module: torch.nn.Module | None = None) -> list[dict[str, Any]]:
     """Times `names` ('eager', 'onnxruntime', 'openvino') and sr: seconds a call, and the difference to sr's results.
 
     `sets` are the positional arguments of calls, flat as the tool takes them. A runtime that is not there, or does not
-    take the model, has an 'error' in place of 'seconds'. Each runtime gets about `seconds` of time.
+    take the model, has an 'error' in place of 'seconds'. Each runtime gets about `seconds` of time. Eager is `module`, or
+    else the exported program as torch runs it, whose checks cost about as much again as a small model.
     """
     torch.set_num_threads(threads)
     rows: list[dict[str, Any]] = []
     calls: dict[str, Call] = {}
     with torch.inference_mode(), warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        model = _Model(path, sets, threads)
+        model = _Model(path, sets, threads, module)
         calls['sr'] = model.sr()
         for i in list(range(len(sets))) * 3:  # records, then replays
             calls['sr'](i)
