@@ -163,7 +163,8 @@ def _seconds(call: Call, sets: int, times: int) -> float:
 
 def _time(calls: dict[str, Call], sets: int, seconds: float) -> dict[str, float]:
     """Seconds of a call: the median of rounds, in which all take turns."""
-    counts, rounds = {}, {name: [] for name in calls}  # type: tuple[dict[str, int], dict[str, list[float]]]
+    counts: dict[str, int] = {}
+    rounds: dict[str, list[float]] = {name: [] for name in calls}
     for name, call in calls.items():
         times = sets
         while (taken := _seconds(call, sets, times)) < seconds / ROUNDS / 2:
