@@ -135,6 +135,29 @@ def compare_accuracy(tool, entry, labels):
     return equal
 
 
+def print_what_next(tool, entry, rows):
+    """What the table says, and where to go from here."""
+    at = {name: COLUMNS.index(name) for name in ('runner', 'planner', 'to upstream')}
+    ratios = [float(row[at['to upstream']]) for row in rows
+              if row[at['runner']] == 'sr replay' and row[at['planner']] == 'linear_scan' and row[at['to upstream']] != '-']
+    if ratios:
+        print(f"\nThe column 'to upstream' is the time over that of PyTorch's Static Runtime: {min(ratios):.2f} to "
+              f'{max(ratios):.2f} for replays of sr.')
+    model, inputs = make_models.OUT / entry['file'], make_models.OUT / next(iter(entry['inputs'].values()))
+    here = pathlib.Path.cwd()
+
+    def short(path):
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
+    print('\nLook next at:\n'
+          f'  {short(tool)} report {short(model)} --inputs {short(inputs)} --html report.html\n'
+          '      a page about a model: latencies, each step with its time, memory\n'
+          f'  {short(tool)} bench {short(model)} --inputs {short(inputs)} --against interpreter,upstream --ops\n'
+          '      the same comparison for one model; yours is a file of torch.export.save or torch.jit.save\n'
+          '  docs/example.md    how a model becomes a list of kernels\n'
+          '  README.md          C++ and Python in ten lines each')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=0.5, help='for each runner of each model (default 0.5)')
@@ -157,6 +180,7 @@ def main():
     for entry in manifest['models']:
         if entry['all_inputs']:
             good &= compare_accuracy(args.tool, entry, labels)
+    print_what_next(args.tool, manifest['models'][0], rows)
     return not good
 
 
