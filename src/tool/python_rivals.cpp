@@ -61,6 +61,7 @@ std::string last_line(const std::string& text) {
 // Waits for the program. Its output goes to the files. Returns its exit code.
 int run(std::vector<std::string> command, const std::string& out, const std::string& errors) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
