@@ -101,7 +101,8 @@ def write_csv(measured: list[Measured], path: pathlib.Path):
 LOOKS = {'eager': ('#999999', 'v'), 'interpreter': ('#56b4e9', '^'), 'upstream': ('#d55e00', 'P'),
          'AOTInductor': ('#009e73', 'o'), 'AOTInductor arrays': ('#004d38', 'X'), 'ONNX Runtime': ('#e69f00', 's'),
          'OpenVINO': ('#cc79a7', 'D')}
-Ratios = dict[str, tuple[float | None, float | None]]  # by rival: of the measured time, and less the floor
+# For each rival, its time over that of sr: the time as measured, and the time less its floor.
+Ratios = dict[str, tuple[float | None, float | None]]
 
 
 def draw(models: dict[str, Ratios], path: pathlib.Path):

@@ -121,7 +121,7 @@ const char* name_of(CallTrace::Path path) {
   }
 }
 
-// Times are nanoseconds of the monotonic clock, 0 before the request is answered.
+// Times are in nanoseconds of the monotonic clock. They are 0 until the request is answered.
 void define_trace(py::module_& module) {
   const auto time = [](CallTrace::Clock::time_point CallTrace::*member) {
     return [member](const CallTrace& trace) { return nanoseconds_of(trace.*member); };

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <sr/error.hpp>
@@ -250,12 +251,6 @@ std::optional<c10::IValue> of_torch_script(std::string_view name, const std::vec
   return conform(arguments[0], list->second);
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 // The arrays as arguments, up to the last one that is given.
 ArgumentList arguments_of(const std::vector<NamedArray>& arrays, const std::vector<std::string>& names,
                           const std::string& path) {
@@ -276,7 +271,7 @@ ArgumentList arguments_of(const std::vector<NamedArray>& arrays, const std::vect
     const bool is_known = named != names.end() || position < arrays.size();
     if (!is_known || !by_position.emplace(position, array.value).second) {
       throw LoadError("The file '" + path + "' has an array '" + array.name +
-                      "', which is no argument of the model; its arguments are: " + listed(names) +
+                      "', which is no argument of the model; its arguments are: " + c10::Join(", ", names) +
                       ". Write them with numpy.savez(path, first, second) or by these names.");
     }
   }
@@ -286,7 +281,7 @@ ArgumentList arguments_of(const std::vector<NamedArray>& arrays, const std::vect
       throw LoadError("The file '" + path + "' has no array for the argument '" +
                       (arguments.size() < names.size() ? names[arguments.size()]
                                                        : "arr_" + std::to_string(arguments.size())) +
-                      "' of the model; its arguments are: " + listed(names) + ".");
+                      "' of the model; its arguments are: " + c10::Join(", ", names) + ".");
     }
     arguments.push_back(value);
   }

@@ -47,7 +47,8 @@ std::optional<at::ScalarType> dtype_of(std::string_view name) {
   return found == kTypes.end() ? std::nullopt : std::optional(found->second);
 }
 
-// One .npy. `where` names it at the beginning of a sentence.
+// Reads one array in the format of .npy files. `where` is the subject of its error messages, such as
+// "The file 'x.npy'".
 class ArrayReader {
  public:
   ArrayReader(std::string_view bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <ATen/core/List.h>
+#include <c10/util/StringUtil.h>
 
 #include <sr/error.hpp>
 
@@ -91,8 +92,7 @@ std::vector<PythonRow> time_in_python(const std::string& model, const std::vecto
     lists.emplace_back(std::move(list));
   }
   write_values(folder.file("inputs.pt"), lists);
-  std::string runners;
-  for (const std::string& name : names) runners += (runners.empty() ? "" : ",") + name;
+  const std::string runners = c10::Join(",", names);
   const char* const chosen = std::getenv("SR_PYTHON");
   const std::string python = chosen == nullptr ? "python3" : chosen;
   const std::string out = folder.file("out"), errors = folder.file("errors");

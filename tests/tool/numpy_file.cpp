@@ -101,7 +101,7 @@ np.savez_compressed('names', y=np.array([1, 2]), x=np.zeros((500, 50), 'float32'
   mentions(error_of(folder.file("names.npz"), {"w", "x", "y"}), "no array for the argument 'w'");
 }
 
-TEST_CASE("files of NumPy that hold no tensors are refused in a sentence", "[tool]") {
+TEST_CASE("NumPy files that are damaged or have dtypes of no tensor raise LoadError", "[tool]") {
   const Folder folder;
   if (!python(folder, R"(
 import numpy as np

@@ -1,4 +1,4 @@
-// What happened to a call, for those who trace requests through a service.
+// A record of one call for distributed tracing: when it arrived, ran and ended, and which steps ran.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,12 @@
 
 namespace sr {
 
-// Belongs to the caller, who must keep it until the call has returned, or its future is complete. Of a
-// request to a Batcher, the call is that of its batch.
+// The caller owns it, and must keep it until the call has returned or its future is complete. For a request
+// to a Batcher, the times, the path and the steps are those of the batch that answered it.
 struct CallTrace {
   using Clock = std::chrono::steady_clock;
 
-  // What answered: a replay; the interpreter, while a plan was recorded; the general path.
+  // What answered the call: a replay, the interpreter while a plan was recorded, or the general path.
   enum class Path { unknown, replay, recording, general };
 
   struct Step {
@@ -22,14 +22,14 @@ struct CallTrace {
     Clock::time_point begin, end;
   };
 
-  bool with_steps =
-      false;  // chosen by the caller: note the steps, which costs some hundred nanoseconds for each
+  // Set by the caller: whether to record the steps, which costs some hundred nanoseconds for each.
+  bool with_steps = false;
 
   Clock::time_point arrived, began, ended;
   std::size_t requests = 1;  // of the batch
   std::int64_t rows = 0;     // of the batch; 0 of a call without one
   Path path = Path::unknown;
-  std::vector<Step> steps;  // those of the calling thread, without what runs within them
+  std::vector<Step> steps;  // the outermost ranges on the thread that ran the call
 };
 
 }  // namespace sr

@@ -1,7 +1,5 @@
-// The trace of a batch, for those of its requests that ask for one.
+// Traces a batch, and copies the trace to those of its requests that asked for one.
 #pragma once
-
-#include <algorithm>
 
 #include <sr/base/call_options.hpp>
 #include <sr/base/call_trace.hpp>
@@ -26,7 +24,7 @@ class BatchTrace {
 
   const CallOptions& options() const { return options_; }
 
-  // To the requests, which must not be complete yet.
+  // Must be called after the batch ran, and before its requests are completed.
   void give() {
     if (options_.trace == nullptr) return;
     trace_.ended = CallTrace::Clock::now();

@@ -50,16 +50,16 @@ class Arena {
   }
 
   // Must be called before a run: plans and binds again if the last run had sizes that the layout does not
-  // cover. Without memory for that layout, which may be of a larger call that has failed, the run starts as
-  // the first one did. Throws PlanError; then nothing has changed.
+  // cover. If there is no memory for the new layout, which may be that of a larger call that has failed, the
+  // run has no layout, as the first run. Throws PlanError, and has changed nothing then.
   void prepare() {
     if (stale_) {
       try {
         plan();
       } catch (const c10::Error&) {
-        start_anew();
+        trim();
       } catch (const std::bad_alloc&) {
-        start_anew();
+        trim();
       }
     }
     next_dead_ = 0;
@@ -101,6 +101,7 @@ class Arena {
   void trim() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       frame_->values[block_->managed[i].slot] = c10::IValue();
+      frame_->states[block_->nodes[block_->managed[i].first].state].valid = false;
       entries_[i] = Entry{};
       requests_[i].bytes = 0;
     }
@@ -171,12 +172,6 @@ class Arena {
     if (entry.bound && storage.unsafeGetStorageImpl()->data() == entry.address) return;
     free_bytes(*storage.unsafeGetStorageImpl());
     forget(i);  // so that finish() observes the value, and the next run gives it bytes
-  }
-
-  void start_anew() {
-    trim();
-    for (const ManagedValue& value : block_->managed)
-      frame_->states[block_->nodes[value.first].state].valid = false;
   }
 
   void forget(std::size_t i) noexcept { entries_[i] = Entry{.excluded = entries_[i].excluded}; }

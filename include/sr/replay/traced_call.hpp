@@ -12,7 +12,7 @@
 
 namespace sr::replay {
 
-// Notes the ranges that this thread opens in LibTorch's profiler, without those within them. The callbacks of
+// Records the outermost ranges that this thread opens through at::RecordFunction. The callbacks of
 // at::RecordFunction are plain functions, so they find the trace through a thread-local pointer.
 class ObservedSteps {
  public:

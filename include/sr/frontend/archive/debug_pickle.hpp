@@ -42,7 +42,8 @@ class DebugPickle {
  public:
   explicit DebugPickle(std::string_view pickle) : rest_(pickle) {}
 
-  // Nothing if there is an instruction that LibTorch does not write here, or the pickle is damaged.
+  // Returns nothing if the pickle is damaged, or has an instruction that LibTorch does not write in such
+  // records.
   std::optional<DebugValue> read() {
     while (!rest_.empty()) {
       const auto code = static_cast<unsigned char>(take(1)[0]);

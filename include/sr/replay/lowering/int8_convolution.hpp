@@ -26,7 +26,8 @@ inline at::Tensor scales_of_channels(const ProgramStorages::DequantizedMatrix& w
   return scales.eq(first).all().item<bool>() ? first.reshape({-1}).contiguous() : at::Tensor();
 }
 
-// The zero point, if it is the same in all calls and an element of the integers can have it.
+// The zero point, if it is a constant that the dtype of the integers can represent. The padding has its
+// value.
 inline std::optional<int> padding_of(const Dequantized& image) {
   const double zero = image.zero.number, least = image.integers.dtype == c10::kByte ? 0 : -128;
   if (image.zero.tensor || !Int8GemmStep::is_zero_point(zero) || zero < least || zero > least + 255)
@@ -34,8 +35,8 @@ inline std::optional<int> padding_of(const Dequantized& image) {
   return static_cast<int>(zero);
 }
 
-// The distance between the pixels of an image's channels, if they lie in order: of planes 1, of pixels with
-// all their channels the number of those. Else none.
+// The number of elements between neighbouring pixels of a channel: 1 if the layout is NCHW, the number of
+// channels if it is NHWC. Nothing for other layouts.
 inline std::optional<std::int64_t> distance_of_pixels(const Operand& image) {
   if (image.is_contiguous()) return 1;
   const bool is_by_pixels = image.stride(-3) == 1 && image.stride(-1) == image.size(-3) &&
@@ -46,9 +47,9 @@ inline std::optional<std::int64_t> distance_of_pixels(const Operand& image) {
 // Whether the convolution of integers takes less time than that of floats. Estimates both in multiply-adds of
 // floats, with what else is done for a result, for a byte of a window and for a pixel. The constants were
 // measured on AVX2 (decision 20).
-inline bool is_faster_in_integers(const Convolved& all, bool by_bytes) {
+inline bool is_faster_in_integers(const Convolved& all, const Int8Kernel& kernel) {
   constexpr double kOfResult = 28, kOfByte = 6, kOfPixel = 900;
-  const double speed = by_bytes ? 4 : 1.07;
+  const double speed = kernel.has_vnni ? 4 : 1.07;
   const auto taps = static_cast<double>(all.taps()), channels = static_cast<double>(all.group_out());
   return taps * channels / speed + channels * kOfResult + taps * kOfByte + kOfPixel < taps * channels;
 }
@@ -66,9 +67,8 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
   const auto padding = padding_of(*image);
   const at::Tensor scales = scales_of_channels(*weight);
   if (!padding || !scales.defined() || !Size::always_equal(weight->integers.offset, 0)) return false;
-  const kernels::Table& table = kernels::kernels().table;
-  const bool by_bytes = table.int8_gemm_by_bytes != nullptr && kernels::has_vnni();
-  if (!is_faster_in_integers(all, by_bytes)) return false;
+  const Int8Kernel kernel = int8_kernel();
+  if (!is_faster_in_integers(all, kernel)) return false;
   if (all.out.count() == 0) return true;
   Operand out = distance_of_pixels(all.out) ? all.out : lowering.made_contiguous(all.out);
   Operand integers = image->integers;
@@ -93,13 +93,13 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
   step.shape.k = static_cast<std::size_t>(all.taps());
   step.shape.a_signed = integers.dtype == c10::kChar;
   step.shape.row_factor_stride = 0;
-  step.multiply = by_bytes ? table.int8_gemm_by_bytes : table.int8_gemm;
+  step.multiply = kernel.multiply;
   step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(weight->integers)),
                  .channels = step.shape.n,
                  .in_channels = step.in_channels,
                  .taps = static_cast<std::size_t>(all.y.kernel * all.x.kernel),
                  .of_module = lowering.of_module(weight->integers)};
-  if (is_beyond_one_thread(lowering, all.work(), (by_bytes ? 4 : 1) * kLeastShared)) {
+  if (is_beyond_one_thread(lowering, all.work(), kernel.least_shared())) {
     step.images_of.pin();
     step.cut(lowering.threads());
   } else {

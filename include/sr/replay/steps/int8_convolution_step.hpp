@@ -17,10 +17,11 @@
 
 namespace sr::replay {
 
-// A band of rows of the result is computed in three parts: the rows of the image that it needs are copied
-// with their padding, the channels of a pixel next to each other; the windows of some pixels are copied to
-// the rows of a matrix; and its product with the weights is written to the result. Sums are exact, so results
-// do not depend on the bands.
+// The result is computed in bands, each of some rows. A band takes three parts:
+//  1. It copies the rows of the image that it needs, padded, in NHWC layout.
+//  2. It copies the windows of some pixels from there, each to one row of a matrix (im2col).
+//  3. It multiplies this matrix by the weights, and writes the product to the result.
+// Sums are exact, so results do not depend on the bands.
 struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   kernels::Axis y, x;
   std::size_t in_channels = 0;

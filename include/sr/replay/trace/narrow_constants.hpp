@@ -33,7 +33,7 @@ inline std::optional<NarrowConstant> narrow_constant(const Record& record, const
   return found->second;
 }
 
-// The dimensions of integers that have numbers of their own; see NarrowConstant.
+// The leading dimensions along which the zero points and scales of a tensor may vary; see NarrowConstant.
 inline at::IntArrayRef numbered_sizes(const at::Tensor& integers) {
   return integers.sizes().slice(0, integers.dim() == 4 ? 1 : static_cast<std::size_t>(integers.dim()) - 1);
 }
