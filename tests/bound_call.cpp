@@ -1,4 +1,6 @@
 // Calls whose arguments and results are tensors that stay where they are.
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
@@ -115,6 +117,38 @@ TEST_CASE("a tensor that moves, or changes its sizes or strides, is followed", "
   out.resize_({5});
   x.fill_(1);
   check();
+}
+
+TEST_CASE("tensors of every rank are followed", "[bound]") {
+  for (std::int64_t rank = 0; rank <= 6; ++rank) {
+    INFO("rank " << rank);
+    const std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 2);
+    StaticRuntime<> runtime{StaticModule(script("def forward(self, x):\n    return x * 2 + 1\n"))};
+    const at::Tensor x = sample(sizes), out = at::empty(sizes);
+    BoundCall call = runtime.bind({x}, {out});
+    const auto check = [&] {
+      for (int i = 0; i < 2; ++i) {
+        x.add_(1);
+        call();
+        CHECK(at::equal(out, x * 2 + 1));
+      }
+      CHECK(call.is_replayed());
+    };
+    check();
+    x.set_(sample(sizes));
+    check();
+    out.set_(at::empty(sizes));
+    check();
+    const at::Tensor lazy_out = at::_lazy_clone(out), lazy_x = at::_lazy_clone(x);
+    const at::Tensor before_out = lazy_out.clone(), before_x = lazy_x.clone();
+    check();
+    CHECK(at::equal(lazy_out, before_out));
+    CHECK(at::equal(lazy_x, before_x));
+    if (rank < 2) continue;
+    x.set_(sample(sizes).transpose(0, 1));
+    out.set_(at::empty(sizes).transpose(0, 1));
+    check();
+  }
 }
 
 TEST_CASE("memory that was freed is never read", "[bound]") {

@@ -155,4 +155,32 @@ TEST_CASE("constants of a graph are weights, too", "[weights]") {
   for (int i = 0; i < 3; ++i) CHECK(at::allclose(runtime(x).toTensor(), x.matmul(w), 1e-4, 1e-4));
 }
 
+TEST_CASE("constants of every rank are compared", "[weights]") {
+  for (std::int64_t rank = 0; rank <= 6; ++rank) {
+    INFO("rank " << rank);
+    const std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 2);
+    const auto parsed = graph("graph(%x : Tensor):\n  return (%x)\n");
+    const at::Tensor w = weight(sizes);
+    {
+      const torch::jit::WithInsertPoint before(parsed->return_node());
+      parsed->return_node()->replaceInput(
+          0, parsed->insert(c10::aten::mul, {parsed->inputs()[0], parsed->insertConstant(w)}));
+    }
+    const StaticModule module(parsed);
+    StaticRuntime<> runtime(module);
+    const at::Tensor x = sample({2});
+    const auto check = [&] {
+      for (int i = 0; i < 3; ++i) CHECK(at::equal(runtime(x).toTensor(), x * w));
+    };
+    check();
+    w.mul_(2);
+    check();
+    w.set_(weight(sizes) + 1);
+    check();
+    if (rank < 2) continue;
+    w.transpose_(0, 1);
+    check();
+  }
+}
+
 }  // namespace sr::test::weights_moved_tests

@@ -17,6 +17,7 @@
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/copied_results.hpp>
 #include <sr/impl/runtime_state.hpp>
+#include <sr/module/bound_stamps.hpp>
 
 namespace sr::detail {
 
@@ -57,44 +58,6 @@ class BoundState {
   const RuntimeState& runtime() const { return runtime_; }
 
  private:
-  // What a tensor was when the program was bound to it.
-  struct Watched {
-    explicit Watched(const at::Tensor& watched)
-        : tensor(watched.unsafeGetTensorImpl()),
-          data(tensor->unsafe_storage().data()),
-          offset(tensor->storage_offset()),
-          keys(tensor->key_set().raw_repr()),
-          dtype(tensor->dtype()),
-          sizes(tensor->sizes()),
-          strides(tensor->strides()) {}
-
-    // `storage` is the address of the tensor's storage now. One branch for nearly all: most calls have
-    // changed nothing. Tensors with other keys may have no sizes.
-    [[gnu::always_inline]] bool holds(const void* storage) const {
-      if (keys != tensor->key_set().raw_repr()) [[unlikely]]
-        return false;
-      const c10::IntArrayRef now = tensor->sizes();
-      if (now.size() != sizes.size()) [[unlikely]]
-        return false;
-      const std::int64_t* const strides_now = tensor->strides().data();
-      bool same = storage == data;
-      same &= offset == tensor->storage_offset();
-      same &= dtype == tensor->dtype();
-      for (std::size_t d = 0; d < now.size(); ++d) {
-        same &= sizes[d] == now[d];
-        same &= strides[d] == strides_now[d];
-      }
-      return same;
-    }
-
-    const c10::TensorImpl* tensor;  // of the arguments or the outputs
-    const void* data;               // of its storage
-    std::int64_t offset;
-    std::uint64_t keys;
-    caffe2::TypeMeta dtype;
-    c10::SmallVector<std::int64_t, 4> sizes, strides;
-  };
-
   // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.
   class Running {
    public:
@@ -121,14 +84,13 @@ class BoundState {
   // Finds the program for the tensors as they are, if there is one that can write its results into them.
   void bind() {
     program_ = runtime_.find_for(args_, outputs_);
-    inputs_.clear();
-    results_.clear();
+    tensors_.clear();
     frozen_.clear();
     if (program_ == nullptr) return;
     frozen_ = runtime_.replayer.frozen_steps(*program_);
     for (const c10::IValue& value : args_)
-      each_tensor(value, [&](const at::Tensor& tensor) { inputs_.emplace_back(tensor); });
-    for (const at::Tensor& tensor : outputs_) results_.emplace_back(tensor);
+      each_tensor(value, [&](const at::Tensor& tensor) { tensors_.add(tensor); });
+    for (const at::Tensor& tensor : outputs_) tensors_.add(tensor);
   }
 
   // Whether weights, modes and tensors are as they were when the program was bound.
@@ -138,14 +100,7 @@ class BoundState {
         (program_->asked != 0 && !program_->environment.holds(program_->asked))) {
       return false;
     }
-    for (const Watched& input : inputs_) {
-      if (!input.holds(input.tensor->unsafe_storage().data())) return false;
-    }
-    for (const Watched& result : results_) {
-      // It is written: bytes that it shares lazily (copy on write) become its own.
-      if (!result.holds(result.tensor->unsafe_storage().mutable_data())) return false;
-    }
-    return true;
+    return tensors_.hold();
   }
 
   [[gnu::noinline]] void run_anew() {
@@ -159,7 +114,7 @@ class BoundState {
   std::vector<at::Tensor> outputs_;
   replay::Program* program_ = nullptr;  // of the runtime; null: none, or it may be gone
   std::vector<replay::Step> frozen_;    // see Replayer
-  std::vector<Watched> inputs_, results_;
+  BoundStamps tensors_;                 // of args_ and outputs_
   std::atomic<bool> running_ = false;
 };
 

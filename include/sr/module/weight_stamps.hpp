@@ -1,15 +1,15 @@
-// The stamps of all weights of a module, grouped by rank.
+// The stamps of all weights of a module.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
 #include <c10/core/Storage.h>
 
 #include <sr/module/plain_stamp.hpp>
+#include <sr/module/stamp_groups.hpp>
 #include <sr/module/weight_stamp.hpp>
 
 namespace sr {
@@ -21,36 +21,18 @@ class WeightStamps {
   // `object` and `attribute` as in WeightStamp.
   void add(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute) {
     storages_.push_back(tensor.storage());
-    if (add_plain<1, 2, 3, 4>(tensor, object, attribute)) return;
+    if (object != nullptr && attributes_.add(tensor, object, attribute)) return;
+    has_others_ = true;
+    if (object == nullptr && constants_.add(tensor)) return;
     others_.emplace_back(tensor, object, attribute, metadata_);
   }
 
-  bool empty() const { return storages_.empty(); }
-
-  [[gnu::always_inline]] bool hold() const {
-    const auto group_holds = [](const auto& group) __attribute__((always_inline)) {
-      for (const auto& stamp : group) {
-        if (!stamp.holds()) [[unlikely]]
-          return false;
-      }
-      return true;
-    };
-    return std::apply([&](const auto&... groups) { return (group_holds(groups) && ...); }, plain_) &&
-           (others_.empty() || others_hold());
-  }
+  [[gnu::always_inline]] bool hold() const { return attributes_.hold() && (!has_others_ || others_hold()); }
 
  private:
-  template <std::size_t... kRanks>
-  bool add_plain(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute) {
-    const auto add_to = [&]<std::size_t kRank>(std::vector<PlainStamp<kRank>>& group) {
-      if (!PlainStamp<kRank>::suits(tensor, object)) return false;
-      group.emplace_back(tensor, object, attribute);
-      return true;
-    };
-    return (add_to(std::get<std::vector<PlainStamp<kRanks>>>(plain_)) || ...);
-  }
-
+  // Out of line: the weights of most modules are attributes.
   [[gnu::noinline]] bool others_hold() const {
+    if (!constants_.hold()) return false;
     const std::int64_t* metadata = metadata_.data();
     for (const WeightStamp& stamp : others_) {
       if (!stamp.holds(metadata)) return false;
@@ -58,9 +40,9 @@ class WeightStamps {
     return true;
   }
 
-  std::tuple<std::vector<PlainStamp<1>>, std::vector<PlainStamp<2>>, std::vector<PlainStamp<3>>,
-             std::vector<PlainStamp<4>>>
-      plain_;
+  StampGroups<AttributeStamp> attributes_;
+  bool has_others_ = false;  // of the next two
+  StampGroups<ConstantStamp> constants_;
   std::vector<WeightStamp> others_;
   std::vector<std::int64_t> metadata_;  // of `others_`
   std::vector<c10::Storage> storages_;
