@@ -63,6 +63,35 @@ class Loops(nn.Module):
 register(Loops, [call(randn(2), torch.tensor(3)), call(randn(2), torch.tensor(0)), call(randn(2), torch.tensor(9))])
 
 
+class Scans(nn.Module):
+    """A recurrent cell over a sequence, forwards, and sums over its other dimension, backwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x, h):
+        from torch._higher_order_ops.scan import scan
+        last, states = scan(lambda h, x: (torch.tanh(self.inner(h) + self.outer(x)), h * 2), h, x)
+        sums, parts = scan(lambda c, x: ({'sum': c['sum'] + x, 'product': c['product'] * x}, (c['sum'] * 2, x + 1)),
+                           {'sum': h[0] + 1, 'product': h[1] + 1}, x[:, 0].t(), dim=1, reverse=True)
+        return last, states, sums, parts
+
+
+register(Scans, [call(randn(5, 2, 3), randn(2, 3)), call(randn(1, 2, 3), randn(2, 3)), call(randn(8, 2, 3), randn(2, 3))],
+         {'x': {0: Dim.DYNAMIC}, 'h': None})
+
+
+class Maps(nn.Module):
+    def forward(self, x, y):
+        from torch._higher_order_ops.map import map
+        return map(lambda row, y: (row.sin() + y, row.sum(), row > 0), x, y)
+
+
+register(Maps, [call(randn(4, 3), randn(3)), call(randn(1, 3), randn(3)), call(randn(6, 3), randn(3))],
+         {'x': {0: Dim.DYNAMIC}, 'y': None})
+
+
 class DictionariesAndTuples(nn.Module):
     def forward(self, batch, pair):
         first, (second, third) = pair

@@ -202,7 +202,7 @@ def node_of(value):
     (lambda value: node_of(value).update(target='torch.ops.aten.no_such.default'), sr.UnsupportedOpError,
      r"'linear' \(torch\.ops\.aten\.no_such\.default\).*aten::no_such, an operator that is not registered"),
     (lambda value: node_of(value).update(target='math.gamma'), sr.UnsupportedOpError, 'has no operator'),
-    (lambda value: node_of(value).update(target='torch.ops.higher_order.scan'), sr.UnsupportedOpError, 'higher-order'),
+    (lambda value: node_of(value).update(target='torch.ops.higher_order.flex_attention'), sr.UnsupportedOpError, 'higher-order'),
     (lambda value: node_of(value)['inputs'].pop(), None, ''),
     (lambda value: node_of(value)['inputs'].pop(0), sr.LoadError, "no value for the argument 'input'"),
     (lambda value: node_of(value)['inputs'][0].update(arg={'as_tensor': {'name': 'nobody'}}), sr.LoadError,
@@ -293,3 +293,18 @@ def test_a_json_that_is_none(archive):
     for content in (b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000):
         with pytest.raises(sr.LoadError, match='not a JSON object'):
             sr.load(repacked(archive, lambda name, old: content if name.endswith('model.json') else old))
+
+
+def test_a_scan_over_nothing_is_refused():
+    class Sums(torch.nn.Module):
+        def forward(self, x, start):
+            from torch._higher_order_ops.scan import scan
+            return scan(lambda total, row: (total + row, total * 1), start, x)
+
+    sizes = {0: torch.export.Dim.AUTO}
+    module = sr.from_exported(torch.export.export(Sums(), (torch.ones(4, 3), torch.zeros(3)), dynamic_shapes=(sizes, None)))
+    for _ in range(4):
+        total, sums = module(torch.ones(2, 3), torch.zeros(3))
+        assert torch.equal(total, torch.full((3,), 2.0)) and torch.equal(sums, torch.tensor([[0.0] * 3, [1.0] * 3]))
+        with pytest.raises(sr.Error, match='scan.*takes the elements of a tensor that has none'):
+            module(torch.ones(0, 3), torch.zeros(3))

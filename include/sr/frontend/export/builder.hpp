@@ -103,6 +103,10 @@ class Builder {
   void add_higher_order(const Json& node, const std::string& name);
   void add_cond(const Json& node);
   void add_while_loop(const Json& node);
+  void add_scan(const Json& node);
+  void add_map(const Json& node);
+  Values for_each_element(const Json& body, const Values& carried, const Values& sequences,
+                          const Values& captured);
   void add_region(const Json& node, std::size_t position);
   void add_autocast(const Json& node);
   Value* choose(Value* condition, const Json* if_true, const Json* if_false, const Values& operands,

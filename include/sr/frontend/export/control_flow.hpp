@@ -1,4 +1,5 @@
-// Higher-order operators: cond becomes prim::If, while_loop becomes prim::Loop, with their graphs inlined.
+// Higher-order operators: cond becomes prim::If; while_loop, scan and map become prim::Loop, with their
+// graphs inlined.
 #pragma once
 
 #include <limits>
@@ -15,12 +16,13 @@ namespace sr::exported {
 inline void Builder::add_higher_order(const Json& node, const std::string& name) {
   if (name == "cond") return add_cond(node);
   if (name == "while_loop") return add_while_loop(node);
+  if (name == "scan") return add_scan(node);
+  if (name == "map_impl") return add_map(node);
   if (name == "wrap_with_set_grad_enabled") return add_region(node, 1);
   if (name == "wrap_with_autocast") return add_autocast(node);
   unsupported(
-      "is a higher-order operator that sr does not read (cond, while_loop, torch.no_grad and torch.autocast "
-      "are); "
-      "exported_program.run_decompositions() before it is saved removes some of them");
+      "is a higher-order operator that sr does not read (cond, while_loop, scan, map, torch.no_grad and "
+      "torch.autocast are); exported_program.run_decompositions() before it is saved removes some of them");
 }
 
 inline const Json& Builder::input(const Json& node, std::size_t position) const {
@@ -110,6 +112,60 @@ inline void Builder::add_while_loop(const Json& node) {
   }
   for (Value* value : carried) loop->addOutput()->setType(value->type());
   define_results(node, loop->outputs().vec());
+}
+
+// The inputs are the graph, the first carried values, the sequences, and what the graph captures.
+inline void Builder::add_scan(const Json& node) {
+  const Values carried = elements(tagged(input(node, 1), where_));
+  Values results = for_each_element(sub_graph(node, 0), carried, elements(tagged(input(node, 2), where_)),
+                                    elements(tagged(input(node, 3), where_)));
+  for (std::size_t i = carried.size(); i < results.size(); ++i)
+    results[i] = call("aten::contiguous", {results[i], constant(at::MemoryFormat::Contiguous)});
+  define_results(node, results);
+}
+
+// The inputs are the graph, the sequences, and what the graph captures.
+inline void Builder::add_map(const Json& node) {
+  define_results(node, for_each_element(sub_graph(node, 0), {}, elements(tagged(input(node, 1), where_)),
+                                        elements(tagged(input(node, 2), where_))));
+}
+
+// A loop over the first dimension of the sequences, which are tensors of at least one element. In each turn
+// the body takes `carried`, an element of each sequence and `captured`; it returns what is carried to the
+// next turn, and then results. Returns what is carried last, and each result of all turns, stacked.
+inline std::vector<Value*> Builder::for_each_element(const Json& body, const Values& carried,
+                                                     const Values& sequences, const Values& captured) {
+  const std::size_t outputs = items_of(body, "outputs", where_).size();
+  if (outputs < carried.size()) malformed(where_, "has a body that returns too few values");
+  if (sequences.empty()) unsupported("has no tensor whose elements it could take");
+  Value* const first = constant(0);
+  Value* const count = call("aten::size", {sequences[0], first});
+  require(call("aten::gt", {count, first}), where_ + " takes the elements of a tensor that has none.",
+          "sr.Error");
+  Values lists;
+  for (std::size_t i = carried.size(); i < outputs; ++i) lists.push_back(list({}, c10::TensorType::get()));
+  Values inputs{count, constant(true)};
+  inputs.insert(inputs.end(), carried.begin(), carried.end());
+  torch::jit::Node* loop = insert(c10::prim::Loop, inputs, 0);
+  torch::jit::Block* block = loop->addBlock();
+  Value* const turn = block->addInput()->setType(c10::IntType::get());
+  Values operands;
+  for (Value* value : carried) operands.push_back(block->addInput()->setType(value->type()));
+  {
+    const torch::jit::WithInsertPoint inside(block);
+    for (Value* sequence : sequences) operands.push_back(call("aten::select", {sequence, first, turn}));
+    operands.insert(operands.end(), captured.begin(), captured.end());
+    const Values results = inlined(body, operands);
+    block->registerOutput(constant(true));
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      block->registerOutput(coerce(results[i], carried[i]->type()));
+    for (std::size_t i = carried.size(); i < outputs; ++i)
+      call("aten::append", {lists[i - carried.size()], results[i]});
+  }
+  for (Value* value : carried) loop->addOutput()->setType(value->type());
+  Values results = loop->outputs().vec();
+  for (Value* each : lists) results.push_back(call("aten::stack", {each, first}));
+  return results;
 }
 
 // Inlines the graph that is input `position` of the node. The inputs behind it are the inputs of the graph.
