@@ -150,6 +150,12 @@ TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels
           table.convolve(part);
         }
         CHECK(equal_bits(out, parts));
+        for (shape.block = 1; shape.block <= 4; ++shape.block) {
+          std::ranges::fill(parts, -1.0f);
+          shape.out = parts.data();
+          table.convolve(shape);
+          CHECK(equal_bits(out, parts));
+        }
       }
     }
   }
@@ -186,10 +192,18 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
                     .out = out.data(),
                     .out_channel = static_cast<std::ptrdiff_t>(count)};
   table.convolve_pixels(shape);
+  CAPTURE(table.name, channels, count, taps);
+  for (const std::size_t block : {std::size_t{1}, table.tile, std::size_t{12}}) {
+    std::vector<float> in_blocks(out.size(), -1);
+    shape.block = block;
+    shape.out = in_blocks.data();
+    table.convolve_pixels(shape);
+    CHECK(equal_bits(out, in_blocks));
+  }
+  shape.block = 0;
   shape.weight = tiles.data();
   shape.out = expected.data();
   table.convolve(shape);
-  CAPTURE(table.name, channels, count, taps);
   CHECK(equal_bits(out, expected));
 }
 

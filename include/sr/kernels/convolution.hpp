@@ -92,13 +92,28 @@ SR_KERNEL_INLINE void convolve_channels(const Convolution& shape, const float* w
   for (; s < shape.strips; ++s) convolution_tile<kChannels, 1>(shape, weight, bias, shape.at + s, out);
 }
 
+// Calls body for each block of strips: what it reads of the image stays in the cache until all channels are
+// computed.
+template <class Body>
+SR_KERNEL_INLINE void by_blocks(const Convolution& shape, Body body) {
+  Convolution part = shape;
+  const std::size_t most = shape.block == 0 ? shape.strips : shape.block;
+  for (std::size_t first = 0; first < shape.strips; first += most) {
+    part.at = shape.at + first;
+    part.strips = shape.strips - first < most ? shape.strips - first : most;
+    body(part);
+  }
+}
+
 inline void convolve(const Convolution& shape) {
-  by_row_tiles(
-      shape.channels, [&](std::size_t first, auto count) __attribute__((always_inline)) {
-        convolve_channels<count>(shape, shape.weight + first * shape.taps,
-                                 shape.bias == nullptr ? nullptr : shape.bias + first,
-                                 shape.out + static_cast<std::ptrdiff_t>(first) * shape.out_channel);
-      });
+  by_blocks(shape, [](const Convolution& part) {
+    by_row_tiles(
+        part.channels, [&](std::size_t first, auto count) __attribute__((always_inline)) {
+          convolve_channels<count>(part, part.weight + first * part.taps,
+                                   part.bias == nullptr ? nullptr : part.bias + first,
+                                   part.out + static_cast<std::ptrdiff_t>(first) * part.out_channel);
+        });
+  });
 }
 
 // Packs tile after tile; in a tile the weights of a tap are adjacent.

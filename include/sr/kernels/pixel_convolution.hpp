@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sr/kernels/convolution.hpp>
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/table.hpp>
@@ -144,8 +145,7 @@ SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t colum
   } while (first < shape.taps);
 }
 
-inline void convolve_pixels(const Convolution& shape) {
-  if (shape.strips == 0) return;
+inline void convolve_block_of_pixels(const Convolution& shape) {
   for (std::size_t column = 0; column < shape.channels; column += kPanel) {
     const std::size_t left = shape.channels - column, width = panel_width(shape.channels, column);
     const std::size_t channels = left < width ? left : width;
@@ -159,6 +159,10 @@ inline void convolve_pixels(const Convolution& shape) {
       with(Part{channels % kWidth});
     }
   }
+}
+
+inline void convolve_pixels(const Convolution& shape) {
+  by_blocks(shape, [](const Convolution& part) { convolve_block_of_pixels(part); });
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -113,6 +113,7 @@ struct Strip {
 // for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
+  std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips
   const Strip* at = nullptr;
   const std::int32_t* offsets = nullptr;
   const float* weight = nullptr;  // what `pack_taps` wrote; of convolve_pixels, `pack` with n = channels

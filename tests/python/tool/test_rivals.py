@@ -10,6 +10,8 @@ import pytest
 import torch
 
 TOOL = os.environ['SR_TOOL']
+# A build with the LibTorch of another release has no package.
+with_package = pytest.mark.skipif(importlib.util.find_spec('sr') is None, reason='this build has no Python package')
 
 
 class Model(torch.nn.Module):
@@ -34,6 +36,7 @@ def bench(*arguments, **environment):
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | {'SR_PYTHON': sys.executable} | environment)
 
 
+@with_package
 def test_eager_is_timed_beside_sr(program, tmp_path):
     record = tmp_path / 'record.json'
     done = bench(program, '--against', 'interpreter,eager', '--json', record)
@@ -45,6 +48,7 @@ def test_eager_is_timed_beside_sr(program, tmp_path):
     assert all(row['median_ns'] > 0 and row['max_abs_diff'] < 1e-5 for row in rows)
 
 
+@with_package
 @pytest.mark.parametrize('name', ['onnxruntime', 'openvino'])
 def test_a_rival_that_is_not_there_has_a_line(program, name):
     if importlib.util.find_spec(name):
@@ -54,6 +58,7 @@ def test_a_rival_that_is_not_there_has_a_line(program, name):
     assert f'{name}: not installed: pip install {name}' in done.stdout
 
 
+@with_package
 def test_torchscript_has_no_eager(tmp_path):
     path = tmp_path / 'relu.pt'
     torch.jit.script(torch.nn.ReLU()).save(path)

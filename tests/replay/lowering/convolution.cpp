@@ -237,6 +237,9 @@ TEST_CASE("images: large convolutions and products are the same on any number of
                          {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
                          {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
                          {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
+                         // Split by channels: the weights are larger than the image.
+                         {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {125, 64, 3, 3}, {1, 64, 9, 8}},
+                         {"torch.conv2d(x, self.w)", {3, 64, 5, 5}, {1, 64, 61, 60}},
                          {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
                          {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
                           {64, 1, 3, 3},

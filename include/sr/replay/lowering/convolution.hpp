@@ -127,6 +127,18 @@ inline bool is_for_pixels(const Convolved& all, const Walk& strips, const Walk& 
   return by_pixels < by_strips;
 }
 
+// The number of strips whose part of the image stays in the cache while all channels are computed for them; 0
+// where all of the image does. On Zen 2, whose L2 cache has 512 KiB, blocks of 64 KiB made 1x1 convolutions
+// on 56x56 1.08 times as fast, and 256->256 3x3 on 14x14 1.05 times; blocks of 128 and 256 KiB gained no
+// more.
+inline std::size_t strips_of_block(const ConvolutionStep& step, std::int64_t elements) {
+  constexpr std::int64_t kBlock = 16384;  // elements
+  const auto strips = static_cast<std::int64_t>(step.shape.strips);
+  const std::int64_t count = std::min(elements / kBlock, strips), whole = 12;  // tiles of both kernels
+  if (count <= 2) return 0;
+  return static_cast<std::size_t>((strips / count + whole - 1) / whole * whole);
+}
+
 // Chooses the kernel and how it walks over one group of an image. Returns the number of elements of the
 // padded copy, 0 where there is none; nothing where they are too many for offsets of 32 bits.
 inline std::optional<std::int64_t> shape_walk(const Convolved& all, ConvolutionStep& step) {
@@ -147,6 +159,7 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, ConvolutionS
     const std::int64_t of_phase = (c * y.step + i % y.step) * x.step + j % x.step;
     return (of_phase * walk.rows + i / y.step) * walk.row + j / x.step;
   });
+  step.shape.block = strips_of_block(step, elements);
   step.pads = walk.copies;
   if (!walk.copies) return 0;
   step.padding = walk.padding(all);
@@ -198,7 +211,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   step.weight.of_module = lowering.of_module(all.weight);
   if (is_for_threads(lowering, all.work())) {
     step.images_of.pin();
-    step.cut(static_cast<std::size_t>(lowering.threads()));
+    step.cut(static_cast<std::size_t>(lowering.threads()),
+             static_cast<std::size_t>(all.group_in() * all.y.in * all.x.in));
   }
   step.in = lowering.address(all.in);
   step.out = lowering.address(out);

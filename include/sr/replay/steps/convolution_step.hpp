@@ -29,8 +29,10 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::size_t images = 0, groups = 0;                                     // `images` in this call
   std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
   Shares shares;
-  bool by_channels = false;       // what is shared: tiles of channels of each group, else groups of images
-  std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of the latter has one
+  // What threads share: groups of images, or tiles of channels or runs of strips of each group.
+  enum class Cut { groups, channels, strips };
+  Cut cut_by = Cut::groups;
+  std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of groups has one
 
   // The number of results.
   Size results() const { return images_of * groups * shape.channels * shape.out_channel; }
@@ -41,13 +43,18 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   }
 
   // Cuts a convolution that is too large for one thread into parts, whose results are bit-identical to those
-  // of the whole.
-  void cut(std::size_t threads) {
-    constexpr std::size_t kManyGroups = 4;  // so that threads get about the same
-    const std::size_t tile = channel_tile();
-    by_channels = images * groups < kManyGroups && shape.channels > tile;
-    const std::size_t count =
-        by_channels ? (shape.channels + tile - 1) / tile : std::min(images * groups, threads);
+  // of the whole. `read` is the number of elements of the image that a group reads.
+  void cut(std::size_t threads, std::size_t read) {
+    constexpr std::size_t kManyGroups = 4, kManyRuns = 8;  // so that threads get about the same
+    const auto parts = [](std::size_t count, std::size_t each) { return (count + each - 1) / each; };
+    const std::size_t tiles = parts(shape.channels, channel_tile()), runs = parts(shape.strips, kRun);
+    std::size_t count = std::min(images * groups, threads);
+    if (images * groups < kManyGroups) {
+      // Threads that share strips read all weights each, and those that share channels the whole image.
+      const bool has_small_weights = shape.channels * shape.taps <= read && runs >= kManyRuns;
+      cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
+      count = cut_by == Cut::strips ? runs : tiles;
+    }
     if (count > 1) shares.set(static_cast<std::int64_t>(count), 1);
   }
   // The smallest number of channels whose results are bit-identical when they are computed by themselves.
@@ -56,7 +63,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     return weight.by_pixels ? 2 * table.width : table.tile;
   }
   // The number of padded copies that exist at once.
-  std::int64_t copies() const { return by_channels ? 1 : std::max<std::int64_t>(shares.count(), 1); }
+  std::int64_t copies() const {
+    return cut_by == Cut::groups ? std::max<std::int64_t>(shares.count(), 1) : 1;
+  }
 
   std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
 
@@ -67,7 +76,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
     const std::size_t all = self.images * self.groups;
-    if (self.by_channels || self.shares.count() == 0) return self.convolve(context, 0, all, 0);
+    if (self.cut_by != Cut::groups || self.shares.count() == 0) return self.convolve(context, 0, all, 0);
     const auto count = static_cast<std::size_t>(self.shares.count());
     self.shares.each([&](std::int64_t first, std::int64_t end) {
       for (auto share = static_cast<std::size_t>(first); share < static_cast<std::size_t>(end); ++share)
@@ -97,10 +106,10 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       one.weight = packed->data + group * weight.packed_share();
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
-      if (by_channels) {
-        convolve_by_channels(one);
-      } else {
+      if (cut_by == Cut::groups) {
         convolve(one);
+      } else {
+        convolve_in_parts(one);
       }
     }
   }
@@ -110,19 +119,29 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     weight.by_pixels ? table.convolve_pixels(one) : table.convolve(one);
   }
 
-  void convolve_by_channels(const kernels::Convolution& all) const {
-    const std::size_t tile = channel_tile();
-    shares.each([&](std::int64_t first_tile, std::int64_t end_tile) {
-      const std::size_t first = static_cast<std::size_t>(first_tile) * tile;
-      const std::size_t end = std::min(static_cast<std::size_t>(end_tile) * tile, all.channels);
-      kernels::Convolution some = all;
-      some.channels = end - first;
-      some.weight += first * all.taps;
-      if (some.bias != nullptr) some.bias += first;
-      some.out += static_cast<std::ptrdiff_t>(first) * all.out_channel;
-      convolve(some);
+  void convolve_in_parts(const kernels::Convolution& all) const {
+    shares.each([&](std::int64_t first, std::int64_t end) {
+      const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
+      convolve(cut_by == Cut::channels ? some_channels(all, begin, stop) : some_strips(all, begin, stop));
     });
   }
+  kernels::Convolution some_channels(kernels::Convolution some, std::size_t tile, std::size_t end) const {
+    const std::size_t first = tile * channel_tile();
+    some.channels = std::min(end * channel_tile(), some.channels) - first;
+    some.weight += first * some.taps;
+    if (some.bias != nullptr) some.bias += first;
+    some.out += static_cast<std::ptrdiff_t>(first) * some.out_channel;
+    return some;
+  }
+  static kernels::Convolution some_strips(kernels::Convolution some, std::size_t run, std::size_t end) {
+    const std::size_t first = run * kRun;
+    some.strips = std::min(end * kRun, some.strips) - first;
+    some.at += first;
+    return some;
+  }
+
+  // Strips of a run: whole tiles of both kernels.
+  static constexpr std::size_t kRun = 12;
 };
 
 }  // namespace sr::replay
