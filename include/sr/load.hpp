@@ -16,7 +16,7 @@ enum class WeightMemory {
   copied,  // in memory of the process
   // In the file itself, whose pages all processes that map it share, and that the system may drop and read
   // again. Nobody may change the file while the module lives, or results are wrong and the process may be
-  // killed (SIGBUS): replace it by renaming another one. For archives of torch.export.save.
+  // killed (SIGBUS): replace it by renaming another one.
   mapped
 };
 
@@ -27,8 +27,8 @@ torch::jit::Module load_module(std::istream& stream, const std::string& name = "
 torch::jit::Module load_module(const std::string& path, WeightMemory memory = WeightMemory::copied);
 
 // Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file
-// that is missing, truncated, damaged or something else, ArgumentError if `mapped` is asked for an archive of
-// TorchScript, and what the constructor of StaticModule throws.
+// that is missing, truncated, damaged or something else, ArgumentError if `mapped` is asked for an archive
+// whose weights are compressed, and what the constructor of StaticModule throws.
 StaticModule load(const std::string& path, const StaticModuleOptions& options = {},
                   WeightMemory memory = WeightMemory::copied);
 StaticModule load(std::istream& stream, const StaticModuleOptions& options = {});

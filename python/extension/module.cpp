@@ -220,7 +220,12 @@ void define_prepared(py::module_& module) {
   define_preparation(module, "prepare_module", &prepare_module);
   define_preparation(module, "prepare_graph", &prepare_graph);
   define_preparation(module, "prepare_function", &prepare_script_function);
-  define_preparation(module, "prepare_file", &prepare_file);
+  module.def(
+      "prepare_file",
+      [](const std::string& path, const StaticModuleOptions& options, bool map_weights) {
+        return without_gil([&] { return prepare_file(path, options, map_weights); });
+      },
+      py::arg("path"), py::arg("options"), py::kw_only(), py::arg("map_weights"));
   define_preparation(module, "prepare_bytes", &prepare_bytes);
 }
 

@@ -74,8 +74,9 @@ std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
   return prepare(std::move(loaded), graph, options);
 }
 
-std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options) {
-  return prepare_owned(load_module(path), options);
+std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options,
+                                       bool map_weights) {
+  return prepare_owned(load_module(path, map_weights ? WeightMemory::mapped : WeightMemory::copied), options);
 }
 
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options) {

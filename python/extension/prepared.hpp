@@ -29,7 +29,8 @@ std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>
 // A scripted or traced function. Keeps the defaults of its arguments, which a graph does not have.
 std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
                                            const StaticModuleOptions& options);
-std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options);
+std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options,
+                                       bool map_weights);
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options);
 // Of a module that nobody else holds.
 std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module, const StaticModuleOptions& options);

@@ -17,9 +17,9 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
     something else, and what the constructor of `StaticModule` raises. A program of torch.export takes its arguments
     and gives its result nested as they were when it was exported, and sizes within those it was exported for.
 
-    map_weights: True leaves the weights of a program of torch.export in its file, whose pages all processes that map
-    it share. Nobody may change the file while the module lives, or results are wrong and the process may be killed:
-    replace it by renaming another one (`os.replace`).
+    map_weights: True leaves the weights in the file, whose pages all processes that map it share. Nobody may change the
+    file while the module lives, or results are wrong and the process may be killed: replace it by renaming another one
+    (`os.replace`).
 
     >>> import io, torch, sr
     >>> file = io.BytesIO()
@@ -44,8 +44,6 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
     if exported.is_exported(content):
         module: StaticModule = exported.load(content, map_weights=map_weights, **options)
         return module
-    if map_weights:
-        raise ArgumentError('sr.load was asked to map weights, but the file was not written by torch.export.save.')
     if isinstance(content, bytes):
         return StaticModule._made(_C.prepare_bytes(content, of_module(chosen)), 'archive', chosen)
-    return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen)), 'archive', chosen)
+    return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen), map_weights=map_weights), 'archive', chosen)

@@ -20,6 +20,7 @@
 #include <sr/frontend/archive/archive_bytes.hpp>
 #include <sr/frontend/archive/archive_check.hpp>
 #include <sr/frontend/archive/mapped_file.hpp>
+#include <sr/frontend/archive/mapped_weights.hpp>
 #include <sr/frontend/archive/user_sources.hpp>
 #include <sr/frontend/front_end.hpp>
 #include <sr/frontend/loaded_graph.hpp>
@@ -55,17 +56,6 @@ inline std::string without_debug_records(const std::string& bytes, const std::ve
   return hidden;
 }
 
-// The module refers to the file.
-inline torch::jit::Module parse_mapped(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  if (!is_exported(read_zip_directory(file->bytes(), path))) {
-    throw ArgumentError("The file '" + path +
-                        "' was not written by torch.export.save, and only weights of such files can be "
-                        "mapped. Load it without that, or export the model.");
-  }
-  return parse_exported(file->bytes(), path, file);
-}
-
 SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::string& name) {
   const auto archive = std::as_bytes(std::span(bytes.data(), bytes.size()));
   const std::vector<ZipRecord> records = read_zip_directory(archive, name);
@@ -82,6 +72,17 @@ SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::
   } catch (const std::exception& error) {
     throw LoadError(refusal + error.what());
   }
+}
+
+// The module refers to the file.
+inline torch::jit::Module parse_mapped(const std::string& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  const std::vector<ZipRecord> records = read_zip_directory(file->bytes(), path);
+  if (is_exported(records)) return parse_exported(file->bytes(), path, file);
+  const auto* const begin = reinterpret_cast<const char*>(file->bytes().data());
+  torch::jit::Module module = parse_archive(std::string(begin, file->bytes().size()), path);
+  MappedWeights(file, records).take(module);
+  return module;
 }
 
 inline StaticModule prepare(const torch::jit::Module& module, const StaticModuleOptions& options) {

@@ -2,6 +2,8 @@
 
 import io
 import pathlib
+import pickle
+import zipfile
 
 import pytest
 import sr
@@ -24,11 +26,15 @@ def net():
     return Net().eval()
 
 
-@pytest.fixture
-def file(net, tmp_path):
+@pytest.fixture(params=['exported', 'scripted', 'frozen'])
+def file(net, tmp_path, request):
     path = tmp_path / 'net.pt2'
-    rows = torch.export.Dim('rows', max=64)
-    torch.export.save(torch.export.export(net, (torch.ones(4, 256),), dynamic_shapes=({0: rows},)), path)
+    if request.param == 'exported':
+        rows = torch.export.Dim('rows', max=64)
+        torch.export.save(torch.export.export(net, (torch.ones(4, 256),), dynamic_shapes=({0: rows},)), path)
+    else:
+        script = torch.jit.script(net)
+        torch.jit.save(torch.jit.freeze(script) if request.param == 'frozen' else script, path)
     return path
 
 
@@ -83,14 +89,43 @@ def test_updates_leave_the_file_as_it_was(net, file):
     assert file.read_bytes() == before
 
 
-def test_what_can_not_be_mapped_is_refused(net, file, tmp_path):
-    script = tmp_path / 'net.pt'
-    torch.jit.save(torch.jit.script(net), script)
-    with pytest.raises(sr.ArgumentError, match='not written by torch.export.save'):
-        sr.load(script, map_weights=True)
+def test_what_can_not_be_mapped_is_refused(file):
     for content in (file.read_bytes(), io.BytesIO(file.read_bytes())):
         with pytest.raises(sr.ArgumentError, match='needs the path of a file'):
             sr.load(content, map_weights=True)
+
+
+def test_compressed_weights_are_refused(net, tmp_path):
+    saved, packed = tmp_path / 'net.pt', tmp_path / 'packed.pt'
+    torch.jit.save(torch.jit.script(net), saved)
+    with zipfile.ZipFile(saved) as source, zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+    x = torch.randn(4, 256)
+    torch.testing.assert_close(sr.load(packed)(x), net(x))
+    with pytest.raises(sr.ArgumentError, match='holds it compressed'):
+        sr.load(packed, map_weights=True)
+
+
+@torch.no_grad()
+def test_equal_and_shared_weights_are_mapped(tmp_path):
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(64, 64, bias=False), torch.nn.Linear(64, 64, bias=False)
+            self.b.weight = self.a.weight
+            self.c = torch.nn.Parameter(self.a.weight.clone())
+
+        def forward(self, x):
+            return self.b(torch.relu(self.a(x))) @ self.c
+
+    net, path = Tied().eval(), tmp_path / 'tied.pt'
+    torch.jit.save(torch.jit.script(net), path)
+    module, x = sr.load(path, map_weights=True), torch.randn(5, 64)
+    for _ in range(4):
+        torch.testing.assert_close(module(x), net(x))
+    copy = pickle.loads(pickle.dumps(module))
+    torch.testing.assert_close(copy(x), net(x))
 
 
 def test_damaged_files_are_refused(file):
