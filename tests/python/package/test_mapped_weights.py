@@ -75,6 +75,8 @@ def test_a_file_that_was_replaced_changes_nothing(net, file, tmp_path):
         torch.testing.assert_close(module(x), expected)
 
 
+# A frozen module has no weights by name.
+@pytest.mark.parametrize('file', ['exported', 'scripted'], indirect=True)
 @torch.no_grad()
 def test_updates_leave_the_file_as_it_was(net, file):
     before = file.read_bytes()

@@ -40,7 +40,7 @@ class MappedWeights {
   // For the tensors of a module that nobody else holds, and that has not been called. Throws ArgumentError if
   // a large one is in the file only in another form, as in archives that were packed again.
   void take(const torch::jit::Module& module) {
-    module._ivalue()->visit([&](const c10::IValue& value) {
+    c10::IValue(module._ivalue()).visit([&](const c10::IValue& value) {
       if (value.isTensor()) take(value.toTensor());
       return false;
     });
