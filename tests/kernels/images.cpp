@@ -100,6 +100,45 @@ TEST_CASE("kernels: pooling of windows of every kind", "[kernels]") {
   }
 }
 
+TEST_CASE("kernels: images are padded and split into phases", "[kernels]") {
+  constexpr std::ptrdiff_t kChannels = 2, kHeight = 3;
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    const auto longest = static_cast<std::ptrdiff_t>(5 * table.width + 3);
+    for (std::ptrdiff_t width = 1; width <= longest; ++width) {
+      for (const std::ptrdiff_t step : {1, 2, 3}) {
+        for (const std::ptrdiff_t pad : {0, 1, 3}) {
+          const std::ptrdiff_t rows = (kHeight + 2 * pad + step - 1) / step,
+                               pitch = (width + 2 * pad + step - 1) / step;
+          const std::vector<float> in = numbers(size_of(kChannels * kHeight * width));
+          std::vector<float> out(size_of(kChannels * step * step * rows * pitch), -1), expected;
+          for (std::ptrdiff_t c = 0; c < kChannels; ++c) {
+            for (std::ptrdiff_t phase = 0; phase < step * step; ++phase) {
+              for (std::ptrdiff_t at = 0; at < rows * pitch; ++at) {
+                const std::ptrdiff_t y = at / pitch * step + phase / step - pad,
+                                     x = at % pitch * step + phase % step - pad;
+                const bool is_inside = y >= 0 && y < kHeight && x >= 0 && x < width;
+                expected.push_back(is_inside ? in[size_of((c * kHeight + y) * width + x)] : 0.0f);
+              }
+            }
+          }
+          table.pad_image({.channels = size_of(kChannels),
+                           .y = axis(kHeight, 1, step, pad, 1),
+                           .x = axis(width, 1, step, pad, 1),
+                           .channel_stride = kHeight * width,
+                           .row_stride = width,
+                           .rows = rows,
+                           .pitch = pitch,
+                           .from = in.data(),
+                           .to = out.data()});
+          CAPTURE(table.name, width, step, pad);
+          CHECK(out == expected);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels]") {
   constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
   for (const Kernels* set : kernel_sets()) {

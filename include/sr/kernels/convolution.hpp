@@ -26,6 +26,12 @@ SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrd
         });
     i = end;
   } else {
+    if (step == 2) {
+      // Two registers hold the elements of one, and an element behind them, which must be of the row, too.
+      constexpr auto kVec = static_cast<std::ptrdiff_t>(kWidth);
+      for (; i + kVec < end; i += kVec, first += 2 * kVec)
+        even_lanes(Vec::load(from + first), Vec::load(from + first + kVec)).store(to + i);
+    }
     for (; i < end; ++i, first += step) to[i] = from[first];
   }
   for (; i < count; ++i) to[i] = 0.0f;

@@ -123,6 +123,12 @@ SR_KERNEL_INLINE Vec zip_high(Vec a, Vec b) {
   return Vec(_mm512_permutex2var_ps(a.lanes, order, b.lanes));
 }
 
+// The lanes of a and then of b at even positions.
+SR_KERNEL_INLINE Vec even_lanes(Vec a, Vec b) {
+  const __m512i order = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return Vec(_mm512_permutex2var_ps(a.lanes, order, b.lanes));
+}
+
 // The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
 SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
   return Vec(_mm512_maskz_unpacklo_ps(kAllLanes, a.lanes, b.lanes));

@@ -187,6 +187,15 @@ SR_KERNEL_INLINE Vec zip_high(Vec a, Vec b) {
 #endif
 }
 
+// The lanes of a and then of b at even positions.
+SR_KERNEL_INLINE Vec even_lanes(Vec a, Vec b) {
+#if defined(SR_KERNEL_AVX2)
+  return Vec(__builtin_shufflevector(a.lanes, b.lanes, 0, 2, 4, 6, 8, 10, 12, 14));
+#else
+  return Vec(__builtin_shufflevector(a.lanes, b.lanes, 0, 2, 4, 6));
+#endif
+}
+
 // The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
 SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
 #if defined(SR_KERNEL_AVX2)
