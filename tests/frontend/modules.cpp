@@ -1,4 +1,5 @@
 // The library as its user sees it: attributes, the caller's module, freed memory, held results, threads.
+#include <algorithm>
 #include <chrono>
 #include <sys/mman.h>
 #include <thread>
@@ -97,6 +98,23 @@ TEST_CASE("63704, 87396: the caller's module, graph and training flag stay as th
   StaticRuntime<> of_graph{StaticModule(given)};
   CHECK(at::equal(of_graph(at::full({2}, -3.0)).toTensor(), at::zeros({2})));
   CHECK(given->toString() == text);
+}
+
+TEST_CASE("a module that is prepared again and again keeps no code of its clones", "[modules]") {
+  const torch::jit::Module module = script(
+      "def forward(self, x):\n    return torch.relu(x @ self.w) + self.w.sum()\n", {{"w", sample({3, 3})}});
+  const auto functions = [&] {
+    const auto all = module._ivalue()->compilation_unit()->get_functions();
+    return std::ranges::count_if(all, [](const auto* function) { return function != nullptr; });
+  };
+  const auto before = functions();
+  const at::Tensor x = sample({2, 3}), expected = x.matmul(module.attr("w").toTensor());
+  for (int i = 0; i < 3; ++i) {
+    const StaticModule prepared(module);
+    CHECK(at::allclose(prepared({x}).toTensor(), at::relu(expected) + module.attr("w").toTensor().sum()));
+    CHECK(at::allclose(torch::jit::Module(module).forward({x}).toTensor(), prepared({x}).toTensor()));
+    CHECK(functions() == before);
+  }
 }
 
 TEST_CASE("a traced graph runs with other dtypes and sizes than its example", "[modules]") {

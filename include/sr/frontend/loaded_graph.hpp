@@ -20,6 +20,7 @@
 #include <sr/frontend/interface_calls.hpp>
 #include <sr/frontend/kept_constants.hpp>
 #include <sr/frontend/private_self.hpp>
+#include <sr/frontend/removed_methods.hpp>
 #include <sr/frontend/state_entry.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/alias_rules.hpp>
@@ -176,6 +177,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
   } else {
     loaded.graph->eraseInput(0);
+    detail::remove_methods({copy, frozen});
   }
   return loaded;
 }
