@@ -132,6 +132,7 @@ setup_peers() { make_environment .venv-peers bench/peers/requirements.txt "$(fin
 # With the Python of .venv, for which the extension is built.
 own_python() { "$python" -c 'import sys; print(sys._base_executable)'; }
 setup_examples() { make_environment .venv-examples examples/models/requirements.txt "$(own_python)"; }
+setup_coverage() { make_environment .venv-coverage examples/coverage/requirements.txt "$(own_python)"; }
 setup_site() {
   install_packages doxygen:/usr/bin/doxygen
   make_environment .venv-site tools/site/requirements.txt "$(own_python)"

@@ -147,11 +147,21 @@ TEST_CASE("sr::load maps the weights of a file", "[exported][load]") {
   refuses(std::filesystem::temp_directory_path().string(), "is not a file");
   std::ofstream(file, std::ios::binary) << "";
   refuses(file.string(), "is empty");
-  torch::jit::Module net("M");
-  net.define("def forward(self, x):\n    return x\n");
-  net.save(file.string());
-  refuses(file.string(), "was not written by torch.export.save");
   std::filesystem::remove(file);
+}
+
+TEST_CASE("sr::load maps the weights of a TorchScript file", "[load]") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("sr_mapped_" + std::to_string(getpid()) + ".pt");
+  torch::jit::Module net("M");
+  net.register_parameter("w", at::rand({64, 64}), false);
+  net.define("def forward(self, x):\n    return x @ self.w\n");
+  net.save(file.string());
+  const sr::StaticModule module = sr::load(file.string(), {}, sr::WeightMemory::mapped);
+  std::filesystem::remove(file);
+  const at::Tensor x = at::rand({5, 64});
+  for (int call = 0; call < 3; ++call)
+    CHECK(at::allclose(module({x}).toTensor(), x.matmul(net.attr("w").toTensor())));
 }
 
 TEST_CASE("a truncated .pt2 archive is rejected", "[exported][load]") {

@@ -21,40 +21,22 @@ def archive_of(program):
     return file.getvalue()
 
 
-class AddsToABuffer(nn.Module):
+class AddsToAParameter(nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer('count', torch.zeros(2))
+        self.scale = nn.Parameter(torch.zeros(2), requires_grad=False)
 
     def forward(self, x):
-        self.count.view(2).add_(1)
-        return x + self.count
-
-
-class WritesToItsArgument(nn.Module):
-    def forward(self, x):
-        x[0] = 1
-        return x * 2
-
-
-class KeepsStatistics(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(3)
-
-    def forward(self, x):
-        return self.norm(x)
+        self.scale.view(2).add_(1)
+        return x + self.scale
 
 
 @pytest.mark.parametrize('decomposed', [False, True])
-@pytest.mark.parametrize(('module', 'words'), [(AddsToABuffer(), 'count'), (WritesToItsArgument(), 'argument'),
-                                               (KeepsStatistics(), 'norm')], ids=lambda value: type(value).__name__)
-def test_what_writes_outside_of_itself(module, words, decomposed):
-    x = torch.randn(2, 3) if isinstance(module, KeepsStatistics) else torch.randn(2)
-    program = torch.export.export(module.train(), (x,))
+def test_what_writes_to_a_parameter(decomposed):
+    program = torch.export.export(AddsToAParameter().eval(), (torch.randn(2),))
     if decomposed:
         program = program.run_decompositions()
-    with pytest.raises(sr.UnsupportedOpError, match=words):
+    with pytest.raises(sr.UnsupportedOpError, match="the parameter 'scale'|its parameter 'scale'"):
         sr.from_exported(program)
 
 

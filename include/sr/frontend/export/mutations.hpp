@@ -1,5 +1,5 @@
-// Rejects exported programs that write to their weights, buffers or arguments: the graph has no place for
-// such effects. Follows the alias annotations of schemas to each write.
+// Rejects exported programs that write to their parameters or constants, which runtimes and the caller share.
+// Follows the alias annotations of schemas to each write.
 #pragma once
 
 #include <set>
@@ -18,7 +18,7 @@ namespace sr::exported {
 
 class Mutations {
  public:
-  // Descriptions of the values that may not change, such as "the buffer 'running_mean'".
+  // Descriptions of the values that may not change, such as "the parameter 'weight'".
   using Names = std::unordered_map<const torch::jit::Value*, std::string>;
 
   explicit Mutations(const Names& names) : names_(names) {

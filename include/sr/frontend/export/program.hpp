@@ -57,7 +57,7 @@ class Importer {
     check_outputs(signature);
     add_inputs(graph, signature);
     add_guards(graph);
-    const std::vector<Value*> results = builder_.add_graph(graph, scope_);
+    const std::vector<Value*> results = for_caller(builder_.add_graph(graph, scope_), signature);
     Value* result = results.size() == 1 ? results[0] : tuple(results);
     made_.graph->registerOutput(result);
     use_signed_products(*made_.graph->block(), builder_.dtypes());
@@ -70,6 +70,8 @@ class Importer {
   }
 
  private:
+  static constexpr const char* kBuffer = "the buffer ";
+
   void check_version() const {
     const Json& version = member(program_, "schema_version", "the program");
     const std::int64_t major = as_int(member(version, "major", "its version"), "its version");
@@ -82,19 +84,41 @@ class Importer {
 
   static void check_outputs(const Json& signature) {
     for (const Json& spec : items_of(signature, "output_specs", "the signature")) {
-      const std::string& kind = tagged(spec, "the signature").tag;
-      if (kind == "user_output") continue;
-      const auto& value = tagged(spec, "the signature").value;
-      const auto named = [&](const char* field) {
-        return "'" + text_of(value, field, "the signature") + "'";
-      };
+      const auto [kind, value] = tagged(spec, "the signature");
+      if (kind == "user_output" || kind == "buffer_mutation" || kind == "user_input_mutation") continue;
       std::string what = "has an output of the kind '" + kind + "', and sr only reads results for the caller";
-      if (kind == "buffer_mutation") what = "changes its buffer " + named("buffer_name");
-      if (kind == "parameter_mutation") what = "changes its parameter " + named("parameter_name");
-      if (kind == "user_input_mutation") what = "changes its argument " + named("user_input_name");
+      if (kind == "parameter_mutation")
+        what = "changes its parameter '" + text_of(value, "parameter_name", "the signature") + "'";
       throw UnsupportedOp("The exported program can not be run by sr: it " + what +
                           ". Export a model that returns what is new instead, in evaluation mode.");
     }
+  }
+
+  // The results of the graph that the caller gets. Others are written into a buffer or an argument when all
+  // is computed; where the caller gets one of them, too, it is the buffer or argument.
+  std::vector<Value*> for_caller(const std::vector<Value*>& results, const Json& signature) {
+    const Json& specs = items_of(signature, "output_specs", "the signature");
+    std::unordered_map<Value*, Value*> written;
+    std::vector<Value*> returned;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const auto [kind, spec] = tagged(specs[i], "the signature");
+      if (kind == "user_output") continue;
+      if (specs.size() != results.size())
+        malformed("the signature", "has another number of outputs than the graph");
+      const bool is_buffer = kind == "buffer_mutation";
+      const std::string& name = text_of(spec, is_buffer ? "buffer_name" : "user_input_name", "the signature");
+      const Scope& targets = is_buffer ? buffers_ : scope_;
+      const auto target = targets.find(name);
+      if (target == targets.end()) malformed("the signature", "writes to '" + name + "', which is no input");
+      written[results[i]] =
+          builder_.call("aten::copy_", {target->second, results[i], builder_.constant(false)});
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (i < specs.size() && tagged(specs[i], "the signature").tag != "user_output") continue;
+      const auto found = written.find(results[i]);
+      returned.push_back(found == written.end() ? results[i] : found->second);
+    }
+    return returned;
   }
 
   void add_inputs(const Json& graph, const Json& signature) {
@@ -111,7 +135,7 @@ class Importer {
       } else if (kind == "parameter") {
         add_tensor(spec, "parameter_name", "the parameter ");
       } else if (kind == "buffer") {
-        add_tensor(spec, "buffer_name", "the buffer ");
+        add_tensor(spec, "buffer_name", kBuffer);
       } else if (kind == "tensor_constant") {
         add_tensor(spec, "tensor_constant_name", "the constant ");
       } else {
@@ -151,7 +175,11 @@ class Importer {
     const at::Tensor alias = tensor.detach();
     made_.weights.push_back({name, is_parameter, tensor, alias});
     Value* const value = made_.graph->insertConstant(alias);
-    guarded_.emplace(value, kind + "'" + name + "'");
+    if (kind == kBuffer) {
+      buffers_.emplace(name, value);
+    } else {
+      guarded_.emplace(value, kind + "'" + name + "'");
+    }
     return value;
   }
 
@@ -163,7 +191,6 @@ class Importer {
       const Json& tensor =
           member(entries_of(graph, "tensor_values", "the graph"), name.c_str(), "the list of tensors");
       Value* input = made_.graph->addInput(name)->setType(c10::TensorType::get());
-      guarded_.emplace(input, "its argument '" + name + "'");
       define(name, input);
       add_argument_type(name, tensor_type(tensor, where));
       tensor_inputs_.emplace_back(input, &items_of(tensor, "sizes", where));
@@ -252,7 +279,8 @@ class Importer {
   ExportedProgram made_;
   Builder builder_{*made_.graph};
   Scope scope_;
-  Mutations::Names guarded_;
+  Scope buffers_;             // by the program's names of them
+  Mutations::Names guarded_;  // what the graph may not write
   std::vector<c10::Argument> arguments_;
   std::unordered_map<std::string, c10::ShapeSymbol> symbols_;  // by name
   std::vector<std::pair<Value*, const Json*>> tensor_inputs_;
