@@ -82,6 +82,11 @@ std::string complaint(const c10::FunctionSchema& schema, bool has_to_be_out) {
   return has_to_be_out && kind != NodeKind::out_variant ? "is no out variant" : "";
 }
 
+// Overloads for tensors with named dimensions, which PyTorch 2.13 has removed: "dimname_src", "using_names".
+bool is_for_names(const c10::FunctionSchema& schema) {
+  return schema.overload_name().find("name") != std::string::npos;
+}
+
 // The sentences for all overloads of upstream's names, by key.
 std::map<std::string, std::string> complaints(const std::vector<std::string>& names, bool have_to_be_out) {
   std::map<std::string, std::string> found;
@@ -91,7 +96,7 @@ std::map<std::string, std::string> complaints(const std::vector<std::string>& na
     for (const auto& one : operators) {
       const c10::FunctionSchema& schema = one->schema();
       has_schema = true;
-      if (schema.is_mutable()) continue;
+      if (schema.is_mutable() || is_for_names(schema)) continue;
       if (const std::string what = complaint(schema, have_to_be_out); !what.empty())
         found[key_of(schema)] = what;
     }

@@ -187,8 +187,10 @@ TEST_CASE("a damaged program is refused with its node", "[exported][load]") {
   CHECK(refusal<sr::LoadError>(undefined).find("'nobody'") != std::string::npos);
 
   Json writes = program();
-  writes["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.aten.mul_.Tensor";
-  CHECK(refusal<sr::UnsupportedOp>(writes).find("writes to its argument 'x'") != std::string::npos);
+  Json& product = writes["graph_module"]["graph"]["nodes"][0];
+  product["target"] = "torch.ops.aten.mul_.Tensor";
+  product["inputs"][0] = argument("self", tensor("w"));
+  CHECK(refusal<sr::UnsupportedOp>(writes).find("writes to the parameter 'weight'") != std::string::npos);
 }
 
 TEST_CASE("a program without any one field is rejected or runs", "[exported][load]") {
