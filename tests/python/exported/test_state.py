@@ -54,7 +54,18 @@ class WritesToItsArgument(nn.Module):
         return x + 1
 
 
-CASES = {Counter: (2,), Cache: (3,), MovingAverage: (4, 3), WritesToItsArgument: (4,)}
+class KeepsStatistics(nn.Module):
+    """In training: the norm writes its buffers although no schema says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x), self.norm.running_var + 0, self.norm.num_batches_tracked * 2
+
+
+CASES = {Counter: (2,), Cache: (3,), MovingAverage: (4, 3), WritesToItsArgument: (4,), KeepsStatistics: (4, 3)}
 
 
 @pytest.mark.parametrize('form', ['memory', 'archive', 'decomposed', 'pickle'])
@@ -62,7 +73,7 @@ CASES = {Counter: (2,), Cache: (3,), MovingAverage: (4, 3), WritesToItsArgument:
 @torch.no_grad()
 def test_calls_and_what_they_leave(model, form):
     torch.manual_seed(5)
-    eager = model().eval()
+    eager = model().train(model is KeepsStatistics)
     program = torch.export.export(copy.deepcopy(eager), (torch.randn(CASES[model]),))
     before = {name: value.clone() for name, value in program.state_dict.items()}
     if form == 'decomposed':
