@@ -1,4 +1,4 @@
-// Notices when a tensor of a known rank is given other memory, sizes, strides or another dtype.
+// Detects whether a tensor of known rank has got other memory, sizes, strides or another dtype.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The stamps of all weights of a module.
+// Detects whether any weight of a module has changed.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class WeightStamps {
   [[gnu::always_inline]] bool hold() const { return attributes_.hold() && (!has_others_ || others_hold()); }
 
  private:
-  // Out of line: the weights of most modules are attributes.
+  // Not inlined, since the weights of most modules are attributes.
   [[gnu::noinline]] bool others_hold() const {
     if (!constants_.hold()) return false;
     const std::int64_t* metadata = metadata_.data();

@@ -1,4 +1,4 @@
-// Leaves the weights of a TorchScript archive in its file.
+// Replaces the memory of weights that were read from a TorchScript archive by pages of the mapped file.
 #pragma once
 
 #include <cstddef>

@@ -114,7 +114,7 @@ inline void Builder::add_while_loop(const Json& node) {
   define_results(node, loop->outputs().vec());
 }
 
-// The inputs are the graph, the first carried values, the sequences, and what the graph captures.
+// torch.ops.higher_order.scan(graph, initial values, sequences, captured values).
 inline void Builder::add_scan(const Json& node) {
   const Values carried = elements(tagged(input(node, 1), where_));
   Values results = for_each_element(sub_graph(node, 0), carried, elements(tagged(input(node, 2), where_)),
@@ -124,7 +124,7 @@ inline void Builder::add_scan(const Json& node) {
   define_results(node, results);
 }
 
-// The inputs are the graph, the sequences, and what the graph captures.
+// torch.ops.higher_order.map_impl(graph, sequences, captured values).
 inline void Builder::add_map(const Json& node) {
   define_results(node, for_each_element(sub_graph(node, 0), {}, elements(tagged(input(node, 1), where_)),
                                         elements(tagged(input(node, 2), where_))));

@@ -94,8 +94,9 @@ class Importer {
     }
   }
 
-  // The results of the graph that the caller gets. Others are written into a buffer or an argument when all
-  // is computed; where the caller gets one of them, too, it is the buffer or argument.
+  // Returns the results for the caller. The other results are new values of buffers and arguments: they are
+  // copied there at the end of the graph. A result that is also such a new value is returned as the buffer or
+  // argument itself, as PyTorch does.
   std::vector<Value*> for_caller(const std::vector<Value*>& results, const Json& signature) {
     const Json& specs = items_of(signature, "output_specs", "the signature");
     std::unordered_map<Value*, Value*> written;

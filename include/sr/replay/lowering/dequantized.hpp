@@ -35,7 +35,7 @@ struct Int8Kernel {
   void (*multiply)(const kernels::Int8Gemm& product);
   bool has_vnni;
 
-  // The multiply-adds that are worth several threads.
+  // The number of multiply-adds from which several threads may share a product.
   std::int64_t least_shared() const { return has_vnni ? 4 * kLeastShared : kLeastShared; }
 };
 

@@ -50,7 +50,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     const std::size_t tiles = parts(shape.channels, channel_tile()), runs = parts(shape.strips, kRun);
     std::size_t count = std::min(images * groups, threads);
     if (images * groups < kManyGroups) {
-      // Threads that share strips read all weights each, and those that share channels the whole image.
+      // If threads share strips, each reads all weights. If they share channels, each reads the whole image.
       const bool has_small_weights = shape.channels * shape.taps <= read && runs >= kManyRuns;
       cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
       count = cut_by == Cut::strips ? runs : tiles;

@@ -17,10 +17,10 @@
 
 namespace sr::replay {
 
-// The result is computed in bands, each of some rows. A band takes three parts:
-//  1. It copies the rows of the image that it needs, padded, in NHWC layout.
-//  2. It copies the windows of some pixels from there, each to one row of a matrix (im2col).
-//  3. It multiplies this matrix by the weights, and writes the product to the result.
+// The result is computed in bands of rows. For each band, the step
+//  1. copies the rows of the image that the band needs, padded, in NHWC layout;
+//  2. copies the windows of some pixels from there, each to one row of a matrix (im2col);
+//  3. multiplies this matrix by the weights, and writes the product to the result.
 // Sums are exact, so results do not depend on the bands.
 struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   kernels::Axis y, x;
