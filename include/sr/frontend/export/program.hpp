@@ -70,8 +70,6 @@ class Importer {
   }
 
  private:
-  static constexpr const char* kBuffer = "the buffer ";
-
   void check_version() const {
     const Json& version = member(program_, "schema_version", "the program");
     const std::int64_t major = as_int(member(version, "major", "its version"), "its version");
@@ -136,7 +134,7 @@ class Importer {
       } else if (kind == "parameter") {
         add_tensor(spec, "parameter_name", "the parameter ");
       } else if (kind == "buffer") {
-        add_tensor(spec, "buffer_name", kBuffer);
+        add_tensor(spec, "buffer_name", "the buffer ");
       } else if (kind == "tensor_constant") {
         add_tensor(spec, "tensor_constant_name", "the constant ");
       } else {
@@ -159,29 +157,30 @@ class Importer {
   void add_tensor(const Json& spec, const char* field, const std::string& kind) {
     const std::string& name = text_of(spec, field, "the signature");
     const std::string& value = text_of(member(spec, "arg", "the signature"), "name", "the signature");
-    const bool is_parameter = std::string_view(field) == "parameter_name";
+    const std::string_view named_by = field;
+    const auto add = [&](const std::string& path, const at::Tensor& tensor) {
+      Value* const added = weight(path, tensor, named_by == "parameter_name");
+      if (named_by == "buffer_name") {
+        buffers_.emplace(path, added);
+      } else {
+        guarded_.emplace(added, kind + "'" + path + "'");
+      }
+      return added;
+    };
     if (const auto found = tensors_.find(name); found != tensors_.end() && found->second.defined())
-      return define(value, weight(name, found->second, is_parameter, kind));
+      return define(value, add(name, found->second));
     Builder::Parts parts;
     for (const auto& [path, tensor] : tensors_) {
-      if (path.starts_with(name + "."))
-        parts.emplace(path.substr(name.size() + 1), weight(path, tensor, is_parameter, kind));
+      if (path.starts_with(name + ".")) parts.emplace(path.substr(name.size() + 1), add(path, tensor));
     }
     if (parts.empty()) throw LoadError("The exported program has no values for " + kind + "'" + name + "'.");
     builder_.add_parts(value, std::move(parts));
   }
 
-  Value* weight(const std::string& name, const at::Tensor& tensor, bool is_parameter,
-                const std::string& kind) {
+  Value* weight(const std::string& name, const at::Tensor& tensor, bool is_parameter) {
     const at::Tensor alias = tensor.detach();
     made_.weights.push_back({name, is_parameter, tensor, alias});
-    Value* const value = made_.graph->insertConstant(alias);
-    if (kind == kBuffer) {
-      buffers_.emplace(name, value);
-    } else {
-      guarded_.emplace(value, kind + "'" + name + "'");
-    }
-    return value;
+    return made_.graph->insertConstant(alias);
   }
 
   void add_argument(const Json& given, const Json& graph) {
