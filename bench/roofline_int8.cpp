@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <sr/kernels/compiled.hpp>
+#include <sr/kernels/int8_forms.hpp>
 #include <sr/kernels/kernels.hpp>
 
 #include "blas.hpp"
@@ -32,11 +32,7 @@ struct Matrices {
     const kernels::Table& table = kernels::kernels().table;
     packed.resize(table.packed_int8_bytes(n, k));
     table.pack_int8(n, k, transposed.data(), 1, static_cast<std::ptrdiff_t>(k), packed.data());
-    multiply_packed = by_bytes() ? table.int8_gemm_by_bytes : table.int8_gemm;
-  }
-
-  static bool by_bytes() {
-    return kernels::kernels().table.int8_gemm_by_bytes != nullptr && kernels::has_vnni();
+    multiply_packed = kernels::int8_form().multiply;
   }
 
   void multiply() {
@@ -77,7 +73,7 @@ Case int8_case(std::size_t m, std::size_t n, std::size_t k) {
   // An instruction for bytes multiplies and adds four times as many numbers as one for floats. Without it, a
   // product and a sum of pairs do as much as two multiply-adds of floats.
   const double operations = 2 * static_cast<double>(m * n * k);
-  row.work.operations = Matrices::by_bytes() ? operations / 4 : operations;
+  row.work.operations = kernels::int8_form().is_fast ? operations / 4 : operations;
   row.work.byte_operations = operations;
   row.work.read = static_cast<double>(m * k + n * k);
   row.work.written = static_cast<double>(sizeof(std::int32_t) * m * n);

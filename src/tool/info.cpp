@@ -16,6 +16,7 @@
 
 #include <sr/base/processors.hpp>
 #include <sr/kernels/compiled.hpp>
+#include <sr/kernels/int8_forms.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/memory/planners.hpp>
 #include <sr/replay/inventory.hpp>
@@ -72,7 +73,7 @@ Json gather(const std::string& version) {
           {"processors_allowed", processors_allowed()},
           {"intra_op_threads", at::get_num_threads()},
           {"inter_op_threads", at::get_num_interop_threads()},
-          {"kernels", {{"used", used}, {"available", available}}},
+          {"kernels", {{"used", used}, {"available", available}, {"int8", kernels::int8_form().name}}},
           {"aten_isa", at::get_cpu_capability()},
           {"planners", std::vector<std::string>(planners.begin(), planners.end())},
           {"operators", inventory().size()},
@@ -105,7 +106,8 @@ void print(std::ostream& out, const Json& facts) {
   line("intra-op threads", facts["intra_op_threads"].dump());
   line("inter-op threads", facts["inter_op_threads"].dump());
   line("kernels", facts["kernels"]["used"].get<std::string>() +
-                      "; available here: " + joined(facts["kernels"]["available"]));
+                      "; available here: " + joined(facts["kernels"]["available"]) +
+                      "; products of int8: " + facts["kernels"]["int8"].get<std::string>());
   line("ATen's kernels", facts["aten_isa"].get<std::string>());
   line("planners", joined(facts["planners"]));
   line("operators", facts["operators"].dump() + " run by sr itself (sr ops lists them)");

@@ -240,13 +240,81 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
     CHECK(equal_bits(out, in_blocks));
   }
   shape.block = 0;
+  // The channels of a pixel next to each other.
+  std::vector<float> last(out.size(), -1), transposed(out.size());
+  std::vector<Strip> apart = pixels;
+  for (Strip& pixel : apart) pixel.out *= static_cast<std::int32_t>(channels);
+  shape.at = apart.data();
+  shape.out = last.data();
+  shape.out_channel = 1;
+  table.convolve_pixels(shape);
+  for (std::size_t r = 0; r < out.size(); ++r) transposed[r] = last[r % count * channels + r / count];
+  CHECK(equal_bits(out, transposed));
+  shape.at = pixels.data();
+  shape.out_channel = static_cast<std::ptrdiff_t>(count);
   shape.weight = tiles.data();
   shape.out = expected.data();
   table.convolve(shape);
   CHECK(equal_bits(out, expected));
 }
 
+// Taps are pixels of an image whose channels lie last; those of a result are two pixels apart.
+void check_depthwise(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
+  std::vector<float> in = numbers((2 * count + taps) * channels), weight = numbers(channels * taps),
+                     bias = numbers(channels);
+  in[channels / 2] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<std::int32_t> offsets;
+  for (std::size_t t = 0; t < taps; ++t)
+    offsets.push_back(static_cast<std::int32_t>((taps - 1 - t) * channels));
+  std::vector<Strip> pixels;
+  for (std::size_t p = 0; p < count; ++p)
+    pixels.push_back({static_cast<std::int32_t>(2 * p * channels), static_cast<std::int32_t>(p * channels)});
+  std::vector<float> panels(table.packed_floats(channels, taps)), out(channels * count, -1);
+  table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
+  Convolution shape{.channels = channels,
+                    .taps = taps,
+                    .strips = count,
+                    .strip_width = 1,
+                    .at = pixels.data(),
+                    .offsets = offsets.data(),
+                    .weight = panels.data(),
+                    .bias = channels % 2 == 0 ? bias.data() : nullptr,
+                    .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
+                    .in = in.data(),
+                    .out = out.data(),
+                    .out_channel = 1};
+  table.convolve_depthwise(shape);
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    const std::size_t c = r % channels;
+    double sum = shape.bias == nullptr ? 0 : bias[c];
+    for (std::size_t t = 0; t < taps; ++t)
+      sum += double{weight[c * taps + t]} * in[2 * (r - c) + size_of(offsets[t]) + c];
+    const double expected = std::isnan(sum) ? sum : std::max(sum, double{shape.clamp_min});
+    wrong += std::isnan(expected) ? !std::isnan(out[r]) : !(std::fabs(out[r] - expected) <= 1e-5);
+  }
+  CAPTURE(table.name, channels, count, taps);
+  CHECK(wrong == 0);
+  std::vector<float> in_blocks(out.size(), -1);
+  shape.block = 3;
+  shape.out = in_blocks.data();
+  table.convolve_depthwise(shape);
+  CHECK(equal_bits(out, in_blocks));
+}
+
 }  // namespace
+
+TEST_CASE("kernels: depthwise convolution of channels that lie last", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3}) {
+        check_depthwise(table, channels, count, 9);
+        check_depthwise(table, channels, count, 1);
+      }
+    }
+  }
+}
 
 TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {

@@ -1,10 +1,13 @@
 // Products of 8-bit integers against plain loops, with the kernels of every instruction set of this CPU, bit
-// by bit.
+// by bit; those in tiles with a model of AMX, too.
 #include <cstdint>
 #include <vector>
 
+#include <sr/kernels/int8_forms.hpp>
+#include <sr/kernels/int8_tiles.hpp>
 #include <sr/kernels/kernels.hpp>
 
+#include "kernels/model_tiles.hpp"
 #include "support/catch.hpp"
 #include "support/floats.hpp"
 #include "support/guarded.hpp"
@@ -23,10 +26,15 @@ namespace {
 
 using Multiply = void (*)(const Int8Gemm& product);
 
-// The forms of the product that this CPU has.
+void by_model(const Int8Gemm& product) {
+  int8_gemm_by_tiles<sr::test::ModelTiles>(product, baseline_kernels().table.int8_gemm);
+}
+
+// The forms of the product that this CPU has, and with the simplest kernels the model of AMX.
 std::vector<Multiply> forms_of(const Table& table) {
-  std::vector<Multiply> forms{table.int8_gemm};
-  if (table.int8_gemm_by_bytes != nullptr && has_vnni()) forms.push_back(table.int8_gemm_by_bytes);
+  std::vector<Multiply> forms;
+  for (const Int8Form& form : int8_forms(table)) forms.push_back(form.multiply);
+  if (&table == &baseline_kernels().table) forms.push_back(&by_model);
   return forms;
 }
 
@@ -109,8 +117,8 @@ void run(const Table& table, Multiply multiply, const Problem& problem, Set set)
 }
 
 std::vector<Shape> shapes() {
-  std::vector<Shape> all{{1, 1, 0},    {0, 5, 3},     {3, 200, 5},  {130, 33, 9},
-                         {260, 3, 70}, {1, 65, 1030}, {9, 40, 1021}};
+  std::vector<Shape> all{{1, 1, 0},     {0, 5, 3},     {3, 200, 5},   {130, 33, 9}, {260, 3, 70},
+                         {1, 65, 1030}, {9, 40, 1021}, {33, 24, 128}, {16, 8, 64},  {5, 9, 2050}};
   for (const std::size_t n : {1, 2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 65}) {
     for (const std::size_t k : {1, 2, 3, 4, 5, 8, 15, 16, 17, 33})
       all.push_back({1 + random_bits()() % 20, n, k});

@@ -4,6 +4,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 namespace sr::kernels {
@@ -27,11 +31,36 @@ inline bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
-inline bool has_vnni() {
+inline bool has_avx512_vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
+// Clang 14 does not know the names of these two.
+inline bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1U << 4U)) != 0;
+}
+// AMX-INT8. Asks Linux for the tiles' registers, which a process may not use otherwise (Linux, Using XSTATE
+// features in user space applications).
+inline bool has_amx() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned kTiles = 1U << 24U, kInt8 = 1U << 25U;
+  if (!has_avx512() || __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  if ((edx & kTiles) == 0 || (edx & kInt8) == 0) return false;
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else
-inline bool has_vnni() {
+  return false;
+#endif
+}
+#else
+inline bool has_avx512_vnni() {
+  return false;
+}
+inline bool has_avx_vnni() {
+  return false;
+}
+inline bool has_amx() {
   return false;
 }
 #endif

@@ -56,13 +56,17 @@ SR_KERNEL_INLINE Ints load_ints(const void* from) {
 }
 
 // What adds up the products of groups. Left: a group in every lane. Right: a group in each lane.
-#if defined(SR_KERNEL_AVX512)
-struct DotOfBytes {  // AVX512_VNNI, which files with the flags of AVX-512 do not assume
+#if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
+struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of AVX-512 or AVX2 do not assume
   Ints group;
   SR_KERNEL_INLINE static DotOfBytes left(std::int32_t group) { return {Ints(group)}; }
   SR_KERNEL_INLINE static DotOfBytes right(const std::uint8_t* b) { return {load_ints(b)}; }
   SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfBytes& left, const DotOfBytes& right) {
+#if defined(SR_KERNEL_AVX512)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.lanes) : "v"(right.group.lanes), "v"(left.group.lanes));
+#else
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.lanes) : "x"(right.group.lanes), "x"(left.group.lanes));
+#endif
     return sum;
   }
 };

@@ -61,6 +61,24 @@ SR_KERNEL_INLINE void store_int8_results(const Int8Gemm& product, const Int8Tile
   });
 }
 
+// Makes results of the sums of row `r` of a tile. kMoved: its bytes were multiplied as signed, minus 128.
+template <std::size_t kVecs, bool kMoved, class Last>
+SR_KERNEL_INLINE void finish_int8_row(const Int8Gemm& product, const Int8Tile& tile, std::size_t r, Last last,
+                                      Ints (&totals)[kVecs]) {
+  unrolled<kVecs>([&](auto v) {
+    Ints total = totals[v] - (Ints(tile.row_sums[r]) << 7);
+    const std::uint8_t* const column_sums = tile.column_sums + v * kWidth * sizeof(std::int32_t);
+    if constexpr (kMoved) total = total + (load_ints(column_sums) << 7);
+    if (product.zero != nullptr) {
+      const auto row = static_cast<std::ptrdiff_t>(tile.row + r);
+      const Ints zero(static_cast<std::int32_t>(product.zero[row * product.zero_stride]));
+      total = total - Ints(zero.lanes * load_ints(column_sums).lanes);
+    }
+    totals[v] = total;
+  });
+  store_int8_results<kVecs>(product, tile, tile.row + r, last, totals);
+}
+
 template <std::size_t kRows, std::size_t kVecs, class Left, class Last>
 [[gnu::flatten, gnu::noinline]] void int8_tile(const Int8Gemm& product, const Left& left,
                                                const Int8Tile& tile, Last last) {
@@ -100,17 +118,9 @@ template <std::size_t kRows, std::size_t kVecs, class Left, class Last>
       Ints total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
-      total = total - (Ints(tile.row_sums[r]) << 7);
-      const std::uint8_t* const column_sums = tile.column_sums + v * kWidth * sizeof(std::int32_t);
-      if constexpr (Left::kMoved) total = total + (load_ints(column_sums) << 7);
-      if (product.zero != nullptr) {
-        const auto row = static_cast<std::ptrdiff_t>(tile.row + r);
-        const Ints zero(static_cast<std::int32_t>(product.zero[row * product.zero_stride]));
-        total = total - Ints(zero.lanes * load_ints(column_sums).lanes);
-      }
       totals[v] = total;
     });
-    store_int8_results<kVecs>(product, tile, tile.row + r, last, totals);
+    finish_int8_row<kVecs, Left::kMoved>(product, tile, r, last, totals);
   });
 }
 
@@ -190,7 +200,7 @@ void int8_gemm(const Int8Gemm& product) {
   int8_gemm_of<Dot, false>(product);
 }
 
-#if defined(SR_KERNEL_AVX512)
+#if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
 inline constexpr auto* kInt8GemmByBytes = &int8_gemm<DotOfBytes>;
 #else
 inline constexpr void (*kInt8GemmByBytes)(const Int8Gemm& product) = nullptr;

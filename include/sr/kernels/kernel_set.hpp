@@ -10,11 +10,13 @@
 #include <sr/kernels/conversions.hpp>
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
+#include <sr/kernels/depthwise_convolution.hpp>
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/grouped_gemm.hpp>
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/int8_gemm.hpp>
+#include <sr/kernels/int8_tiles.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
@@ -66,6 +68,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .pack_int8 = pack_int8,
            .int8_gemm = int8_gemm<PlainDot>,
            .int8_gemm_by_bytes = kInt8GemmByBytes,
+           .int8_gemm_by_tiles = kInt8GemmByTiles,
            .packed_grouped_bytes = packed_grouped_bytes,
            .pack_grouped = pack_grouped,
            .grouped_gemm = grouped_gemm,
@@ -76,6 +79,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .convolve = convolve,
            .convolve_pixels = convolve_pixels,
            .min_pixel_channels = kDotColumns + 1,
+           .convolve_depthwise = convolve_depthwise,
            .max_pool = max_pool,
            .mean_pool = mean_pool,
            .block = ByFour::kFloats,

@@ -25,8 +25,9 @@ struct TapBlock {
   float* partial;      // a row of a panel for each pixel
 };
 
-// kPixels pixels from at[0] on, which are next to each other in the result, at `channels` channels: kVecs
-// registers, of whose bias `last` reads the last one. Fetches an address for each tap, unless its step is 0.
+// kPixels pixels from at[0] on at `channels` channels: kVecs registers, of which `last` reads the bias of the
+// last one. Unless out_channel is 1, the pixels are next to each other in the result. Fetches an address for
+// each tap, unless its step is 0.
 template <std::size_t kPixels, std::size_t kVecs, class Last>
 [[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const TapBlock& taps,
                                                 const Strip* at, const float* bias, std::size_t channels,
@@ -71,14 +72,22 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
       add(tap);
     }
   }
-  alignas(64) float finished[kPixels * kRow];
-  float* const block = taps.ends ? finished : partial;
   if (taps.ends) {
     unrolled<kPixels>([&](auto p) {
       unrolled<kVecs>(
           [&](auto v) { sums[p][v] = first_max(Vec(shape.clamp_min), sums[p][v]); });  // NaN passes
     });
+    if (shape.out_channel == 1) {
+      unrolled<kPixels>([&](auto p) {
+        float* const pixel = out + at[p].out;
+        unrolled<kVecs - 1>([&](auto v) { sums[p][v].store(pixel + v * kWidth); });
+        last.store(sums[p][kVecs - 1], pixel + (kVecs - 1) * kWidth);
+      });
+      return;
+    }
   }
+  alignas(64) float finished[kPixels * kRow];
+  float* const block = taps.ends ? finished : partial;
   unrolled<kPixels>(
       [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v].store(block + p * kRow + v * kWidth); }); });
   for (std::size_t c = 0; c < channels && taps.ends; c += kWidth) {

@@ -110,13 +110,14 @@ struct Strip {
 
 // out[c][p] = max(clamp_min, sum over the taps t of weight[c][t] * in[p + offsets[t]] + bias[c]) for the
 // positions p of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
-// for each strip. For `convolve_pixels` a strip is one result, and strips are in the order of `out`.
+// for each strip. For `convolve_pixels` and `convolve_depthwise` a strip is one pixel of the result, and
+// strips are in the order of `out`: adjacent ones are 1 apart or, if out_channel is 1, anywhere.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips
   const Strip* at = nullptr;
   const std::int32_t* offsets = nullptr;
-  const float* weight = nullptr;  // what `pack_taps` wrote; of convolve_pixels, `pack` with n = channels
+  const float* weight = nullptr;  // what `pack_taps` wrote; of the others, `pack` with n = channels, k = taps
   const float* bias = nullptr;
   float clamp_min = -__builtin_inff();
   const float* in = nullptr;
@@ -209,13 +210,15 @@ struct Table {
   SmallWeights<Bfloat16Bits> bfloat16_weights;
   SmallWeights<Float16Bits> float16_weights;
   SmallWeights<std::int8_t> int8_weights;
-  // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. The second needs a CPU with
-  // AVX512_VNNI, has_vnni(), and is null where the instruction set has no such form. All give the same bits.
+  // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. The forms by bytes and by
+  // tiles need a CPU for which has_vnni() and has_amx() are true, and are null where the instruction set has
+  // none. All give the same bits.
   std::size_t (*packed_int8_bytes)(std::size_t n, std::size_t k) = nullptr;
   void (*pack_int8)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
                     std::ptrdiff_t b_n, std::uint8_t* packed) = nullptr;
   void (*int8_gemm)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
+  void (*int8_gemm_by_tiles)(const Int8Gemm& product) = nullptr;
   // Packs weights of 8 or 4 bits that groups of k have scales for, aligned to 64 bytes.
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
@@ -231,6 +234,9 @@ struct Table {
   // them.
   void (*convolve_pixels)(const Convolution& shape) = nullptr;
   std::size_t min_pixel_channels = 0;
+  // Channel c of the result is computed of channel c of the image, which is at in[c]: out[p + c] is the sum
+  // over the taps t of weight[c][t] * in[p + offsets[t] + c]. The channels of a pixel are adjacent in both.
+  void (*convolve_depthwise)(const Convolution& shape) = nullptr;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
   // Divides sums by `divisors`, which has y.out x x.out elements.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;

@@ -12,7 +12,7 @@
 
 #include <ATen/ops/full.h>
 
-#include <sr/kernels/compiled.hpp>
+#include <sr/kernels/int8_forms.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/lowering/lowering.hpp>
@@ -29,27 +29,15 @@ struct ProductSizes {
   Size m, n, k, b_k, b_n;
 };
 
-// The kernel that multiplies 8-bit integers on this CPU. With VNNI it takes a quarter of the time of as many
-// floats.
-struct Int8Kernel {
-  void (*multiply)(const kernels::Int8Gemm& product);
-  bool has_vnni;
-
-  // The number of multiply-adds from which several threads may share a product.
-  std::int64_t least_shared() const { return has_vnni ? 4 * kLeastShared : kLeastShared; }
-};
-
-inline Int8Kernel int8_kernel() {
-  const kernels::Table& table = kernels::kernels().table;
-  const bool has_vnni = table.int8_gemm_by_bytes != nullptr && kernels::has_vnni();
-  return {has_vnni ? table.int8_gemm_by_bytes : table.int8_gemm, has_vnni};
+// The number of multiply-adds of 8-bit integers from which several threads may share a product.
+inline std::int64_t least_shared_of_int8() {
+  return kernels::int8_form().is_fast ? 4 * kLeastShared : kLeastShared;
 }
 
 // The product of a, rows of int8 or uint8, with a constant b of int8. The caller sets where it writes, and
 // the distances between rows.
 inline Int8GemmStep int8_product(Lowering& lowering, const Operand& a, const Operand& b,
                                  const ProductSizes& sizes) {
-  const Int8Kernel kernel = int8_kernel();
   Int8GemmStep step;
   step.m = sizes.m;
   step.n = sizes.n;
@@ -57,9 +45,9 @@ inline Int8GemmStep int8_product(Lowering& lowering, const Operand& a, const Ope
   step.row_factor_stride = 0;
   step.zero_stride = 0;
   step.shape.a_signed = a.dtype == c10::kChar;
-  step.multiply = kernel.multiply;
+  step.multiply = kernels::int8_form().multiply;
   step.a = lowering.address(a);
-  step.panels.least_shared = kernel.least_shared();
+  step.panels.least_shared = least_shared_of_int8();
   step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(b)),
                  .n = static_cast<std::size_t>(step.n.pin()),
                  .k = static_cast<std::size_t>(step.k.pin()),

@@ -10,7 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <sr/kernels/kernels.hpp>
+#include <sr/kernels/int8_forms.hpp>
 #include <sr/replay/lowering/convolved.hpp>
 #include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>
@@ -47,9 +47,9 @@ inline std::optional<std::int64_t> distance_of_pixels(const Operand& image) {
 // Whether the convolution of integers takes less time than that of floats. Estimates both in multiply-adds of
 // floats, with what else is done for a result, for a byte of a window and for a pixel. The constants were
 // measured on AVX2 (decision 20).
-inline bool is_faster_in_integers(const Convolved& all, const Int8Kernel& kernel) {
+inline bool is_faster_in_integers(const Convolved& all) {
   constexpr double kOfResult = 28, kOfByte = 6, kOfPixel = 900;
-  const double speed = kernel.has_vnni ? 4 : 1.07;
+  const double speed = kernels::int8_form().is_fast ? 4 : 1.07;
   const auto taps = static_cast<double>(all.taps()), channels = static_cast<double>(all.group_out());
   return taps * channels / speed + channels * kOfResult + taps * kOfByte + kOfPixel < taps * channels;
 }
@@ -67,8 +67,7 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
   const auto padding = padding_of(*image);
   const at::Tensor scales = scales_of_channels(*weight);
   if (!padding || !scales.defined() || !Size::always_equal(weight->integers.offset, 0)) return false;
-  const Int8Kernel kernel = int8_kernel();
-  if (!is_faster_in_integers(all, kernel)) return false;
+  if (!is_faster_in_integers(all)) return false;
   if (all.out.count() == 0) return true;
   Operand out = distance_of_pixels(all.out) ? all.out : lowering.made_contiguous(all.out);
   Operand integers = image->integers;
@@ -93,13 +92,13 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
   step.shape.k = static_cast<std::size_t>(all.taps());
   step.shape.a_signed = integers.dtype == c10::kChar;
   step.shape.row_factor_stride = 0;
-  step.multiply = kernel.multiply;
+  step.multiply = kernels::int8_form().multiply;
   step.weight = {.data = static_cast<const std::int8_t*>(lowering.constant_bytes(weight->integers)),
                  .channels = step.shape.n,
                  .in_channels = step.in_channels,
                  .taps = static_cast<std::size_t>(all.y.kernel * all.x.kernel),
                  .of_module = lowering.of_module(weight->integers)};
-  if (is_beyond_one_thread(lowering, all.work(), kernel.least_shared())) {
+  if (is_beyond_one_thread(lowering, all.work(), least_shared_of_int8())) {
     step.images_of.pin();
     step.cut(lowering.threads());
   } else {
