@@ -84,7 +84,10 @@ const Operators kOfRows{
 const Operators kOfImages{
     {"convolutions",
      "torch.conv2d(x, self.k, self.kb, [1, 1], [1, 1]), torch.conv2d(x, self.k, None, [2, 2]), "
-     "torch.conv1d(x.flatten(2), self.k1)"},
+     "torch.conv1d(x.flatten(2), self.k1), torch.conv2d(x, self.k, self.kb, [1, 1], 'same')"},
+    {"convolutions of channels that lie last",
+     "torch.conv2d(x.permute(0, 3, 1, 2), self.k8, None, [1, 1], [1, 1]), torch.conv2d(x.permute(0, 3, 1, "
+     "2), self.d8, None, [1, 1], [1, 1], [1, 1], 8)"},
     {"pools",
      "torch.max_pool2d(x, [2, 2]), torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1]), torch.adaptive_avg_pool2d(x, "
      "[1, 1])"},
@@ -153,9 +156,11 @@ TEST_CASE("recurrent networks over batches and lengths that vary", "[families]")
 }
 
 TEST_CASE("operators on images whose number varies", "[families]") {
-  const Attributes attributes{{"k", weight({6, 4, 3, 3})}, {"kb", weight({6})}, {"k1", weight({6, 4, 3})},
-                              {"g", weight({4})},          {"c", weight({4})},  {"m", weight({4})},
-                              {"s", at::rand({4}) + 0.5}};
+  const Attributes attributes{{"k", weight({6, 4, 3, 3})}, {"kb", weight({6})},
+                              {"k1", weight({6, 4, 3})},   {"g", weight({4})},
+                              {"c", weight({4})},          {"m", weight({4})},
+                              {"s", at::rand({4}) + 0.5},  {"k8", weight({12, 8, 3, 3})},
+                              {"d8", weight({8, 1, 3, 3})}};
   const std::vector<std::int64_t> sizes{5, 7, 7, 3, 2, 64, 65, 33, 4, 12, 1, 0, 1, 0, 1, 0, 9, 5, 8, 31};
   for (const auto& [what, results] : kOfImages) {
     INFO(what);

@@ -60,6 +60,13 @@ inline const Native<
 
 namespace registered {
 
+inline const NewTensorsOf<at::_ops::conv1d_padding, Lower<&lower::convolution_by_name>,
+                          Layouts<&layouts::convolution<1>>>
+    conv1d_padding;
+inline const NewTensorsOf<at::_ops::conv2d_padding, Lower<&lower::convolution_by_name>,
+                          Layouts<&layouts::convolution<2>>>
+    conv2d_padding;
+inline const NewTensorsOf<at::_ops::conv3d_padding, Layouts<&layouts::convolution<3>>> conv3d_padding;
 inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
 inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
 inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Layouts<&layouts::pool<1, 4, 5>>>

@@ -276,6 +276,21 @@ TEST_CASE("a convolution that was cut for some number of threads is not used wit
   CHECK(plans_for_threads(model, at::randn({4, 64, 28, 28})) == 3);
 }
 
+TEST_CASE("threads share convolutions of images whose channels lie last", "[process_state]") {
+  for (const auto& [weight, groups] :
+       {std::pair(at::randn({64, 64, 3, 3}) * 0.1, "1"), std::pair(at::randn({64, 1, 7, 7}), "64"),
+        std::pair(at::randn({9, 64, 3, 3}) * 0.1, "1")}) {
+    const torch::jit::Module model =
+        script("def forward(self, x):\n    return torch.conv2d(x, self.w, None, [1, 1], [1, 1], [1, 1], " +
+                   std::string(groups) + ")\n",
+               {{"w", weight}});
+    for (const std::int64_t images : {1, 4}) {
+      const at::Tensor x = at::randn({images, 64, 44, 44}).contiguous(at::MemoryFormat::ChannelsLast);
+      CHECK(plans_for_threads(model, x) == 3);
+    }
+  }
+}
+
 TEST_CASE("the plan of a product serves any number of threads", "[process_state]") {
   const torch::jit::Module model =
       script("def forward(self, x):\n    return torch.softmax(torch.matmul(x, self.w), -1)\n",

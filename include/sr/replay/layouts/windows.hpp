@@ -2,9 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
+
+#include <c10/util/ArrayRef.h>
 
 #include <sr/replay/layouts/pointwise.hpp>
+#include <sr/replay/named_padding.hpp>
 
 namespace sr::replay::layouts {
 
@@ -29,25 +35,59 @@ inline Numbers for_dims(LayoutRule& rule, std::size_t i, std::size_t count) {
   return numbers;
 }
 
+// The strides of an image whose channels lie last, of dimensions batch, channels, rows and columns.
+inline Dims channels_last_strides(const Dims& sizes) {
+  const Size row = sizes[3] * sizes[1], image = sizes[2] * row;
+  return {image, 1, row, sizes[1]};
+}
+
+// Whether LibTorch takes the image for one whose channels lie last, whatever its symbols stand for.
+inline bool has_channels_last(const TensorLayout& image) {
+  if (image.sizes.size() != 4 || image.strides[1] != 1 || image.sizes[1] == 1) return false;
+  const Dims strides = channels_last_strides(image.sizes);
+  for (const std::size_t d : {3, 2, 0}) {
+    if (image.strides[d] != strides[d]) return false;
+  }
+  return true;
+}
+
+// The padding of a convolution: argument 4, which is numbers or a name.
+inline std::optional<std::vector<std::int64_t>> convolution_pads(LayoutRule& rule, const Numbers& dilations,
+                                                                 const Dims& weight) {
+  if (rule.value(4).isString()) {
+    const Numbers kernels = pinned(c10::ArrayRef<Size>(weight).slice(2));
+    return named_padding(rule.value(4).toStringRef(), dilations, kernels);
+  }
+  const Numbers pads = for_dims(rule, 4, dilations.size());
+  return std::vector<std::int64_t>(pads.begin(), pads.end());
+}
+
 // conv1d, conv2d, conv3d(x, weight, bias, stride, padding, dilation, groups): x has a batch and kDims
 // dimensions.
 template <std::size_t kDims>
 bool convolution(LayoutRule& rule) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
-  if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2) return false;
-  if (!is_dense(self) || !is_dense(weight)) return false;
+  if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2 || !is_dense(weight)) return false;
+  const bool is_last = !is_dense(self);
+  if (is_last && !has_channels_last(self)) return false;
   const std::int64_t groups = rule.integer(6).pin();
   if (groups < 1 || !require(self.sizes[1] == weight.sizes[1] * groups)) return false;
   if (!require(weight.sizes[0] % groups == 0)) return false;
   if (rule.has_tensor(2) && !require(rule.tensor(2).sizes[0] == weight.sizes[0])) return false;
   Dims sizes = self.sizes;
   sizes[1] = weight.sizes[0];
-  const Numbers steps = for_dims(rule, 3, kDims), pads = for_dims(rule, 4, kDims),
-                dilations = for_dims(rule, 5, kDims);
+  const Numbers steps = for_dims(rule, 3, kDims), dilations = for_dims(rule, 5, kDims);
+  const auto pads = convolution_pads(rule, dilations, weight.sizes);
+  if (!pads) return false;
   for (std::size_t d = 0; d < kDims; ++d) {
-    if (!slide(sizes[2 + d], {weight.sizes[2 + d], steps[d], pads[d], dilations[d]})) return false;
+    if (!slide(sizes[2 + d], {weight.sizes[2 + d], steps[d], (*pads)[d], dilations[d]})) return false;
   }
-  rule.dense(std::move(sizes));
+  if (is_last) {
+    Dims strides = channels_last_strides(sizes);
+    rule.fresh({std::move(sizes), std::move(strides), 0});
+  } else {
+    rule.dense(std::move(sizes));
+  }
   return true;
 }
 

@@ -18,6 +18,7 @@ namespace sr::replay {
 struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::string_view name() const override { return "convolution"; }
   kernels::Convolution shape;  // of one group of one image
+  void (*multiply)(const kernels::Convolution& shape) = nullptr;
   kernels::PaddedImage padding;
   std::vector<std::int32_t> offsets;
   std::vector<kernels::Strip> strips;
@@ -27,7 +28,10 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   Address in, padded, bias, out;
   Size images_of;
   std::size_t images = 0, groups = 0;                                     // `images` in this call
+  std::int64_t pixels = 0;                                                // of the result
   std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
+  // From one channel of the image to the next if each gives a channel of the result; else 0.
+  std::ptrdiff_t in_channel = 0;
   Shares shares;
   // What threads share: groups of images, or tiles of channels or runs of strips of each group.
   enum class Cut { groups, channels, strips };
@@ -35,7 +39,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of groups has one
 
   // The number of results.
-  Size results() const { return images_of * groups * shape.channels * shape.out_channel; }
+  Size results() const { return images_of * groups * shape.channels * pixels; }
 
   RunStep settle(SizeValues& values) override {
     images = values.count(images_of);
@@ -107,28 +111,24 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
       if (cut_by == Cut::groups) {
-        convolve(one);
+        multiply(one);
       } else {
         convolve_in_parts(one);
       }
     }
   }
 
-  void convolve(const kernels::Convolution& one) const {
-    const kernels::Table& table = kernels::kernels().table;
-    weight.by_pixels ? table.convolve_pixels(one) : table.convolve(one);
-  }
-
   void convolve_in_parts(const kernels::Convolution& all) const {
     shares.each([&](std::int64_t first, std::int64_t end) {
       const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
-      convolve(cut_by == Cut::channels ? some_channels(all, begin, stop) : some_strips(all, begin, stop));
+      multiply(cut_by == Cut::channels ? some_channels(all, begin, stop) : some_strips(all, begin, stop));
     });
   }
   kernels::Convolution some_channels(kernels::Convolution some, std::size_t tile, std::size_t end) const {
     const std::size_t first = tile * channel_tile();
     some.channels = std::min(end * channel_tile(), some.channels) - first;
     some.weight += first * some.taps;
+    some.in += static_cast<std::ptrdiff_t>(first) * in_channel;
     if (some.bias != nullptr) some.bias += first;
     some.out += static_cast<std::ptrdiff_t>(first) * some.out_channel;
     return some;
