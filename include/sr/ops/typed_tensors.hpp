@@ -5,17 +5,16 @@
 #include <ATen/Functions.h>
 
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/einsum.hpp>
 #include <sr/replay/layouts/factories.hpp>
 #include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/lowering/einsum.hpp>
 #include <sr/replay/lowering/rearranging.hpp>
 
 namespace sr::ops {
 
 namespace registered {
 
-inline const NewTensorsOf<at::_ops::conv1d_padding> conv1d_padding;
-inline const NewTensorsOf<at::_ops::conv2d_padding> conv2d_padding;
-inline const NewTensorsOf<at::_ops::conv3d_padding> conv3d_padding;
 inline const NewTensorsOf<at::_ops::conv_transpose1d> conv_transpose1d;
 inline const NewTensorsOf<at::_ops::conv_transpose2d_input> conv_transpose2d_input;
 inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_input;
@@ -94,7 +93,8 @@ inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 
 // Ops whose results may share the bytes of an argument.
 inline const NativeOf<at::_ops::pad, Lower<&replay::lower::pad>, Layouts<&replay::layouts::pad>> pad;
-inline const NativeOf<at::_ops::einsum> einsum;
+inline const NativeOf<at::_ops::einsum, Lower<&replay::lower::einsum>, Layouts<&replay::layouts::einsum>>
+    einsum;
 inline const NativeOf<at::_ops::diff> diff;
 inline const NativeOf<at::_ops::where> where;
 inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;

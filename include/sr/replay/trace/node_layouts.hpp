@@ -178,7 +178,8 @@ class NodeLayouts {
       const auto has = static_cast<std::int64_t>(storage->nbytes());
       if (result.has_slack ? bytes.recorded() > has : bytes.recorded() != has) return false;
     } else {
-      const at::Tensor& of = values[result.of].toTensor();
+      at::Tensor of;  // the only tensor of the input
+      sr::detail::each_tensor(values[result.of], [&](const at::Tensor& only) { of = only; });
       if (sr::detail::storage_of(of) != storage || tensor.scalar_type() != of.scalar_type()) return false;
       if ((result.kind == Kind::same) != tensor.is_same(of)) return false;
     }

@@ -212,11 +212,13 @@ class NodeRecorder : private RecordedNode {
       bail_out("views elements as larger ones, which may not be where such begin the next time.");
       return false;
     }
-    // The view is of the first input, also if another input that decides it has the same storage.
+    // The view is of the first input, also if another input that decides it has the same storage; or of the
+    // only tensor, wherever that is.
     if (!facts_.has(Fact::takes_shape_of_second)) {
-      for (std::size_t i = 1; i < traced_.inputs.size(); ++i) {
+      std::size_t tensors = 0;
+      for (std::size_t i = 0; i < traced_.inputs.size(); ++i) {
         sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
-          bail_out("makes a view that another tensor decides about.");
+          if (tensors++ != 0 && i != 0) bail_out("makes a view that another tensor decides about.");
         });
       }
     }
