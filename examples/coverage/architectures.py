@@ -92,14 +92,17 @@ PAIRS = {  # an encoder and a decoder
 }
 PAIR = {'d_model': 32, 'encoder_layers': 2, 'decoder_layers': 2, 'encoder_attention_heads': 4, 'decoder_attention_heads': 4,
         'encoder_ffn_dim': 64, 'decoder_ffn_dim': 64}
+# Of a model whose stages have sizes of their own.
+OF_STAGES = {'hidden_size': None, 'num_hidden_layers': None, 'num_attention_heads': None, 'num_key_value_heads': None,
+             'head_dim': None}
 IMAGES = {
     'vit': {'image_size': 32, 'patch_size': 8},
     'deit': {'image_size': 32, 'patch_size': 8},
     'beit': {'image_size': 32, 'patch_size': 8},
     'dinov2': {'image_size': 28, 'patch_size': 14},
-    'swin': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4},
-    'swinv2': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4},
-    'convnext': {'hidden_sizes': [8, 16, 32, 64], 'depths': [1, 1, 2, 1]},
+    'swin': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4} | OF_STAGES,
+    'swinv2': {'image_size': 32, 'embed_dim': 16, 'depths': [1, 1], 'num_heads': [2, 4], 'window_size': 4} | OF_STAGES,
+    'convnext': {'hidden_sizes': [8, 16, 32, 64], 'depths': [1, 1, 2, 1]} | OF_STAGES,
     'resnet': {'embedding_size': 8, 'hidden_sizes': [8, 16], 'depths': [1, 1]},
     'segformer': {'hidden_sizes': [8, 16, 24, 32], 'depths': [1, 1, 1, 1], 'num_attention_heads': [1, 2, 3, 4]},
     'mobilevit': {'image_size': 64},
@@ -171,29 +174,53 @@ def of_sound(kind: str, settings: dict) -> Architecture:
 
 # --- recommenders: deepctr-torch ---
 
-RECOMMENDERS = """DeepFM xDeepFM WDL DCN DCNMix AFM NFM PNN AutoInt FiBiNET CCPM ONN AFN DIFM IFM MLR FNN FLEN ESMM MMOE PLE
-SharedBottom""".split()
+RECOMMENDERS = """DeepFM xDeepFM WDL DCN DCNMix AFM NFM PNN AutoInt FiBiNET CCPM ONN AFN DIFM IFM MLR DIN DIEN ESMM MMOE
+PLE SharedBottom""".split()
+TASKS = ('ESMM', 'MMOE', 'PLE', 'SharedBottom')
+HISTORY = 10  # the longest
+
+
+def recommender_columns(name: str) -> list:
+    from deepctr_torch.inputs import DenseFeat, SparseFeat, VarLenSparseFeat
+    ids = [SparseFeat(f'id{i}', 50, embedding_dim=8) for i in range(6)]
+    if name in ('AFM', 'CCPM'):
+        return ids
+    if name in ('DIN', 'DIEN'):
+        seen = SparseFeat('hist_id0', 50, embedding_dim=8, embedding_name='id0')
+        return [*ids, VarLenSparseFeat(seen, HISTORY, length_name='length')]
+    return [*ids, *(DenseFeat(f'number{i}', 1) for i in range(4))]
 
 
 def make_recommender(name: str) -> nn.Module:
     from deepctr_torch import models
-    from deepctr_torch.inputs import DenseFeat, SparseFeat
-    columns = [SparseFeat(f'id{i}', 50, embedding_dim=8) for i in range(6)] + [DenseFeat(f'number{i}', 1) for i in range(4)]
-    kind = getattr(models, name, None) or getattr(models.multitask, name)
-    tasks = name in ('ESMM', 'MMOE', 'PLE', 'SharedBottom')
-    given = {'PNN': (columns,), 'MLR': (columns,)}.get(name, (columns,) if tasks else (columns, columns))
-    options = {'task_types': ['binary', 'binary'], 'task_names': ['click', 'buy']} if tasks else {}
-    return kind(*given, device='cpu', **options).eval()
+    columns = recommender_columns(name)
+    options = {'device': 'cpu'}
+    if name in TASKS:
+        options |= {'task_types': ['binary', 'binary'], 'task_names': ['click', 'buy']}
+    kind = getattr(models.multitask if name in TASKS else models, name)
+    if name in ('DIN', 'DIEN'):
+        return kind(columns, ['id0'], **options).eval()
+    one_list = name in TASKS or name in ('PNN', 'MLR')
+    return (kind(columns, **options) if one_list else kind(columns, columns, **options)).eval()
 
 
-def recommender_calls() -> list[Arguments]:
+def recommender_calls(name: str) -> list[Arguments]:
     def rows(batch):
-        return (torch.cat([torch.randint(0, 50, (batch, 6)).float(), torch.randn(batch, 4)], 1),)
-    return [rows(8), rows(1), rows(33)]
+        ids = torch.randint(1, 50, (batch, 6)).float()
+        if name in ('AFM', 'CCPM'):
+            return (ids,)
+        if name not in ('DIN', 'DIEN'):
+            return (torch.cat([ids, torch.randn(batch, 4)], 1),)
+        length = torch.randint(1, HISTORY + 1, (batch, 1))
+        seen = torch.randint(1, 50, (batch, HISTORY)) * (torch.arange(HISTORY) < length)
+        return (torch.cat([ids, seen.float(), length.float()], 1),)
+    least = 2 if name == 'DCNMix' else 1  # eager raises for one row: DCNMix squeezes its dimension away
+    return [rows(8), rows(least), rows(33)]
 
 
 def of_recommender(name: str) -> Architecture:
-    return Architecture(name, 'deepctr-torch', functools.partial(make_recommender, name), recommender_calls, {0: (0,)})
+    return Architecture(name, 'deepctr-torch', functools.partial(make_recommender, name),
+                        functools.partial(recommender_calls, name), {0: (0,)})
 
 
 ARCHITECTURES = [of_timm(name) for name in TIMM] + \

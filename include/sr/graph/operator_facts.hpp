@@ -51,7 +51,8 @@ enum class Fact : std::uint32_t {
   // In place: the functional twin returns the dtype and sizes of the written tensor and rejects the same
   // arguments. Operators that promote dtypes or broadcast (add_, eq_, sigmoid_ on integers) do not.
   same_when_functional = 1U << 12,
-  // In place: the functional twin maps floats to floats of the same sizes.
+  // In place: the functional twin maps floats to floats of the same sizes, and 64-bit integers to such where
+  // LibTorch lets the operator write them.
   functional_on_floats = 1U << 13,
   // The `.out` overload of LibTorch 2.13 computes something else than the functional one, as
   // ./dev conformance found: LibTorch's interpreter runs the operator.

@@ -22,7 +22,9 @@ std::vector<InputSet> calls() {
   for (const auto& input :
        {InputSet{sample({4, 6}), sample({4, 6})}, InputSet{sample({0, 6}), sample({0, 6})},
         InputSet{sample({4, 6}), sample({1, 6})},
-        InputSet{sample({4, 6}).to(at::kDouble), sample({4, 6}).to(at::kDouble)}}) {
+        InputSet{sample({4, 6}).to(at::kDouble), sample({4, 6}).to(at::kDouble)},
+        InputSet{sample({4, 6}, at::kLong), sample({4, 6}, at::kLong)},
+        InputSet{sample({4, 6}, at::kLong), sample({4, 6}, at::kInt)}}) {
     for (int i = 0; i < 4; ++i) runs.push_back(input);
   }
   return runs;
@@ -55,6 +57,31 @@ TEST_CASE("in-place pointwise ops are fused with the step that makes their opera
   CHECK(steps_of(model("z = x * 2\n    z += y\n    z.relu_()\n    return z * y")) == one_kernel);
   CHECK(steps_of(model("z = x * y\n    z.clamp_(-1, 1)\n    return z.sigmoid_()")) == one_kernel);
   CHECK(steps_of(model("z = torch.linear(x, self.w)\n    z += y\n    return z.relu_()")).second == 0);
+}
+
+TEST_CASE("in-place ops on integers are fused, too", "[replay][ops]") {
+  const auto integers = [] { return sample({4, 6}, at::kLong); };
+  for (const char* const body : {"z = x * 2\n    z += y\n    return z * 3",
+                                 "z = x + y\n    z.mul_(y).sub_(y, alpha=2)\n    return z"}) {
+    CAPTURE(body);
+    StaticRuntime<> runtime{StaticModule(model(body), {.check_every = 1})};
+    torch::jit::Module reference = model(body);
+    for (int run = 0; run < 4; ++run) {
+      const at::Tensor x = integers(), y = integers();
+      CHECK(at::equal(runtime(x, y).toTensor(), reference.forward({x, y}).toTensor()));
+    }
+    const Report report = runtime.report();
+    REQUIRE(report.plans.size() == 1);
+    CHECK(report.plans[0].kernels == 1);
+    CHECK(report.plans[0].interpreted + report.plans[0].calls == 0);
+  }
+  for (const char* const body : {"z = x * 2\n    z.clamp_(-1, 1)\n    return z.relu_()",
+                                 "z = x * 2\n    z.neg_().abs_()\n    return z",
+                                 "z = x * 2\n    z.div_(y.abs() + 1, rounding_mode='floor')\n    return z",
+                                 "z = x * 2\n    z += y > 0\n    z += True\n    return z"}) {
+    CAPTURE(body);
+    check_model(model(body), calls(), close());
+  }
 }
 
 TEST_CASE("views and aliases see an in-place write, whenever they were made", "[replay][traps]") {

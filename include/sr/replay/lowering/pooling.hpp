@@ -146,7 +146,9 @@ inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand&
 inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (!in || in->rank() < 3) return false;
+  // LibTorch's mean of one element that is -0 is 0.
+  if (!in || in->rank() < 3 || lowering.exact()) return false;
+  if (in->size(-1) == out.size(-1) && in->size(-2) == out.size(-2)) return copy(lowering, node);
   if (out.size(-1) == 1 && out.size(-2) == 1) return mean_of_planes(lowering, *in, out);
   std::array<Axis, 2> axes;
   for (const std::int64_t d : {-2, -1}) {
@@ -154,7 +156,6 @@ inline bool adaptive_avg_pool2d(Lowering& lowering, const TracedNode& node) {
     Axis& axis = axes[static_cast<std::size_t>(d + 2)];
     axis.kernel = axis.step = (in->size(d) / out.size(d)).pin();
   }
-  if (axes[0].kernel == 1 && axes[1].kernel == 1) return copy(lowering, node);
   const WindowDivisor divisor;
   return pool(lowering, node, axes, true, &divisor);
 }

@@ -89,8 +89,8 @@ class FunctionalWrites {
     return Written{node.inputs[0].toTensor(), node.changed[0]};
   }
 
-  // Whether the write may be made functional: it covers the whole storage, its float operand decides the
-  // dtype, and no other view reads the storage later.
+  // Whether the write may be made functional: it covers the whole storage, all operands have the dtype of the
+  // result, and no other view reads the storage later.
   bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const auto is_dynamic = [](ValueId id) { return id != kNone; };
     if (captured_.count(written.storage) != 0 || held_.count(trace_.id_of(written.tensor)) != 0 ||
@@ -101,13 +101,14 @@ class FunctionalWrites {
     const at::Tensor& self = node.inputs[0].toTensor();
     const TensorId id = trace_.id_of(self);
     const StorageId storage = trace_.tensors[id].storage;
-    if (self.scalar_type() != at::kFloat || !is_whole(self, storage)) return false;
+    const at::ScalarType type = self.scalar_type();
+    if ((type != at::kFloat && type != at::kLong) || !is_whole(self, storage)) return false;
     for (const c10::IValue& input : node.inputs) {
-      if (input.isComplexDouble()) return false;
+      if (input.isComplexDouble() || (type == at::kLong && input.isDouble())) return false;
       if (!input.isTensor() || !input.toTensor().defined()) continue;
       const at::Tensor& read = input.toTensor();
       const TensorId other = trace_.id_of(read);
-      if (read.scalar_type() != at::kFloat || (other != id && trace_.tensors[other].storage == storage))
+      if (read.scalar_type() != type || (other != id && trace_.tensors[other].storage == storage))
         return false;
     }
     // Tensors from `known_tensors` on are made after the write.
