@@ -139,6 +139,44 @@ TEST_CASE("kernels: images are padded and split into phases", "[kernels]") {
   }
 }
 
+TEST_CASE("kernels: padding an image whose channels lie last", "[kernels]") {
+  constexpr std::ptrdiff_t kHeight = 4;
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::ptrdiff_t run : {1, 3, 8, 17}) {
+      for (const std::ptrdiff_t gap : {0, 5}) {
+        for (const std::ptrdiff_t width : {1, 6}) {
+          for (const std::ptrdiff_t pad : {0, 1, 3}) {
+            // Rows of the copy end before those of the image, and after them.
+            for (const std::ptrdiff_t columns : {pad, pad + 1, width + 2 * pad + 1}) {
+              if (columns == 0) continue;
+              const std::ptrdiff_t rows = kHeight + 2 * pad, row = width * (run + gap) + 2;
+              const std::vector<float> in = numbers(size_of(kHeight * row));
+              std::vector<float> out(size_of(rows * columns * run), -1), expected;
+              for (std::ptrdiff_t at = 0; at < rows * columns * run; ++at) {
+                const std::ptrdiff_t y = at / (columns * run) - pad, x = at / run % columns - pad;
+                const bool is_inside = y >= 0 && y < kHeight && x >= 0 && x < width;
+                expected.push_back(is_inside ? in[size_of(y * row + x * (run + gap) + at % run)] : 0.0f);
+              }
+              set->table.pad_image({.channels = 1,
+                                    .y = {.in = kHeight, .pad = pad},
+                                    .x = {.in = width, .pad = pad},
+                                    .row_stride = row,
+                                    .rows = rows,
+                                    .pitch = columns * run,
+                                    .run = run,
+                                    .column_stride = run + gap,
+                                    .from = in.data(),
+                                    .to = out.data()});
+              CAPTURE(set->table.name, run, gap, width, pad, columns);
+              CHECK(out == expected);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels]") {
   constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
   for (const Kernels* set : kernel_sets()) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/table.hpp>
@@ -37,7 +38,32 @@ SR_KERNEL_INLINE void pad_row(const float* from, std::ptrdiff_t first, std::ptrd
   for (; i < count; ++i) to[i] = 0.0f;
 }
 
+inline void pad_pixels(const PaddedImage& image) {
+  const auto bytes = [](std::ptrdiff_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); };
+  const std::ptrdiff_t before = image.x.pad * image.run, left = image.pitch / image.run - image.x.pad,
+                       columns = left < image.x.in ? left : image.x.in,
+                       copied = columns < 0 ? 0 : columns * image.run;
+  float* to = image.to;
+  for (std::ptrdiff_t row = 0; row < image.rows; ++row, to += image.pitch) {
+    const std::ptrdiff_t y = row - image.y.pad;
+    if (y < 0 || y >= image.y.in || copied == 0) {
+      std::memset(to, 0, bytes(image.pitch));
+      continue;
+    }
+    const float* const from = image.from + y * image.row_stride;
+    std::memset(to, 0, bytes(before));
+    if (image.column_stride == image.run) {
+      std::memcpy(to + before, from, bytes(copied));
+    } else {
+      for (std::ptrdiff_t x = 0; x < columns; ++x)
+        std::memcpy(to + before + x * image.run, from + x * image.column_stride, bytes(image.run));
+    }
+    std::memset(to + before + copied, 0, bytes(image.pitch - before - copied));
+  }
+}
+
 [[gnu::flatten]] inline void pad_image(const PaddedImage& image) {
+  if (image.run != 0) return pad_pixels(image);
   float* to = image.to;
   for (std::size_t c = 0; c < image.channels; ++c) {
     const float* const channel = image.from + static_cast<std::ptrdiff_t>(c) * image.channel_stride;

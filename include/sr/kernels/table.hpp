@@ -92,13 +92,16 @@ struct Axis {
   std::ptrdiff_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
 };
 
-// An image padded with zeros and split into phases: element (y, x) of the padded image is element (y /
-// y.step, x / x.step) of phase (y % y.step, x % x.step), so that a kernel with a step reads runs. Rows of the
-// image are contiguous; `to` holds channels x y.step x x.step phases of rows x pitch.
+// An image padded with zeros. Rows of the image are contiguous, and `to` holds channels x y.step x x.step
+// phases of rows x pitch: element (y, x) of the padded image is element (y / y.step, x / x.step) of phase (y
+// % y.step, x % x.step), so that a kernel with a step reads runs. If `run` is not 0, the channels lie last:
+// `run` floats for each column, columns column_stride apart in the image and next to each other in `to`, and
+// there are no phases.
 struct PaddedImage {
   std::size_t channels = 0;
   Axis y, x;
   std::ptrdiff_t channel_stride = 0, row_stride = 0, rows = 0, pitch = 0;
+  std::ptrdiff_t run = 0, column_stride = 0;
   const float* from = nullptr;
   float* to = nullptr;
 };

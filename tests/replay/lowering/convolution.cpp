@@ -99,6 +99,21 @@ TEST_CASE("images: convolutions read and write channels that lie last as they ar
       }
     }
   }
+  // Slices of the channels of an image.
+  for (const auto& [weight, groups] :
+       {std::pair(sample({9, 8, 3, 3}), "1"), std::pair(sample({8, 1, 3, 3}), "8"),
+        std::pair(sample({9, 8, 1, 1}), "1")}) {
+    CAPTURE(weight.sizes());
+    const torch::jit::Module module =
+        script("def forward(self, x):\n    return torch.conv2d(x, self.w, None, [1, 1], [1, 1], [1, 1], " +
+                   std::string(groups) + ")\n",
+               {{"w", weight}});
+    const at::Tensor image = channels_last({2, 21, 7, 9});
+    check_model(module,
+                thrice({image.slice(1, 13, 21), image.slice(1, 0, 8), image.slice(1, 13, 21).slice(2, 1, 6)}),
+                close());
+    CHECK(steps_of(module, image.slice(1, 13, 21)) == std::pair<std::size_t, std::size_t>(1, 0));
+  }
   // The layout of a result differs from that of the image where one of them has both.
   const torch::jit::Module line =
       script("def forward(self, x):\n    return torch.conv1d(x.transpose(1, 2), self.w, self.b, [2], [1])\n",

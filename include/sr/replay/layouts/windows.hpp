@@ -41,14 +41,12 @@ inline Dims channels_last_strides(const Dims& sizes) {
   return {image, 1, row, sizes[1]};
 }
 
-// Whether LibTorch takes the image for one whose channels lie last, whatever its symbols stand for.
+// Whether LibTorch takes the image for one whose channels lie last (is_channels_last_strides_2d of
+// c10/core/MemoryFormat.h), perhaps with gaps.
 inline bool has_channels_last(const TensorLayout& image) {
-  if (image.sizes.size() != 4 || image.strides[1] != 1 || image.sizes[1] == 1) return false;
-  const Dims strides = channels_last_strides(image.sizes);
-  for (const std::size_t d : {3, 2, 0}) {
-    if (image.strides[d] != strides[d]) return false;
-  }
-  return true;
+  const Dims &sizes = image.sizes, &strides = image.strides;
+  return sizes.size() == 4 && sizes[1] != 1 && strides[1] == 1 && strides[3] >= sizes[1] &&
+         strides[2] >= sizes[3] * strides[3] && strides[0] >= sizes[2] * strides[2];
 }
 
 // The padding of a convolution: argument 4, which is numbers or a name.

@@ -14,14 +14,19 @@
 
 namespace sr::replay::lower {
 
-// Whether the layout is NHWC, and not NCHW as well.
+// Whether the channels of each pixel are adjacent, as in NHWC and in slices of its channels; not in images
+// that have the layout NCHW as well.
 inline bool has_channels_last(const Operand& image) {
+  return image.size(-3) != 1 && image.stride(-3) == 1 && !image.is_contiguous();
+}
+// Whether the pixels of such an image have no gaps between them.
+inline bool has_dense_pixels(const Operand& image) {
+  const Size row = image.size(-1) * image.size(-3);
   const auto lies = [&](std::int64_t d, const Size& stride) {
     return image.stride(d) == stride || image.size(d) == 1;
   };
-  return !image.is_contiguous() && lies(-3, 1) && lies(-1, image.size(-3)) &&
-         lies(-2, image.size(-1) * image.size(-3)) &&
-         (image.rank() < 4 || lies(0, image.size(-1) * image.size(-2) * image.size(-3)));
+  return has_channels_last(image) && lies(-1, image.size(-3)) && lies(-2, row) &&
+         (image.rank() < 4 || lies(0, row * image.size(-2)));
 }
 
 constexpr std::int64_t kMostPixels = 65536;
@@ -36,7 +41,7 @@ struct Lasts {
 
 inline Lasts lasts_of(const Convolved& all) {
   const auto least = static_cast<std::int64_t>(kernels::kernels().table.min_pixel_channels);
-  const Lasts last{has_channels_last(all.in), has_channels_last(all.out)};
+  const Lasts last{has_channels_last(all.in), has_dense_pixels(all.out)};
   if (!last.any() || all.out.count() == 0 || all.y.out * all.x.out > kMostPixels) return {};
   if (last.in && last.out && all.groups >= least && all.group_in() == 1 && all.group_out() == 1)
     return {true, true, true};
@@ -58,13 +63,15 @@ struct Walk {
     return copies ? channels * y.step * x.step * rows * row : (channels - 1) * channel + y.in * row + x.in;
   }
   kernels::PaddedImage padding(const Convolved& all) const {
-    return {.channels = is_last ? 1 : static_cast<std::size_t>(all.group_in()),
+    return {.channels = static_cast<std::size_t>(all.group_in()),
             .y = y,
             .x = x,
             .channel_stride = all.in.stride(-3).pin(),
-            .row_stride = is_last ? x.in : all.in.stride(-2).pin(),
+            .row_stride = all.in.stride(-2).pin(),
             .rows = rows,
-            .pitch = row};
+            .pitch = row,
+            .run = is_last ? column : 0,
+            .column_stride = all.in.stride(-1).pin()};
   }
 };
 
@@ -83,16 +90,18 @@ inline Walk walk_by_strips(const Convolved& all) {
 }
 
 inline Walk walk_by_pixels(const Convolved& all, bool in_last) {
-  const std::int64_t channels = in_last ? all.in.size(-3).pin() : 1;  // of an element of a row
-  const bool copies = all.y.pad != 0 || all.x.pad != 0;
-  if (!copies && !in_last) return walk_on_image(all);
-  Axis y = all.y, x = all.x;
-  const std::int64_t rows = copies ? (y.out - 1) * y.step + reach(y) + 1 : y.in,
-                     row = (copies ? (x.out - 1) * x.step + reach(x) + 1 : x.in) * channels;
-  y.step = x.step = 1;
-  x.in *= channels;
-  x.pad *= channels;
-  return {copies, y, x, in_last ? 1 : rows * row, row, channels, rows, in_last};
+  Walk walk = walk_on_image(all);
+  walk.is_last = in_last;
+  if (in_last) walk.column = all.in.stride(-1).pin();
+  if (all.y.pad == 0 && all.x.pad == 0) return walk;
+  const Axis &y = all.y, &x = all.x;
+  walk.copies = true;
+  walk.y.step = walk.x.step = 1;
+  walk.column = in_last ? all.in.size(-3).pin() : 1;
+  walk.rows = (y.out - 1) * y.step + reach(y) + 1;
+  walk.row = ((x.out - 1) * x.step + reach(x) + 1) * walk.column;
+  walk.channel = in_last ? 1 : walk.rows * walk.row;
+  return walk;
 }
 
 // The offsets of all taps: channels, of each the rows of the window, of each its columns.
