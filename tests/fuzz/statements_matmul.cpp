@@ -1,6 +1,8 @@
 // Matrix products with tensors of the program and with weights, and embeddings.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "fuzz/generator.hpp"
 
@@ -37,6 +39,14 @@ void Generator::product() {
     if (!b) return;
     Shape shape = a->shape;
     shape.back() = b->shape[rank - 2];
+    if (rank <= 3 && random_.chance(25)) {
+      const bool swaps = random_.chance(40);
+      if (swaps) std::swap(shape[rank - 2], shape[rank - 1]);
+      define_product(std::string("torch.einsum('") + (rank == 2 ? "ij,kj->" : "bij,bkj->b") +
+                         (swaps ? "ki" : "ik") + "', [" + a->name + ", " + b->name + "])",
+                     shape, *b);
+      return;
+    }
     const std::string transposed = b->name + ".transpose(-1, -2)";
     const char* const call = rank == 2 && random_.chance(60)   ? "torch.mm("
                              : rank == 3 && random_.chance(60) ? "torch.bmm("
