@@ -123,6 +123,8 @@ struct WeightTaps {
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
   bool by_pixels = false;
+  std::size_t inner =
+      1;  // if not 1: the taps are `inner` input channels of windows, and are packed by windows
   ChannelScale scale = {};
   bool of_module = false;
 
@@ -130,7 +132,8 @@ struct WeightTaps {
     return by_pixels ? kernels::kernels().table.packed_floats(channels, taps) : channels * taps;
   }
   auto key() const {
-    return std::tie(data, groups, channels, taps, by_pixels, scale.variance, scale.gamma, scale.epsilon);
+    return std::tie(data, groups, channels, taps, by_pixels, inner, scale.variance, scale.gamma,
+                    scale.epsilon);
   }
 };
 
@@ -215,6 +218,17 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
       for (std::size_t tap = 0; tap < weight.taps; ++tap) scaled[c * weight.taps + tap] *= factor;
     }
     weight.data = scaled.data();
+  }
+  std::vector<float> by_windows;
+  if (weight.inner != 1) {
+    by_windows.resize(weight.groups * count);
+    const std::size_t window = weight.taps / weight.inner;
+    for (std::size_t c = 0; c < weight.groups * weight.channels; ++c) {
+      for (std::size_t tap = 0; tap < weight.taps; ++tap)
+        by_windows[c * weight.taps + tap % window * weight.inner + tap / window] =
+            weight.data[c * weight.taps + tap];
+    }
+    weight.data = by_windows.data();
   }
   const kernels::Table& table = kernels::kernels().table;
   const std::size_t share = weight.packed_share();

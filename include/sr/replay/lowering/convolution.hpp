@@ -42,6 +42,7 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts&
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (elements >= kMost || all.out.count() >= kMost) return std::nullopt;
   step.weight.by_pixels = is_of_pixels;
+  if (last.in) step.weight.inner = static_cast<std::size_t>(all.group_in());
   if (is_of_pixels) {
     list_pixels(step, walk, all, last.out ? all.out.size(-3).pin() : 1);
     step.multiply = last.is_depthwise ? table.convolve_depthwise : table.convolve_pixels;

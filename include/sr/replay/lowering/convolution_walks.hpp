@@ -104,7 +104,9 @@ inline Walk walk_by_pixels(const Convolved& all, bool in_last) {
   return walk;
 }
 
-// The offsets of all taps: channels, of each the rows of the window, of each its columns.
+// The offsets of all taps: of each channel the rows of the window, of each row its columns. Where channels
+// lie last, the channels of each pixel of the window, which are read one after the other: pixels of large
+// images that are a power of two apart share few lines of the cache.
 inline std::vector<std::int32_t> offsets_of_taps(const Walk& walk, const Convolved& all) {
   const bool has_phases = walk.copies && walk.y.step * walk.x.step != 1;
   const auto at = [&](std::int64_t c, std::int64_t i, std::int64_t j) {
@@ -113,11 +115,18 @@ inline std::vector<std::int32_t> offsets_of_taps(const Walk& walk, const Convolv
     return (of_phase * walk.rows + i / walk.y.step) * walk.row + j / walk.x.step;
   };
   std::vector<std::int32_t> offsets;
-  for (std::int64_t c = 0; c < all.group_in(); ++c) {
+  const auto add_windows = [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t i = 0; i < all.y.kernel; ++i) {
-      for (std::int64_t j = 0; j < all.x.kernel; ++j)
-        offsets.push_back(static_cast<std::int32_t>(at(c, i * all.y.dilation, j * all.x.dilation)));
+      for (std::int64_t j = 0; j < all.x.kernel; ++j) {
+        for (std::int64_t c = first; c < end; ++c)
+          offsets.push_back(static_cast<std::int32_t>(at(c, i * all.y.dilation, j * all.x.dilation)));
+      }
     }
+  };
+  if (walk.is_last) {
+    add_windows(0, all.group_in());
+  } else {
+    for (std::int64_t c = 0; c < all.group_in(); ++c) add_windows(c, c + 1);
   }
   return offsets;
 }
