@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <sr/replay/sizes/size.hpp>
+
 namespace sr::replay {
 
 // Dimensions with the same label have the same size. Letters are labels, and so are the dimensions of an
@@ -24,6 +26,22 @@ Labels those(const Labels& labels, const Matches& matches) {
   Labels found;
   std::ranges::copy_if(labels, std::back_inserter(found), matches);
   return found;
+}
+
+// A TensorLayout or an Operand with the dimensions `to`. One that it does not have gets size 1, and one that
+// is not among them is left out.
+template <class Tensor>
+Tensor arranged(Tensor tensor, const Labels& from, const Labels& to) {
+  const Dims sizes = std::move(tensor.sizes), strides = std::move(tensor.strides);
+  tensor.sizes = Dims(to.size(), 1);
+  tensor.strides = Dims(to.size(), 0);
+  for (std::size_t d = 0; d < to.size(); ++d) {
+    const auto at = std::ranges::find(from, to[d]);
+    if (at == from.end()) continue;
+    tensor.sizes[d] = sizes[static_cast<std::size_t>(at - from.begin())];
+    tensor.strides[d] = strides[static_cast<std::size_t>(at - from.begin())];
+  }
+  return tensor;
 }
 
 struct EinsumEquation {

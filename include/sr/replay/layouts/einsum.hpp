@@ -12,20 +12,9 @@
 
 namespace sr::replay::layouts {
 
-// The tensor with the dimensions `to`; one that it does not have gets size 1.
-inline TensorLayout arranged(const TensorLayout& tensor, const Labels& from, const Labels& to) {
-  TensorLayout made{Dims(to.size(), 1), Dims(to.size(), 0), tensor.offset};
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    const auto at = std::ranges::find(from, to[d]);
-    if (at == from.end()) continue;
-    made.sizes[d] = tensor.sizes[static_cast<std::size_t>(at - from.begin())];
-    made.strides[d] = tensor.strides[static_cast<std::size_t>(at - from.begin())];
-  }
-  return made;
-}
-
 // A batched product of matrices, as sumproduct_pair of ATen/native/Linear.cpp arranges it: first the
-// dimensions that both operands have, then those of the left one, then those of the right one.
+// dimensions that both operands have, then those of the left one, then those of the right one; or the right
+// one first, if all its dimensions come before those of the left one in the result.
 inline bool einsum_product(LayoutRule& rule, const TensorLayout& left, const TensorLayout& right,
                            const Dims& sizes) {
   std::vector<std::size_t> both, of_left, of_right;

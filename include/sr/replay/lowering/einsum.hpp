@@ -16,20 +16,6 @@
 
 namespace sr::replay::lower {
 
-// The operand with the dimensions `to`, which are all that it has, and perhaps others of size 1.
-inline Operand arranged(Operand operand, const Labels& from, const Labels& to) {
-  const Dims sizes = std::move(operand.sizes), strides = std::move(operand.strides);
-  operand.sizes = Dims(to.size(), 1);
-  operand.strides = Dims(to.size(), 0);
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    const auto at = std::ranges::find(from, to[d]);
-    if (at == from.end()) continue;
-    operand.sizes[d] = sizes[static_cast<std::size_t>(at - from.begin())];
-    operand.strides[d] = strides[static_cast<std::size_t>(at - from.begin())];
-  }
-  return operand;
-}
-
 // Dimensions `first` to `end` - 1 as one; nothing if they are not evenly spaced.
 inline std::optional<std::pair<Size, Size>> merged(const Operand& operand, std::size_t first,
                                                    std::size_t end) {
