@@ -29,7 +29,7 @@ inline bool has_dense_pixels(const Operand& image) {
          (image.rank() < 4 || lies(0, row * image.size(-2)));
 }
 
-constexpr std::int64_t kMostPixels = 65536;
+inline constexpr std::int64_t kMostPixels = 65536;
 
 // Whether a kernel reads or writes images whose channels lie last as they are.
 struct Lasts {
