@@ -60,8 +60,9 @@ void Generator::image() {
     const std::string weight = attribute({shape[rank - 3], inner, rows, columns});
     const std::string bias = random_.chance(60) ? attribute({shape[rank - 3]}) : "None";
     const bool is_last = rank == 4 && random_.chance(30);
-    define("torch.conv2d(" + x->name + (is_last ? ".contiguous(memory_format=torch.channels_last), " : ", ") +
-               weight + ", " + bias + ", " + moves + ", " + list_of(windows, &Window::dilation) + ", " +
+    define("torch.conv2d(" + x->name +
+               (is_last ? ".permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), " : ", ") + weight + ", " +
+               bias + ", " + moves + ", " + list_of(windows, &Window::dilation) + ", " +
                std::to_string(grouped ? channels.a : 1) + ")",
            Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
     return;
