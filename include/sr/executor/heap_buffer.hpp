@@ -32,6 +32,7 @@ class HeapBuffer final : public AnyBuffer {
   bool reserve(Bytes bytes) {
     if (bytes <= capacity_) return false;
     at::DataPtr larger = c10::GetCPUAllocator()->allocate(bytes);
+    touch_pages(static_cast<std::byte*>(larger.get()), bytes);
     data_ = std::move(larger);
     capacity_ = bytes;
     return true;
@@ -40,6 +41,16 @@ class HeapBuffer final : public AnyBuffer {
   Bytes capacity() const { return capacity_; }
 
  private:
+  // Makes the system map all pages now. If the lanes that a masked store leaves out lie in a page that nobody
+  // has written, the store takes some hundred cycles, each time, since it never writes the page: in
+  // poolformer_s12 on Zen 4, twelve pools whose scratch lay before such a page took 58 ms of 150 instead of 4
+  // ms of 90.
+  static void touch_pages(volatile std::byte* memory, Bytes bytes) {
+    constexpr Bytes kPage = 4096;
+    for (Bytes at = 0; at < bytes; at += kPage) memory[at] = std::byte{0};
+    memory[bytes - 1] = std::byte{0};
+  }
+
   at::DataPtr data_;
   Bytes capacity_ = 0;
   std::vector<Bytes> offsets_;
