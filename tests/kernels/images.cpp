@@ -240,6 +240,19 @@ TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels
 
 namespace {
 
+// Without its weights, image and result. Some numbers of channels have a bias, and some have relu.
+Convolution shape_of_pixels(std::size_t channels, const std::vector<std::int32_t>& offsets,
+                            const std::vector<Strip>& pixels, const std::vector<float>& bias) {
+  return {.channels = channels,
+          .taps = offsets.size(),
+          .strips = pixels.size(),
+          .strip_width = 1,
+          .at = pixels.data(),
+          .offsets = offsets.data(),
+          .bias = channels % 2 == 0 ? bias.data() : nullptr,
+          .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity()};
+}
+
 // Pixels two elements apart, with overlapping taps.
 void check_pixels(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
   constexpr std::size_t kReach = 7;
@@ -256,18 +269,11 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
       out(channels * count, -1), expected(out);
   table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
   table.pack_taps(channels, taps, weight.data(), tiles.data());
-  Convolution shape{.channels = channels,
-                    .taps = taps,
-                    .strips = count,
-                    .strip_width = 1,
-                    .at = pixels.data(),
-                    .offsets = offsets.data(),
-                    .weight = panels.data(),
-                    .bias = channels % 2 == 0 ? bias.data() : nullptr,
-                    .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
-                    .in = in.data(),
-                    .out = out.data(),
-                    .out_channel = static_cast<std::ptrdiff_t>(count)};
+  Convolution shape = shape_of_pixels(channels, offsets, pixels, bias);
+  shape.weight = panels.data();
+  shape.in = in.data();
+  shape.out = out.data();
+  shape.out_channel = static_cast<std::ptrdiff_t>(count);
   table.convolve_pixels(shape);
   CAPTURE(table.name, channels, count, taps);
   for (const std::size_t block : {std::size_t{1}, table.tile, std::size_t{12}}) {
@@ -309,18 +315,11 @@ void check_depthwise(const Table& table, std::size_t channels, std::size_t count
     pixels.push_back({static_cast<std::int32_t>(2 * p * channels), static_cast<std::int32_t>(p * channels)});
   std::vector<float> panels(table.packed_floats(channels, taps)), out(channels * count, -1);
   table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
-  Convolution shape{.channels = channels,
-                    .taps = taps,
-                    .strips = count,
-                    .strip_width = 1,
-                    .at = pixels.data(),
-                    .offsets = offsets.data(),
-                    .weight = panels.data(),
-                    .bias = channels % 2 == 0 ? bias.data() : nullptr,
-                    .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
-                    .in = in.data(),
-                    .out = out.data(),
-                    .out_channel = 1};
+  Convolution shape = shape_of_pixels(channels, offsets, pixels, bias);
+  shape.weight = panels.data();
+  shape.in = in.data();
+  shape.out = out.data();
+  shape.out_channel = 1;
   table.convolve_depthwise(shape);
   std::size_t wrong = 0;
   for (std::size_t r = 0; r < out.size(); ++r) {

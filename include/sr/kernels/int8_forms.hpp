@@ -19,7 +19,7 @@ struct Int8Form {
 
 namespace detail {
 
-// Whether both forms of a table give the same sums, for sizes that are no multiples of a tile.
+// Compares the sums that both functions compute for one product. Its sizes are not multiples of a tile.
 inline bool agree(const Table& table, void (*one)(const Int8Gemm& product),
                   void (*other)(const Int8Gemm& product)) {
   constexpr std::size_t kM = 37, kN = 75, kK = 203;

@@ -19,8 +19,8 @@ inline constexpr std::size_t kTileHeight =
 inline constexpr std::size_t kTileBytes = 64;  // of a row of the left side
 
 #if defined(SR_KERNEL_AVX512)
-// The instructions of AMX-INT8. Files with the flags of AVX-512 do not assume them. A thread may use them
-// after has_amx() was true.
+// The instructions of AMX-INT8 as inline assembly, since this file is compiled for AVX-512 without AMX. They
+// may be executed only after has_amx() has returned true.
 struct AmxTiles {
   static constexpr std::size_t kColumns = 16;
   static_assert(kColumns == kWidth);

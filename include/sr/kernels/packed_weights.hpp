@@ -123,8 +123,8 @@ struct WeightTaps {
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
   bool by_pixels = false;
-  std::size_t inner =
-      1;  // if not 1: the taps are `inner` input channels of windows, and are packed by windows
+  // Input channels that are packed innermost; 1: the taps are packed in the order of `data`.
+  std::size_t inner = 1;
   ChannelScale scale = {};
   bool of_module = false;
 
@@ -187,18 +187,27 @@ inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Matrix& weigh
   return packed_by<std::uint8_t>(table.packed_int8_bytes, table.pack_int8, weight);
 }
 
-inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Taps& weight) {
-  const std::size_t k = weight.in_channels * weight.taps;
-  std::vector<std::int8_t> by_taps(weight.channels * k);
-  for (std::size_t channel = 0; channel < weight.channels; ++channel) {
-    for (std::size_t c = 0; c < weight.in_channels; ++c) {
-      for (std::size_t tap = 0; tap < weight.taps; ++tap)
-        by_taps[channel * k + tap * weight.in_channels + c] =
-            weight.data[(channel * weight.in_channels + c) * weight.taps + tap];
+// The weights, which have the order [out][in][window], in the order [out][window][in].
+template <class T>
+std::vector<T> channels_innermost(const T* weights, std::size_t out, std::size_t in, std::size_t window) {
+  std::vector<T> ordered(out * in * window);
+  for (std::size_t channel = 0; channel < out; ++channel) {
+    for (std::size_t c = 0; c < in; ++c) {
+      for (std::size_t w = 0; w < window; ++w)
+        ordered[(channel * window + w) * in + c] = weights[(channel * in + c) * window + w];
     }
   }
-  return pack(Int8Matrix{
-      .data = by_taps.data(), .n = weight.channels, .k = k, .b_k = 1, .b_n = static_cast<std::ptrdiff_t>(k)});
+  return ordered;
+}
+
+inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Taps& weight) {
+  const std::size_t k = weight.in_channels * weight.taps;
+  const auto by_pixels = channels_innermost(weight.data, weight.channels, weight.in_channels, weight.taps);
+  return pack(Int8Matrix{.data = by_pixels.data(),
+                         .n = weight.channels,
+                         .k = k,
+                         .b_k = 1,
+                         .b_n = static_cast<std::ptrdiff_t>(k)});
 }
 
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const GroupedMatrix& weight) {
@@ -219,16 +228,11 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
     }
     weight.data = scaled.data();
   }
-  std::vector<float> by_windows;
+  std::vector<float> ordered;
   if (weight.inner != 1) {
-    by_windows.resize(weight.groups * count);
-    const std::size_t window = weight.taps / weight.inner;
-    for (std::size_t c = 0; c < weight.groups * weight.channels; ++c) {
-      for (std::size_t tap = 0; tap < weight.taps; ++tap)
-        by_windows[c * weight.taps + tap % window * weight.inner + tap / window] =
-            weight.data[c * weight.taps + tap];
-    }
-    weight.data = by_windows.data();
+    ordered = channels_innermost(weight.data, weight.groups * weight.channels, weight.inner,
+                                 weight.taps / weight.inner);
+    weight.data = ordered.data();
   }
   const kernels::Table& table = kernels::kernels().table;
   const std::size_t share = weight.packed_share();

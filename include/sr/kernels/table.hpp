@@ -213,9 +213,9 @@ struct Table {
   SmallWeights<Bfloat16Bits> bfloat16_weights;
   SmallWeights<Float16Bits> float16_weights;
   SmallWeights<std::int8_t> int8_weights;
-  // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. The forms by bytes and by
-  // tiles need a CPU for which has_vnni() and has_amx() are true, and are null where the instruction set has
-  // none. All give the same bits.
+  // Packs weights of int8 for products of 8-bit integers, aligned to 64 bytes. Call
+  // int8_gemm_by_bytes and int8_gemm_by_tiles only if int8_forms() lists them; they are null where the
+  // instruction set has no such form. All three give the same bits.
   std::size_t (*packed_int8_bytes)(std::size_t n, std::size_t k) = nullptr;
   void (*pack_int8)(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
                     std::ptrdiff_t b_n, std::uint8_t* packed) = nullptr;

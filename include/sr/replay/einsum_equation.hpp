@@ -74,8 +74,8 @@ inline bool is_repeating(Labels labels) {
 
 }  // namespace detail
 
-// Reads an equation that torch.einsum has accepted for operands of these ranks. Nothing if an operand names a
-// dimension twice, which takes its diagonal.
+// Parses an equation that torch.einsum has accepted for operands of these ranks. Returns nothing if an
+// operand repeats a label, as in 'ii->i', which reads its diagonal.
 inline std::optional<EinsumEquation> read_einsum(std::string_view text,
                                                  const std::vector<std::size_t>& ranks) {
   const std::size_t arrow = text.find("->");

@@ -92,9 +92,9 @@ class Importer {
     }
   }
 
-  // Returns the results for the caller. The other results are new values of buffers and arguments: they are
-  // copied there at the end of the graph. A result that is also such a new value is returned as the buffer or
-  // argument itself, as PyTorch does.
+  // Returns the results for the caller. The other results are new values of buffers and arguments, and are
+  // copied into them at the end of the graph. If the caller also gets such a value, it gets the buffer or
+  // argument itself, as in PyTorch.
   std::vector<Value*> for_caller(const std::vector<Value*>& results, const Json& signature) {
     const Json& specs = items_of(signature, "output_specs", "the signature");
     std::unordered_map<Value*, Value*> written;

@@ -72,12 +72,12 @@ inline bool is_left_to_libtorch(const Convolved& all) {
   return !is_picture && all.in.count() + all.out.count() > most;
 }
 
-// The channels of the step, and where its groups and images lie.
+// Sets the numbers of channels and taps of the step, and the distances between groups and between images.
 inline void place_images(const Convolved& all, const Lasts& last, ConvolutionStep& step) {
   step.images_of = all.in.rank() == 4 ? all.in.size(0) : Size(1);
   step.images = static_cast<std::size_t>(step.images_of.recorded());
   step.pixels = all.y.out * all.x.out;
-  // A depthwise convolution of channels that lie last is one group, whose channels are those of the image.
+  // In the channels-last layout, a depthwise convolution is computed as one group with all channels.
   const std::int64_t channels = last.is_depthwise ? all.groups : all.group_out();
   step.groups = last.is_depthwise ? 1 : static_cast<std::size_t>(all.groups);
   step.in_channel = last.is_depthwise ? 1 : 0;

@@ -56,7 +56,7 @@ struct Walk {
   Axis y, x;                                      // of the copy: with steps, it is taken apart by phases
   std::int64_t channel = 0, row = 0, column = 1;  // distances
   std::int64_t rows = 0;                          // of a phase
-  bool is_last = false;                           // whether rows hold all channels
+  bool is_last = false;                           // channels last: each row holds all channels
 
   std::int64_t elements(std::int64_t channels) const {
     if (is_last) return rows * row;
@@ -104,9 +104,10 @@ inline Walk walk_by_pixels(const Convolved& all, bool in_last) {
   return walk;
 }
 
-// The offsets of all taps: of each channel the rows of the window, of each row its columns. Where channels
-// lie last, the channels of each pixel of the window, which are read one after the other: pixels of large
-// images that are a power of two apart share few lines of the cache.
+// The offsets of all taps. In the channels-first layout, taps are ordered by channel, row and column of the
+// window. In the channels-last layout they are ordered by row, column and channel, so that adjacent elements
+// are read one after the other. Otherwise pixels whose distance is a large power of two would evict each
+// other from the cache.
 inline std::vector<std::int32_t> offsets_of_taps(const Walk& walk, const Convolved& all) {
   const bool has_phases = walk.copies && walk.y.step * walk.x.step != 1;
   const auto at = [&](std::int64_t c, std::int64_t i, std::int64_t j) {

@@ -1,4 +1,4 @@
-// einsum(equation, operands, path) of two operands: a product of elements, or of matrices.
+// Lowers einsum(equation, operands, path) with two operands to an elementwise product or to matrix products.
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,9 @@ inline Labels joined(Labels labels, const Labels& middle, const Labels& last) {
   return labels;
 }
 
-// The sum over the labels that the result does not have, as a batch of matrix products whose rows are those
-// of `left`. Emits nothing if their columns are not adjacent in the result.
+// Emits a batched matrix product that sums over the labels that the result does not have. Dimensions of
+// `left` become the rows of the product, dimensions of `right` its columns. Returns false and emits no
+// product if the columns are not contiguous in the result.
 inline bool multiply(Lowering& lowering, const Labelled& left, const Labelled& right,
                      const Labelled& result) {
   const Labels summed = those(left.labels, [&](int label) { return !has(result.labels, label); }),

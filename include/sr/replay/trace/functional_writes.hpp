@@ -89,8 +89,8 @@ class FunctionalWrites {
     return Written{node.inputs[0].toTensor(), node.changed[0]};
   }
 
-  // Whether the write may be made functional: it covers the whole storage, all operands have the dtype of the
-  // result, and no other view reads the storage later.
+  // Whether the functional operator can replace the write. The write must cover the whole storage, all
+  // operands must have the dtype of the result, and no other view may read the storage later.
   bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const auto is_dynamic = [](ValueId id) { return id != kNone; };
     if (captured_.count(written.storage) != 0 || held_.count(trace_.id_of(written.tensor)) != 0 ||
