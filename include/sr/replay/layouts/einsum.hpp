@@ -36,8 +36,8 @@ inline bool einsum_product(LayoutRule& rule, const TensorLayout& left, const Ten
 
 inline bool einsum(LayoutRule& rule) {
   const std::vector<TensorLayout>& operands = rule.tensors(1);
-  std::vector<std::size_t> ranks;
-  for (const TensorLayout& operand : operands) ranks.push_back(operand.sizes.size());
+  std::vector<std::size_t> ranks(operands.size());
+  std::ranges::transform(operands, ranks.begin(), [](const TensorLayout& one) { return one.sizes.size(); });
   const auto equation = read_einsum(rule.value(0).toStringRef(), ranks);
   if (!equation || operands.empty() || operands.size() > 2) return false;
   const Labels &result = equation->result, &first = equation->operands[0];
