@@ -36,7 +36,7 @@ namespace {
 StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
                                  bool enable_replay, std::size_t max_plan_bytes, std::size_t check_every,
                                  bool enable_families, bool freeze_weights, bool updatable_weights,
-                                 bool strict, const std::string& numerics,
+                                 bool spill_weights, bool strict, const std::string& numerics,
                                  std::vector<std::string> without_passes) {
   if (numerics != "fast" && numerics != "exact") {
     throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
@@ -50,6 +50,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .enable_families = enable_families,
           .freeze_weights = freeze_weights,
           .updatable_weights = updatable_weights,
+          .spill_weights = spill_weights,
           .strict = strict,
           .numerics = numerics == "fast" ? Numerics::fast : Numerics::exact,
           .without_passes = std::move(without_passes)};
@@ -198,7 +199,8 @@ void define_prepared(py::module_& module) {
       .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
            py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plan_bytes"),
            py::arg("check_every"), py::arg("enable_families"), py::arg("freeze_weights"),
-           py::arg("updatable_weights"), py::arg("strict"), py::arg("numerics"), py::arg("without_passes"));
+           py::arg("updatable_weights"), py::arg("spill_weights"), py::arg("strict"), py::arg("numerics"),
+           py::arg("without_passes"));
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })

@@ -132,18 +132,19 @@ py::dict of_packed(const PackedReport& packed) {
 
 py::dict described(const PoolReport& report) {
   const Report& runtime = report.runtime;
-  return py::dict("planner"_a = runtime.planner, "nodes"_a = list_of(runtime.nodes, of_node),
-                  "blocks"_a = list_of(runtime.blocks, of_memory),
-                  "plans"_a = list_of(runtime.plans, of_plan), "bailouts"_a = runtime.bailouts,
-                  "pinned_by"_a = runtime.pinned_by, "out_variants"_a = runtime.out_variants,
-                  "natives"_a = runtime.natives, "fallbacks"_a = runtime.fallbacks,
-                  "arena_bytes"_a = runtime.arena_bytes, "lower_bound_bytes"_a = runtime.lower_bound_bytes,
-                  "no_reuse_bytes"_a = runtime.no_reuse_bytes,
-                  "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
-                  "packed_weights"_a = list_of(runtime.packed_weights, of_packed),
-                  "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime.misses),
-                  "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
-                  "pool"_a = of_pool(report), "text"_a = text_of(report));
+  return py::dict(
+      "planner"_a = runtime.planner, "nodes"_a = list_of(runtime.nodes, of_node),
+      "blocks"_a = list_of(runtime.blocks, of_memory), "plans"_a = list_of(runtime.plans, of_plan),
+      "bailouts"_a = runtime.bailouts, "pinned_by"_a = runtime.pinned_by,
+      "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
+      "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
+      "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
+      "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
+      "weight_bytes"_a = runtime.weight_bytes, "spilled_weight_bytes"_a = runtime.spilled_weight_bytes,
+      "packed_weights"_a = list_of(runtime.packed_weights, of_packed),
+      "replayed_calls"_a = runtime.replayed_calls, "misses"_a = misses_of(runtime.misses),
+      "recorded_plans"_a = runtime.recorded_plans, "copied_plans"_a = runtime.copied_plans,
+      "pool"_a = of_pool(report), "text"_a = text_of(report));
 }
 
 py::dict described(const QuantizationReport& report) {

@@ -7,7 +7,8 @@ from typing_extensions import disjoint_base
 class Options:
     def __init__(self, *, enable_out_variant: bool, optimize_memory: bool, manage_output_tensors: bool,
                  enable_replay: bool, max_plan_bytes: int, check_every: int, enable_families: bool,
-                 freeze_weights: bool, updatable_weights: bool, strict: bool, numerics: str, without_passes: list[str]) -> None: ...
+                 freeze_weights: bool, updatable_weights: bool, spill_weights: bool, strict: bool,
+                 numerics: str, without_passes: list[str]) -> None: ...
 
 class Prepared:
     @property

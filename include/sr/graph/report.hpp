@@ -111,6 +111,8 @@ struct Report {
   memory::Bytes arena_bytes = 0;  // sums over blocks
   memory::Bytes lower_bound_bytes = 0;
   memory::Bytes no_reuse_bytes = 0;
+  memory::Bytes weight_bytes = 0;            // of weights and constants, as they were loaded
+  memory::Bytes spilled_weight_bytes = 0;    // of these in a temporary file, see `spill_weights`
   std::vector<PackedReport> packed_weights;  // which all runtimes of the module share
   memory::Bytes replay_arena_bytes = 0;      // what the plans of the runtime share
   memory::Bytes plan_bytes = 0;              // that the plans of the runtime take; an estimate

@@ -24,6 +24,7 @@
 #include <sr/frontend/archive/user_sources.hpp>
 #include <sr/frontend/front_end.hpp>
 #include <sr/frontend/loaded_graph.hpp>
+#include <sr/frontend/spillable_weights.hpp>
 #include <sr/load.hpp>
 #include <sr/static_module.hpp>
 
@@ -93,6 +94,7 @@ inline StaticModule prepare(const torch::jit::Module& module, const StaticModule
   if (!loaded.known.empty() && !options.updatable_weights)
     loaded = load_graph(module, "forward", settings, owner);
   for (WeightSource& source : loaded.weights) source.mark_as_private();
+  if (options.spill_weights && !options.updatable_weights) make_weights_spillable(loaded);
   return StaticModule(std::move(loaded), options);
 }
 

@@ -127,6 +127,10 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
         << " bytes, lower bound " << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
     for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
   }
+  out << "weights: " << report.weight_bytes << " bytes";
+  if (report.spilled_weight_bytes != 0)
+    out << ", of which " << report.spilled_weight_bytes << " in a temporary file";
+  out << '\n';
   for (const PackedReport& packed : report.packed_weights)
     out << "packed weights: " << packed.count << ' ' << packed.kind << ", " << packed.bytes << " bytes\n";
   for (const auto& [why, calls] : report.misses)

@@ -23,6 +23,7 @@
 #include <sr/replay/program.hpp>
 #include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
+#include <sr/replay/spilled_weights.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
 #include <sr/replay/steps/interpreted_step.hpp>
 #include <sr/replay/steps/out_variant_step.hpp>
@@ -211,10 +212,11 @@ class ProgramBuilder {
     bind_constants(drafts);
     request_memory(drafts, is_result_, *plan_);
     note_dead_tensors(drafts, *plan_);
+    for (const auto& payload : lowering_.payloads()) payload->pack_weights(weights_.packed());
+    spill_packed_weights(lowering_);
     plan_->payloads = std::move(lowering_.payloads());
     plan_->derived = std::move(lowering_.derived());
     plan_->has_derived = !plan_->derived.empty();
-    for (const auto& payload : plan_->payloads) payload->pack_weights(weights_.packed());
     plan_->values.resize(trace_.value_count);
     plan_->tensors.resize(storages.size());
     SizeValues recorded;

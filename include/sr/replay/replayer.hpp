@@ -18,6 +18,7 @@
 #include <sr/executor/call_metrics.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
+#include <sr/module/weight_bytes.hpp>
 #include <sr/replay/check.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
@@ -211,7 +212,11 @@ class Replayer {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
-    for (const PackedSum& sum : content_->weights->current()->packed().sums())
+    const WeightSet& weights = *content_->weights->current();
+    const WeightBytes bytes = weight_bytes(weights);
+    report.weight_bytes = bytes.all;
+    report.spilled_weight_bytes = bytes.spilled;
+    for (const PackedSum& sum : weights.packed().sums())
       report.packed_weights.push_back({sum.kind, sum.count, sum.bytes});
     report.replay_arena_bytes = programs_.shared_bytes();
     report.plan_bytes = programs_.bytes();

@@ -1,4 +1,4 @@
-"""Weights that stay in their file."""
+"""Weights that stay in their file, or move to a temporary one."""
 
 import io
 import pathlib
@@ -61,6 +61,46 @@ def test_without_it_the_file_is_copied(file):
     module = sr.load(file)
     assert bytes_mapped(file) == 0
     del module
+
+
+def spilled_bytes(module):
+    return module.report()['spilled_weight_bytes']
+
+
+@torch.no_grad()
+def test_packed_weights_move_to_a_temporary_file(net, file):
+    module = sr.load(file)
+    assert spilled_bytes(module) == 0
+    for rows in (1, 4, 4, 4, 7, 30, 4):
+        x = torch.randn(rows, 256)
+        torch.testing.assert_close(module(x), net(x))
+    report = module.report()
+    matrices = 2 * 256 * 512 * 4
+    assert report['spilled_weight_bytes'] == matrices
+    assert matrices <= report['weight_bytes'] < matrices + 8192
+    assert f'of which {matrices} in a temporary file' in report['text']
+    x = torch.randn(5, 256)
+    torch.testing.assert_close(pickle.loads(pickle.dumps(module))(x), net(x))
+
+
+@torch.no_grad()
+def test_weights_stay_in_memory_if_the_temporary_directory_is_memory(net, file, monkeypatch):
+    monkeypatch.setenv('TMPDIR', '/dev/shm')
+    module = sr.load(file)
+    x = torch.randn(4, 256)
+    for _ in range(4):
+        torch.testing.assert_close(module(x), net(x))
+    assert spilled_bytes(module) == 0
+
+
+@torch.no_grad()
+def test_the_caller_keeps_weights_in_memory(net, file):
+    module, mapped = sr.load(file, spill_weights=False), sr.load(file, map_weights=True)
+    for _ in range(4):
+        x = torch.randn(4, 256)
+        torch.testing.assert_close(module(x), net(x))
+        torch.testing.assert_close(mapped(x), net(x))
+    assert spilled_bytes(module) == spilled_bytes(mapped) == 0
 
 
 @torch.no_grad()

@@ -19,7 +19,7 @@
 #include <sr/base/error.hpp>
 #include <sr/frontend/archive/mapped_file.hpp>
 #include <sr/frontend/archive/zip_directory.hpp>
-#include <sr/graph/each_node.hpp>
+#include <sr/graph/tensor_constants.hpp>
 
 namespace sr::detail {
 
@@ -47,12 +47,7 @@ class MappedWeights {
     for (torch::jit::Function* const function : module._ivalue()->compilation_unit()->get_functions()) {
       auto* const graph_function = torch::jit::tryToGraphFunction(*function);
       if (graph_function == nullptr) continue;
-      each_node<Forks::enter>(graph_function->graph()->block(), [&](torch::jit::Node* node) {
-        if (node->kind() == c10::prim::Constant && node->hasAttribute(c10::attr::value) &&
-            node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
-          take(node->t(c10::attr::value));
-        }
-      });
+      each_tensor_constant(graph_function->graph()->block(), [&](const at::Tensor& tensor) { take(tensor); });
     }
   }
 

@@ -76,6 +76,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   Shares* shared_work() override { return &shares; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
+  const void* packed_from() const override { return weight.data; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);

@@ -46,6 +46,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   void pack_weights(PackedWeights& shared) override {
     if (weight.data != nullptr) packed = shared.find_or_pack(weight);
   }
+  const void* packed_from() const override { return weight.data; }
 
   Shares* shared_work() override { return &shares; }
 

@@ -38,6 +38,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     scales.reset();
     zeros.reset();
   }
+  const void* packed_from() const override { return weight.weights.b; }
 
   Shares* shared_work() override { return &panels.shares; }
 

@@ -44,6 +44,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   Size results() const { return images_of * shape.n * y.out * x.out; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
+  const void* packed_from() const override { return weight.data; }
 
   Shares* shared_work() override { return &shares; }
 

@@ -44,6 +44,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   Size results() const { return m * n; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
+  const void* packed_from() const override { return weight.data; }
 
   Shares* shared_work() override { return &panels.shares; }
 

@@ -67,6 +67,8 @@ struct Payload {
   virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
+  // The weights of which the step reads only its packed copy; null if it has none.
+  virtual const void* packed_from() const { return nullptr; }
   // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step
   // settles or is run otherwise; null: it runs as always.
   virtual RunStep freeze(std::byte* const*) { return nullptr; }

@@ -1,0 +1,164 @@
+// Weights that only their packed copy is read of move to a temporary file.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/resource.h>
+#include <thread>
+#include <vector>
+
+#include <torch/script.h>
+
+#include <sr/base/spillable_memory.hpp>
+#include <sr/load.hpp>
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/followed.hpp"
+
+namespace sr::test::spilled_weights_tests {
+
+// What the process alone holds of the mapping in which `address` lies, in KiB.
+std::size_t private_kib(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t kib = 0;
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream extent(line);
+    if (extent >> std::hex >> begin >> dash >> end && dash == '-') inside = begin <= wanted && wanted < end;
+    for (const std::string field : {"Private_Dirty:", "Private_Clean:"}) {
+      if (inside && line.starts_with(field)) kib += std::stoul(line.substr(field.size()));
+    }
+  }
+  return kib;
+}
+
+// A tensor in memory that can be spilled.
+at::Tensor spillable(std::int64_t elements) {
+  at::Tensor tensor = at::arange(elements);
+  sr::detail::SpillableMemory::adopt(*tensor.storage().unsafeGetStorageImpl());
+  return tensor;
+}
+
+void spill(const at::Tensor& tensor) {
+  sr::detail::SpillableMemory::of(*tensor.storage().unsafeGetStorageImpl())->spill();
+}
+
+bool is_spilled(const at::Tensor& tensor) {
+  return sr::detail::SpillableMemory::of(*tensor.storage().unsafeGetStorageImpl())->is_spilled();
+}
+
+TEST_CASE("spilled bytes keep their address and their values, and take no memory of the process", "[spill]") {
+  for (const std::int64_t elements : {std::int64_t{1} << 20, (std::int64_t{1} << 18) + 3, std::int64_t{1}}) {
+    const at::Tensor tensor = spillable(elements), expected = at::arange(elements);
+    const void* const address = tensor.const_data_ptr();
+    CHECK(private_kib(address) >= static_cast<std::size_t>(elements) * 8 / 1024);
+    spill(tensor);
+    REQUIRE(is_spilled(tensor));
+    CHECK(private_kib(address) == 0);
+    CHECK(tensor.const_data_ptr() == address);
+    CHECK(at::equal(tensor, expected));
+    tensor.add_(1);  // the page is the process's own again
+    CHECK(at::equal(tensor, expected + 1));
+    CHECK(succeeds_in_child([&] { return tensor[0].item<std::int64_t>() == 1; }));
+  }
+}
+
+TEST_CASE("bytes can be read while they are spilled", "[spill]") {
+  constexpr std::int64_t kElements = std::int64_t{1} << 16;
+  for (int round = 0; round < 50; ++round) {
+    const at::Tensor tensor = spillable(kElements);
+    const auto* const data = tensor.const_data_ptr<std::int64_t>();
+    std::atomic<bool> stop = false;
+    std::atomic<int> wrong = 0, started = 0;
+    std::vector<std::thread> readers;
+    for (int reader = 0; reader < 2; ++reader) {
+      readers.emplace_back([&] {
+        ++started;
+        do {
+          for (std::int64_t i = 0; i < kElements; ++i) wrong += data[i] == i ? 0 : 1;
+        } while (!stop);
+      });
+    }
+    while (started < 2) std::this_thread::yield();
+    spill(tensor);
+    stop = true;
+    for (std::thread& reader : readers) reader.join();
+    REQUIRE(is_spilled(tensor));
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("bytes stay in memory if the directory or the limit of files allows nothing else", "[spill]") {
+  const auto stays = [] {
+    const at::Tensor tensor = spillable(std::int64_t{1} << 18);
+    spill(tensor);
+    return !is_spilled(tensor) && at::equal(tensor, at::arange(std::int64_t{1} << 18));
+  };
+  const auto with_directory = [&](const char* directory) {
+    return succeeds_in_child([&] { return setenv("TMPDIR", directory, 1) == 0 && stays(); });
+  };
+  CHECK(with_directory("/dev/shm"));  // memory, too
+  CHECK(with_directory("/no such directory"));
+  CHECK(with_directory("/proc"));
+  CHECK(succeeds_in_child([&] {
+    const rlimit limit{1 << 20, RLIM_INFINITY};
+    return setrlimit(RLIMIT_FSIZE, &limit) == 0 && stays();
+  }));
+}
+
+// x @ w + u, of which w is packed and u is read as it is; both are large.
+torch::jit::Module product() {
+  return script("def forward(self, x):\n    return torch.linear(x, self.w) + self.u\n",
+                {{"w", weight({256, 256})}, {"u", weight({16384, 256})}});
+}
+
+StaticModule loaded(const torch::jit::Module& module, const StaticModuleOptions& options = {}) {
+  std::stringstream file;
+  module.save(file);
+  return load(file, options);
+}
+
+constexpr memory::Bytes kPacked = 256 * 256 * 4, kRead = 16384 * 256 * 4;
+
+TEST_CASE("a weight of a file is spilled once it is packed, another one is not", "[spill][weights]") {
+  const at::Tensor x = sample({16384, 256}), other = sample({1, 256});
+  torch::jit::Module module = product();
+  const at::Tensor expected = module.forward({x}).toTensor(), of_other = module.forward({other}).toTensor();
+  StaticRuntime<> runtime(loaded(module));
+  CHECK(runtime.report().weight_bytes == kPacked + kRead);
+  CHECK(runtime.report().spilled_weight_bytes == 0);
+  for (int call = 0; call < 4; ++call) {
+    CHECK(at::allclose(runtime(x).toTensor(), expected, 1e-4, 1e-4));
+    CHECK(at::allclose(runtime(other).toTensor(), of_other, 1e-4, 1e-4));  // is recorded after the first
+  }
+  CHECK(runtime.report().weight_bytes == kPacked + kRead);
+  CHECK(runtime.report().spilled_weight_bytes == kPacked);
+}
+
+TEST_CASE("weights stay in memory where somebody may write them, or asks for it", "[spill][weights]") {
+  const auto spilled = [](StaticModule module) {
+    const at::Tensor x = sample({16384, 256});
+    StaticRuntime<> runtime(std::move(module));
+    for (int call = 0; call < 3; ++call) runtime(x);
+    REQUIRE(runtime.report().replayed_calls > 0);
+    return runtime.report().spilled_weight_bytes;
+  };
+  torch::jit::Module returns = script("def forward(self, x):\n    return torch.linear(x, self.w), self.w\n",
+                                      {{"w", weight({256, 256})}});
+  CHECK(spilled(loaded(product(), {.freeze_weights = true})) == kPacked);
+  CHECK(spilled(loaded(product(), {.spill_weights = false})) == 0);
+  CHECK(spilled(loaded(product(), {.updatable_weights = true})) == 0);
+  CHECK(spilled(loaded(returns)) == 0);
+  CHECK(spilled(StaticModule(product())) == 0);
+}
+
+}  // namespace sr::test::spilled_weights_tests
