@@ -19,6 +19,7 @@ import sr
 LAYERS, BATCH, CALLS = 6, 8, 5
 WAYS = {
     'spawn': 'a process of its own that loads the file (`spawn`, `exec`)',
+    'spawn_kept': 'the same with `spill_weights=False`',
     'spawn_mapped': 'the same with `map_weights=True`',
     'fork_loaded': '`fork()` after the parent has loaded the model, and never called it',
     'fork_called': '`fork()` after the parent has called the model with the sizes of its requests',
@@ -56,7 +57,7 @@ def measure(way: str, file: str, width: int) -> float:
     torch.set_num_threads(1)
     empty = private_mib()
     if way.startswith('spawn'):
-        module = sr.load(file, map_weights=way == 'spawn_mapped')
+        module = sr.load(file, map_weights=way == 'spawn_mapped', spill_weights=way != 'spawn_kept')
         call(module, width)
         return private_mib() - empty
     module = sr.load(file)
