@@ -24,7 +24,7 @@ struct StaticModuleOptions {
   // true: weights that sr has read from a file, and that kernels read in a packed copy, move to a temporary
   // file.
   bool spill_weights = true;
-  bool strict = false;             // true: refuse a model that needs the interpreter fallback
+  bool strict = false;  // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;
   std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
 
