@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/kernels/packed_weights.hpp>
+#include <sr/kernels/aligned.hpp>
 #include <sr/memory/request.hpp>
 #include <sr/replay/family.hpp>
 #include <sr/replay/results.hpp>

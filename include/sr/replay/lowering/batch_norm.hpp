@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include <sr/kernels/packed_weights.hpp>
+#include <sr/kernels/weight_forms.hpp>
 #include <sr/replay/lowering/convolution.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/gemm.hpp>

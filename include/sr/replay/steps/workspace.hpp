@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <sr/kernels/packed_weights.hpp>
+#include <sr/kernels/aligned.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::replay {
