@@ -1,11 +1,15 @@
 #include "prepared.hpp"
 
+#include <cstddef>
+#include <memory>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include <sr/frontend/archive/archive_bytes.hpp>
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/load.hpp>
 
@@ -49,6 +53,19 @@ LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticMo
   return load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options));
 }
 
+// A module of TorchScript takes some hundred KiB beside its weights. For a small one its archive is kept
+// instead, and is read again when the module is saved.
+std::shared_ptr<Prepared> prepare_archive(std::string bytes, const std::string& name,
+                                          const StaticModuleOptions& options) {
+  constexpr std::size_t kSmall = std::size_t{128} << 10;
+  torch::jit::Module module = sr::detail::parse_archive(bytes, name);
+  if (bytes.size() > kSmall) return prepare_owned(module, options);
+  StaticModule prepared = sr::detail::take_module(module, options);
+  return made(std::move(prepared), [archive = std::make_shared<const std::string>(std::move(bytes)), name] {
+    return sr::detail::parse_archive(*archive, name);
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
@@ -76,11 +93,12 @@ std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
 
 std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options,
                                        bool map_weights) {
-  return prepare_owned(load_module(path, map_weights ? WeightMemory::mapped : WeightMemory::copied), options);
+  if (map_weights) return prepare_owned(load_module(path, WeightMemory::mapped), options);
+  return prepare_archive(sr::detail::read_file(path), path, options);
 }
 
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options) {
-  return prepare_owned(sr::detail::parse_archive(bytes, "the bytes"), options);
+  return prepare_archive(bytes, "the bytes", options);
 }
 
 }  // namespace sr::python
