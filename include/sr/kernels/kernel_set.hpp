@@ -24,6 +24,7 @@
 #include <sr/kernels/pixel_convolution.hpp>
 #include <sr/kernels/pooling.hpp>
 #include <sr/kernels/quantized_bags.hpp>
+#include <sr/kernels/quantized_rows.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec64.hpp>
 #include <sr/kernels/vector_ops.hpp>
@@ -69,6 +70,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .int8_gemm = int8_gemm<PlainDot>,
            .int8_gemm_by_bytes = kInt8GemmByBytes,
            .int8_gemm_by_tiles = kInt8GemmByTiles,
+           .quantize_rows = quantize_rows,
            .packed_grouped_bytes = packed_grouped_bytes,
            .pack_grouped = pack_grouped,
            .grouped_gemm = grouped_gemm,

@@ -61,6 +61,18 @@ struct Int8Gemm {
   std::ptrdiff_t out_row = 0;
 };
 
+// The scale of a row is its largest magnitude over `divisor`, and at least `least_scale`; the row becomes
+// max(low, min(high, x * (1 / scale) rounded to the nearest whole number, ties to even)). A row with a NaN
+// has the scale NaN. Rows of `in` are `in_stride` floats apart, those of `out` follow each other.
+struct QuantizedRows {
+  std::size_t rows = 0, columns = 0;
+  const float* in = nullptr;
+  std::ptrdiff_t in_stride = 0;
+  float divisor = 127, least_scale = 0, low = -127, high = 127;  // within int8
+  std::int8_t* out = nullptr;
+  float* scales = nullptr;
+};
+
 // out[i] = max(clamp_min, sum over l of a[i][l] * b[i][l] + *bias); bias may be null. Rows of `a` and of `b`
 // are contiguous; strides are between rows, in elements, and may be 0.
 struct BatchedDot {

@@ -1,5 +1,5 @@
-// Removes pointwise operations whose results nobody reads: those that a product did before it was found to
-// work on what they were made of.
+// Removes pointwise operations and reductions whose results nobody reads: those that a product did before it
+// was found to work on what they were made of.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,19 @@ namespace sr::replay {
 
 namespace detail {
 
-// Returns whether it removed any. Groups with kernels on their rows are left alone.
+// Removes kernels on rows whose results nobody reads. Returns whether it removed any.
+inline bool drop_dead_rows(Group& group, Draft& draft, const std::vector<bool>& kept) {
+  const std::size_t removed = std::erase_if(group.rows, [&](const GroupRows& rows) {
+    if (kept[rows.out.storage]) return false;
+    std::erase(draft.writes, rows.out.storage);
+    return true;
+  });
+  return removed != 0;
+}
+
+// Returns whether it removed any. Operations before kernels on their rows are left alone.
 inline bool drop_dead_operations(Group& group, Draft& draft, const std::vector<bool>& kept) {
+  if (drop_dead_rows(group, draft, kept)) return true;
   if (!group.rows.empty()) return false;
   std::vector<StorageId> read;
   const std::size_t before = group.ops.size();
@@ -38,6 +49,21 @@ inline bool drop_dead_operations(Group& group, Draft& draft, const std::vector<b
   return true;
 }
 
+// Whether nobody reads what the step writes, and it does nothing else.
+inline bool is_dead(const Draft& draft, const std::vector<bool>& is_read) {
+  return draft.step.payload != nullptr && draft.step.payload->may_be_dropped() && !draft.writes.empty() &&
+         std::ranges::none_of(draft.writes, [&](StorageId storage) { return is_read[storage]; });
+}
+
+// By storage: whether a step reads it, or the caller.
+inline std::vector<bool> storages_read(const std::vector<Draft>& drafts, const std::vector<bool>& is_result) {
+  std::vector<bool> is_read = is_result;
+  for (const Draft& draft : drafts) {
+    for (const StorageId storage : draft.reads) is_read[storage] = true;
+  }
+  return is_read;
+}
+
 }  // namespace detail
 
 // Drafts of groups that have no operation left are removed; the groups stay, empty. Returns the new position
@@ -52,11 +78,18 @@ inline std::vector<std::uint32_t> drop_dead_operations(Lowering& lowering,
     const std::vector<bool> kept = storages_kept(drafts, is_result);
     for (std::size_t g = groups.size(); g-- > 0;)
       any |= detail::drop_dead_operations(groups[g], drafts[groups[g].position], kept);
+    const std::vector<bool> is_read = detail::storages_read(drafts, is_result);
+    for (Draft& draft : drafts) {
+      if (!detail::is_dead(draft, is_read)) continue;
+      draft = {};
+      any = true;
+    }
   }
   std::vector<std::uint32_t> positions(drafts.size(), kNone);
   std::uint32_t left = 0;
   for (std::uint32_t d = 0; d < drafts.size(); ++d) {
-    if (drafts[d].group != kNone && groups[drafts[d].group].ops.empty()) continue;
+    const bool is_group = drafts[d].group != kNone;
+    if (is_group ? groups[drafts[d].group].ops.empty() : drafts[d].step.payload == nullptr) continue;
     positions[d] = left;
     if (left != d) drafts[left] = std::move(drafts[d]);
     ++left;

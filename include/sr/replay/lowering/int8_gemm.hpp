@@ -12,9 +12,38 @@
 #include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/quantized_rows.hpp>
 #include <sr/replay/steps/int8_gemm_step.hpp>
 
 namespace sr::replay::lower {
+
+// Makes the step round the floats of which `a` was made, if nothing else reads `a`. Returns whether it does;
+// `reads` and `writes` then are the step's.
+inline bool quantize_in_step(Lowering& lowering, Int8GemmStep& step, const Operand& a,
+                             std::vector<StorageId>& reads, std::vector<StorageId>& writes) {
+  if (a.dtype != c10::kChar || !lowering.is_read_once(a.storage)) return false;
+  const std::optional<QuantizedFloats> source = find_quantized(lowering, a);
+  if (!source) return false;
+  const auto [rows, distance] = as_rows(source->floats);
+  if (rows < 0 || !Size::always_equal(rows, step.m) || !Size::always_equal(source->floats.size(-1), step.k))
+    return false;
+  const Operand integers = lowering.temporary({step.m, step.k}, c10::kChar);
+  const Operand scales = lowering.temporary({step.m});
+  step.rows.is_used = true;
+  step.rows.in = lowering.address(source->floats);
+  step.rows.in_stride = distance;
+  step.rows.out = step.a = lowering.address(integers);
+  step.rows.scales = lowering.address(scales);
+  step.rows.scales_of = source->scale.storage;
+  step.rows.shape.divisor = static_cast<float>(source->divisor);
+  step.rows.shape.least_scale = static_cast<float>(source->least_scale);
+  step.rows.shape.low = static_cast<float>(source->low);
+  step.rows.shape.high = static_cast<float>(source->high);
+  step.a_row = step.k;
+  reads.push_back(source->floats.storage);
+  writes.insert(writes.end(), {integers.storage, scales.storage});
+  return true;
+}
 
 // _int_mm(a [m, k], b [k, n])
 inline bool int_mm(Lowering& lowering, const TracedNode& node) {
@@ -24,13 +53,19 @@ inline bool int_mm(Lowering& lowering, const TracedNode& node) {
   if (!a || !b || !lowering.is_constant(*b) || b->dtype != c10::kChar || out.dtype != c10::kInt) return false;
   if (a->dtype != c10::kChar && a->dtype != c10::kByte) return false;
   if (out.count() == 0) return true;
-  if (a->size(1) == 0 || !out.is_contiguous() || !lowering.make_rows(*a)) return false;
+  if (a->size(1) == 0 || !out.is_contiguous()) return false;
+  std::vector<StorageId> reads{b->storage}, writes{out.storage};
   Int8GemmStep step =
       int8_product(lowering, *a, *b, {a->size(0), b->size(1), a->size(1), b->stride(0), b->stride(1)});
-  step.a_row = a->stride(0);
+  if (!quantize_in_step(lowering, step, *a, reads, writes)) {
+    if (!lowering.make_rows(*a)) return false;
+    step.a = lowering.address(*a);
+    step.a_row = a->stride(0);
+    reads.push_back(a->storage);
+  }
   step.out_row = step.n;
   step.out = lowering.address(out);
-  lowering.emit(std::move(step), {a->storage, b->storage}, {out.storage});
+  lowering.emit(std::move(step), std::move(reads), std::move(writes));
   return true;
 }
 
@@ -73,10 +108,26 @@ inline bool cast_sums(Lowering& lowering, const TracedNode& node) {
   return cast(lowering, node);
 }
 
+// in * by, where `by` holds the scales of the rows that the step has rounded itself.
+inline bool scale_by_own_rows(Lowering& lowering, const Operand& in, const Operand& by, const Operand& out) {
+  const auto* const maker = dynamic_cast<const Int8GemmStep*>(lowering.payload_of_maker(in.storage));
+  if (maker == nullptr || !maker->rows.is_used || maker->rows.scales_of != by.storage) return false;
+  const bool is_whole = Size::always_equal(by.offset, 0) && by.is_contiguous() &&
+                        Size::always_equal(by.count(), maker->m) && distance_in_column(by, in).has_value();
+  if (!is_whole) return false;
+  Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::by_rows);
+  if (step == nullptr) return false;
+  step->row_factor = step->rows.scales;
+  step->row_factor_stride = 1;
+  step->has_row_factor = true;
+  return true;
+}
+
 // in * by, in this order of arguments or the other.
 inline bool multiply_sums(Lowering& lowering, const std::optional<Operand>& in,
                           const std::optional<Operand>& by, const Operand& out) {
   if (!in || !by || !in->is_float() || !out.is_float()) return false;
+  if (scale_by_own_rows(lowering, *in, *by, out)) return true;
   if (const auto distance = distance_in_column(*by, *in)) {
     Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::by_rows, &*by);
     if (step == nullptr) return false;

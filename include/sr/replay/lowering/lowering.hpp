@@ -78,6 +78,9 @@ class Lowering : public ProgramStorages {
     });
   }
 
+  // Whether a single node reads the storage and no caller, or the other way round.
+  bool is_read_once(StorageId storage) const { return storage < readers_.size() && readers_[storage] == 1; }
+
   // Whether a node reads the result, and not only the caller.
   bool is_read_by_node(const Operand& result) const {
     std::uint32_t returned = 0;

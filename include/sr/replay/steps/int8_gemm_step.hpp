@@ -12,6 +12,7 @@
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/panel_shares.hpp>
+#include <sr/replay/steps/row_quantizer.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
@@ -30,9 +31,13 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   kernels::Int8Gemm shape;                              // in this call, and `a_signed` and `clamp_min`
   kernels::Int8Gemm frozen;                             // with addresses; see freeze
+  RowQuantizer rows;                                    // makes what lies at `a`
+  kernels::QuantizedRows frozen_rows;
   PanelShares panels;
 
-  std::string_view name() const override { return "packed int8 gemm"; }
+  std::string_view name() const override {
+    return rows.is_used ? "packed int8 gemm of floats" : "packed int8 gemm";
+  }
   // Zero points of 8-bit integers. Beyond them, or in longer rows, sums may not fit into 32 bits.
   static constexpr std::int64_t kMostZero = 255, kLongestWithZero = 32'000;
   static bool is_zero_point(double zero) {
@@ -56,12 +61,21 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     shape.out_row = values(out_row);
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
+    rows.settle(values, shape.m, shape.k);
     return panels.cut(shape.m, shape.n, shape.k) ? &run_by_panels : &run;
   }
 
   RunStep freeze(std::byte* const* bases) override {
-    if (panels.shares.count() > 1 || zero_varies) return nullptr;
+    if (panels.shares.count() > 1 || rows.is_shared() || zero_varies) return nullptr;
     frozen = bound(bases);
+    if (rows.is_used) {
+      frozen_rows = rows.bound(bases);
+      return [](const Payload& payload, Context&) {
+        const auto& self = static_cast<const Int8GemmStep&>(payload);
+        kernels::kernels().table.quantize_rows(self.frozen_rows);
+        self.multiply(self.frozen);
+      };
+    }
     return [](const Payload& payload, Context&) {
       const auto& self = static_cast<const Int8GemmStep&>(payload);
       self.multiply(self.frozen);
@@ -70,12 +84,14 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const Int8GemmStep&>(payload);
+    self.rows.run(context.bases);
     self.multiply(self.bound(context.bases));
   }
 
  private:
   static void run_by_panels(const Payload& payload, Context& context) {
     const auto& self = static_cast<const Int8GemmStep&>(payload);
+    self.rows.run(context.bases);
     self.panels.each(self.bound(context.bases), self.multiply);
   }
 

@@ -31,6 +31,7 @@ struct ReductionSizes {
 
 struct OuterReductionStep final : ClonableStep<OuterReductionStep> {
   std::string_view name() const override { return "reduction"; }
+  bool may_be_dropped() const override { return true; }
   ReductionSizes sizes;
   kernels::OuterReduction shape;  // in this call, but for `root`
   Address in, out;

@@ -63,6 +63,8 @@ struct Payload {
   virtual RunStep settle(SizeValues&) { return nullptr; }
   // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
+  // Whether the step only writes its results, so that it is not needed if nobody reads them.
+  virtual bool may_be_dropped() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
