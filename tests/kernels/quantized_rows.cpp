@@ -23,7 +23,7 @@ using sr::test::uniform;
 
 namespace {
 
-float scale_of(const float* row, const QuantizedRows& how) {
+float scale_of(const float* row, const RowQuantization& how) {
   float largest = 0;
   for (std::size_t i = 0; i < how.columns; ++i) {
     if (std::isnan(row[i])) return kNaN;
@@ -32,7 +32,7 @@ float scale_of(const float* row, const QuantizedRows& how) {
   return std::max(largest / how.divisor, how.least_scale);
 }
 
-std::int8_t rounded(float x, float scale, const QuantizedRows& how) {
+std::int8_t rounded(float x, float scale, const RowQuantization& how) {
   const float steps = std::nearbyint(x * (1 / scale));
   return std::isnan(steps) ? std::int8_t{0} : static_cast<std::int8_t>(std::clamp(steps, how.low, how.high));
 }
@@ -40,7 +40,7 @@ std::int8_t rounded(float x, float scale, const QuantizedRows& how) {
 constexpr std::size_t kRows = 3;
 
 // `in` has kRows rows, each `stride` floats apart; the last one ends at an inaccessible page.
-void check(const float* in, std::size_t stride, QuantizedRows how) {
+void check(const float* in, std::size_t stride, RowQuantization how) {
   static Guarded out_memory(1 << 12), scale_memory(1 << 12);
   how.rows = kRows;
   how.in = in;
@@ -66,8 +66,8 @@ void check(const float* in, std::size_t stride, QuantizedRows how) {
   }
 }
 
-const QuantizedRows kSymmetric{.divisor = 127, .least_scale = 1e-12F, .low = -127, .high = 127};
-const QuantizedRows kWide{.divisor = 127.5F, .least_scale = 1.1920929e-07F, .low = -128, .high = 127};
+const RowQuantization kSymmetric{.divisor = 127, .least_scale = 1e-12F, .low = -127, .high = 127};
+const RowQuantization kWide{.divisor = 127.5F, .least_scale = 1.1920929e-07F, .low = -128, .high = 127};
 
 }  // namespace
 
@@ -78,7 +78,7 @@ TEST_CASE("rows are rounded with the scale of their largest magnitude", "[kernel
       const std::size_t stride = columns + gap, size = (kRows - 1) * stride + columns;
       float* const in = in_memory.last<>(size);
       for (std::size_t i = 0; i < size; ++i) in[i] = uniform(-5, 5);
-      for (QuantizedRows how : {kSymmetric, kWide}) {
+      for (RowQuantization how : {kSymmetric, kWide}) {
         how.columns = columns;
         check(in, stride, how);
       }
@@ -105,7 +105,7 @@ TEST_CASE("rows of zeros, tiny, huge and ill numbers and ties are rounded as one
   for (const std::vector<float>& content : contents) {
     for (std::size_t i = 0; i < kRows * kColumns; ++i) in[i] = content[i % content.size()];
     for (std::size_t i = 0; i < kColumns; ++i) in[kColumns + i] = i == 30 ? content[0] : 0.25F;
-    for (QuantizedRows how : {kSymmetric, kWide}) {
+    for (RowQuantization how : {kSymmetric, kWide}) {
       how.columns = kColumns;
       check(in, kColumns, how);
     }

@@ -64,7 +64,7 @@ struct Int8Gemm {
 // The scale of a row is its largest magnitude over `divisor`, and at least `least_scale`; the row becomes
 // max(low, min(high, x * (1 / scale) rounded to the nearest whole number, ties to even)). A row with a NaN
 // has the scale NaN. Rows of `in` are `in_stride` floats apart, those of `out` follow each other.
-struct QuantizedRows {
+struct RowQuantization {
   std::size_t rows = 0, columns = 0;
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;

@@ -21,7 +21,7 @@ SR_KERNEL_INLINE void store_as_int8(Vec whole, std::int8_t* to) {
   std::memcpy(to, &bytes, sizeof(bytes));
 }
 
-[[gnu::flatten]] inline void quantize_rows(const QuantizedRows& rows) {
+[[gnu::flatten]] inline void quantize_rows(const RowQuantization& rows) {
   for (std::size_t r = 0; r < rows.rows; ++r) {
     const float* const in = rows.in + static_cast<std::ptrdiff_t>(r) * rows.in_stride;
     std::int8_t* const out = rows.out + r * rows.columns;

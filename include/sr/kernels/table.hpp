@@ -222,7 +222,7 @@ struct Table {
   void (*int8_gemm)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_tiles)(const Int8Gemm& product) = nullptr;
-  void (*quantize_rows)(const QuantizedRows& rows) = nullptr;
+  void (*quantize_rows)(const RowQuantization& rows) = nullptr;
   // Packs weights of 8 or 4 bits that groups of k have scales for, aligned to 64 bytes.
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;

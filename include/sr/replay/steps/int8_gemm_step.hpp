@@ -32,7 +32,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   kernels::Int8Gemm shape;                              // in this call, and `a_signed` and `clamp_min`
   kernels::Int8Gemm frozen;                             // with addresses; see freeze
   RowQuantizer rows;                                    // makes what lies at `a`
-  kernels::QuantizedRows frozen_rows;
+  kernels::RowQuantization frozen_rows;
   PanelShares panels;
 
   std::string_view name() const override {

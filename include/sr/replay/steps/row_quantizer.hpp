@@ -17,7 +17,7 @@ struct RowQuantizer {
   Address in, out, scales;      // temporaries of the step, but for `in`
   StorageId scales_of = kNone;  // where the graph has the same scales
   Size in_stride;
-  kernels::QuantizedRows shape;  // in this call, without addresses; and how to round
+  kernels::RowQuantization shape;  // in this call, without addresses; and how to round
   Shares shares;
 
   void settle(SizeValues& values, std::size_t rows, std::size_t columns) {
@@ -31,8 +31,8 @@ struct RowQuantizer {
   }
   bool is_shared() const { return is_used && shares.count() > 1; }
 
-  kernels::QuantizedRows bound(std::byte* const* bases) const {
-    kernels::QuantizedRows rows = shape;
+  kernels::RowQuantization bound(std::byte* const* bases) const {
+    kernels::RowQuantization rows = shape;
     rows.in = in.in<const float>(bases);
     rows.out = out.in<std::int8_t>(bases);
     rows.scales = scales.in<float>(bases);
@@ -42,11 +42,11 @@ struct RowQuantizer {
   void run(std::byte* const* bases) const {
     if (!is_used) return;
     const auto quantize = kernels::kernels().table.quantize_rows;
-    const kernels::QuantizedRows all = bound(bases);
+    const kernels::RowQuantization all = bound(bases);
     if (!is_shared()) return quantize(all);
     shares.each([&](std::int64_t begin, std::int64_t end) {
       const std::size_t first = static_cast<std::size_t>(begin) * kRows;
-      kernels::QuantizedRows part = all;
+      kernels::RowQuantization part = all;
       part.rows = std::min(static_cast<std::size_t>(end) * kRows, all.rows) - first;
       part.in += static_cast<std::ptrdiff_t>(first) * all.in_stride;
       part.out += first * all.columns;
