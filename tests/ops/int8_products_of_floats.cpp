@@ -58,7 +58,8 @@ std::vector<std::string> kinds_of(const torch::jit::Module& module, const at::Te
   for (int run = 0; run < 3; ++run) runtime(x);
   REQUIRE(runtime.replayed_calls() == 1);
   std::vector<std::string> kinds;
-  for (const StepReport& step : runtime.report().plans.at(0).steps) kinds.push_back(step.kind);
+  const Report report = runtime.report();
+  for (const StepReport& step : report.plans.at(0).steps) kinds.push_back(step.kind);
   return kinds;
 }
 

@@ -228,7 +228,18 @@ class ProgramBuilder {
     const std::vector<std::uint32_t> positions = drop_dead_operations(lowering_, is_result_);
     plan_->kernels -= before - lowering_.drafts().size();
     for (auto& [made, node] : made_by_) made = positions[made];
-    std::erase_if(made_by_, [](const auto& made) { return made.first == kNone; });
+    std::erase_if(made_by_, [&](const auto& made) { return made.first == kNone || !is_made_by(made); });
+  }
+
+  // Whether the group of a draft still computes a result of the node. A product is the maker of nodes whose
+  // results it never writes.
+  bool is_made_by(const std::pair<std::uint32_t, std::uint32_t>& made) const {
+    const Draft& draft = lowering_.drafts()[made.first];
+    return draft.group == kNone ||
+           std::ranges::any_of(trace_.nodes[made.second].outputs, [&](const c10::IValue& output) {
+             return output.isTensor() && output.toTensor().defined() &&
+                    std::ranges::count(draft.writes, lowering_.operand(output.toTensor()).storage) != 0;
+           });
   }
 
   // A tensor that several steps write in parts is complete after the last of them.
