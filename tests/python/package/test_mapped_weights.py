@@ -1,15 +1,15 @@
 """Weights that stay in their file, or move to a temporary one."""
 
 import io
-import os
 import pathlib
 import pickle
-import subprocess
 import zipfile
 
 import pytest
 import sr
 import torch
+
+from disks import has_disk
 
 
 class Net(torch.nn.Module):
@@ -63,13 +63,6 @@ def test_without_it_the_file_is_copied(file):
     module = sr.load(file)
     assert bytes_mapped(file) == 0
     del module
-
-
-def has_disk():
-    """Whether packed weights can move to a temporary file here."""
-    found = subprocess.run(['stat', '--file-system', '--format=%T', os.environ.get('TMPDIR', '/var/tmp')],
-                           capture_output=True, text=True, check=False).stdout.strip()
-    return found not in ('', 'tmpfs', 'ramfs', 'nfs', 'fuseblk', 'fuse', 'cifs', 'smb2', 'v9fs', 'ceph')
 
 
 def spilled_bytes(module):
