@@ -24,6 +24,7 @@
 #include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
 #include <sr/replay/spilled_weights.hpp>
+#include <sr/replay/step_makers.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
 #include <sr/replay/steps/interpreted_step.hpp>
 #include <sr/replay/steps/out_variant_step.hpp>
@@ -34,7 +35,11 @@ class ProgramBuilder {
  public:
   // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
-      : weights_(weights), trace_(trace), blocks_(blocks), lowering_(trace, content.options.numerics) {}
+      : weights_(weights),
+        trace_(trace),
+        blocks_(blocks),
+        lowering_(trace, content.options.numerics),
+        makers_(lowering_) {}
 
   // Makes all but the layout of memory and the signature. The trace must be complete.
   std::unique_ptr<Program> make() {
@@ -50,7 +55,7 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i) {
       const std::size_t before = lowering_.drafts().size();
       lower(i);
-      note_makers(i);
+      makers_.note(i);
       note_failures(trace_.nodes[i], before);
     }
     if (fails_after_run_once_) {
@@ -118,15 +123,6 @@ class ProgramBuilder {
     // The sizes of random results are static, so that their own nodes can not fail.
     fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
     has_run_once_ |= node.runs_once;
-  }
-
-  // Notes which drafts make the results of a node. An epilogue is a part of the draft of its product.
-  void note_makers(std::uint32_t i) {
-    for (const c10::IValue& output : trace_.nodes[i].outputs) {
-      if (!output.isTensor() || !output.toTensor().defined()) continue;
-      const std::uint32_t made = lowering_.maker_of(lowering_.operand(output.toTensor()).storage);
-      if (made != kNone) made_by_.emplace_back(made, i);
-    }
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -200,10 +196,7 @@ class ProgramBuilder {
       notes_->steps.push_back({{}, draft.reads, draft.writes});
       if (notes_->steps.size() > trace_.initial.size()) notes_->steps.back().nodes.push_back(draft.step.node);
     }
-    for (const auto& [made, node] : made_by_) {
-      std::vector<std::uint32_t>& nodes = notes_->steps[made].nodes;
-      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);  // they come in order
-    }
+    makers_.write(notes_->steps);
     notes_->storages = storages;
     note_last_writers(drafts);
     plan_->draws_random_numbers = trace_.draws_random_numbers;
@@ -227,19 +220,7 @@ class ProgramBuilder {
     const std::size_t before = lowering_.drafts().size();
     const std::vector<std::uint32_t> positions = drop_dead_operations(lowering_, is_result_);
     plan_->kernels -= before - lowering_.drafts().size();
-    for (auto& [made, node] : made_by_) made = positions[made];
-    std::erase_if(made_by_, [&](const auto& made) { return made.first == kNone || !is_made_by(made); });
-  }
-
-  // Whether the group of a draft still computes a result of the node. A product is the maker of nodes whose
-  // results it never writes.
-  bool is_made_by(const std::pair<std::uint32_t, std::uint32_t>& made) const {
-    const Draft& draft = lowering_.drafts()[made.first];
-    return draft.group == kNone ||
-           std::ranges::any_of(trace_.nodes[made.second].outputs, [&](const c10::IValue& output) {
-             return output.isTensor() && output.toTensor().defined() &&
-                    std::ranges::count(draft.writes, lowering_.operand(output.toTensor()).storage) != 0;
-           });
+    makers_.move(positions);
   }
 
   // A tensor that several steps write in parts is complete after the last of them.
@@ -275,9 +256,9 @@ class ProgramBuilder {
   Frame* blocks_;
   Lowering lowering_;
   std::unique_ptr<Program> plan_;
-  std::shared_ptr<ProgramNotes> notes_;                           // its notes
-  std::vector<bool> is_result_;                                   // by storage
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> made_by_;  // draft, node
+  std::shared_ptr<ProgramNotes> notes_;  // its notes
+  StepMakers makers_;
+  std::vector<bool> is_result_;  // by storage
   bool has_run_once_ = false;
   bool fails_after_run_once_ = false;
 };

@@ -208,7 +208,6 @@ class Lowering : public ProgramStorages {
   }
 
   std::vector<Draft>& drafts() { return drafts_; }
-  const std::vector<Draft>& drafts() const { return drafts_; }
   std::vector<Group>& groups() { return groups_; }
   std::vector<std::unique_ptr<Payload>>& payloads() { return payloads_; }
   std::uint32_t node() const { return node_; }
