@@ -1,6 +1,7 @@
 // A file without a name on a disk, for bytes that need not stay in memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -67,19 +68,16 @@ class TemporaryFile {
     return made.is_on_local_disk() ? std::optional(std::move(made)) : std::nullopt;
   }
 
-  // Others keep the bytes in memory, or lose them with a connection.
+  // Other file systems keep the bytes in memory, or lose them with a connection. Their numbers are from
+  // linux/magic.h and from the manual page of statfs(2).
   bool is_on_local_disk() const {
-    // From linux/magic.h and the sources of the file systems; see the manual page of statfs(2).
     constexpr std::array<unsigned long, 9> kOthers{
         0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */, 0x6969 /* NFS */,
         0x517b /* SMB */,       0xff534d42 /* CIFS */,  0xfe534d42 /* SMB2 */,
         0x01021997 /* 9p */,    0x65735546 /* FUSE */,  0x00c36400 /* Ceph */};
     struct statfs system {};
-    if (fstatfs(file_, &system) != 0) return false;
-    for (const unsigned long other : kOthers) {
-      if (static_cast<unsigned long>(system.f_type) == other) return false;
-    }
-    return true;
+    return fstatfs(file_, &system) == 0 &&
+           std::ranges::count(kOthers, static_cast<unsigned long>(system.f_type)) == 0;
   }
 
   int file_;

@@ -1,10 +1,10 @@
 // Finds the floats that a graph has rounded to int8 with a scale for each row, as sr.quantize and torchao
-// write it (quantization/int8_linear.hpp, frontend/export/quantization_formulas.hpp):
+// write it (quantization/int8_linear.hpp, frontend/export/quantization_formulas.hpp). A product can then
+// round the rows itself, with the bits of the graph.
 //
-//   largest = maximum(amax(x, -1), -amin(x, -1))       where amax may be clamped at 0 from below, amin from
-//   above scale = clamp(largest / divisor, min=least) clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8)
-//
-// A product can then round the rows itself. Its bits are those of the graph.
+// The largest magnitude of a row is maximum(amax(x, -1), -amin(x, -1)), where amax may be clamped at 0 from
+// below and amin from above. The scale is clamp(largest / divisor, min=least), and the integers are
+// clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8), where the zero may be missing.
 #pragma once
 
 #include <cmath>
@@ -33,29 +33,38 @@ inline std::optional<double> fixed_number(const TracedNode& node, std::size_t i)
   return number(node.inputs[i]);
 }
 
+inline const TracedNode* sole_writer(const Lowering& lowering, const std::optional<Operand>& operand,
+                                     std::string_view name) {
+  return operand ? sole_writer(lowering, *operand, name) : nullptr;
+}
+
+// Argument `i` of the node that computes a tensor by the operator; nothing if there is no such node.
+inline std::optional<Operand> argument_of_writer(const Lowering& lowering,
+                                                 const std::optional<Operand>& operand, std::string_view name,
+                                                 std::size_t i) {
+  const TracedNode* const writer = sole_writer(lowering, operand, name);
+  return writer != nullptr ? lowering.input(*writer, i) : std::nullopt;
+}
+
 // Whether every element is 0: full_like(..., 0), also of another type.
 inline bool is_zeros(const Lowering& lowering, std::optional<Operand> operand) {
   while (operand) {
-    if (const TracedNode* const filled = sole_writer(lowering, *operand, "aten::full_like"))
+    if (const TracedNode* const filled = sole_writer(lowering, operand, "aten::full_like"))
       return fixed_number(*filled, 1) == 0.0;
-    const TracedNode* const cast = sole_writer(lowering, *operand, "aten::to");
-    operand = cast != nullptr ? lowering.input(*cast, 0) : std::nullopt;
+    operand = argument_of_writer(lowering, operand, "aten::to", 0);
   }
   return false;
 }
 
-// Whether `operand` holds the extreme of each row of `floats` that the operator finds, and perhaps 0 as a
-// bound.
-inline bool is_extreme(const Lowering& lowering, std::optional<Operand> operand, const char* name,
-                       const Operand& floats) {
-  const bool is_largest = std::string_view(name) == "aten::amax";
-  const std::size_t bound = is_largest ? 1 : 2;  // of clamp(self, min, max)
-  if (!operand) return false;
-  if (const TracedNode* const clamp = sole_writer(lowering, *operand, "aten::clamp")) {
+// Whether the operator, amax or amin, computes the operand from each row of `floats`. `bound` is the argument
+// of clamp that may be 0.
+inline bool is_extreme(const Lowering& lowering, std::optional<Operand> operand, std::string_view name,
+                       std::size_t bound, const Operand& floats) {
+  if (const TracedNode* const clamp = sole_writer(lowering, operand, "aten::clamp")) {
     if (fixed_number(*clamp, bound) != 0.0 || !clamp->inputs[3 - bound].isNone()) return false;
     operand = lowering.input(*clamp, 0);
   }
-  const TracedNode* const extreme = operand ? sole_writer(lowering, *operand, name) : nullptr;
+  const TracedNode* const extreme = sole_writer(lowering, operand, name);
   if (extreme == nullptr || !extreme->inputs[1].isIntList()) return false;
   const auto rank = static_cast<std::int64_t>(floats.rank());
   const auto dims = extreme->inputs[1].toIntVector();
@@ -64,79 +73,73 @@ inline bool is_extreme(const Lowering& lowering, std::optional<Operand> operand,
 }
 
 // Whether `operand` holds the largest magnitude of each row of `floats`.
-inline bool is_largest_magnitude(const Lowering& lowering, const Operand& operand, const Operand& floats) {
+inline bool is_largest_magnitude(const Lowering& lowering, const std::optional<Operand>& operand,
+                                 const Operand& floats) {
   const TracedNode* const maximum = sole_writer(lowering, operand, "aten::maximum");
-  for (const std::size_t i : {0, 1}) {
-    const auto negated = maximum != nullptr ? lowering.input(*maximum, i) : std::nullopt;
-    const TracedNode* const negate = negated ? sole_writer(lowering, *negated, "aten::neg") : nullptr;
-    if (negate == nullptr) continue;
-    return is_extreme(lowering, lowering.input(*negate, 0), "aten::amin", floats) &&
-           is_extreme(lowering, lowering.input(*maximum, 1 - i), "aten::amax", floats);
-  }
-  return false;
+  if (maximum == nullptr) return false;
+  const auto first = lowering.input(*maximum, 0), second = lowering.input(*maximum, 1);
+  const bool is_first_negated = sole_writer(lowering, first, "aten::neg") != nullptr;
+  const auto lowest = argument_of_writer(lowering, is_first_negated ? first : second, "aten::neg", 0);
+  return is_extreme(lowering, lowest, "aten::amin", 2, floats) &&
+         is_extreme(lowering, is_first_negated ? second : first, "aten::amax", 1, floats);
 }
 
-// Fills in how the scale was computed.
+// Fills in how the scale was computed. Returns false if it was otherwise.
 inline bool find_scale(const Lowering& lowering, QuantizedFloats& found) {
   const TracedNode* const clamp = sole_writer(lowering, found.scale, "aten::clamp");
-  const auto least = clamp != nullptr ? fixed_number(*clamp, 1) : std::nullopt;
-  const auto quotient = least && clamp->inputs[2].isNone() ? lowering.input(*clamp, 0) : std::nullopt;
-  const TracedNode* const divide = quotient ? sole_writer(lowering, *quotient, "aten::div") : nullptr;
-  const auto divisor =
-      divide != nullptr && divide->inputs.size() == 2 ? fixed_number(*divide, 1) : std::nullopt;
-  const auto largest = divisor ? lowering.input(*divide, 0) : std::nullopt;
-  if (!largest || !is_largest_magnitude(lowering, *largest, found.floats)) return false;
+  if (clamp == nullptr || !clamp->inputs[2].isNone()) return false;
+  const TracedNode* const divide = sole_writer(lowering, lowering.input(*clamp, 0), "aten::div");
+  if (divide == nullptr || divide->inputs.size() != 2) return false;
+  const auto least = fixed_number(*clamp, 1), divisor = fixed_number(*divide, 1);
+  if (!least || !divisor || !is_largest_magnitude(lowering, lowering.input(*divide, 0), found.floats))
+    return false;
   found.divisor = *divisor;
   found.least_scale = *least;
   return true;
 }
 
-// The scale whose reciprocal the operand is, as `1.0 / scale` is recorded.
-inline std::optional<Operand> find_inverted(const Lowering& lowering, const std::optional<Operand>& operand) {
-  const TracedNode* const multiply = operand ? sole_writer(lowering, *operand, "aten::mul") : nullptr;
-  const auto inverse =
-      multiply != nullptr && fixed_number(*multiply, 1) == 1.0 ? lowering.input(*multiply, 0) : std::nullopt;
-  const TracedNode* const reciprocal =
-      inverse ? sole_writer(lowering, *inverse, "aten::reciprocal") : nullptr;
-  return reciprocal != nullptr ? lowering.input(*reciprocal, 0) : std::nullopt;
+// Fills in the bounds of the integers, and returns what was rounded before they were applied.
+inline std::optional<Operand> find_rounded(const Lowering& lowering, const Operand& integers,
+                                           QuantizedFloats& found) {
+  const auto clamped = argument_of_writer(lowering, integers, "aten::to", 0);
+  const TracedNode* const clamp =
+      clamped && clamped->is_float() ? sole_writer(lowering, clamped, "aten::clamp") : nullptr;
+  if (clamp == nullptr) return std::nullopt;
+  using Int8 = std::numeric_limits<std::int8_t>;
+  const auto low = fixed_number(*clamp, 1), high = fixed_number(*clamp, 2);
+  const auto is_whole = [](double bound) { return bound == std::trunc(bound); };
+  if (!low || !high || *low < Int8::min() || *high > Int8::max() || !is_whole(*low) || !is_whole(*high))
+    return std::nullopt;
+  found.low = *low;
+  found.high = *high;
+  auto steps = lowering.input(*clamp, 0);
+  if (const TracedNode* const add = sole_writer(lowering, steps, "aten::add")) {
+    if (!is_one(add->inputs[2]) || !is_zeros(lowering, lowering.input(*add, 1))) return std::nullopt;
+    steps = lowering.input(*add, 0);
+  }
+  const TracedNode* const round = sole_writer(lowering, steps, "aten::round");
+  return round != nullptr && round->inputs.size() == 1 ? lowering.input(*round, 0) : std::nullopt;
 }
 
 // How `integers`, of int8, were computed; nothing if it was otherwise.
 inline std::optional<QuantizedFloats> find_quantized(const Lowering& lowering, const Operand& integers) {
-  const auto argument = [&](const std::optional<Operand>& of, const char* name,
-                            std::size_t i) -> std::optional<Operand> {
-    const TracedNode* const node = of ? sole_writer(lowering, *of, name) : nullptr;
-    return node != nullptr ? lowering.input(*node, i) : std::nullopt;
-  };
-  const auto clamped = argument(integers, "aten::to", 0);
-  const TracedNode* const clamp =
-      clamped && clamped->is_float() ? sole_writer(lowering, *clamped, "aten::clamp") : nullptr;
-  if (clamp == nullptr) return std::nullopt;
-  const auto low = fixed_number(*clamp, 1), high = fixed_number(*clamp, 2);
-  using Int8 = std::numeric_limits<std::int8_t>;
-  if (!low || !high || *low < Int8::min() || *high > Int8::max() || *low != std::trunc(*low) ||
-      *high != std::trunc(*high))
-    return std::nullopt;
-  auto steps = lowering.input(*clamp, 0);
-  const TracedNode* const add = steps ? sole_writer(lowering, *steps, "aten::add") : nullptr;
-  if (add != nullptr) {
-    if (!is_one(add->inputs[2]) || !is_zeros(lowering, lowering.input(*add, 1))) return std::nullopt;
-    steps = lowering.input(*add, 0);
-  }
-  const TracedNode* const round = steps ? sole_writer(lowering, *steps, "aten::round") : nullptr;
-  if (round == nullptr || round->inputs.size() != 1) return std::nullopt;
-  const auto scaled = lowering.input(*round, 0);
-  const auto floats = argument(scaled, "aten::mul", 0);
-  const auto scale = find_inverted(lowering, argument(scaled, "aten::mul", 1));
+  QuantizedFloats found;
+  const auto rounded = find_rounded(lowering, integers, found);
+  const auto floats = argument_of_writer(lowering, rounded, "aten::mul", 0);
+  const auto inverse = argument_of_writer(lowering, rounded, "aten::mul", 1);
+  // `1.0 / scale` is recorded as a reciprocal times 1.
+  const TracedNode* const times_one = sole_writer(lowering, inverse, "aten::mul");
+  if (times_one == nullptr || fixed_number(*times_one, 1) != 1.0) return std::nullopt;
+  const auto scale = argument_of_writer(lowering, lowering.input(*times_one, 0), "aten::reciprocal", 0);
   if (!floats || !scale || !floats->is_float() || !scale->is_float() || !scale->is_contiguous())
     return std::nullopt;
   const Trace& trace = lowering.trace();
-  const bool changes = floats->storage >= trace.storages.size() ||
-                       trace.storages[floats->storage].overwritten ||
-                       lowering.is_written_in_place(floats->storage);
-  QuantizedFloats found{*floats, *scale, 0, 0, *low, *high};
-  if (changes || !find_scale(lowering, found)) return std::nullopt;
-  return found;
+  if (floats->storage >= trace.storages.size() || trace.storages[floats->storage].overwritten ||
+      lowering.is_written_in_place(floats->storage))
+    return std::nullopt;
+  found.floats = *floats;
+  found.scale = *scale;
+  return find_scale(lowering, found) ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace sr::replay::lower
