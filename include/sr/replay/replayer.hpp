@@ -10,16 +10,15 @@
 #include <string>
 #include <utility>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
 #include <sr/executor/call_metrics.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
-#include <sr/module/weight_bytes.hpp>
+#include <sr/module/weight_report.hpp>
 #include <sr/replay/check.hpp>
+#include <sr/replay/checked_replay.hpp>
 #include <sr/replay/program_report.hpp>
 #include <sr/replay/program_table.hpp>
 #include <sr/replay/recordings.hpp>
@@ -212,12 +211,7 @@ class Replayer {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
     }
-    const WeightSet& weights = *content_->weights->current();
-    const WeightBytes bytes = weight_bytes(weights);
-    report.weight_bytes = bytes.all;
-    report.spilled_weight_bytes = bytes.spilled;
-    for (const PackedSum& sum : weights.packed().sums())
-      report.packed_weights.push_back({sum.kind, sum.count, sum.bytes});
+    report_weights(*content_->weights->current(), report);
     report.replay_arena_bytes = programs_.shared_bytes();
     report.plan_bytes = programs_.bytes();
     report.replayed_calls = replayed_;
@@ -294,29 +288,13 @@ class Replayer {
   [[gnu::noinline]] void execute_closely(Program& program, Context& context,
                                          std::span<const c10::IValue> args, const CallOptions* call) {
     if (check_every_ != 0 && (program.replays + 1) % check_every_ == 0) {
-      if (!program.draws_random_numbers) return run_checked(program, context, args);
+      if (!program.draws_random_numbers)
+        return CheckedReplay{*content_, *weights_, *planner_, programs_}.run(program, context, args);
       ++unchecked_;
     }
     if (times_steps_ && StepRunner::is_timed(program))
       return StepRunner(programs_).run_timed(program, context, call);
     StepRunner(programs_).run(program, context, call);
-  }
-
-  void run_checked(Program& program, Context& context, std::span<const c10::IValue> args) {
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const at::NoGradGuard no_grad;
-    ExecutionState state(*content_, *weights_, *planner_);
-    std::vector<c10::IValue> others;
-    for (const c10::IValue& arg : args) others.push_back(moved(arg));
-    TraceRecorder recorder(*content_, state.frame);
-    recorder.keep_bytes();  // they are compared with the replay's
-    const Trace trace = recorder.run(others);
-    const ProgramCheck check(program, trace, content_->options.numerics);
-    if (programs_.is_shared()) check.poison_arena();
-    StepRunner(programs_).run(program, context, /*call=*/nullptr, [&](std::size_t step, const auto& run) {
-      run();
-      if (programs_.is_shared()) check.after(step);
-    });
   }
 
   const PreparedModule* content_;

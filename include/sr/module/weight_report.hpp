@@ -1,4 +1,4 @@
-// How much memory the weights of a module take, as they were loaded.
+// What a report says about the weights of a module.
 #pragma once
 
 #include <unordered_set>
@@ -9,30 +9,27 @@
 
 #include <sr/base/identity.hpp>
 #include <sr/base/spillable_memory.hpp>
-#include <sr/memory/request.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/kernels/packed_weights.hpp>
 #include <sr/module/weight_set.hpp>
 
 namespace sr {
 
-struct WeightBytes {
-  memory::Bytes all = 0;      // of all constants and weights; a storage counts once
-  memory::Bytes spilled = 0;  // of these in a temporary file
-};
-
-inline WeightBytes weight_bytes(const WeightSet& weights) {
-  WeightBytes bytes;
+// Adds the bytes of all constants and weights, each storage once, and what was packed of them.
+inline void report_weights(const WeightSet& weights, Report& report) {
   std::unordered_set<const c10::StorageImpl*> seen;
   for (const c10::IValue& constant : weights.constants()) {
     detail::each_tensor(constant, [&](const at::Tensor& tensor) {
       if (!tensor.has_storage()) return;
       const c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
       if (!seen.insert(&storage).second) return;
-      bytes.all += storage.nbytes();
+      report.weight_bytes += storage.nbytes();
       const auto* const memory = detail::SpillableMemory::of(storage);
-      if (memory != nullptr && memory->is_spilled()) bytes.spilled += storage.nbytes();
+      if (memory != nullptr && memory->is_spilled()) report.spilled_weight_bytes += storage.nbytes();
     });
   }
-  return bytes;
+  for (const replay::PackedSum& sum : weights.packed().sums())
+    report.packed_weights.push_back({sum.kind, sum.count, sum.bytes});
 }
 
 }  // namespace sr
