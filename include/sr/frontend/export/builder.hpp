@@ -78,6 +78,7 @@ class Builder {
   void add_operator(const Json& node, const std::string& target);
   bool add_special(const Json& node, const c10::OperatorName& name);
   bool skip_dropout(const Json& node);
+  bool add_conversion(const Json& node);
   void add_call(const Json& node, const torch::jit::Operator& op);
   void keep_bools(const c10::FunctionSchema& schema, Values& inputs);
   const torch::jit::Operator* taking_numbers(const c10::FunctionSchema& schema, const Values& inputs) const;

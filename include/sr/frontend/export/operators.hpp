@@ -106,6 +106,7 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
   }
   if (std::ranges::find(detail::kDropouts, key) != detail::kDropouts.end()) return skip_dropout(node);
   if (key == "export::access_subclass_inner_tensor") return take_part(node);
+  if (key == "aten::_to_copy") return add_conversion(node);
   if (add_quantization(node, key)) return true;
   if (key != "aten::item" && key != "aten::_local_scalar_dense") return false;
   Value* tensor = argument(input(node, 0), c10::TensorType::get());
@@ -115,6 +116,32 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
                            : tag == "as_sym_bool" ? "aten::Bool"
                                                   : "aten::Int";
   define_results(node, {call(read, {tensor})});
+  return true;
+}
+
+// _to_copy, which decomposed programs have in place of `to` and `clone`. Returns false if it asks for more
+// than a dtype and a memory format.
+inline bool Builder::add_conversion(const Json& node) {
+  static const c10::FunctionSchema& schema =
+      torch::jit::findOperatorFor(c10::OperatorName("aten::_to_copy", ""))->schema();
+  const Values values = arguments_of(node, schema);
+  const auto given = [&](const char* name) {
+    const auto position = static_cast<std::size_t>(*schema.argumentIndexWithName(name));
+    Value* const value = values[position];
+    return value != nullptr && !value->mustBeNone() ? value : nullptr;
+  };
+  const auto is_not = [&](const char* name, const auto& usual) {
+    Value* const value = given(name);
+    return value != nullptr && torch::jit::constant_as<std::decay_t<decltype(usual)>>(value) != usual;
+  };
+  if (is_not("layout", at::kStrided) || is_not("pin_memory", false) || is_not("device", at::Device(at::kCPU)))
+    return false;
+  Value *const self = given("self"), *const dtype = given("dtype"), *format = given("memory_format");
+  if (self == nullptr) malformed(where_, "gives no argument 'self'");
+  if (format == nullptr) format = constant(c10::IValue());
+  define_results(node, {dtype == nullptr ? call("aten::clone", {self, format})
+                                         : call("aten::to", {self, dtype, constant(/*non_blocking=*/false),
+                                                             constant(/*copy=*/true), format})});
   return true;
 }
 

@@ -3,8 +3,9 @@
 // round the rows itself, with the bits of the graph.
 //
 // The largest magnitude of a row is maximum(amax(x, -1), -amin(x, -1)), where amax may be clamped at 0 from
-// below and amin from above. The scale is clamp(largest / divisor, min=least), and the integers are
-// clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8), where the zero may be missing.
+// below and amin from above, or be compared with zeros, as in decomposed programs. The scale is clamp(largest
+// / divisor, min=least), and the integers are clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8), where
+// the zero may be missing.
 #pragma once
 
 #include <cmath>
@@ -63,6 +64,11 @@ inline bool is_extreme(const Lowering& lowering, std::optional<Operand> operand,
   if (const TracedNode* const clamp = sole_writer(lowering, operand, "aten::clamp")) {
     if (fixed_number(*clamp, bound) != 0.0 || !clamp->inputs[3 - bound].isNone()) return false;
     operand = lowering.input(*clamp, 0);
+  }
+  const std::string_view bounding = name == "aten::amin" ? "aten::minimum" : "aten::maximum";
+  if (const TracedNode* const bounded = sole_writer(lowering, operand, bounding)) {
+    if (!is_zeros(lowering, lowering.input(*bounded, 1))) return false;
+    operand = lowering.input(*bounded, 0);
   }
   const TracedNode* const extreme = sole_writer(lowering, operand, name);
   if (extreme == nullptr || !extreme->inputs[1].isIntList()) return false;
