@@ -14,8 +14,8 @@ namespace sr::replay {
 
 struct RowQuantizer {
   bool is_used = false;
-  Address in, out, scales;          // temporaries of the step, but for `in`
-  std::uint32_t scales_of = kNone;  // the storage in which the graph has the same scales
+  Address in, out, scales;      // temporaries of the step, but for `in`
+  std::uint32_t scales_of = 0;  // the storage in which the graph has the same scales
   Size in_stride;
   kernels::RowQuantization shape;  // in this call, without addresses; and how to round
   Shares shares;
