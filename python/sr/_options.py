@@ -19,8 +19,8 @@ class Options(TypedDict, total=False):
     check_every: compares every N-th replay with the interpreter (default 0: as the variable SR_CHECK says).
     freeze_weights: True promises that the weights of the model do not change; calls then need not look.
     updatable_weights: True keeps the weights of a file apart from the program, so that `update` can replace them.
-    spill_weights: False keeps weights of a file in memory that kernels read in a packed copy only. By default they move
-        to a temporary file.
+    spill_weights: False keeps the originals of packed weights in memory. By default those of a loaded file move to a
+        temporary file.
     strict: True refuses a model that needs the interpreter.
     without_passes: names of passes over the graph to leave out.
     max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.

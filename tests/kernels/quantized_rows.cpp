@@ -1,4 +1,4 @@
-// Rows rounded to int8, with the kernels of every instruction set of this CPU, against one float at a time.
+// quantize_rows of every instruction set of this CPU, compared with scalar code.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -71,7 +71,7 @@ const RowQuantization kWide{.divisor = 127.5F, .least_scale = 1.1920929e-07F, .l
 
 }  // namespace
 
-TEST_CASE("rows are rounded with the scale of their largest magnitude", "[kernels][int8]") {
+TEST_CASE("quantize_rows equals scalar code for all row lengths", "[kernels][int8]") {
   static Guarded in_memory(1 << 16);
   for (const std::size_t columns : {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 200}) {
     for (const std::size_t gap : {0, 5}) {
@@ -86,7 +86,7 @@ TEST_CASE("rows are rounded with the scale of their largest magnitude", "[kernel
   }
 }
 
-TEST_CASE("rows of zeros, tiny, huge and ill numbers and ties are rounded as one float is",
+TEST_CASE("quantize_rows equals scalar code for zeros, subnormals, large values, NaN, infinity and ties",
           "[kernels][int8]") {
   constexpr std::size_t kColumns = 37;
   static Guarded in_memory(1 << 12);

@@ -1,4 +1,4 @@
-// Weights that only their packed copy is read of move to a temporary file.
+// Weights that are read in packed form only move to a temporary file.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Products of 8-bit integers whose step rounds the floats of its left side: one step with the interpreter's
-// bits.
+// int8 products whose step also quantizes the left operand. Results are bit-identical to the interpreter's.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -67,7 +66,7 @@ const std::vector<std::string> kWhole{kScale + kSteps + kResult, kScaleOfTorchao
 
 }  // namespace
 
-TEST_CASE("rows that a product rounds itself equal the interpreter's", "[oracle][ops][replay]") {
+TEST_CASE("int8 products that quantize their left operand equal the interpreter's", "[oracle][ops][replay]") {
   at::manual_seed(47);
   for (const std::string& body : kWhole) {
     for (const std::int64_t k : {1, 8, 40, 67}) {
@@ -81,7 +80,7 @@ TEST_CASE("rows that a product rounds itself equal the interpreter's", "[oracle]
   }
 }
 
-TEST_CASE("rounding rows, the product and what scales it are one step", "[ops][replay]") {
+TEST_CASE("quantization, int8 product and scaling are one step", "[ops][replay]") {
   const std::vector<std::string> expected{"packed int8 gemm of floats"};
   for (const std::string& body : kWhole) {
     CAPTURE(body);
@@ -91,7 +90,7 @@ TEST_CASE("rounding rows, the product and what scales it are one step", "[ops][r
   }
 }
 
-TEST_CASE("rows are rounded by other steps if more than the product reads them, or in other ways",
+TEST_CASE("a product does not quantize its operand if the integers have other readers or another formula",
           "[oracle][ops][replay]") {
   at::manual_seed(48);
   const auto with = [](std::string body, const std::string& from, const std::string& to) {

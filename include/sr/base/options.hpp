@@ -21,8 +21,8 @@ struct StaticModuleOptions {
   bool enable_families = true;  // one plan serves calls that differ in sizes only, where that is possible
   bool freeze_weights = false;  // true: nobody changes the weights of the model; what they decide is folded
   bool updatable_weights = false;  // true: StaticModule::update can replace weights read from a file, too
-  // true: weights that sr has read from a file, and that kernels read in a packed copy, move to a temporary
-  // file.
+  // true: weights loaded from a file move to a temporary file once all steps of a plan read them in packed
+  // form
   bool spill_weights = true;
   bool strict = false;  // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;

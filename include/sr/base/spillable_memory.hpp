@@ -1,4 +1,4 @@
-// Memory whose bytes can move to a temporary file, and stay where they are for everybody who reads them.
+// Memory whose contents can be moved to a temporary file without changing its address.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,9 @@
 
 namespace sr::detail {
 
-// Pages of its own. Once they are spilled, they are a private mapping of the file: the system reads a page
-// when it is used, and may drop it when memory is short. Who writes to a page gets it back into memory; the
-// file does not change.
+// Owns whole pages. After spill() they are a private mapping of a file: the kernel reads a page from the file
+// when it is accessed, and may evict it when memory is short. A write to a page makes a private copy of it in
+// memory and does not change the file.
 class SpillableMemory {
  public:
   // Throws std::bad_alloc.
@@ -34,9 +34,10 @@ class SpillableMemory {
   std::size_t size() const { return size_; }
   bool is_spilled() const { return is_spilled_.load(std::memory_order_acquire); }
 
-  // Moves the bytes to a file; they stay in memory if none can be made or written. Only the first call of a
-  // process does anything. Others may read the bytes meanwhile, and nobody may write them: mmap replaces the
-  // pages by others with the same contents at once.
+  // Writes the contents to a temporary file and maps the file at the same address. If no file can be created
+  // or written, the contents stay in memory. Only the first call does anything. Other threads may read the
+  // memory during the call, because mmap replaces the pages atomically and the file has the same contents. No
+  // thread may write to it.
   void spill() {
     if (was_tried_.exchange(true)) return;
     const auto file = TemporaryFile::make();
@@ -46,8 +47,8 @@ class SpillableMemory {
       is_spilled_.store(true, std::memory_order_release);
   }
 
-  // Moves the bytes of a storage into memory that can be spilled. Nobody may read or write them meanwhile.
-  // Throws std::bad_alloc.
+  // Copies the contents of a storage into a SpillableMemory and makes it the storage's memory. No thread may
+  // read or write the storage during the call. Throws std::bad_alloc.
   static void adopt(c10::StorageImpl& storage) {
     auto memory = std::make_unique<SpillableMemory>(storage.nbytes());
     std::memcpy(memory->data(), storage.data(), storage.nbytes());
@@ -55,7 +56,7 @@ class SpillableMemory {
     storage.set_data_ptr_noswap(at::DataPtr(data, memory.release(), &release, c10::Device(c10::kCPU)));
   }
 
-  // The memory of a storage that was adopted; null for others.
+  // The SpillableMemory of a storage for which adopt() was called; null for other storages.
   static SpillableMemory* of(const c10::StorageImpl& storage) {
     return storage.data_ptr().cast_context<SpillableMemory>(&release);
   }

@@ -1,4 +1,4 @@
-// A file without a name on a disk, for bytes that need not stay in memory.
+// An unnamed file on a local disk.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,11 @@
 
 namespace sr::detail {
 
-// The system removes the file when its descriptor and all of its mappings are closed.
+// The kernel deletes the file when its descriptor is closed and no mapping of it is left.
 class TemporaryFile {
  public:
-  // In the directory that TMPDIR names, else in /var/tmp or /tmp. Empty if there is none on a local disk.
+  // Creates the file in the directory that TMPDIR names, or in /var/tmp or /tmp if TMPDIR is not set. Returns
+  // nothing if the directory is not writable or not on a local disk.
   static std::optional<TemporaryFile> make() {
     const char* const chosen = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nobody here sets it
     if (chosen != nullptr && *chosen != '\0') return make_in(chosen);
@@ -37,9 +38,9 @@ class TemporaryFile {
 
   int descriptor() const { return file_; }
 
-  // Writes `size` bytes at the beginning. Returns whether there was room for all of them.
+  // Writes `size` bytes at the beginning of the file. Returns false if not all of them could be written.
   bool write(const std::byte* bytes, std::size_t size) const {
-    // Beyond this limit the system sends SIGXFSZ, which ends a process that is not prepared for it.
+    // A write beyond this limit raises SIGXFSZ, which terminates the process by default.
     struct rlimit limit {};
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur))
       return false;
@@ -58,7 +59,7 @@ class TemporaryFile {
 
   static std::optional<TemporaryFile> make_in(const std::string& directory) {
     int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, S_IRUSR | S_IWUSR);
-    if (file < 0) {  // some file systems can not make one without a name
+    if (file < 0) {  // not all file systems support O_TMPFILE
       std::string path = directory + "/sr-XXXXXX";
       file = mkostemp(path.data(), O_CLOEXEC);
       if (file >= 0) unlink(path.c_str());
@@ -68,8 +69,8 @@ class TemporaryFile {
     return made.is_on_local_disk() ? std::optional(std::move(made)) : std::nullopt;
   }
 
-  // Other file systems keep the bytes in memory, or lose them with a connection. Their numbers are from
-  // linux/magic.h and from the manual page of statfs(2).
+  // The file systems listed here keep files in memory or depend on a network connection. Their numbers are
+  // from linux/magic.h and from the manual page of statfs(2).
   bool is_on_local_disk() const {
     constexpr std::array<unsigned long, 9> kOthers{
         0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */, 0x6969 /* NFS */,

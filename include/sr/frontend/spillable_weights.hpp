@@ -16,19 +16,21 @@
 
 namespace sr::detail {
 
-// Smaller weights stay where they are: a mapping takes whole pages, and a process may have 65,530 of them.
+// In bytes. Smaller weights stay in the heap: a mapping takes whole pages, and a Linux process may have
+// 65,530 mappings by default.
 inline constexpr std::size_t kLeastSpilled = std::size_t{64} << 10;
 
-// `loaded` is of a module that nobody else holds, and nobody has called it. Throws std::bad_alloc.
+// Must be called before the first call of the module, and only if no caller holds its weights. Throws
+// std::bad_alloc.
 inline void make_weights_spillable(const LoadedGraph& loaded) {
   std::unordered_set<const c10::StorageImpl*> seen;
   const auto adopt = [&](const at::Tensor& tensor) {
     if (!can_be_weight(tensor)) return;
     c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
     if (storage.nbytes() < kLeastSpilled || !seen.insert(&storage).second) return;
-    // The caller may write to results at any time.
+    // A result may share this storage, and the caller may write to results at any time.
     if (loaded.known.contains(&storage)) return;
-    // Others belong to a file that is mapped, or to somebody else.
+    // A storage with another deleter belongs to a mapped file or to the caller.
     if (storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter())
       SpillableMemory::adopt(storage);
   };

@@ -1,4 +1,4 @@
-// Rounds rows of floats to int8, each row with a scale of its own.
+// Quantizes rows of floats to int8, each row with a scale of its own.
 #pragma once
 
 #include <cstddef>

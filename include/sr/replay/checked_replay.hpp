@@ -21,7 +21,7 @@
 
 namespace sr::replay {
 
-// All that it refers to must outlive it.
+// The module, the weights, the planner and the programs must outlive it.
 struct CheckedReplay {
   const PreparedModule& content;
   const WeightSet& weights;

@@ -1,5 +1,5 @@
-// Removes pointwise operations and reductions whose results nobody reads: those that a product did before it
-// was found to work on what they were made of.
+// Removes pointwise operations and reductions whose results are not read. They remain when a product step
+// turns out to read the quantized integers, or to quantize the floats, itself.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace sr::replay {
 
 namespace detail {
 
-// Removes kernels on rows whose results nobody reads. Returns whether it removed any.
+// Removes the row kernels of a group whose results are not read. Returns whether it removed any.
 inline bool drop_dead_rows(Group& group, Draft& draft, const std::vector<bool>& kept) {
   const std::size_t removed = std::erase_if(group.rows, [&](const GroupRows& rows) {
     if (kept[rows.out.storage]) return false;
@@ -26,7 +26,8 @@ inline bool drop_dead_rows(Group& group, Draft& draft, const std::vector<bool>& 
   return removed != 0;
 }
 
-// Returns whether it removed any. Operations before kernels on their rows are left alone.
+// Removes the operations of a group whose results are not read. Returns whether it removed any. A group with
+// row kernels keeps all of its operations.
 inline bool drop_dead_operations(Group& group, Draft& draft, const std::vector<bool>& kept) {
   if (drop_dead_rows(group, draft, kept)) return true;
   if (!group.rows.empty()) return false;
@@ -49,13 +50,13 @@ inline bool drop_dead_operations(Group& group, Draft& draft, const std::vector<b
   return true;
 }
 
-// Whether nobody reads what the step writes, and it does nothing else.
+// Whether the step only writes results, and none of them is read.
 inline bool is_dead(const Draft& draft, const std::vector<bool>& is_read) {
   return draft.step.payload != nullptr && draft.step.payload->may_be_dropped() && !draft.writes.empty() &&
          std::ranges::none_of(draft.writes, [&](StorageId storage) { return is_read[storage]; });
 }
 
-// By storage: whether a step reads it, or the caller.
+// By storage: whether a step or the caller reads it.
 inline std::vector<bool> storages_read(const std::vector<Draft>& drafts, const std::vector<bool>& is_result) {
   std::vector<bool> is_read = is_result;
   for (const Draft& draft : drafts) {

@@ -1,4 +1,4 @@
-// Gives back the memory of weights that a program has packed.
+// Releases the memory of weights that a program reads in packed form only.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace sr::replay {
 
-// Must be called when all weights are packed. Weights that every step reads in a packed copy are left to the
-// general path and to recordings, which are rare.
+// Must be called after all weights have been packed. Spills each weight that all steps of the program read in
+// packed form. Only the general path and recordings read the original after that, and both are rare.
 inline void spill_packed_weights(Lowering& lowering) {
   const std::vector<TracedStorage>& storages = lowering.storages();
   std::vector<bool> is_read(storages.size(), false), is_packed(storages.size(), false);

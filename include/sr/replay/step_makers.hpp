@@ -19,7 +19,7 @@ class StepMakers {
  public:
   explicit StepMakers(Lowering& lowering) : lowering_(lowering) {}
 
-  // Must be called when node `i` is lowered. An epilogue is a part of the draft of its product.
+  // Must be called after node `i` has been lowered. An epilogue belongs to the draft of its product.
   void note(std::uint32_t i) {
     each_result(i, [&](StorageId storage) {
       const std::uint32_t made = lowering_.maker_of(storage);
@@ -27,7 +27,8 @@ class StepMakers {
     });
   }
 
-  // Must be called when drafts have been removed. `positions`: the new one of each draft, or kNone.
+  // Must be called after drafts have been removed. `positions` holds the new position of each draft, or kNone
+  // for a removed draft.
   void move(const std::vector<std::uint32_t>& positions) {
     for (auto& [made, node] : made_by_) made = positions[made];
     std::erase_if(made_by_, [&](const auto& made) {
@@ -52,8 +53,9 @@ class StepMakers {
     }
   }
 
-  // Whether the draft still computes a result of the node. A group writes the results of all of its nodes; a
-  // product does not write those of nodes that its epilogue follows.
+  // Whether the draft still computes a result of the node. A group of pointwise operations writes the results
+  // of all of its nodes. A product step with an epilogue writes only the last result, but computes all of its
+  // nodes.
   bool is_computed(std::uint32_t node, const Draft& draft) const {
     bool found = draft.group == kNone;
     each_result(node, [&](StorageId storage) { found |= std::ranges::count(draft.writes, storage) != 0; });

@@ -119,8 +119,8 @@ inline bool Builder::add_special(const Json& node, const c10::OperatorName& name
   return true;
 }
 
-// _to_copy, which decomposed programs have in place of `to` and `clone`. Returns false if it asks for more
-// than a dtype and a memory format.
+// Adds aten::to or aten::clone for aten::_to_copy, which replaces both in decomposed programs. Returns false,
+// and adds nothing, if the call sets a layout, a device other than the CPU, or pinned memory.
 inline bool Builder::add_conversion(const Json& node) {
   static const c10::FunctionSchema& schema =
       torch::jit::findOperatorFor(c10::OperatorName("aten::_to_copy", ""))->schema();
@@ -136,7 +136,9 @@ inline bool Builder::add_conversion(const Json& node) {
   };
   if (is_not("layout", at::kStrided) || is_not("pin_memory", false) || is_not("device", at::Device(at::kCPU)))
     return false;
-  Value *const self = given("self"), *const dtype = given("dtype"), *format = given("memory_format");
+  Value* const self = given("self");
+  Value* const dtype = given("dtype");
+  Value* format = given("memory_format");
   if (self == nullptr) malformed(where_, "gives no argument 'self'");
   if (format == nullptr) format = constant(c10::IValue());
   define_results(node, {dtype == nullptr ? call("aten::clone", {self, format})

@@ -17,8 +17,8 @@
 
 namespace sr::replay::lower {
 
-// Makes the step round the floats of which `a` was made, if nothing else reads `a`. Returns whether it does;
-// `reads` and `writes` then are the step's.
+// Makes the product step quantize its left operand if `a` is the result of dynamic quantization and has no
+// other reader. Adds the storages that the step then reads and writes. Returns whether it did.
 inline bool quantize_in_step(Lowering& lowering, Int8GemmStep& step, const Operand& a,
                              std::vector<StorageId>& reads, std::vector<StorageId>& writes) {
   if (a.dtype != c10::kChar || !lowering.is_read_once(a.storage)) return false;
@@ -108,7 +108,7 @@ inline bool cast_sums(Lowering& lowering, const TracedNode& node) {
   return cast(lowering, node);
 }
 
-// in * by, where `by` holds the scales of the rows that the step has rounded itself.
+// Multiplies the results of a step that quantizes its left operand by the scales of the rows, `by`.
 inline bool scale_by_own_rows(Lowering& lowering, const Operand& in, const Operand& by, const Operand& out) {
   const auto* const maker = dynamic_cast<const Int8GemmStep*>(lowering.payload_of_maker(in.storage));
   if (maker == nullptr || !maker->rows.is_used || maker->rows.scales_of != by.storage) return false;

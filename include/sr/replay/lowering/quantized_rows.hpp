@@ -1,11 +1,11 @@
-// Finds the floats that a graph has rounded to int8 with a scale for each row, as sr.quantize and torchao
-// write it (quantization/int8_linear.hpp, frontend/export/quantization_formulas.hpp). A product can then
-// round the rows itself, with the bits of the graph.
+// Recognizes dynamic quantization of rows to int8, as sr.quantize and torchao write it
+// (quantization/int8_linear.hpp, frontend/export/quantization_formulas.hpp). The int8 product can then
+// quantize its left operand itself, with bit-identical results.
 //
-// The largest magnitude of a row is maximum(amax(x, -1), -amin(x, -1)), where amax may be clamped at 0 from
-// below and amin from above, or be compared with zeros, as in decomposed programs. The scale is clamp(largest
-// / divisor, min=least), and the integers are clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8), where
-// the zero may be missing.
+// The largest magnitude of a row is maximum(amax(x, -1), -amin(x, -1)). Both extremes may first be bounded by
+// 0, with clamp or, in decomposed programs, with maximum and minimum. The scale is clamp(largest / divisor,
+// min=least_scale). The integers are clamp(round(x * (1.0 / scale)) + 0, low, high).to(int8); the addition of
+// 0 may be missing.
 #pragma once
 
 #include <cmath>
@@ -23,6 +23,7 @@
 
 namespace sr::replay::lower {
 
+// The quantized floats, their scales, and the numbers of the formula above.
 struct QuantizedFloats {
   Operand floats, scale;
   double divisor = 0, least_scale = 0, low = 0, high = 0;
@@ -47,7 +48,7 @@ inline std::optional<Operand> argument_of_writer(const Lowering& lowering,
   return writer != nullptr ? lowering.input(*writer, i) : std::nullopt;
 }
 
-// Whether every element is 0: full_like(..., 0), also of another type.
+// Whether the operand is full_like(..., 0), perhaps converted to another dtype.
 inline bool is_zeros(const Lowering& lowering, std::optional<Operand> operand) {
   while (operand) {
     if (const TracedNode* const filled = sole_writer(lowering, operand, "aten::full_like"))
@@ -57,8 +58,8 @@ inline bool is_zeros(const Lowering& lowering, std::optional<Operand> operand) {
   return false;
 }
 
-// Whether the operator, amax or amin, computes the operand from each row of `floats`. `bound` is the argument
-// of clamp that may be 0.
+// Whether the operand is amax or amin (`name`) of each row of `floats`, perhaps bounded by 0. `bound` is the
+// position of the argument of clamp that is 0 then: 1 for min, 2 for max.
 inline bool is_extreme(const Lowering& lowering, std::optional<Operand> operand, std::string_view name,
                        std::size_t bound, const Operand& floats) {
   if (const TracedNode* const clamp = sole_writer(lowering, operand, "aten::clamp")) {
@@ -90,7 +91,7 @@ inline bool is_largest_magnitude(const Lowering& lowering, const std::optional<O
          is_extreme(lowering, is_first_negated ? second : first, "aten::amax", 1, floats);
 }
 
-// Fills in how the scale was computed. Returns false if it was otherwise.
+// Sets the divisor and the least scale. Returns false if the scale has another formula.
 inline bool find_scale(const Lowering& lowering, QuantizedFloats& found) {
   const TracedNode* const clamp = sole_writer(lowering, found.scale, "aten::clamp");
   if (clamp == nullptr || !clamp->inputs[2].isNone()) return false;
@@ -104,7 +105,8 @@ inline bool find_scale(const Lowering& lowering, QuantizedFloats& found) {
   return true;
 }
 
-// Fills in the bounds of the integers, and returns what was rounded before they were applied.
+// Sets the bounds of the integers. Returns the operand of `round`, or nothing if the integers have another
+// formula.
 inline std::optional<Operand> find_rounded(const Lowering& lowering, const Operand& integers,
                                            QuantizedFloats& found) {
   const auto clamped = argument_of_writer(lowering, integers, "aten::to", 0);
@@ -127,7 +129,7 @@ inline std::optional<Operand> find_rounded(const Lowering& lowering, const Opera
   return round != nullptr && round->inputs.size() == 1 ? lowering.input(*round, 0) : std::nullopt;
 }
 
-// How `integers`, of int8, were computed; nothing if it was otherwise.
+// Returns nothing if `integers`, a tensor of int8, has another formula.
 inline std::optional<QuantizedFloats> find_quantized(const Lowering& lowering, const Operand& integers) {
   QuantizedFloats found;
   const auto rounded = find_rounded(lowering, integers, found);

@@ -31,7 +31,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   kernels::Int8Gemm shape;                              // in this call, and `a_signed` and `clamp_min`
   kernels::Int8Gemm frozen;                             // with addresses; see freeze
-  RowQuantizer rows;                                    // makes what lies at `a`
+  RowQuantizer rows;                                    // if used, it computes the left operand
   kernels::RowQuantization frozen_rows;
   PanelShares panels;
 

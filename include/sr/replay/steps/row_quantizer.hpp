@@ -1,4 +1,4 @@
-// What a product of 8-bit integers does first if its left side is floats: rounds each row.
+// Quantizes the left operand of an int8 product: each row of floats becomes int8 with a scale of its own.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace sr::replay {
 
 struct RowQuantizer {
   bool is_used = false;
-  Address in, out, scales;      // temporaries of the step, but for `in`
+  Address in, out, scales;      // `out` and `scales` are temporaries of the step
   std::uint32_t scales_of = 0;  // the storage in which the graph has the same scales
   Size in_stride;
-  kernels::RowQuantization shape;  // in this call, without addresses; and how to round
+  kernels::RowQuantization shape;  // the formula, and the sizes of this call; without addresses
   Shares shares;
 
   void settle(SizeValues& values, std::size_t rows, std::size_t columns) {
@@ -56,7 +56,8 @@ struct RowQuantizer {
   }
 
  private:
-  // Of a part, and of all rows that are worth several threads: about 20 microseconds of one.
+  // The rows of a part, and the elements from which on several threads may take part: one thread takes about
+  // 20 microseconds for them.
   static constexpr std::size_t kRows = 8, kLeastElements = 1 << 18;
 };
 

@@ -63,13 +63,13 @@ struct Payload {
   virtual RunStep settle(SizeValues&) { return nullptr; }
   // Whether data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
-  // Whether the step only writes its results, so that it is not needed if nobody reads them.
+  // Whether the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.
   virtual void pack_weights(PackedWeights&) {}
-  // The weights of which the step reads only its packed copy; null if it has none.
+  // The original of the weights that the step reads in packed form; null if it reads none.
   virtual const void* packed_from() const { return nullptr; }
   // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step
   // settles or is run otherwise; null: it runs as always.
