@@ -1,13 +1,12 @@
 // Quantizes the left operand of an int8 product: each row of floats becomes int8 with a scale of its own.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/shares.hpp>
+#include <sr/replay/steps/row_shares.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
@@ -18,18 +17,16 @@ struct RowQuantizer {
   std::uint32_t scales_of = 0;  // the storage in which the graph has the same scales
   Size in_stride;
   kernels::RowQuantization shape;  // the formula, and the sizes of this call; without addresses
-  Shares shares;
+  RowShares parts;
 
   void settle(SizeValues& values, std::size_t rows, std::size_t columns) {
     if (!is_used) return;
     shape.rows = rows;
     shape.columns = columns;
     shape.in_stride = values(in_stride);
-    const std::size_t elements = rows * columns;
-    shares.set(elements < kLeastElements ? 0 : static_cast<std::int64_t>((rows + kRows - 1) / kRows),
-               static_cast<double>(elements));
+    parts.cut(rows, columns, kRows, kLeastElements);
   }
-  bool is_shared() const { return is_used && shares.count() > 1; }
+  bool is_shared() const { return is_used && parts.shares.count() > 1; }
 
   kernels::RowQuantization bound(std::byte* const* bases) const {
     kernels::RowQuantization rows = shape;
@@ -44,10 +41,9 @@ struct RowQuantizer {
     const auto quantize = kernels::kernels().table.quantize_rows;
     const kernels::RowQuantization all = bound(bases);
     if (!is_shared()) return quantize(all);
-    shares.each([&](std::int64_t begin, std::int64_t end) {
-      const std::size_t first = static_cast<std::size_t>(begin) * kRows;
+    parts.each_range(all.rows, [&](std::size_t first, std::size_t count) {
       kernels::RowQuantization part = all;
-      part.rows = std::min(static_cast<std::size_t>(end) * kRows, all.rows) - first;
+      part.rows = count;
       part.in += static_cast<std::ptrdiff_t>(first) * all.in_stride;
       part.out += first * all.columns;
       part.scales += first;
