@@ -27,7 +27,10 @@ struct Shared {
 
 torch::jit::Module model_of(const std::string& body) {
   return script("def forward(self, x, y):\n" + body,
-                {{"a", at::randn({700, 300})}, {"b", at::randn({500, 700})}, {"row", at::randn({300})}});
+                {{"a", at::randn({700, 300})},
+                 {"b", at::randn({500, 700})},
+                 {"row", at::randn({300})},
+                 {"integers", at::randint(-127, 128, {300, 70}, at::kChar)}});
 }
 
 std::vector<at::Tensor> results(const torch::jit::Module& module, const std::vector<c10::IValue>& arguments,
@@ -76,6 +79,13 @@ TEST_CASE("shared steps give the bits of unshared ones", "[executor][team][repla
       {"log softmax", "    return torch.log_softmax(x, -1)\n", {3000, 33}, {1}},
       {"layer norm", "    return torch.layer_norm(x, [300], self.row, None)\n", {321, 300}, {1}},
       {"group norm", "    return torch.group_norm(x, 5, self.row, self.row)\n", {7, 300, 40}, {1}},
+      {"an int8 product that quantizes its left operand",
+       "    largest = torch.maximum(torch.amax(x, [-1], True), -torch.amin(x, [-1], True))\n"
+       "    scale = torch.clamp(largest / 127., min=1e-12)\n"
+       "    steps = torch.clamp(torch.round(x * (1.0 / scale)), -127, 127).to(1)\n"
+       "    return torch._int_mm(steps, self.integers).to(6) * scale\n",
+       {1003, 300},
+       {1}},
       {"products of batches", "    return torch.matmul(x, y)\n", {3, 5, 65, 32}, {5, 32, 130}},
       {"products of broadcast batches",
        "    return torch.matmul(x, y.transpose(1, 2))\n",
