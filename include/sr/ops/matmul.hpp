@@ -11,8 +11,8 @@
 #include <sr/registry/op.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/replay/layouts/products.hpp>
-#include <sr/replay/lowering/gemm.hpp>
 #include <sr/replay/lowering/int8_gemm.hpp>
+#include <sr/replay/lowering/products.hpp>
 
 namespace sr::ops {
 

@@ -19,6 +19,7 @@
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/products.hpp>
 #include <sr/replay/lowering/quantization_remarks.hpp>
 #include <sr/replay/program.hpp>
 #include <sr/replay/program_instances.hpp>
@@ -39,7 +40,9 @@ class ProgramBuilder {
         trace_(trace),
         blocks_(blocks),
         lowering_(trace, content.options.numerics),
-        makers_(lowering_) {}
+        makers_(lowering_) {
+    lower::ProductsOfParts(lowering_, lower::kProductsOfParts).mark();
+  }
 
   // Makes all but the layout of memory and the signature. The trace must be complete.
   std::unique_ptr<Program> make() {

@@ -121,6 +121,7 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
 template <bool kStacks>
 bool join(Lowering& lowering, const TracedNode& node) {
   const Operand out = lowering.output(node);
+  if (lowering.parts_kept_apart(out.storage) != nullptr) return true;
   std::vector<std::pair<Operand, Operand>> pairs;
   for (const JoinedPart& part : parts_of(lowering.trace(), node, kStacks, out.strides)) {
     if (part.tensor.scalar_type() != out.dtype) return false;

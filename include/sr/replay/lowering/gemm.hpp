@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <sr/replay/lowering/grouped_gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/steps/dots_of_tile.hpp>
 #include <sr/replay/steps/gemm_step.hpp>
 
 namespace sr::replay::lower {
@@ -103,6 +105,25 @@ inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices, const
   return true;
 }
 
+// Makes the group that computes the rows of `a` multiply them with a constant column, whose elements follow
+// each other. Returns false if there is none that can; see Lowering::behind_group.
+inline bool dots_behind_group(Lowering& lowering, const Matrices& matrices,
+                              const std::optional<Operand>& bias) {
+  if (matrices.b_k != 1 || !lowering.is_constant(matrices.b)) return false;
+  auto kernel = std::make_unique<DotsOfTile>();
+  kernel->multiply = kernels::kernels().table.batched_dot;
+  kernel->column = lowering.address(matrices.b);
+  std::vector<StorageId> reads{matrices.b.storage};
+  if (bias) {
+    kernel->has_bias = true;
+    kernel->bias = lowering.address(*bias);
+    reads.push_back(bias->storage);
+  }
+  return lowering.behind_group(
+      {.kernel = std::move(kernel), .in = matrices.a, .out = matrices.out, .row_rank = 1, .out_columns = 1},
+      reads);
+}
+
 // The operand converted to fp32.
 inline Operand widened(Lowering& lowering, const Operand& operand) {
   const Operand constant = lowering.constant_as(c10::kFloat, operand);
@@ -154,6 +175,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   const bool column = n == 1 && out.is_contiguous();  // of a product with a vector
   if (!column && out_rows.first != matrices.m) return false;
   if (is_row && !out.is_contiguous()) return false;
+  if (n == 1 && !rounds && dots_behind_group(lowering, matrices, bias)) return true;
   if (rounds) matrices.a = widened(lowering, matrices.a);
   auto a_rows = as_rows(matrices.a);
   if (a_rows.first < 0) {
@@ -186,57 +208,6 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   return true;
 }
 
-// linear(x, weight [n, k], bias)
-inline bool linear(Lowering& lowering, const TracedNode& node) {
-  const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
-  if (!x || !weight || weight->rank() != 2) return false;
-  // LibTorch adds the bias to the rounded product in this case, and rounds again.
-  const bool adds_later = is_16_bit_float(x->dtype) && x->rank() != 2 && !x->is_contiguous();
-  if (adds_later && lowering.input(node, 2)) return false;
-  return gemm_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
-                      lowering.input(node, 2), lowering.output(node));
-}
-
-inline bool mm(Lowering& lowering, const TracedNode& node) {
-  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
-  if (!a || !b) return false;
-  return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt,
-                      lowering.output(node));
-}
-
-// addmm(bias, a, b). Our kernels need a bias of one row, and alpha = beta = 1.
-inline bool addmm(Lowering& lowering, const TracedNode& node) {
-  const auto bias = lowering.input(node, 0), a = lowering.input(node, 1), b = lowering.input(node, 2);
-  if (!bias || !a || !b || !is_one(node.inputs[3]) || !is_one(node.inputs[4])) return false;
-  return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias, lowering.output(node));
-}
-
-// tensordot(a, b, dims of a, dims of b), if it sums over the last dimensions of `a` and the first ones of
-// `b`, in order. That is a product of matrices.
-inline bool tensordot(Lowering& lowering, const TracedNode& node) {
-  auto a = lowering.input(node, 0), b = lowering.input(node, 1);
-  Operand out = lowering.output(node);
-  const auto of_a = fixed_integers(node, 2), of_b = fixed_integers(node, 3);
-  if (!a || !b || !of_a || !of_b || of_a->empty() || !out.is_contiguous()) return false;
-  const std::size_t summed = of_a->size(), rows = a->rank() - summed;
-  for (std::size_t i = 0; i < summed; ++i) {
-    if (from_front((*of_a)[i], a->rank()) != rows + i || from_front((*of_b)[i], b->rank()) != i) return false;
-  }
-  const bool is_matrix = summed == 1 && b->rank() == 2;
-  if ((summed > 1 && !a->is_contiguous()) || (!is_matrix && !b->is_contiguous())) return false;
-  const Size k = product_of(c10::ArrayRef<Size>(a->sizes).slice(rows));
-  const Size n = product_of(c10::ArrayRef<Size>(b->sizes).slice(summed));
-  const Size b_k = is_matrix ? b->stride(0) : n, b_n = is_matrix ? b->stride(1) : Size(1);
-  const Size a_k = a->stride(-1);
-  *a = first_dims(*a, rows);
-  a->sizes.push_back(k);
-  a->strides.push_back(a_k);
-  out = first_dims(out, rows);
-  out.sizes.push_back(n);
-  out.strides = dense_strides(out.sizes);
-  return gemm_of_rows(lowering, *a, *b, b_k, b_n, n, std::nullopt, out);
-}
-
 // The batch dimensions, which are all but the last two, and the strides of a batch that is broadcast to the
 // batch dimensions of `under`.
 inline Dims batch_sizes(const Operand& operand) {
@@ -267,22 +238,6 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (!emit_batched_dot(lowering, matrices, batches))
     emit_gemm<float>(lowering, matrices, std::nullopt, batches);
   return true;
-}
-
-inline bool bmm(Lowering& lowering, const TracedNode& node) {
-  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
-  return a && b && batched(lowering, *a, *b, lowering.output(node));
-}
-
-inline bool matmul(Lowering& lowering, const TracedNode& node) {
-  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
-  if (!a || !b || a->rank() == 0 || b->rank() == 0) return false;
-  const Operand out = lowering.output(node);
-  if (b->rank() == 1) return gemm_of_rows(lowering, *a, *b, b->stride(0), 1, 1, std::nullopt, out);
-  if (b->rank() == 2) {
-    return gemm_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt, out);
-  }
-  return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
 }  // namespace sr::replay::lower

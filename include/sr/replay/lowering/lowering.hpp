@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -106,6 +107,18 @@ class Lowering : public ProgramStorages {
   // Takes back a placement of the tensor's bytes. Returns whether there was one.
   bool displace(const at::Tensor& tensor) {
     return placements_.erase(trace().tensors[trace().id_of(tensor)].storage) != 0;
+  }
+
+  // Keeps the parts of a concatenation where their own steps write them. What reads the concatenation must
+  // read parts_kept_apart instead; nothing writes it.
+  void keep_apart(const at::Tensor& joined, std::vector<at::Tensor> parts) {
+    for (const at::Tensor& part : parts) displace(part);
+    kept_apart_[trace().tensors[trace().id_of(joined)].storage] = std::move(parts);
+  }
+  // The parts of the concatenation in this storage, in order; null unless they are kept apart.
+  const std::vector<at::Tensor>* parts_kept_apart(StorageId joined) const {
+    const auto found = kept_apart_.find(joined);
+    return found == kept_apart_.end() ? nullptr : &found->second;
   }
 
   // --- what it becomes ---
@@ -262,6 +275,7 @@ class Lowering : public ProgramStorages {
   unsigned asked_ = 0;
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   Placements placements_;
+  std::unordered_map<StorageId, std::vector<at::Tensor>> kept_apart_;  // by storage of the concatenation
   std::unordered_set<StorageId> written_in_place_;
   std::uint32_t node_ = 0;
   std::vector<std::uint32_t> made_at_;  // by storage: the draft that writes it

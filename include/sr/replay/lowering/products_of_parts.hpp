@@ -1,0 +1,172 @@
+// The product of a concatenation with one column, computed as the sum of the products of the tensors that are
+// concatenated. Nothing writes or reads the concatenation then. Many models that rank end in such a layer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/WrapDimUtils.h>
+
+#include <sr/base/error.hpp>
+#include <sr/registry/operator_spec.hpp>
+#include <sr/registry/registry.hpp>
+#include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/placement.hpp>
+
+namespace sr::replay::lower {
+
+// An operator that multiplies rows, and the positions of its arguments.
+struct ProductOperator {
+  LowerFunction lower = nullptr;  // must call product_of_rows
+  std::size_t rows = 0, other = 1;
+  std::optional<std::size_t> bias = std::nullopt;
+  bool is_transposed = false;                        // the other side is n x k
+  std::optional<std::size_t> scales = std::nullopt;  // two numbers, which must be 1
+};
+
+// Finds the concatenations of which products of `operators` can be computed from the parts, and marks them:
+// see Lowering::keep_apart. Only one part may have more than one column: each further one would be a step of
+// its own.
+class ProductsOfParts {
+ public:
+  ProductsOfParts(Lowering& lowering, std::span<const ProductOperator> operators)
+      : lowering_(lowering), operators_(operators) {}
+
+  void mark() const {
+    if (lowering_.exact()) return;
+    for (const TracedNode& node : lowering_.trace().nodes) {
+      const LowerFunction function = lower_function(node);
+      if (function == nullptr) continue;
+      for (const ProductOperator& each : operators_) {
+        if (each.lower == function) mark_rows_of(node, each);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostParts = 8;
+
+  // The function that will lower the node, if it takes its arguments as they are.
+  static LowerFunction lower_function(const TracedNode& node) {
+    const bool is_plain = node.role == Role::compute && node.twin.empty() && node.changed.empty() &&
+                          node.processed->vector_op == nullptr &&
+                          std::ranges::none_of(node.numbers, &NumberInput::is_operand);
+    return is_plain ? registry().operator_of(key_of(*node.processed->node)).to_kernel : nullptr;
+  }
+
+  void mark_rows_of(const TracedNode& node, const ProductOperator& product) const {
+    if (!has_one_column(node, product) || !node.inputs[product.rows].isTensor()) return;
+    const Trace& trace = lowering_.trace();
+    const at::Tensor& rows = node.inputs[product.rows].toTensor();
+    const StorageId storage = trace.tensors[trace.id_of(rows)].storage;
+    const std::uint32_t producer = trace.storages[storage].producer;
+    if (trace.storages[storage].home != Home::produced || producer == kNone ||
+        !lowering_.is_read_once(storage) || rows.scalar_type() != c10::kFloat)
+      return;
+    const TracedNode& join_node = trace.nodes[producer];
+    const bool is_joined = lower_function(join_node) == &join<false> &&
+                           trace.id_of(join_node.outputs[0].toTensor()) == trace.id_of(rows);
+    if (!is_joined) return;
+    std::vector<at::Tensor> parts = parts_that_fit(join_node, rows);
+    if (!parts.empty()) lowering_.keep_apart(rows, std::move(parts));
+  }
+
+  bool has_one_column(const TracedNode& node, const ProductOperator& product) const {
+    const auto other = lowering_.input(node, product.other);
+    if (!other || other->rank() != 2 || !other->is_float() || !lowering_.is_constant(*other) ||
+        other->size(product.is_transposed ? 0 : 1) != 1 ||
+        other->stride(product.is_transposed ? 1 : 0) != 1 || lowering_.before_widening(*other) ||
+        lowering_.dequantized(*other))
+      return false;
+    if (product.scales && !(is_one(node.inputs[*product.scales]) && is_one(node.inputs[*product.scales + 1])))
+      return false;
+    if (!product.bias || node.inputs[*product.bias].isNone()) return true;
+    const auto bias = lowering_.input(node, *product.bias);
+    return bias && bias->is_float() && (bias->rank() == 1 || bias->rank() == 2) &&
+           Size::always_equal(bias->count(), 1);
+  }
+
+  // The parts of the concatenation; none if it must be made.
+  std::vector<at::Tensor> parts_that_fit(const TracedNode& join_node, const at::Tensor& joined) const {
+    const Trace& trace = lowering_.trace();
+    const TensorLayout& layout = trace.layout_of(joined);
+    const auto rank = static_cast<std::int64_t>(layout.sizes.size());
+    if (rank < 2 || rank > static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) ||
+        at::maybe_wrap_dim(join_node.inputs.back().toInt(), rank) != rank - 1 ||
+        Size::always_equal(product_of(layout.sizes), 0))
+      return {};
+    std::vector<at::Tensor> parts;
+    std::size_t wide = 0;
+    for (const JoinedPart& part : parts_of(trace, join_node, /*stacks=*/false, layout.strides)) {
+      const TracedTensor& traced = trace.tensors[trace.id_of(part.tensor)];
+      const Size& width = traced.layout.sizes.back();
+      if (part.tensor.scalar_type() != c10::kFloat || !width.is_constant() || width.recorded() == 0 ||
+          trace.storages[traced.storage].home == Home::opaque ||
+          lowering_.is_written_in_place(traced.storage))
+        return {};
+      wide += width.recorded() > 1 ? 1 : 0;
+      parts.push_back(part.tensor);
+    }
+    if (parts.size() < 2 || parts.size() > kMostParts || wide > 1) return {};
+    return parts;
+  }
+
+  Lowering& lowering_;
+  std::span<const ProductOperator> operators_;
+};
+
+// The product of rows that were kept apart with a column: of the wide part by a kernel, of each other part,
+// a number a row, by a multiplication and an addition.
+inline void product_of_parts(Lowering& lowering, const std::vector<at::Tensor>& parts, const Operand& column,
+                             const std::optional<Operand>& bias, const Operand& out) {
+  std::vector<std::pair<Operand, Operand>> narrow;  // numbers and their weights
+  std::optional<Operand> total;
+  Operand weights = column;
+  for (const at::Tensor& part : parts) {
+    const Operand rows = lowering.operand(part);
+    weights.sizes = {rows.size(-1)};
+    weights.strides = {1};
+    if (rows.size(-1) == 1) {
+      narrow.emplace_back(rows, weights);
+    } else {
+      total = lowering.temporary(out.sizes);
+      if (!gemm_of_rows(lowering, rows, weights, 1, rows.size(-1), 1, bias, *total))
+        throw PlanError("A part of a concatenation could not be multiplied by itself.");
+    }
+    weights.offset += rows.size(-1);
+  }
+  std::optional<Operand> added = total ? std::nullopt : bias;
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    const auto& [rows, weight] = narrow[i];
+    const bool is_first = !total, is_last = i + 1 == narrow.size() && !added;
+    const Operand product = is_first && is_last ? out : lowering.temporary(out.sizes);
+    lowering.pointwise(kernels::loops<vector_ops::Mul>(), {rows, weight}, product);
+    if (is_first) {
+      total = product;
+      continue;
+    }
+    const Operand sum = is_last ? out : lowering.temporary(out.sizes);
+    lowering.pointwise(kernels::loops<vector_ops::Add>(), {product, *total}, sum);
+    total = sum;
+  }
+  if (added) lowering.pointwise(kernels::loops<vector_ops::Add>(), {*total, *added}, out);
+}
+
+// As gemm_of_rows, for rows that may have been kept apart.
+inline bool product_of_rows(Lowering& lowering, const Operand& a, const Operand& b, const Size& b_k,
+                            const Size& b_n, const Size& n, const std::optional<Operand>& bias,
+                            const Operand& out) {
+  const std::vector<at::Tensor>* const parts = lowering.parts_kept_apart(a.storage);
+  if (parts == nullptr) return gemm_of_rows(lowering, a, b, b_k, b_n, n, bias, out);
+  product_of_parts(lowering, *parts, b, bias, out);
+  return true;
+}
+
+}  // namespace sr::replay::lower
