@@ -243,6 +243,44 @@ TEST_CASE("an integer argument that varies is a size", "[families]") {
                });
 }
 
+TEST_CASE("a family serves only calls of its own kind", "[families]") {
+  Compared model(
+      "def forward(self, x, y: Optional[Tensor], z: List[Tensor], k: int, scale: float, how: str):\n"
+      "    r = x * scale + k\n    if y is not None:\n        r = r + y\n"
+      "    for t in z:\n        r = r - t\n    return r.relu() if how == 'relu' else r\n");
+  const auto inputs = [](std::int64_t n) {
+    return InputSet{
+        at::randn({n, 3}), at::randn({n, 3}), c10::List<at::Tensor>({at::randn({3})}), 2, 0.5, "relu"};
+  };
+  const auto both = [&](InputSet other) {
+    model.call(other);
+    model.call(inputs(31));
+    model.call(other);
+    model.call(inputs(32));
+  };
+  for (const std::int64_t n : {4, 4, 5, 6, 7, 300, 2, 8}) model.call(inputs(n));
+  CHECK(model.plan_count() == 2);
+  const auto with = [&](std::size_t i, c10::IValue value) {
+    InputSet changed = inputs(9);
+    changed[i] = std::move(value);
+    return changed;
+  };
+  both(with(0, at::randn({9, 3}, at::kDouble)));
+  both(with(0, at::randn({3, 9}).t()));
+  both(with(0, at::randn({1, 9, 3})));
+  both(with(0, at::randn({9, 3}).expand({9, 3}).narrow(0, 0, 1)));
+  both(with(1, c10::IValue()));
+  both(with(1, at::randn({9, 1})));
+  both(with(2, c10::List<at::Tensor>({at::randn({9, 3})})));
+  both(with(2, c10::List<at::Tensor>({at::randn({3}), at::randn({3})})));
+  both(with(2, c10::List<at::Tensor>()));
+  both(with(3, 7));
+  both(with(3, -7));
+  both(with(4, 0.25));
+  both(with(5, "none"));
+  both(with(0, at::randn({0, 3})));
+}
+
 TEST_CASE("views of what varies begin elsewhere in each call", "[families]") {
   check_family(
       "def forward(self, x):\n    n = x.size(0) // 2\n    return x[n:] * 2, (x + 1)[n], (x * 3)[n:].sum(1)\n",

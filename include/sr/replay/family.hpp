@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <ATen/core/ivalue.h>
 
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/trace/family_signature.hpp>
@@ -16,14 +19,26 @@ namespace sr::replay {
 class Family {
  public:
   explicit Family(FamilySignature signature)
-      : signature_(std::move(signature)), values_(signature_.expressions) {}
+      : signature_(std::move(signature)), values_(signature_.expressions) {
+    for (std::size_t i = 0; i < signature_.words.size(); ++i) {
+      if (!signature_.words[i].is_constant()) varying_.push_back(i);
+      call_.push_back(signature_.words[i].recorded());
+    }
+  }
+
+  // The words of a call, in which only sizes, strides and integers differ from those of other calls of the
+  // family; null if it is no such call, or if they differ in containers. They are valid until the next one is
+  // read. Writes addresses to `leaves` as sr::replay::matches does.
+  const SignatureWords* read(std::span<const c10::IValue> args, std::byte** leaves) {
+    return reads_sizes(args, call_, leaves) ? &call_ : nullptr;
+  }
 
   // Takes the sizes of a call. Returns false if the program does not hold for them; then others must be given
   // before anything is evaluated.
   bool take(const SignatureWords& call) {
     if (!signature_.read(call, symbols_) || !values_.assign(symbols_)) return false;
-    for (std::size_t i = 0; i < call.size(); ++i) {
-      if (!signature_.words[i].is_constant() && values_(signature_.words[i]) != call[i]) return false;
+    for (const std::size_t i : varying_) {
+      if (values_(signature_.words[i]) != call[i]) return false;
     }
     ++taken_;
     seen_.resize(symbols_.size(), {SizeExpressions::kMost, 0});
@@ -77,6 +92,8 @@ class Family {
 
  private:
   FamilySignature signature_;
+  std::vector<std::size_t> varying_;  // which words of the signature are no constants
+  SignatureWords call_;               // that was read last
   SizeValues values_;
   std::vector<std::int64_t> symbols_;
   std::uint64_t taken_ = 0;

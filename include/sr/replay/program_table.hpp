@@ -45,8 +45,26 @@ class ProgramTable {
     return match(*expected.program, args) ? use(expected) : nullptr;
   }
 
-  // The same for a call that does not come in the order of earlier ones, and is described by `words`. Null if
-  // there is no program.
+  // The same for a call that does not come in the order of earlier ones: without a description of the call,
+  // among few programs. A family then takes the sizes of the call by `adopt(program, words)`. Throws as adapt
+  // does.
+  template <class Adopt>
+  Program* find_soon(std::span<const c10::IValue> args, const Adopt& adopt) {
+    if (exact_.size() > kFew || families_.size() > kFew) return nullptr;
+    for (const auto& [hash, entry] : exact_) {
+      if (match(*entry->program, args)) return follow(*entry);
+    }
+    for (Entry* const entry : families_) {
+      Program& program = *entry->program;
+      const SignatureWords* const words = program.family->read(args, program.bases.data());
+      if (words == nullptr) continue;
+      const bool fits = is_same_call(*words, program.signature) && program.environment.holds(program.asked);
+      if (fits || adapt(*entry, *words, adopt)) return follow(*entry);
+    }
+    return nullptr;
+  }
+
+  // The program of a call that `words` describe; null if there is none.
   Program* search(std::span<const c10::IValue> args, const SignatureWords& words) {
     const auto [first, end] = exact_.equal_range(hash_of(words));
     for (auto known = first; known != end; ++known) {
@@ -58,22 +76,12 @@ class ProgramTable {
     return nullptr;
   }
 
-  // The program of a family that `adopt(program)` has adapted to the call, which is described by `words`;
+  // The program of a family that `adopt(program, words)` has adapted to the call, which `words` describe;
   // null if there is none. Throws what the allocator throws, and then later calls may need less memory.
   template <class Adopt>
   Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
     for (Entry* const entry : families_) {
-      Program& program = *entry->program;
-      if (!program.environment.holds(program.asked) || !adopt(program)) continue;
-      try {
-        bind(*entry);
-      } catch (const std::exception&) {  // the layout may have room for larger calls, or be of one
-        program.forget_layout();
-        if (!adopt(program)) continue;
-        bind(*entry);
-      }
-      program.serve(words);
-      return match(program, args) ? follow(*entry) : nullptr;
+      if (adapt(*entry, words, adopt)) return match(*entry->program, args) ? follow(*entry) : nullptr;
     }
     return nullptr;
   }
@@ -154,6 +162,8 @@ class ProgramTable {
   }
 
  private:
+  static constexpr std::size_t kFew = 4;
+
   struct Entry {
     std::unique_ptr<Program> program;
     std::unique_ptr<memory::AnyBuffer> buffer;  // null: the shared one
@@ -163,6 +173,21 @@ class ProgramTable {
 
   static bool match(Program& program, std::span<const c10::IValue> args) {
     return matches(args, program.signature, program.environment, program.bases.data());
+  }
+
+  template <class Adopt>
+  bool adapt(Entry& entry, const SignatureWords& words, const Adopt& adopt) {
+    Program& program = *entry.program;
+    if (!program.environment.holds(program.asked) || !adopt(program, words)) return false;
+    try {
+      bind(entry);
+    } catch (const std::exception&) {  // the layout may have room for larger calls, or be of one
+      program.forget_layout();
+      if (!adopt(program, words)) return false;
+      bind(entry);
+    }
+    program.serve(words);
+    return true;
   }
 
   Program* follow(Entry& entry) {

@@ -240,20 +240,23 @@ class Replayer {
 
   // The search for a program of this signature, or of a family, which then takes the sizes of the call.
   [[gnu::noinline]] Program* find_other(std::span<const c10::IValue> args) {
+    const auto adopt_call = [&](Program& program, const SignatureWords& words) {
+      return adopt(program, words, *content_, *planner_);
+    };
+    if (Program* const known = programs_.find_soon(args, adopt_call)) return known;
     SignatureWords words;
     if ((programs_.size() == 0 && ProgramCopies::is_empty(*weights_)) || !describe_call(args, words))
       return nullptr;
     if (Program* const known = programs_.search(args, words)) return known;
-    const auto adapt = [&](Program& program) { return adopt(program, words, *content_, *planner_); };
     if (has_families_) {
-      if (Program* const adapted = programs_.adapt(args, words, adapt)) return adapted;
+      if (Program* const adapted = programs_.adapt(args, words, adopt_call)) return adapted;
     }
     if (programs_.is_full()) return nullptr;
     std::unique_ptr<Program> copy = recordings_.copy(words, *weights_);
     if (copy == nullptr) return nullptr;
     add(std::move(copy));
     if (Program* const known = programs_.search(args, words)) return known;
-    return has_families_ ? programs_.adapt(args, words, adapt) : nullptr;
+    return has_families_ ? programs_.adapt(args, words, adopt_call) : nullptr;
   }
 
   void add(std::unique_ptr<Program> program) {

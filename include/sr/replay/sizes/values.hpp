@@ -19,9 +19,12 @@ class SizeValues {
   // The values of the recorded call.
   SizeValues() = default;
   explicit SizeValues(std::shared_ptr<const SizeExpressions> expressions)
-      : expressions_(std::move(expressions)),
-        atoms_(expressions_->atoms().size()),
-        polynomials_(expressions_->polynomial_count()) {}
+      : expressions_(std::move(expressions)), atoms_(expressions_->atoms().size()) {
+    const std::size_t count = expressions_->polynomial_count();
+    polynomials_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+      polynomials_.emplace_back(line_of(expressions_->polynomial(static_cast<Size::Id>(i + 1))));
+  }
 
   // Takes values for the symbols. Returns false if they do not satisfy the guards; then others must be given
   // before anything is evaluated.
@@ -56,6 +59,34 @@ class SizeValues {
     std::uint64_t round = 0;  // in which it was evaluated
   };
 
+  // factor * atom + constant. Nearly all sizes, strides and offsets are: a call of other sizes evaluates
+  // these without walking through terms.
+  struct Line {
+    std::int64_t factor = 0, constant = 0;
+    AtomId atom = 0;
+  };
+  struct KnownPolynomial : Known {
+    std::optional<Line> line;
+
+    explicit KnownPolynomial(const std::optional<Line>& as_line) : line(as_line) {}
+  };
+
+  // Nothing if the polynomial is none.
+  static std::optional<Line> line_of(const Polynomial& polynomial) {
+    Line line;
+    for (const Term& term : polynomial) {
+      if (term.atoms.empty()) {
+        line.constant = term.factor;
+      } else if (term.atoms.size() == 1 && line.factor == 0) {
+        line.factor = term.factor;
+        line.atom = term.atoms[0];
+      } else {
+        return std::nullopt;
+      }
+    }
+    return line.factor == 0 ? std::nullopt : std::optional(line);
+  }
+
   static bool holds(SizeGuard::Kind kind, std::int64_t value) {
     switch (kind) {
       case SizeGuard::Kind::zero:
@@ -69,10 +100,21 @@ class SizeValues {
   }
 
   std::int64_t of_polynomial(Size::Id id) {
-    Known& known = polynomials_[id - 1];
+    KnownPolynomial& known = polynomials_[id - 1];
     if (known.round == round_) return known.value;
-    known = {value_of(expressions_->polynomial(id)), round_};
+    known.value = known.line ? value_of(*known.line) : value_of(expressions_->polynomial(id));
+    known.round = round_;
     return known.value;
+  }
+
+  std::int64_t value_of(const Line& line) {
+    std::int64_t value = 0;
+    if (__builtin_mul_overflow(line.factor, of_atom(line.atom), &value) ||
+        __builtin_add_overflow(value, line.constant, &value)) [[unlikely]] {
+      overflows_ = true;
+      return 0;
+    }
+    return value;
   }
 
   std::int64_t value_of(const Polynomial& polynomial) {
@@ -91,7 +133,8 @@ class SizeValues {
   }
 
   std::shared_ptr<const SizeExpressions> expressions_;  // null: those of the recorded call
-  std::vector<Known> atoms_, polynomials_;
+  std::vector<Known> atoms_;
+  std::vector<KnownPolynomial> polynomials_;
   std::uint64_t round_ = 0;
   bool overflows_ = false;
 };

@@ -202,6 +202,29 @@ inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
   return true;
 }
 
+// As `matches`, but reads the sizes and strides of tensors and integers into `words`, which must describe a
+// call. In containers they are compared.
+inline bool reads_sizes(std::span<const c10::IValue> args, SignatureWords& words, std::byte** leaves) {
+  std::int64_t* at = words.data();
+  if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||
+      at[1] != static_cast<std::int64_t>(args.size()))
+    return false;
+  at += 2;
+  for (const c10::IValue& value : args) {
+    if (value.isTensor()) {
+      if (!detail::read_tensor(value.unsafeToTensorImpl(), at, *leaves++)) return false;
+    } else if (value.isInt()) {
+      if (*at++ != detail::head(detail::Tag::integer)) return false;
+      *at++ = value.toInt();
+    } else {
+      const std::int64_t* rest = at;
+      if (!detail::match_other(value, rest, leaves)) return false;
+      at += rest - at;
+    }
+  }
+  return true;
+}
+
 namespace detail {
 
 // Appends the text of one argument. `number(at)` returns the text of the integer or size at this word.

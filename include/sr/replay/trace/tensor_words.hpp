@@ -2,6 +2,7 @@
 // arguments, so comparing one takes only a few instructions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -87,25 +88,37 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// Compares a tensor with the words at `at`, and advances `at`. The end need not be checked: a head that
-// differs ends the comparison.
-[[gnu::always_inline]] inline bool match_layout(const c10::TensorImpl* impl, const std::int64_t*& at) {
+// Compares the dtype, dispatch keys and number of dimensions of a tensor with the words at `at`. The end need
+// not be checked: a head that differs ends the comparison.
+[[gnu::always_inline]] inline bool match_head(const c10::TensorImpl* impl, const std::int64_t* at) {
   const std::int64_t kind = kind_of(impl->dtype().toScalarType(), impl->is_wrapped_number());
   if ((at[0] & ((1 << kCountAt) - 1)) != head(Tag::tensor, kind) ||
       at[1] != static_cast<std::int64_t>(impl->key_set().raw_repr())) {
     return false;
   }
   // After the keys: tensors with other keys may have no sizes.
+  return at[2] == static_cast<std::int64_t>(impl->sizes().size());
+}
+
+// Compares a tensor with the words at `at`, and advances `at`.
+[[gnu::always_inline]] inline bool match_layout(const c10::TensorImpl* impl, const std::int64_t*& at) {
+  if (!match_head(impl, at)) return false;
   const c10::IntArrayRef sizes = impl->sizes();
   const std::int64_t* const strides = impl->strides().data();
-  if (at[2] != static_cast<std::int64_t>(sizes.size())) return false;
   at += 3;
   if (!match_dims(at, sizes.data(), strides, sizes.size())) return false;
   at += 2 * sizes.size();
   return true;
 }
 
-// The same, and returns the address of the first element. Also false if the tensor's storage was freed.
+// The address of the first element of a tensor that has a storage, of which only elements may be read.
+[[gnu::always_inline]] inline std::byte* address_of(const c10::TensorImpl* impl) {
+  auto* const start = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data()));
+  return start + impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
+}
+
+// As match_layout, and returns the address of the first element. Also false if the tensor's storage was
+// freed.
 [[gnu::always_inline]] inline bool match_tensor(const c10::TensorImpl* impl, const std::int64_t*& at,
                                                 std::byte*& begin) {
   const std::int64_t bytes = at[0] >> kCountAt;  // of an element
@@ -113,6 +126,15 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   auto* const start = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data()));  // read only
   begin = start + impl->storage_offset() * bytes;
   return start != nullptr || impl->numel() == 0;
+}
+
+// As match_tensor, but writes the sizes and strides over the words instead of comparing them.
+inline bool read_tensor(const c10::TensorImpl* impl, std::int64_t*& at, std::byte*& begin) {
+  if (!match_head(impl, at)) return false;
+  at = std::ranges::copy(impl->sizes(), at + 3).out;
+  at = std::ranges::copy(impl->strides(), at).out;
+  begin = address_of(impl);
+  return impl->unsafe_storage().data() != nullptr || impl->numel() == 0;
 }
 
 }  // namespace detail
