@@ -16,20 +16,12 @@
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/tile_copy.hpp>
 #include <sr/replay/steps/tile_op.hpp>
 #include <sr/replay/steps/vector_op_pairs.hpp>
 #include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
-
-// The copy of an operand that is not in iteration order between memory and scratch, without conversion.
-struct TileCopy {
-  Dims strides_of;           // in elements, of every dimension of the iteration space
-  bool scatters = false;     // from scratch to memory
-  bool is_one = false;       // the one element that a whole tile reads
-  kernels::StridedCopy box;  // of one whole tile, and the strides, in this call
-  Numbers strides;
-};
 
 struct FusedStep final : ClonableStep<FusedStep> {
   std::string_view name() const override { return "fused"; }
@@ -55,7 +47,8 @@ struct FusedStep final : ClonableStep<FusedStep> {
   Numbers sizes;
   std::size_t count = 0;  // elements of the iteration space
   std::int64_t chunk = 1;
-  std::size_t inner = 1;  // elements of one index of `split`
+  std::size_t inner = 1;               // elements of one index of `split`
+  std::int64_t chunks = 1, tiles = 0;  // tiles along `split`, and all
 
   std::size_t vector_bytes() const {
     std::size_t bytes = bytes_of(ops) + bytes_of(segments) + bytes_of(copies) + bytes_of(tails);
@@ -106,31 +99,34 @@ struct FusedStep final : ClonableStep<FusedStep> {
     count = inner;
     for (std::size_t d = 0; d <= split; ++d) count *= static_cast<std::size_t>(sizes[d]);
     chunk = std::min(sizes[split], static_cast<std::int64_t>(kTile / inner));
-    for (TileCopy& each : copies) settle(each, values);
-    for (RowTail& tail : tails) tail.settle(values);
+    for (TileCopy& each : copies) each.settle(values, sizes, split, chunk, inner);
+    for (RowTail& tail : tails) tail.settle(values, inner);
+    cut();
     const bool is_long = count * (ops.size() + tails.size()) >= kLeastWork;
-    shares.set(may_be_cut && is_long ? tiles() : 0, static_cast<double>(count));
+    shares.set(may_be_cut && is_long ? tiles : 0, static_cast<double>(count));
     return runner();
   }
 
   Shares* shared_work() override { return &shares; }
 
   RunStep freeze(std::byte* const* bases) override {
-    if (runner() != &run_only_chain) return nullptr;
+    const RunStep usual = runner();
+    if (usual != &run_only_chain && usual != &run_chain_and_tails) return nullptr;
     const Chain& chain = segments[0].chain;
     chain.bind(bases, 0, chain.links.data());
-    return [](const Payload& payload, Context&) {
+    return [](const Payload& payload, Context& context) {
       const auto& self = static_cast<const FusedStep&>(payload);
       self.run_links(self.segments[0].chain.links.data(), self.count);
+      self.run_tails(context.bases, self.only_tile());
     };
   }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    if (self.is_one_tile()) {
-      self.run_tile({context.bases}, 0, self.count, kOrigin);
+    if (self.tiles == 1) {
+      self.run_tile({context.bases}, self.only_tile(), kOrigin);
     } else {
-      self.run_tiles({context.bases}, 0, self.tiles());
+      self.run_tiles({context.bases}, 0, self.tiles);
     }
   }
 
@@ -155,25 +151,6 @@ struct FusedStep final : ClonableStep<FusedStep> {
     });
   }
 
-  void settle(TileCopy& made, SizeValues& values) const {
-    values.fill(made.strides_of, made.strides);
-    made.box.rank = 0;
-    if (made.is_one) {
-      made.box.rank = 1;
-      made.box.sizes[0] = made.box.in_strides[0] = made.box.out_strides[0] = 1;
-      return;
-    }
-    auto dense = static_cast<std::int64_t>(inner);
-    for (std::size_t d = split; d < sizes.size(); ++d) {
-      const std::int64_t size = d == split ? chunk : sizes[d];
-      if (d != split) dense /= size;
-      const std::size_t at = made.box.rank++;
-      made.box.sizes[at] = size;
-      (made.scatters ? made.box.in_strides : made.box.out_strides)[at] = dense;
-      (made.scatters ? made.box.out_strides : made.box.in_strides)[at] = made.strides[d];
-    }
-  }
-
   // The indices of a tile's first element, from the outermost dimension to `split`.
   using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
   static constexpr Index kOrigin{};
@@ -182,26 +159,32 @@ struct FusedStep final : ClonableStep<FusedStep> {
   // tile.
   RunStep runner() const {
     if (shares.count() > 1) return &run_shared;
-    if (count == 0 || !is_one_tile() || segments.size() != 1 || !tails.empty()) return &run;
-    if (linked_part(segments[0], count) == count) return &run_only_chain;
-    return ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
+    if (tiles != 1 || segments.size() != 1) return &run;
+    if (linked_part(segments[0], count) == count)
+      return tails.empty() ? &run_only_chain : &run_chain_and_tails;
+    return tails.empty() && ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
   }
 
-  bool is_one_tile() const { return count <= static_cast<std::size_t>(chunk) * inner; }
-
-  // The number of tiles along the dimension that is split.
-  std::int64_t chunks() const { return (sizes[split] + chunk - 1) / chunk; }
-  // The number of all tiles.
-  std::int64_t tiles() const {
-    const auto row = static_cast<std::int64_t>(inner) * sizes[split];
-    return count == 0 ? 0 : static_cast<std::int64_t>(count) / row * chunks();
+  // Counts tiles: runs read them several times, and each would be a division.
+  void cut() {
+    chunks = count == 0 ? 1 : (sizes[split] + chunk - 1) / chunk;
+    tiles = count == 0 ? 0 : chunks;
+    for (std::size_t d = 0; d < split; ++d) tiles *= sizes[d];
   }
+
+  // Where there is no other.
+  Tile only_tile() const { return {0, count, 0, static_cast<std::size_t>(sizes[split])}; }
 
   static void run_only_chain(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
     const Chain& chain = self.segments[0].chain;
     chain.bind(context.bases, 0, chain.links.data());
     self.run_links(chain.links.data(), self.count);
+  }
+  static void run_chain_and_tails(const Payload& payload, Context& context) {
+    run_only_chain(payload, context);
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_tails(context.bases, self.only_tile());
   }
   static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
@@ -210,14 +193,15 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   void run_tiles(const Lane& lane, std::int64_t tile, std::int64_t end) const {
     Index index{};
-    index[split] = tile % chunks() * chunk;
-    std::int64_t outer = tile / chunks();
-    auto first = static_cast<std::size_t>(outer * sizes[split] + index[split]) * inner;
+    index[split] = tile % chunks * chunk;
+    std::int64_t outer = tile / chunks;
+    auto first = static_cast<std::size_t>(outer * sizes[split] + index[split]);
     for (std::size_t d = split; d-- > 0; outer /= sizes[d]) index[d] = outer % sizes[d];
     for (; tile != end; ++tile) {
       const std::int64_t indices = std::min(chunk, sizes[split] - index[split]);
-      run_tile(lane, first, static_cast<std::size_t>(indices) * inner, index);
-      first += static_cast<std::size_t>(indices) * inner;
+      const auto of_tile = static_cast<std::size_t>(indices);
+      run_tile(lane, {first * inner, of_tile * inner, first, of_tile}, index);
+      first += of_tile;
       index[split] += indices;
       for (std::size_t d = split; d > 0 && index[d] == sizes[d]; --d) {
         index[d] = 0;
@@ -226,8 +210,13 @@ struct FusedStep final : ClonableStep<FusedStep> {
     }
   }
 
-  void run_tile(const Lane& lane, std::size_t first, std::size_t n, const Index& index) const {
+  void run_tails(std::byte* const* bases, const Tile& tile) const {
+    for (const RowTail& tail : tails) tail.run(bases, tile);
+  }
+
+  void run_tile(const Lane& lane, const Tile& tile, const Index& index) const {
     std::byte* const* const bases = lane.bases;
+    const std::size_t first = tile.first, n = tile.count;
     for (const Segment& segment : segments) {
       const TileOp& op = ops[segment.begin];
       if (op.convert != nullptr) {
@@ -239,7 +228,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
         continue;
       }
       if (op.loop == nullptr) {
-        run_copy(op, bases, first, n, index);
+        run_copy(op, bases, tile, index);
         continue;
       }
       const std::size_t linked = linked_part(segment, n);
@@ -248,7 +237,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
       for (std::size_t i = segment.begin; i < segment.end; ++i)
         run_vector_op(ops[i], bases, first, linked, n);
     }
-    for (const RowTail& tail : tails) tail.run(bases, first, n);
+    run_tails(bases, tile);
   }
 
   // The number of a tile's elements that the chain processes.
@@ -282,15 +271,14 @@ struct FusedStep final : ClonableStep<FusedStep> {
     run_links(links, n);
   }
 
-  void run_copy(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n,
-                const Index& index) const {
+  void run_copy(const TileOp& op, std::byte* const* bases, const Tile& tile, const Index& index) const {
     const TileCopy& shape = copies[static_cast<std::size_t>(op.copy)];
-    std::byte* in = op.in[0].at(bases, first);
-    std::byte* out = op.out.at(bases, first);
+    std::byte* in = op.in[0].at(bases, tile.first);
+    std::byte* out = op.out.at(bases, tile.first);
     std::int64_t offset = 0;
     for (std::size_t d = 0; d <= split; ++d) offset += index[d] * shape.strides[d];
     (shape.scatters ? out : in) += offset * static_cast<std::int64_t>(shape.box.width);
-    const auto indices = static_cast<std::int64_t>(n / inner);
+    const auto indices = static_cast<std::int64_t>(tile.indices);
     if (indices == chunk || shape.is_one) return copy(shape.box, in, out);
     kernels::StridedCopy last = shape.box;
     last.sizes[0] = indices;

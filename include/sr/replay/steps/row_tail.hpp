@@ -34,21 +34,24 @@ struct RowTail {
   Address out;
   Size columns_of, out_columns_of;           // of a row of the tile, and of the result
   std::size_t columns = 0, out_columns = 0;  // the same in this call
+  std::size_t rows_of_index = 0;             // rows of one index of the dimension that is split; see `Tile`
 
-  void settle(SizeValues& values) {
+  // `inner` as FusedStep::inner.
+  void settle(SizeValues& values, std::size_t inner) {
     kernel->settle(values);
     columns = values.count(columns_of);
     out_columns = values.count(out_columns_of);
+    rows_of_index = inner / columns;
   }
 
-  // Runs on the `n` elements of a tile that begins at element `first`.
-  void run(std::byte* const* bases, std::size_t first, std::size_t n) const {
-    const std::size_t row = first / columns;
-    kernel->run({.rows = n / columns,
+  void run(std::byte* const* bases, const Tile& tile) const {
+    // A single row may be the dimension that is split.
+    const bool is_row = rows_of_index == 0;
+    kernel->run({.rows = is_row ? 1 : tile.indices * rows_of_index,
                  .columns = columns,
-                 .in = in.in(bases, first),
+                 .in = in.in(bases, tile.first),
                  .in_stride = static_cast<std::ptrdiff_t>(columns),
-                 .out = out.in<float>(bases) + row * out_columns,
+                 .out = out.in<float>(bases) + tile.first_index * rows_of_index * out_columns,
                  .out_stride = static_cast<std::ptrdiff_t>(out_columns)},
                 bases);
   }
