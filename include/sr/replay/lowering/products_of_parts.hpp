@@ -93,14 +93,17 @@ class ProductsOfParts {
            Size::always_equal(bias->count(), 1);
   }
 
-  // The parts of the concatenation; none if it must be made.
+  // The parts of the concatenation; none if it must be made. One row is concatenated for nothing: its parts
+  // are written where they belong.
   std::vector<at::Tensor> parts_that_fit(const TracedNode& join_node, const at::Tensor& joined) const {
     const Trace& trace = lowering_.trace();
     const TensorLayout& layout = trace.layout_of(joined);
     const auto rank = static_cast<std::int64_t>(layout.sizes.size());
     if (rank < 2 || rank > static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) ||
         at::maybe_wrap_dim(join_node.inputs.back().toInt(), rank) != rank - 1 ||
-        Size::always_equal(product_of(layout.sizes), 0))
+        Size::always_equal(product_of(layout.sizes), 0) ||
+        Size::always_equal(product_of(c10::ArrayRef<Size>(layout.sizes).slice(0, layout.sizes.size() - 1)),
+                           1))
       return {};
     std::vector<at::Tensor> parts;
     std::size_t wide = 0;
@@ -145,15 +148,12 @@ inline void product_of_parts(Lowering& lowering, const std::vector<at::Tensor>& 
   std::optional<Operand> added = total ? std::nullopt : bias;
   for (std::size_t i = 0; i < narrow.size(); ++i) {
     const auto& [rows, weight] = narrow[i];
-    const bool is_first = !total, is_last = i + 1 == narrow.size() && !added;
-    const Operand product = is_first && is_last ? out : lowering.temporary(out.sizes);
-    lowering.pointwise(kernels::loops<vector_ops::Mul>(), {rows, weight}, product);
-    if (is_first) {
-      total = product;
-      continue;
+    const Operand sum = i + 1 == narrow.size() && !added ? out : lowering.temporary(out.sizes);
+    if (total) {
+      lowering.pointwise(kernels::loops<vector_ops::AddProduct>(), {*total, rows, weight}, sum);
+    } else {
+      lowering.pointwise(kernels::loops<vector_ops::Mul>(), {rows, weight}, sum);
     }
-    const Operand sum = is_last ? out : lowering.temporary(out.sizes);
-    lowering.pointwise(kernels::loops<vector_ops::Add>(), {product, *total}, sum);
     total = sum;
   }
   if (added) lowering.pointwise(kernels::loops<vector_ops::Add>(), {*total, *added}, out);

@@ -155,14 +155,15 @@ struct FusedStep final : ClonableStep<FusedStep> {
   using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
   static constexpr Index kOrigin{};
 
-  // The function for the complete step; a simpler one for a step that is one chain, or one vector op, on one
-  // tile.
+  // The function for the complete step; a simpler one for a step on one tile that is one chain, or vector ops
+  // on fewer elements than a chain takes.
   RunStep runner() const {
     if (shares.count() > 1) return &run_shared;
     if (tiles != 1 || segments.size() != 1) return &run;
-    if (linked_part(segments[0], count) == count)
-      return tails.empty() ? &run_only_chain : &run_chain_and_tails;
-    return tails.empty() && ops.size() == 1 && ops[0].loop != nullptr ? &run_only_op : &run;
+    const std::size_t linked = linked_part(segments[0], count);
+    if (linked == count) return tails.empty() ? &run_only_chain : &run_chain_and_tails;
+    const bool are_vector_ops = linked == 0 && ops[0].loop != nullptr;
+    return tails.empty() && are_vector_ops ? &run_only_vector_ops : &run;
   }
 
   // Counts tiles: runs read them several times, and each would be a division.
@@ -186,9 +187,9 @@ struct FusedStep final : ClonableStep<FusedStep> {
     const auto& self = static_cast<const FusedStep&>(payload);
     self.run_tails(context.bases, self.only_tile());
   }
-  static void run_only_op(const Payload& payload, Context& context) {
+  static void run_only_vector_ops(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    run_vector_op(self.ops[0], context.bases, 0, 0, self.count);
+    for (const TileOp& op : self.ops) run_vector_op(op, context.bases, 0, 0, self.count);
   }
 
   void run_tiles(const Lane& lane, std::int64_t tile, std::int64_t end) const {
