@@ -42,8 +42,8 @@ class ProductsOfParts {
   void mark() const {
     if (lowering_.exact()) return;
     for (const TracedNode& node : lowering_.trace().nodes) {
+      if (!makes_one_column(node)) continue;  // most nodes, of which the registry is not asked
       const LowerFunction function = lower_function(node);
-      if (function == nullptr) continue;
       for (const ProductOperator& each : operators_) {
         if (each.lower == function) mark_rows_of(node, each);
       }
@@ -52,6 +52,15 @@ class ProductsOfParts {
 
  private:
   static constexpr std::size_t kMostParts = 8;
+
+  bool makes_one_column(const TracedNode& node) const {
+    if (node.role != Role::compute || node.outputs.size() != 1 || !node.outputs[0].isTensor() ||
+        !node.outputs[0].toTensor().defined()) {
+      return false;
+    }
+    const Dims& sizes = lowering_.trace().layout_of(node.outputs[0].toTensor()).sizes;
+    return sizes.size() >= 2 && Size::always_equal(sizes.back(), 1);
+  }
 
   // The function that will lower the node, if it takes its arguments as they are.
   static LowerFunction lower_function(const TracedNode& node) {

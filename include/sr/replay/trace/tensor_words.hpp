@@ -111,30 +111,29 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// The address of the first element of a tensor that has a storage, of which only elements may be read.
-[[gnu::always_inline]] inline std::byte* address_of(const c10::TensorImpl* impl) {
-  auto* const start = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data()));
-  return start + impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
-}
-
-// As match_layout, and returns the address of the first element. Also false if the tensor's storage was
-// freed.
-[[gnu::always_inline]] inline bool match_tensor(const c10::TensorImpl* impl, const std::int64_t*& at,
-                                                std::byte*& begin) {
-  const std::int64_t bytes = at[0] >> kCountAt;  // of an element
-  if (!match_layout(impl, at)) return false;
+// Finds the address of the first element of a tensor whose elements have that many bytes. Returns false if
+// the tensor's storage was freed.
+[[gnu::always_inline]] inline bool find_begin(const c10::TensorImpl* impl, std::int64_t bytes,
+                                              std::byte*& begin) {
   auto* const start = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data()));  // read only
   begin = start + impl->storage_offset() * bytes;
   return start != nullptr || impl->numel() == 0;
 }
 
+// As match_layout and find_begin.
+[[gnu::always_inline]] inline bool match_tensor(const c10::TensorImpl* impl, const std::int64_t*& at,
+                                                std::byte*& begin) {
+  const std::int64_t bytes = at[0] >> kCountAt;  // of an element
+  return match_layout(impl, at) && find_begin(impl, bytes, begin);
+}
+
 // As match_tensor, but writes the sizes and strides over the words instead of comparing them.
 inline bool read_tensor(const c10::TensorImpl* impl, std::int64_t*& at, std::byte*& begin) {
+  const std::int64_t bytes = at[0] >> kCountAt;
   if (!match_head(impl, at)) return false;
   at = std::ranges::copy(impl->sizes(), at + 3).out;
   at = std::ranges::copy(impl->strides(), at).out;
-  begin = address_of(impl);
-  return impl->unsafe_storage().data() != nullptr || impl->numel() == 0;
+  return find_begin(impl, bytes, begin);
 }
 
 }  // namespace detail
