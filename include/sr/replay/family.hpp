@@ -26,9 +26,10 @@ class Family {
     }
   }
 
-  // The words of a call, in which only sizes, strides and integers differ from those of other calls of the
-  // family; null if it is no such call, or if they differ in containers. They are valid until the next one is
-  // read. Writes addresses to `leaves` as sr::replay::matches does.
+  // Reads the sizes, strides and integers of a call of the family, and returns the words that describe the
+  // call. They are valid until the next call is read. Returns null if the call differs from the family in
+  // anything else, or in a value inside of a container. Writes addresses to `leaves` as sr::replay::matches
+  // does.
   const SignatureWords* read(std::span<const c10::IValue> args, std::byte** leaves) {
     return reads_sizes(args, call_, leaves) ? &call_ : nullptr;
   }

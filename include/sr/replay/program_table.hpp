@@ -45,9 +45,10 @@ class ProgramTable {
     return match(*expected.program, args) ? use(expected) : nullptr;
   }
 
-  // The same for a call that does not come in the order of earlier ones: without a description of the call,
-  // among few programs. A family then takes the sizes of the call by `adopt(program, words)`. Throws as adapt
-  // does.
+  // Finds the program of a call that is not the expected one by comparing the programs one by one, which is
+  // faster than describing the call if there are few. A program of a family is adapted to the sizes of the
+  // call by adopt(program, words). Returns null if no program fits, or if there are many programs. Throws as
+  // adapt does.
   template <class Adopt>
   Program* find_soon(std::span<const c10::IValue> args, const Adopt& adopt) {
     if (exact_.size() > kFew || families_.size() > kFew) return nullptr;
@@ -64,7 +65,8 @@ class ProgramTable {
     return nullptr;
   }
 
-  // The program of a call that `words` describe; null if there is none.
+  // Finds the program of the call that `words` describe, by the hash of its signature. Returns null if there
+  // is none.
   Program* search(std::span<const c10::IValue> args, const SignatureWords& words) {
     const auto [first, end] = exact_.equal_range(hash_of(words));
     for (auto known = first; known != end; ++known) {
@@ -76,8 +78,9 @@ class ProgramTable {
     return nullptr;
   }
 
-  // The program of a family that `adopt(program, words)` has adapted to the call, which `words` describe;
-  // null if there is none. Throws what the allocator throws, and then later calls may need less memory.
+  // Adapts the program of a family to the call that `words` describe, by calling adopt(program, words), and
+  // returns it. Returns null if no family covers the call. Throws what the allocator throws; later calls may
+  // then need less memory.
   template <class Adopt>
   Program* adapt(std::span<const c10::IValue> args, const SignatureWords& words, const Adopt& adopt) {
     for (Entry* const entry : families_) {

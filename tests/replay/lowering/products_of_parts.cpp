@@ -65,7 +65,7 @@ TEST_CASE("products with one column: a fused step multiplies the rows that it ma
   check(linear);
   check(rows + "return torch.mm(rows, self.w50.t()), rows");
   check(rows + "return torch.linear(rows, self.w50, self.bias).relu(), torch.softmax(rows, 1)");
-  // rows of a part, in another shape, and transposed
+  // The rows are a part of the result, have another shape, or are transposed.
   check(rows + "return torch.linear(rows[:, 3:], self.w50[:, 3:])");
   check(rows + "return torch.linear(rows.view(-1, 5, 50), self.w50) if x.size(0) % 5 == 0 else rows");
   check("rows = x.t() * 2\n    return torch.mm(rows.t(), self.w50.t())");
@@ -83,7 +83,7 @@ TEST_CASE("products with one column: the parts of a concatenation are multiplied
   check(joined + "return torch.mm(rows, self.column)");
   check(joined + "return torch.matmul(rows, self.column) * 2");
   check(joined + "return torch.addmm(self.matrix, rows, self.column)");
-  // arguments as they are; several columns on both sides
+  // The parts are arguments. There are columns before and behind the wide part.
   check("return torch.linear(torch.cat([y, x, z], 1), self.w52, self.bias)");
   check("return torch.linear(torch.cat([y, x, y], -1), self.w52)");
   const std::string columns =
@@ -91,29 +91,29 @@ TEST_CASE("products with one column: the parts of a concatenation are multiplied
   CHECK(steps_of(columns) == Steps{"fused"});
   check(columns);
   check("return torch.linear(torch.cat([y, z, y * z], 1), self.w3)");
-  // more dimensions
+  // The tensors have three dimensions.
   check("return torch.linear(torch.cat([y.unsqueeze(1), x.unsqueeze(1)], 2), self.w51)");
 }
 
 TEST_CASE("products with one column: a concatenation is made where it is needed", "[replay][ops]") {
   const std::string joined = "rows = torch.cat([y * 2, x + 1], 1)\n    ";
-  // read by another operator, returned, viewed
+  // The concatenation is also read by another operator, is returned, or is read through a view.
   check(joined + "return torch.linear(rows, self.w51), rows.sum()");
   check(joined + "return torch.linear(rows, self.w51), rows");
   check(joined + "return torch.linear(rows[1:], self.w51)");
-  // two columns; a scale; a dimension of rows
+  // The product has two columns or a scale, or the concatenation is along the rows.
   check(joined + "return torch.linear(rows, self.two)");
   check(joined + "return torch.addmm(self.bias, rows, self.column, beta=0.5, alpha=2)");
   check("return torch.linear(torch.cat([x, x * 2], 0), self.w50)");
-  // two wide parts
+  // Two parts have several columns.
   check("return torch.linear(torch.cat([x[:, :25] * 2, x[:, 25:], y], 1), self.w51)");
-  // parts that change before the product
+  // A part changes before the product.
   check(
       "part = y * 2\n    rows = torch.cat([part, x], 1)\n    part.add_(1)\n    return torch.linear(rows, "
       "self.w51), part");
   check("rows = torch.cat([y, x], 1)\n    y.add_(1)\n    return torch.linear(rows, self.w51)");
   check(joined + "rows.mul_(3)\n    return torch.linear(rows, self.w51)");
-  // results that are parts themselves
+  // The product is a part of another concatenation.
   check(joined + "return torch.cat([torch.linear(rows, self.w51), x], 1)");
 }
 

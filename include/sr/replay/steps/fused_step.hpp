@@ -166,14 +166,14 @@ struct FusedStep final : ClonableStep<FusedStep> {
     return tails.empty() && are_vector_ops ? &run_only_vector_ops : &run;
   }
 
-  // Counts tiles: runs read them several times, and each would be a division.
+  // Computes the numbers of tiles once for a call, because that takes divisions.
   void cut() {
     chunks = count == 0 ? 1 : (sizes[split] + chunk - 1) / chunk;
     tiles = count == 0 ? 0 : chunks;
     for (std::size_t d = 0; d < split; ++d) tiles *= sizes[d];
   }
 
-  // Where there is no other.
+  // The whole iteration space, for a step with a single tile.
   Tile only_tile() const { return {0, count, 0, static_cast<std::size_t>(sizes[split])}; }
 
   static void run_only_chain(const Payload& payload, Context& context) {

@@ -17,7 +17,8 @@ struct TileCopy {
   kernels::StridedCopy box;  // of one whole tile, and the strides, in this call
   Numbers strides;
 
-  // The sizes and the tiles of the iteration space in this call: see FusedStep.
+  // Computes the box and the strides of this call. The parameters are the members of FusedStep with these
+  // names.
   void settle(SizeValues& values, const Numbers& sizes, std::size_t split, std::int64_t chunk,
               std::size_t inner) {
     values.fill(strides_of, strides);

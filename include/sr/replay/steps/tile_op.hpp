@@ -13,11 +13,11 @@ namespace sr::replay {
 // The largest number of elements in a tile: a few tiles must fit into 32 KiB.
 inline constexpr std::size_t kTile = 1024;
 
-// Elements of the iteration space that operations process together: whole indices of one dimension, see
-// FusedStep::split, with all that is inside of them.
+// Elements of the iteration space that operations process together: a range of indices of the dimension
+// FusedStep::split, each with all elements of the dimensions inside of it.
 struct Tile {
   std::size_t first = 0, count = 0;          // elements
-  std::size_t first_index = 0, indices = 0;  // of that dimension; the first is counted over all outer ones
+  std::size_t first_index = 0, indices = 0;  // of that dimension, counted on through the outer dimensions
 };
 
 struct TileOperand {

@@ -202,8 +202,8 @@ inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
   return true;
 }
 
-// As `matches`, but reads the sizes and strides of tensors and integers into `words`, which must describe a
-// call. In containers they are compared.
+// As `matches`, but sizes and strides of tensors and integers are not compared: they are written to `words`,
+// which must describe another call. Values inside of containers are compared.
 inline bool reads_sizes(std::span<const c10::IValue> args, SignatureWords& words, std::byte** leaves) {
   std::int64_t* at = words.data();
   if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||

@@ -111,8 +111,8 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return true;
 }
 
-// Finds the address of the first element of a tensor whose elements have that many bytes. Returns false if
-// the tensor's storage was freed.
+// Writes the address of the tensor's first element to `begin`. `bytes` is the size of an element. Returns
+// false if the tensor's storage was freed.
 [[gnu::always_inline]] inline bool find_begin(const c10::TensorImpl* impl, std::int64_t bytes,
                                               std::byte*& begin) {
   auto* const start = static_cast<std::byte*>(const_cast<void*>(impl->unsafe_storage().data()));  // read only
@@ -120,7 +120,7 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return start != nullptr || impl->numel() == 0;
 }
 
-// As match_layout and find_begin.
+// Compares a tensor with the words at `at` as match_layout does, and finds its first element.
 [[gnu::always_inline]] inline bool match_tensor(const c10::TensorImpl* impl, const std::int64_t*& at,
                                                 std::byte*& begin) {
   const std::int64_t bytes = at[0] >> kCountAt;  // of an element
