@@ -163,7 +163,8 @@ struct FusedStep final : ClonableStep<FusedStep> {
     const std::size_t linked = linked_part(segments[0], count);
     if (linked == count) return tails.empty() ? &run_only_chain : &run_chain_and_tails;
     const bool are_vector_ops = linked == 0 && ops[0].loop != nullptr;
-    return tails.empty() && are_vector_ops ? &run_only_vector_ops : &run;
+    if (!tails.empty() || !are_vector_ops) return &run;
+    return ops.size() == 1 ? &run_only_op : &run_only_vector_ops;
   }
 
   // Computes the numbers of tiles once for a call, because that takes divisions.
@@ -186,6 +187,11 @@ struct FusedStep final : ClonableStep<FusedStep> {
     run_only_chain(payload, context);
     const auto& self = static_cast<const FusedStep&>(payload);
     self.run_tails(context.bases, self.only_tile());
+  }
+  // Without the loop over ops: the kernels of small models take about as long as that loop.
+  static void run_only_op(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    run_vector_op(self.ops[0], context.bases, 0, 0, self.count);
   }
   static void run_only_vector_ops(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
