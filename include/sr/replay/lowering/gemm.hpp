@@ -147,6 +147,12 @@ void emit_gemm_of_16_bits(Lowering& lowering, const Matrices& matrices, const st
   }
 }
 
+// Whether our kernels can add it to each row of n elements of the type.
+inline bool is_bias(const Operand& bias, c10::ScalarType type, const Size& n) {
+  const bool is_row = bias.rank() == 1 || (bias.rank() == 2 && bias.size(0) == 1);
+  return bias.dtype == type && is_row && bias.size(-1) == n && (n <= 1 || bias.stride(-1) == 1);
+}
+
 // a [..., k] times b [k, n]. All leading dimensions of `a` are rows. bfloat16 and float16 are computed as in
 // LibTorch: summed in fp32 with the bias, and rounded once.
 inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const Size& b_k, const Size& b_n,
@@ -162,10 +168,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   matrices.k = matrices.a.size(-1);
   if (matrices.k == 0) return false;
   matrices.m = matrices.a.count() / matrices.k;
-  if (bias && (bias->dtype != type || !(bias->rank() == 1 || (bias->rank() == 2 && bias->size(0) == 1)) ||
-               bias->size(-1) != n || (n > 1 && bias->stride(-1) != 1))) {
-    return false;
-  }
+  if (bias && !is_bias(*bias, type, n)) return false;
   if (!lowering.is_constant(matrices.b) && matrices.work() > kMostUnpacked) return false;
   if (out.count() == 0) return true;
   const bool is_row = matrices.m == 1;

@@ -14,29 +14,25 @@
 namespace sr::replay::lower {
 
 // linear(x, weight [n, k], bias)
+inline constexpr ProductArguments kLinear{.bias = 2, .is_transposed = true};
 inline bool linear(Lowering& lowering, const TracedNode& node) {
-  const auto x = lowering.input(node, 0), weight = lowering.input(node, 1);
-  if (!x || !weight || weight->rank() != 2) return false;
+  const auto x = lowering.input(node, 0);
   // LibTorch adds the bias to the rounded product in this case, and rounds again.
-  const bool adds_later = is_16_bit_float(x->dtype) && x->rank() != 2 && !x->is_contiguous();
+  const bool adds_later = x && is_16_bit_float(x->dtype) && x->rank() != 2 && !x->is_contiguous();
   if (adds_later && lowering.input(node, 2)) return false;
-  return product_of_rows(lowering, *x, *weight, weight->stride(1), weight->stride(0), weight->size(0),
-                         lowering.input(node, 2), lowering.output(node));
+  return product_of_rows(lowering, node, kLinear);
 }
 
+// mm(a, b)
+inline constexpr ProductArguments kMm{};
 inline bool mm(Lowering& lowering, const TracedNode& node) {
-  const auto a = lowering.input(node, 0), b = lowering.input(node, 1);
-  if (!a || !b) return false;
-  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt,
-                         lowering.output(node));
+  return product_of_rows(lowering, node, kMm);
 }
 
-// addmm(bias, a, b). Our kernels need a bias of one row, and alpha = beta = 1.
+// addmm(bias, a, b, beta, alpha)
+inline constexpr ProductArguments kAddmm{.rows = 1, .matrix = 2, .bias = 0, .scales = 3};
 inline bool addmm(Lowering& lowering, const TracedNode& node) {
-  const auto bias = lowering.input(node, 0), a = lowering.input(node, 1), b = lowering.input(node, 2);
-  if (!bias || !a || !b || !is_one(node.inputs[3]) || !is_one(node.inputs[4])) return false;
-  return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), bias,
-                         lowering.output(node));
+  return product_of_rows(lowering, node, kAddmm);
 }
 
 // tensordot(a, b, dims of a, dims of b), if it sums over the last dimensions of `a` and the first ones of
@@ -75,18 +71,16 @@ inline bool matmul(Lowering& lowering, const TracedNode& node) {
   if (!a || !b || a->rank() == 0 || b->rank() == 0) return false;
   const Operand out = lowering.output(node);
   if (b->rank() == 1) return product_of_rows(lowering, *a, *b, b->stride(0), 1, 1, std::nullopt, out);
-  if (b->rank() == 2) {
-    return product_of_rows(lowering, *a, *b, b->stride(0), b->stride(1), b->size(1), std::nullopt, out);
-  }
+  if (b->rank() == 2) return product_of_rows(lowering, node, kMm);
   return a->rank() >= 2 && batched(lowering, *a, *b, out);
 }
 
 // The operators that may multiply the parts of a concatenation.
-inline constexpr std::array<ProductOperator, 4> kProductsOfParts{
-    ProductOperator{.lower = &linear, .rows = 0, .other = 1, .bias = 2, .is_transposed = true},
-    ProductOperator{.lower = &addmm, .rows = 1, .other = 2, .bias = 0, .scales = 3},
-    ProductOperator{.lower = &mm},
-    ProductOperator{.lower = &matmul},
+inline constexpr std::array kProductsOfParts{
+    ProductOperator{&linear, kLinear},
+    ProductOperator{&addmm, kAddmm},
+    ProductOperator{&mm, kMm},
+    ProductOperator{&matmul, kMm},
 };
 
 }  // namespace sr::replay::lower

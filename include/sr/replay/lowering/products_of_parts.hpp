@@ -22,13 +22,31 @@
 
 namespace sr::replay::lower {
 
-// An operator that multiplies rows, and the positions of its arguments.
-struct ProductOperator {
-  LowerFunction lower = nullptr;  // must call product_of_rows
-  std::size_t rows = 0, other = 1;
+// Positions of a product's arguments: rows [..., k] times a matrix [k, n].
+struct ProductArguments {
+  std::size_t rows = 0, matrix = 1;
   std::optional<std::size_t> bias = std::nullopt;
-  bool is_transposed = false;                        // the other side is n x k
+  bool is_transposed = false;                        // the matrix is [n, k]
   std::optional<std::size_t> scales = std::nullopt;  // two numbers, which must be 1
+};
+
+inline std::optional<Operand> bias_of(const Lowering& lowering, const TracedNode& node,
+                                      const ProductArguments& arguments) {
+  return arguments.bias ? lowering.input(node, *arguments.bias) : std::nullopt;
+}
+// Whether the scales are 1, and the bias is None or an operand.
+inline bool is_plain_product(const Lowering& lowering, const TracedNode& node,
+                             const ProductArguments& arguments) {
+  if (arguments.scales &&
+      !(is_one(node.inputs[*arguments.scales]) && is_one(node.inputs[*arguments.scales + 1])))
+    return false;
+  return !arguments.bias || node.inputs[*arguments.bias].isNone() || bias_of(lowering, node, arguments);
+}
+
+// An operator that multiplies rows as product_of_rows does with `arguments`.
+struct ProductOperator {
+  LowerFunction lower = nullptr;
+  ProductArguments arguments;
 };
 
 // Finds the concatenations of which products of `operators` can be computed from the parts, and marks them:
@@ -45,7 +63,7 @@ class ProductsOfParts {
       if (!makes_one_column(node)) continue;  // most nodes, of which the registry is not asked
       const LowerFunction function = lower_function(node);
       for (const ProductOperator& each : operators_) {
-        if (each.lower == function) mark_rows_of(node, each);
+        if (each.lower == function) mark_rows_of(node, each.arguments);
       }
     }
   }
@@ -70,7 +88,7 @@ class ProductsOfParts {
     return is_plain ? registry().operator_of(key_of(*node.processed->node)).to_kernel : nullptr;
   }
 
-  void mark_rows_of(const TracedNode& node, const ProductOperator& product) const {
+  void mark_rows_of(const TracedNode& node, const ProductArguments& product) const {
     if (!has_one_column(node, product) || !node.inputs[product.rows].isTensor()) return;
     const Trace& trace = lowering_.trace();
     const at::Tensor& rows = node.inputs[product.rows].toTensor();
@@ -87,19 +105,16 @@ class ProductsOfParts {
     if (!parts.empty()) lowering_.keep_apart(rows, std::move(parts));
   }
 
-  bool has_one_column(const TracedNode& node, const ProductOperator& product) const {
-    const auto other = lowering_.input(node, product.other);
-    if (!other || other->rank() != 2 || !other->is_float() || !lowering_.is_constant(*other) ||
-        other->size(product.is_transposed ? 0 : 1) != 1 ||
-        other->stride(product.is_transposed ? 1 : 0) != 1 || lowering_.before_widening(*other) ||
-        lowering_.dequantized(*other))
+  bool has_one_column(const TracedNode& node, const ProductArguments& product) const {
+    const auto matrix = lowering_.input(node, product.matrix);
+    if (!matrix || matrix->rank() != 2 || !matrix->is_float() || !lowering_.is_constant(*matrix) ||
+        matrix->size(product.is_transposed ? 0 : 1) != 1 ||
+        matrix->stride(product.is_transposed ? 1 : 0) != 1 || lowering_.before_widening(*matrix) ||
+        lowering_.dequantized(*matrix))
       return false;
-    if (product.scales && !(is_one(node.inputs[*product.scales]) && is_one(node.inputs[*product.scales + 1])))
-      return false;
-    if (!product.bias || node.inputs[*product.bias].isNone()) return true;
-    const auto bias = lowering_.input(node, *product.bias);
-    return bias && bias->is_float() && (bias->rank() == 1 || bias->rank() == 2) &&
-           Size::always_equal(bias->count(), 1);
+    if (!is_plain_product(lowering_, node, product)) return false;
+    const auto bias = bias_of(lowering_, node, product);
+    return !bias || is_bias(*bias, c10::kFloat, 1);
   }
 
   // The parts of the concatenation; none if it must be made. One row is concatenated for nothing: its parts
@@ -176,6 +191,13 @@ inline bool product_of_rows(Lowering& lowering, const Operand& a, const Operand&
   if (parts == nullptr) return gemm_of_rows(lowering, a, b, b_k, b_n, n, bias, out);
   product_of_parts(lowering, *parts, b, bias, out);
   return true;
+}
+inline bool product_of_rows(Lowering& lowering, const TracedNode& node, const ProductArguments& arguments) {
+  const auto rows = lowering.input(node, arguments.rows), matrix = lowering.input(node, arguments.matrix);
+  if (!rows || !matrix || matrix->rank() != 2 || !is_plain_product(lowering, node, arguments)) return false;
+  const std::size_t k = arguments.is_transposed ? 1 : 0, n = 1 - k;
+  return product_of_rows(lowering, *rows, *matrix, matrix->stride(k), matrix->stride(n), matrix->size(n),
+                         bias_of(lowering, node, arguments), lowering.output(node));
 }
 
 }  // namespace sr::replay::lower
