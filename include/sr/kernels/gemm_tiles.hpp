@@ -84,15 +84,18 @@ SR_KERNEL_INLINE void store_result(float result, T* to) {
 }
 
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
-// bias and of the result.
+// bias and of the result. Each lambda is always_inline: compilers inline others after they have decided which
+// arrays live in registers, and the sums would be on the stack before and after the loop.
 template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Right, class Last>
 [[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
                                                const float* bias, Result* out, std::ptrdiff_t out_row,
                                                const Ahead& fetch, Right right, Last last) {
   constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
-  unrolled<kParts>([&](auto part) {
-    unrolled<kRows>([&](auto r) { unrolled<kVecs>([&](auto v) { sums[part][r][v] = Vec(0.0f); }); });
+  unrolled<kParts>([&](auto part) __attribute__((always_inline)) {
+    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
+      unrolled<kVecs>([&](auto v) __attribute__((always_inline)) { sums[part][r][v] = Vec(0.0f); });
+    });
   });
   const float* from = bias;
   std::ptrdiff_t from_row = 0;
@@ -103,9 +106,11 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Rig
     }
   }
   if (from != nullptr) {
-    unrolled<kRows>([&](auto r) {
+    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
       const float* row = from + static_cast<std::ptrdiff_t>(r) * from_row;
-      unrolled<kVecs - 1>([&](auto v) { sums[0][r][v] = Vec::load(row + v * kWidth); });
+      unrolled<kVecs - 1>([&](auto v) __attribute__((always_inline)) {
+        sums[0][r][v] = Vec::load(row + v * kWidth);
+      });
       sums[0][r][kVecs - 1] = last.load(row + (kVecs - 1) * kWidth);
     });
   }
@@ -117,19 +122,22 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Rig
     b += panel.stride;
     __builtin_prefetch(ahead, 0, 2);
     ahead += fetch.step;
-    unrolled<kRows>([&](auto r) {
+    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
       const Vec left(a[static_cast<std::ptrdiff_t>(r) * a_row + static_cast<std::ptrdiff_t>(l)]);
-      unrolled<kVecs>([&](auto v) { sums[part][r][v] = fma(left, columns[v], sums[part][r][v]); });
+      unrolled<kVecs>([&](auto v) __attribute__((always_inline)) {
+        sums[part][r][v] = fma(left, columns[v], sums[part][r][v]);
+      });
     });
   };
   std::size_t l = 0;
-  for (; l + kParts <= panel.k; l += kParts) unrolled<kParts>([&](auto part) { step(part, l + part); });
+  for (; l + kParts <= panel.k; l += kParts)
+    unrolled<kParts>([&](auto part) __attribute__((always_inline)) { step(part, l + part); });
   if constexpr (kParts != 1) {
     for (; l < panel.k; ++l) step(Index<0>{}, l);
   }
-  unrolled<kRows>([&](auto r) {
+  unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
     Result* row = out + static_cast<std::ptrdiff_t>(r) * out_row;
-    unrolled<kVecs>([&](auto v) {
+    unrolled<kVecs>([&](auto v) __attribute__((always_inline)) {
       Vec total = sums[0][r][v];
       if constexpr (kParts == 2) total = total + sums[1][r][v];
       if constexpr (kParts == 4) total = (total + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);

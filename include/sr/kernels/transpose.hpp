@@ -15,20 +15,20 @@ inline namespace SR_KERNEL_ISA {
 template <class Load, class Store>
 SR_KERNEL_INLINE void transpose_registers(Load load, Store store) {
   Vec rows[kWidth];
-  unrolled<kWidth>([&](auto j) { rows[j] = load(j); });
+  unrolled<kWidth>([&](auto j) __attribute__((always_inline)) { rows[j] = load(j); });
   const auto shuffle = [&]() __attribute__((always_inline)) {
     Vec next[kWidth];
-    unrolled<kWidth / 2>([&](auto i) {
+    unrolled<kWidth / 2>([&](auto i) __attribute__((always_inline)) {
       next[2 * i] = zip_low(rows[i], rows[i + kWidth / 2]);
       next[2 * i + 1] = zip_high(rows[i], rows[i + kWidth / 2]);
     });
-    unrolled<kWidth>([&](auto i) { rows[i] = next[i]; });
+    unrolled<kWidth>([&](auto i) __attribute__((always_inline)) { rows[i] = next[i]; });
   };
   shuffle();
   shuffle();
   if constexpr (kWidth >= 8) shuffle();
   if constexpr (kWidth >= 16) shuffle();
-  unrolled<kWidth>([&](auto l) { store(l, rows[l]); });
+  unrolled<kWidth>([&](auto l) __attribute__((always_inline)) { store(l, rows[l]); });
 }
 
 // A block of `rows` x `columns`, of which each may be less than the width. to[l * to_stride + j] for l <
@@ -36,25 +36,31 @@ SR_KERNEL_INLINE void transpose_registers(Load load, Store store) {
 template <bool kPad>
 [[gnu::flatten]] inline void transpose_block(const float* from, std::ptrdiff_t from_stride, std::size_t rows,
                                              std::size_t columns, float* to, std::ptrdiff_t to_stride) {
-  const auto row = [&](auto j) { return from + static_cast<std::ptrdiff_t>(j) * from_stride; };
-  const auto column = [&](auto l) { return to + static_cast<std::ptrdiff_t>(l) * to_stride; };
+  const auto row = [&](auto j) __attribute__((always_inline)) {
+    return from + static_cast<std::ptrdiff_t>(j) * from_stride;
+  };
+  const auto column = [&](auto l) __attribute__((always_inline)) {
+    return to + static_cast<std::ptrdiff_t>(l) * to_stride;
+  };
   if (rows == kWidth && columns == kWidth) {
-    transpose_registers([&](auto j) { return Vec::load(row(j)); },
-                        [&](auto l, Vec x) { x.store(column(l)); });
+    transpose_registers(
+        [&](auto j) __attribute__((always_inline)) { return Vec::load(row(j)); },
+        [&](auto l, Vec x) __attribute__((always_inline)) { x.store(column(l)); });
     return;
   }
-  const auto load = [&](auto j) {
+  const auto load = [&](auto j) __attribute__((always_inline)) {
     if (j >= rows) return Vec(0.0f);
     return columns == kWidth ? Vec::load(row(j)) : Vec::load(row(j), columns);
   };
-  transpose_registers(load, [&](auto l, Vec x) {
-    if (l >= columns) return;
-    if (kPad || rows == kWidth) {
-      x.store(column(l));
-    } else {
-      x.store(column(l), rows);
-    }
-  });
+  transpose_registers(
+      load, [&](auto l, Vec x) __attribute__((always_inline)) {
+        if (l >= columns) return;
+        if (kPad || rows == kWidth) {
+          x.store(column(l));
+        } else {
+          x.store(column(l), rows);
+        }
+      });
 }
 
 inline constexpr std::size_t kByteBlock = 16;
