@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -76,7 +77,7 @@ struct One {
   friend One log1p(One x) { return std::log1p(x.value); }
   friend One tanh(One x) { return std::tanh(x.value); }
   friend One erf(One x) { return std::erf(x.value); }
-  friend One one_plus_erf(One x) { return 1 + std::erf(x.value); }
+  friend One normal_cdf(One x) { return std::erfc(-x.value / std::numbers::sqrt2_v<decltype(x.value)>) / 2; }
   friend One logistic(One x, One numerator) { return numerator / (1 + std::exp(-x.value)); }
   friend One sigmoid(One x) { return logistic(x, 1); }
 };

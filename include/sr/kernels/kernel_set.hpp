@@ -25,6 +25,7 @@
 #include <sr/kernels/pooling.hpp>
 #include <sr/kernels/quantized_bags.hpp>
 #include <sr/kernels/quantized_rows.hpp>
+#include <sr/kernels/scores.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec64.hpp>
 #include <sr/kernels/vector_ops.hpp>
@@ -53,6 +54,8 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .extreme = extreme,
            .softmax_rows = softmax_rows,
            .log_softmax_rows = log_softmax_rows,
+           .scale_scores = scale_scores,
+           .exp_scores = exp_scores,
            .softmax_columns = softmax_columns,
            .log_softmax_columns = log_softmax_columns,
            .layer_norm_rows = layer_norm_rows,

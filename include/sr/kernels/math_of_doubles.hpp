@@ -220,8 +220,8 @@ SR_KERNEL_INLINE Doubles erf(Doubles x) {
   return copysign(result, x);
 }
 
-SR_KERNEL_INLINE Doubles one_plus_erf(Doubles x) {
-  return Doubles(1) + erf(x);
+SR_KERNEL_INLINE Doubles normal_cdf(Doubles x) {
+  return fma(erf(x * 0.70710678118654752), Doubles(0.5), Doubles(0.5));
 }
 
 }  // namespace SR_KERNEL_ISA

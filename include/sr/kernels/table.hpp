@@ -87,6 +87,14 @@ struct RowMatrix {
   std::ptrdiff_t out_stride = 0;
 };
 
+// Rows of scores, which their kernels replace.
+struct Scores {
+  std::size_t rows = 0, columns = 0;
+  float* begin = nullptr;
+  std::ptrdiff_t stride = 0;
+  float scale = 1;  // > 0 for exp_scores
+};
+
 // One dimension of an image and of the window that moves along it.
 struct Axis {
   std::ptrdiff_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
@@ -190,6 +198,11 @@ struct Table {
   void (*extreme)(const OuterReduction& columns, bool smallest, std::int64_t* index) = nullptr;
   void (*softmax_rows)(const RowMatrix& rows) = nullptr;
   void (*log_softmax_rows)(const RowMatrix& rows) = nullptr;
+  // The parts of attention's softmax. The first multiplies scores by the scale. The second replaces each
+  // score by exp(scale * (score - largest of its row)) and writes the sum of each row. Both return whether
+  // all scores were finite.
+  bool (*scale_scores)(const Scores& scores) = nullptr;
+  bool (*exp_scores)(const Scores& scores, float* sums) = nullptr;
   void (*softmax_columns)(const OuterReduction& columns) = nullptr;
   void (*log_softmax_columns)(const OuterReduction& columns) = nullptr;
   // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.

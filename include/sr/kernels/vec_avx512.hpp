@@ -70,6 +70,11 @@ SR_KERNEL_INLINE Vec first_min(Vec a, Vec b) {
 SR_KERNEL_INLINE Vec scale(Vec x, Vec power) {
   return Vec(_mm512_maskz_scalef_ps(kAllLanes, x.lanes, power.lanes));
 }
+// The same where `shifted` is the power plus kShift.
+inline constexpr float kZeroPower = -160;  // makes zero of x, |x| < 2^10
+SR_KERNEL_INLINE Vec scale_by_shifted(Vec x, Vec shifted) {
+  return scale(x, shifted - kShift);
+}
 
 template <int kMode>
 SR_KERNEL_INLINE Vec rounded(Vec x) {

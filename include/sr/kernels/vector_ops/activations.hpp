@@ -62,13 +62,10 @@ struct Silu : InexactUnary {
     return logistic(x, x);
   }
 };
-template <class T>
-inline constexpr T kSqrtHalf = static_cast<T>(0.70710678118654752);
 struct GeluErf : InexactUnary {
   template <class V>
   static V apply(V x) {
-    // In ATen's order: the product of -inf and 0 is NaN.
-    return x * V(0.5f) * one_plus_erf(x * V(kSqrtHalf<typename V::Element>));
+    return x * normal_cdf(x);  // NaN for -inf, as in ATen
   }
 };
 template <class T>

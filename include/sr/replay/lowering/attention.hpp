@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <bitset>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,8 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
   std::string_view name() const override { return "attention"; }
   bool may_fail() const override { return true; }  // numbers that are not finite
   using Batch = std::array<std::int64_t, 5>;       // elements
+  static constexpr std::size_t kMostRows = 128;    // of a block
+  using RowSet = std::bitset<kMostRows>;
 
   struct Sizes {
     Size rows, keys, width, block;  // queries, keys, elements of each, rows that are computed at once
@@ -112,26 +115,20 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     product.b = key.in<const float>(context.bases) + batch[1];
     product.out = memory;
     table.gemm(product);
-    for (std::size_t r = 0; r < product.m; ++r) check_finite(memory + r * keys, product.n, 1);
-    std::uint64_t masked = 0;  // rows that see no key at all
-    for (std::size_t r = 0; r < product.m; ++r) {
-      float* const row = memory + r * keys;
-      const std::array<const float*, 2> by{row, &scale};
-      kernels::loops<kernels::vector_ops::Mul>().by_scalars[2](product.n, row, by.data());
-      if (causal) std::fill(row + std::min(product.n, first + r + 1), row + product.n, kMinusInfinity);
-      if (masks != Mask::none) {
-        const std::int64_t at = batch[3] + static_cast<std::int64_t>(first + r) * mask_row;
-        const bool sees = masks == Mask::floats
-                              ? add_mask(mask.in<const float>(context.bases) + at, product.n, row)
-                              : choose_keys(mask.in<const bool>(context.bases) + at, product.n, row);
-        if (!sees) masked |= std::uint64_t{1} << r;
-      }
-    }
-    table.softmax_rows({product.m, product.n, memory, static_cast<std::ptrdiff_t>(keys), memory,
-                        static_cast<std::ptrdiff_t>(keys)});
-    for (std::size_t r = 0; masked != 0; ++r, masked >>= 1) {
-      if ((masked & 1) != 0)
+    kernels::Scores block_scores{product.m, product.n, memory, static_cast<std::ptrdiff_t>(keys), scale};
+    std::array<float, kMostRows> sums;
+    if (!causal && masks == Mask::none && scale > 0) {
+      require_finite(table.exp_scores(block_scores, sums.data()));
+    } else {
+      require_finite(table.scale_scores(block_scores));
+      block_scores.scale = 1;
+      const RowSet masked = hide_keys(context, batch, first, block_scores);
+      table.exp_scores(block_scores, sums.data());
+      for (std::size_t r = 0; r < product.m; ++r) {
+        if (!masked[r]) continue;
         std::fill_n(memory + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
+        sums[r] = 1;
+      }
     }
     kernels::Gemm mix = mixture;
     mix.m = product.m;
@@ -140,10 +137,37 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
     table.gemm(mix);
+    for (std::size_t r = 0; r < product.m; ++r) {
+      float* const row = mix.out + static_cast<std::ptrdiff_t>(r) * mix.out_row;
+      const float inverse = 1 / sums[r];
+      const std::array<const float*, 2> by{row, &inverse};
+      kernels::loops<kernels::vector_ops::Mul>().by_scalars[2](mix.n, row, by.data());
+    }
+  }
+
+  // Sets the scores of keys that a row does not see to -infinity, and adds a mask of floats. Returns the rows
+  // that see no key at all.
+  RowSet hide_keys(const Context& context, const Batch& batch, std::size_t first,
+                   const kernels::Scores& of) const {
+    RowSet masked;
+    for (std::size_t r = 0; r < of.rows; ++r) {
+      float* const row = of.begin + static_cast<std::ptrdiff_t>(r) * of.stride;
+      if (causal) std::fill(row + std::min(of.columns, first + r + 1), row + of.columns, kMinusInfinity);
+      if (masks == Mask::none) continue;
+      const std::int64_t at = batch[3] + static_cast<std::int64_t>(first + r) * mask_row;
+      const bool sees = masks == Mask::floats
+                            ? add_mask(mask.in<const float>(context.bases) + at, of.columns, row)
+                            : choose_keys(mask.in<const bool>(context.bases) + at, of.columns, row);
+      masked[r] = !sees;
+    }
+    return masked;
   }
 
   // LibTorch's kernels differ in how they treat non-finite values that the mask hides from all rows: such a
   // call is left to them.
+  static void require_finite(bool are_finite) {
+    if (!are_finite) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
+  }
   static void check_finite(const float* from, std::size_t count, std::ptrdiff_t stride) {
     constexpr std::uint32_t kExponent = 0x7F800000;  // all ones: an infinity or NaN
     std::uint32_t found = 0;
@@ -151,7 +175,7 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
       const auto bits = std::bit_cast<std::uint32_t>(from[static_cast<std::ptrdiff_t>(i) * stride]);
       found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
     }
-    if (found != 0) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
+    require_finite(found == 0);
   }
 
   // Rows of a causal block use only a part of the values.
@@ -221,15 +245,18 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
   if (out.stride(-1) != 1 && out.size(-1) != 1) return false;
   if (batch_sizes(*query) != batch_sizes(out) || !lowering.make_rows(*query)) return false;
 
-  constexpr std::int64_t kMostRows = 64, kMostScores = 65536;  // 256 KiB of them
   AttentionStep step;
+  step.causal = node.inputs[5].toBool();
+  // Each block packs the keys. A causal block also computes scores that its first rows do not see: it is
+  // smaller.
+  constexpr std::int64_t kMostScores = 65536;  // 256 KiB of them
+  const auto most_rows = static_cast<std::int64_t>(AttentionStep::kMostRows) / (step.causal ? 2 : 1);
   AttentionStep::Sizes& sizes = step.sizes;
   sizes.rows = rows;
   sizes.keys = keys;
   sizes.width = width;
   sizes.block =
-      keys > kMostScores ? Size(1) : min_of(Size(kMostScores) / keys, min_of(rows, Size(kMostRows)));
-  step.causal = node.inputs[5].toBool();
+      keys > kMostScores ? Size(1) : min_of(Size(kMostScores) / keys, min_of(rows, Size(most_rows)));
   step.scale = static_cast<float>(node.inputs[6].isNone() ? 1 / std::sqrt(static_cast<double>(width.pin()))
                                                           : node.inputs[6].toDouble());
   sizes.query_row = query->stride(-2);
