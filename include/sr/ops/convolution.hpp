@@ -67,8 +67,12 @@ inline const NewTensorsOf<at::_ops::conv2d_padding, Lower<&lower::convolution_by
                           Layouts<&layouts::convolution<2>>>
     conv2d_padding;
 inline const NewTensorsOf<at::_ops::conv3d_padding, Layouts<&layouts::convolution<3>>> conv3d_padding;
-inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>> _convolution;
-inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>> convolution;
+inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>,
+                          Layouts<&layouts::convolution_either_way>>
+    _convolution;
+inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>,
+                          Layouts<&layouts::convolution_either_way>>
+    convolution;
 inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Layouts<&layouts::pool<1, 4, 5>>>
     max_pool1d;
 inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Layouts<&layouts::pool<1, 0, 4>>>

@@ -7,6 +7,7 @@
 #include <ATen/native/Resize.h>
 
 #include <sr/ops/parts.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/lowering/bags.hpp>
@@ -71,5 +72,11 @@ inline const NodeOp<"aten::embedding_bag", EmbeddingBag<false>, NodeKind::native
 inline const NodeOp<"aten::embedding_bag.padding_idx", EmbeddingBag<true>, NodeKind::native,
                     Lower<&lower::embedding_bag>, Layouts<&layouts::embedding_bag>>
     embedding_bag_padding_idx;
+inline const NewTensorsOf<at::_ops::_embedding_bag, Lower<&lower::embedding_bag_without_checks>,
+                          Layouts<&layouts::embedding_bag>>
+    _embedding_bag;
+inline const NewTensorsOf<at::_ops::_embedding_bag_forward_only, Lower<&lower::embedding_bag_without_checks>,
+                          Layouts<&layouts::embedding_bag>>
+    _embedding_bag_forward_only;
 
 }  // namespace sr::ops

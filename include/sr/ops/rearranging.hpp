@@ -16,6 +16,7 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/layouts/factories.hpp>
 #include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/index_select.hpp>
@@ -85,7 +86,7 @@ struct IndexPut {
 namespace registered {
 
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone,
-                        Lower<&lower::copy>, Layouts<&layouts::like_first>>
+                        Lower<&lower::copy>, Layouts<&layouts::clone>>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat,
                         Layouts<&layouts::repeat>>

@@ -21,8 +21,6 @@ inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_inp
 inline const NewTensorsOf<at::_ops::max_pool3d> max_pool3d;
 inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d> adaptive_avg_pool1d;
 inline const NewTensorsOf<at::_ops::adaptive_max_pool1d> adaptive_max_pool1d;
-inline const NewTensorsOf<at::_ops::native_group_norm> native_group_norm;
-inline const NewTensorsOf<at::_ops::_embedding_bag> _embedding_bag;
 inline const NewTensorsOf<at::_ops::cdist> cdist;
 inline const NewTensorsOf<at::_ops::bilinear> bilinear;
 inline const NewTensorsOf<at::_ops::cosine_similarity> cosine_similarity;

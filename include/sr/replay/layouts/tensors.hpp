@@ -95,6 +95,18 @@ inline bool norm_of_last(LayoutRule& rule) {
   return like_first(rule);
 }
 
+// native_layer_norm(x, normalized_shape, weight, bias, eps), which also returns the mean and the reciprocal
+// deviation of each row
+inline bool native_layer_norm(LayoutRule& rule) {
+  if (!norm_of_last(rule)) return false;
+  Dims statistics = rule.tensor(0).sizes;
+  std::fill(statistics.end() - static_cast<std::ptrdiff_t>(rule.integers(1).size()), statistics.end(),
+            Size(1));
+  rule.dense(statistics);
+  rule.dense(statistics);
+  return true;
+}
+
 // embedding(weight, indices, ...)
 inline bool embedding(LayoutRule& rule) {
   const TensorLayout& weight = rule.tensor(0);

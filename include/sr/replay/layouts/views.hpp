@@ -138,6 +138,22 @@ inline bool squeeze(LayoutRule& rule) {
   return true;
 }
 
+// squeeze(x), squeeze(x, dims)
+inline bool squeeze_dims(LayoutRule& rule) {
+  TensorLayout layout = rule.tensor(0);
+  const std::size_t rank = layout.sizes.size();
+  std::vector<bool> may_go(rank, rule.input_count() == 1);
+  for (std::size_t i = 0; rule.input_count() > 1 && i < rule.integers(1).size(); ++i) {
+    if (rank == 0) break;
+    may_go[from_front(rule.integers(1)[i].pin(), rank)] = true;
+  }
+  for (std::size_t d = rank; d-- > 0;) {
+    if (may_go[d] && layout.sizes[d] == 1) erase_dim(layout, d);
+  }
+  rule.view(0, std::move(layout));
+  return true;
+}
+
 // An index into a dimension, negative ones from its end.
 inline Size wrapped(const Size& index, const Size& size) {
   return index < 0 ? index + size : index;
@@ -224,6 +240,17 @@ inline bool expand(LayoutRule& rule) {
 // expand_as(x, other)
 inline bool expand_as(LayoutRule& rule) {
   return expanded(rule, rule.tensor(1).sizes);
+}
+
+// clone(x, memory_format)
+inline bool clone(LayoutRule& rule) {
+  const c10::IValue& format = rule.value(1);
+  if (format.isNone()) return like_first(rule);
+  const auto wanted = static_cast<c10::MemoryFormat>(format.toInt());
+  if (wanted == c10::MemoryFormat::Preserve) return like_first(rule);
+  if (wanted != c10::MemoryFormat::Contiguous) return false;
+  rule.dense(rule.tensor(0).sizes);
+  return true;
 }
 
 // contiguous(x), of the default memory format

@@ -60,24 +60,23 @@ inline std::optional<std::vector<std::int64_t>> convolution_pads(LayoutRule& rul
   return std::vector<std::int64_t>(pads.begin(), pads.end());
 }
 
-// conv1d, conv2d, conv3d(x, weight, bias, stride, padding, dilation, groups): x has a batch and kDims
-// dimensions.
-template <std::size_t kDims>
-bool convolution(LayoutRule& rule) {
+// (x, weight, bias, stride, padding, dilation, ...) where x has a batch and `dims` dimensions, and argument
+// `of_groups` is the number of groups.
+inline bool convolution_over(LayoutRule& rule, std::size_t dims, std::size_t of_groups) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
-  if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2 || !is_dense(weight)) return false;
+  if (self.sizes.size() != dims + 2 || weight.sizes.size() != dims + 2 || !is_dense(weight)) return false;
   const bool is_last = !is_dense(self);
   if (is_last && !has_channels_last(self)) return false;
-  const std::int64_t groups = rule.integer(6).pin();
+  const std::int64_t groups = rule.integer(of_groups).pin();
   if (groups < 1 || !require(self.sizes[1] == weight.sizes[1] * groups)) return false;
   if (!require(weight.sizes[0] % groups == 0)) return false;
   if (rule.has_tensor(2) && !require(rule.tensor(2).sizes[0] == weight.sizes[0])) return false;
   Dims sizes = self.sizes;
   sizes[1] = weight.sizes[0];
-  const Numbers steps = for_dims(rule, 3, kDims), dilations = for_dims(rule, 5, kDims);
+  const Numbers steps = for_dims(rule, 3, dims), dilations = for_dims(rule, 5, dims);
   const auto pads = convolution_pads(rule, dilations, weight.sizes);
   if (!pads) return false;
-  for (std::size_t d = 0; d < kDims; ++d) {
+  for (std::size_t d = 0; d < dims; ++d) {
     if (!slide(sizes[2 + d], {weight.sizes[2 + d], steps[d], (*pads)[d], dilations[d]})) return false;
   }
   if (is_last) {
@@ -87,6 +86,19 @@ bool convolution(LayoutRule& rule) {
     rule.dense(std::move(sizes));
   }
   return true;
+}
+
+// conv1d, conv2d, conv3d(x, weight, bias, stride, padding, dilation, groups)
+template <std::size_t kDims>
+bool convolution(LayoutRule& rule) {
+  return convolution_over(rule, kDims, 6);
+}
+
+// convolution, _convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
+// ...), not transposed
+inline bool convolution_either_way(LayoutRule& rule) {
+  const std::size_t rank = rule.tensor(1).sizes.size();
+  return !rule.value(6).toBool() && rank > 2 && convolution_over(rule, rank - 2, 8);
 }
 
 // max_pool and avg_pool(x, kernel_size, stride, padding, ...) over the last kDims dimensions. An empty stride
@@ -132,11 +144,39 @@ inline bool norm_of_channels(LayoutRule& rule) {
   return like_first(rule);
 }
 
-// group_norm(x, groups, weight, bias, ...)
-inline bool group_norm(LayoutRule& rule) {
-  const std::int64_t groups = rule.integer(1).pin();
+// _native_batch_norm_legit_no_training(x, weight, bias, running_mean, running_var, ...), which also returns
+// two empty tensors
+inline bool norm_of_channels_with_statistics(LayoutRule& rule) {
+  if (!norm_of_channels(rule)) return false;
+  rule.dense({0});
+  rule.dense({0});
+  return true;
+}
+
+// Of arguments that are groups, x and tensors with one element for each channel.
+inline bool norm_of_groups(LayoutRule& rule, std::size_t of_groups) {
+  const std::int64_t groups = rule.integer(of_groups).pin();
   if (groups < 1 || rule.tensor(0).sizes.size() < 2) return false;
   return require(rule.tensor(0).sizes[1] % groups == 0) && norm_of_channels(rule);
+}
+
+// group_norm(x, groups, weight, bias, ...)
+inline bool group_norm(LayoutRule& rule) {
+  return norm_of_groups(rule, 1);
+}
+
+// native_group_norm(x, weight, bias, N, C, HxW, groups, eps) of an x with N images and C channels, which also
+// returns the mean and the reciprocal deviation of each group
+inline bool native_group_norm(LayoutRule& rule) {
+  const Dims sizes = rule.tensor(0).sizes;
+  if (sizes.size() < 2 || !require(rule.integer(3) == sizes[0]) || !require(rule.integer(4) == sizes[1]) ||
+      !require(rule.integer(5) == product_of(c10::ArrayRef<Size>(sizes).slice(2))) ||
+      !norm_of_groups(rule, 6))
+    return false;
+  const Dims statistics{sizes[0], rule.integer(6)};
+  rule.dense(statistics);
+  rule.dense(statistics);
+  return true;
 }
 
 }  // namespace sr::replay::layouts

@@ -96,9 +96,9 @@ inline void emit_bags(Lowering& lowering, BagStep step, const Operand& table, Op
   lowering.emit(std::move(step), std::move(reads), {out.storage});
 }
 
-// embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-// include_last_offset[, padding_idx])
-inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
+// (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, ...);
+// `padding` is the index that counts for nothing, or -1.
+inline bool bags(Lowering& lowering, const TracedNode& node, std::int64_t padding) {
   const auto table = lowering.input(node, 0);
   const auto indices = lowering.input(node, 1), offsets = lowering.input(node, 2),
              weights = lowering.input(node, 6);
@@ -123,11 +123,26 @@ inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
                                  : kernels::BagMode::sum;
   step.shape.table_stride = rows.second.pin();
   step.limit = table->sizes[0].pin();
-  if (node.inputs.size() > 8 && !node.inputs[8].isNone())
-    step.shape.padding = at::maybe_wrap_dim(node.inputs[8].toInt(), step.limit);
+  step.shape.padding = padding;
   step.reduce = kernels::kernels().table.reduce_bags;
   emit_bags(lowering, std::move(step), *table, *indices, *offsets, weights, out, results.second);
   return true;
+}
+
+// embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+// include_last_offset[, padding_idx])
+inline bool embedding_bag(Lowering& lowering, const TracedNode& node) {
+  const auto table = lowering.input(node, 0);
+  if (!table || table->rank() == 0) return false;
+  const bool has_padding = node.inputs.size() > 8 && !node.inputs[8].isNone();
+  return bags(lowering, node,
+              has_padding ? at::maybe_wrap_dim(node.inputs[8].toInt(), table->sizes[0].pin()) : -1);
+}
+
+// _embedding_bag, _embedding_bag_forward_only(the same); no index is negative, so that no negative
+// padding_idx counts.
+inline bool embedding_bag_without_checks(Lowering& lowering, const TracedNode& node) {
+  return bags(lowering, node, node.inputs[8].toInt());
 }
 
 // embedding_bag_*_rowwise_offsets(weight, indices, offsets, scale_grad_by_freq, mode, pruned_weights,

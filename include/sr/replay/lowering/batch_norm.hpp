@@ -46,9 +46,9 @@ struct ChannelNorm {
   }
 };
 
-// batch_norm(x, weight, bias, mean, variance, training, momentum, eps, cudnn)
+// (x, weight, bias, mean, variance, ...)
 inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const TracedNode& node,
-                                            const Operand& in) {
+                                            const Operand& in, double epsilon) {
   ChannelNorm norm{.channels = static_cast<std::size_t>(in.size(1).pin()), .by = {}};
   const auto read = [&](std::size_t i, const float*& data) {
     const auto operand = lowering.input(node, i);
@@ -61,7 +61,7 @@ inline std::optional<ChannelNorm> read_norm(const Lowering& lowering, const Trac
   const bool known =
       read(1, norm.by.gamma) && read(2, norm.beta) && read(3, norm.mean) && read(4, norm.by.variance);
   if (!known || norm.mean == nullptr || norm.by.variance == nullptr) return std::nullopt;
-  norm.by.epsilon = static_cast<float>(node.inputs[7].toDouble());
+  norm.by.epsilon = static_cast<float>(epsilon);
   return norm;
 }
 
@@ -104,11 +104,11 @@ bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& i
   return true;
 }
 
-inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
+inline bool norm_of_channels(Lowering& lowering, const TracedNode& node, double epsilon) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (lowering.exact() || node.inputs[5].toBool() || !in || !all_float({&*in, &out})) return false;
-  const auto norm = read_norm(lowering, node, *in);
+  if (lowering.exact() || !in || !all_float({&*in, &out})) return false;
+  const auto norm = read_norm(lowering, node, *in, epsilon);
   if (!norm) return false;
   if (out.count() == 0) return true;
   if (always_equal(in->strides, out.strides) && (scale_weights<GemmStep>(lowering, *norm, *in, out) ||
@@ -119,6 +119,17 @@ inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
   sizes[0] = in->size(1);
   return emit<vector_ops::AddScaled>(
       lowering, node, {lowering.literal(sizes, norm->shift()), *in, lowering.literal(sizes, norm->scale())});
+}
+
+// batch_norm(x, weight, bias, mean, variance, training, momentum, eps, cudnn)
+inline bool batch_norm(Lowering& lowering, const TracedNode& node) {
+  return !node.inputs[5].toBool() && norm_of_channels(lowering, node, node.inputs[7].toDouble());
+}
+
+// _native_batch_norm_legit_no_training(x, weight, bias, mean, variance, momentum, eps). What it returns
+// besides is empty.
+inline bool batch_norm_without_training(Lowering& lowering, const TracedNode& node) {
+  return norm_of_channels(lowering, node, node.inputs[6].toDouble());
 }
 
 }  // namespace sr::replay::lower

@@ -147,6 +147,16 @@ inline bool group_norm(Lowering& lowering, const TracedNode& node) {
   return norm_of_groups(lowering, node, node.inputs[1].toInt(), 2, node.inputs[4].toDouble());
 }
 
+// native_group_norm(x, weight, bias, N, C, HxW, groups, eps) of an x with N images and C channels, whose
+// statistics nothing reads
+inline bool native_group_norm(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  if (!in || in->rank() < 2 || lowering.reads_behind_first(node)) return false;
+  const bool has_shape =
+      node.inputs[3].toInt() == recorded(in->sizes)[0] && node.inputs[4].toInt() == recorded(in->sizes)[1];
+  return has_shape && norm_of_groups(lowering, node, node.inputs[6].toInt(), 1, node.inputs[7].toDouble());
+}
+
 // instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, ...): groups of
 // one channel. With running statistics it would write those.
 inline bool instance_norm(Lowering& lowering, const TracedNode& node) {
