@@ -24,8 +24,9 @@ struct Panel {
   const T* ahead;   // the panel that is multiplied next, fetched meanwhile; the last one has itself
 };
 
-// What a tile fetches of the panel ahead into the second-level cache: one address for each l. Together the
-// tiles of a panel fetch the next one whole, while they multiply.
+// What a tile fetches of the panel ahead into the second-level cache: one address for each l, and the line
+// behind it where a row of the panel has two. Each tile fetches as much of the panel as it has of the rows.
+inline constexpr std::size_t kLine = 64;  // bytes of a line of the caches
 struct Ahead {
   const char* begin;
   std::ptrdiff_t step;
@@ -121,6 +122,7 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Rig
     load_columns<kVecs>(b, right, columns);
     b += panel.stride;
     __builtin_prefetch(ahead, 0, 2);
+    if constexpr (kVecs * kWidth * sizeof(T) > kLine) __builtin_prefetch(ahead + kLine, 0, 2);
     ahead += fetch.step;
     unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
       const Vec left(a[static_cast<std::ptrdiff_t>(r) * a_row + static_cast<std::ptrdiff_t>(l)]);
@@ -178,17 +180,19 @@ SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T
   // Fewer rows wait for memory however it is asked.
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
-  const std::size_t tiles = (product.m + kTileRows - 1) / kTileRows;
-  const std::ptrdiff_t step =
-      fetches ? panel.stride * static_cast<std::ptrdiff_t>(sizeof(T)) / static_cast<std::ptrdiff_t>(tiles)
-              : 0;
-  Ahead fetch{reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b), step};
+  constexpr std::ptrdiff_t kUnit = 1 << 16;
+  // The bytes that a row of the product fetches for each l, in fractions of 1 / kUnit: one division a panel.
+  const std::ptrdiff_t share = fetches ? panel.stride * static_cast<std::ptrdiff_t>(sizeof(T)) * kUnit /
+                                             static_cast<std::ptrdiff_t>(product.m)
+                                       : 0;
+  const char* const ahead = reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b);
   by_row_tiles(
       product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
         const auto row = static_cast<std::ptrdiff_t>(first);
+        const Ahead fetch{ahead + static_cast<std::ptrdiff_t>(panel.k) * row * share / kUnit,
+                          (share * static_cast<std::ptrdiff_t>(std::size_t{count}) + kUnit - 1) / kUnit};
         gemm_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
                                 out + row * product.out_row, product.out_row, fetch, right, last);
-        fetch.begin += static_cast<std::ptrdiff_t>(panel.k) * step;
       });
 }
 
