@@ -37,7 +37,7 @@ const std::vector<Decomposed> kExpressions{
 TEST_CASE("decomposed operators are kernels of plans for all sizes", "[families]") {
   for (const Decomposed& each : kExpressions) {
     CAPTURE(each.expression);
-    const torch::jit::Module module = script(
+    torch::jit::Module module = script(
         "def forward(self, x, ids):\n    return " + each.expression + "\n",
         {{"channels", at::rand({4}) + 1}, {"table", at::randn({10, 8})}, {"window", at::randn({4, 4, 3})}});
     StaticRuntime<> runtime{StaticModule(module)};
@@ -67,7 +67,7 @@ TEST_CASE("statistics that are read are LibTorch's", "[families]") {
         "None, "
         "False, 1)"}) {
     CAPTURE(expression);
-    const torch::jit::Module module = script("def forward(self, x):\n    return " + expression + "\n");
+    torch::jit::Module module = script("def forward(self, x):\n    return " + expression + "\n");
     StaticRuntime<> runtime{StaticModule(module)};
     for (const std::int64_t n : {4, 6, 4, 8, 2}) {
       const InputSet inputs{at::randn({n, 4, 6})};
