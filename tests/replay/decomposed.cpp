@@ -20,16 +20,16 @@ struct Decomposed {
 const std::vector<Decomposed> kExpressions{
     {"torch.native_layer_norm(x, [6], None, None, 1e-5)[0]", 1},
     {"torch.native_group_norm(x, self.channels, None, x.size(0), 4, 6, 2, 1e-5)[0]", 1},
-    {"torch.ops.aten._native_batch_norm_legit_no_training(x, self.channels, None, self.channels, "
+    {"torch._native_batch_norm_legit_no_training(x, self.channels, None, self.channels, "
      "self.channels, "
      "0.1, 1e-5)[0]",
      1},
     {"torch._embedding_bag(self.table, ids.view(-1), torch.arange(0, ids.numel(), 3))[0]", 1},
-    {"torch.ops.aten._embedding_bag_forward_only(self.table, ids.view(-1), torch.arange(0, ids.numel(), 3), "
+    {"torch._embedding_bag_forward_only(self.table, ids.view(-1), torch.arange(0, ids.numel(), 3), "
      "False, "
      "1)[0]",
      1},
-    {"x.transpose(0, 1).clone(memory_format=torch.contiguous_format) + 1", 1},
+    {"x.transpose(0, 1).clone(memory_format=0) + 1", 1},
     {"x.mean([2], True).squeeze([2]) * 2", 2},
     {"torch.convolution(x, self.window, self.channels, [1], [1], [1], False, [0], 1)", 1},
 };
@@ -61,7 +61,7 @@ TEST_CASE("statistics that are read are LibTorch's", "[families]") {
         "torch.native_group_norm(x, None, None, x.size(0), 4, 6, 2, 1e-5)",
         // Four images of n channels each: the shape that is given, and not that of x.
         "torch.native_group_norm(x, None, None, 4, x.size(0), 6, 1, 1e-5)[0]",
-        "torch.ops.aten._native_batch_norm_legit_no_training(x, None, None, x[0, :, 0], x[0, :, 0] ** 2, "
+        "torch._native_batch_norm_legit_no_training(x, None, None, x[0, :, 0], x[0, :, 0] ** 2, "
         "0.1, 1e-5)",
         "torch._embedding_bag(x[0], (x[0] > 0).long().view(-1), torch.arange(0, x.size(0)), False, 1, False, "
         "None, "

@@ -81,14 +81,14 @@ const std::vector<std::string> kExpressions{
     "x.numel() + x.size(1) * 2 - x.size(0) // 2, x.size(), len(x), x.dim()",
     "x + x.size(0), x * (x.size(1) % 3), x.view([x.size(0), x.size(1) * x.size(2)]) + 1",
     "x.unsqueeze(1).squeeze() * 2, x.squeeze([0, -1]) + 1, x.squeeze([1]).neg()",
-    "x.transpose(0, 1).clone(memory_format=torch.contiguous_format), "
-    "x.clone(memory_format=torch.preserve_format)",
+    "x.transpose(0, 1).clone(memory_format=0), "
+    "x.clone(memory_format=1)",
     "torch.native_layer_norm(x, [x.size(2)], None, None, 1e-5), torch.native_layer_norm(x, x.size()[1:], "
     "None, "
     "None, 1e-5)[0]",
     "torch.native_group_norm(x, None, None, x.size(0), x.size(1), x.size(2), 1, 1e-5), "
     "torch.native_group_norm(x, None, None, x.size(0), x.size(1), x.size(2), 2, 1e-5)[0]",
-    "torch.ops.aten._native_batch_norm_legit_no_training(x, None, y[:, 0], y[:, 0], y[:, 0] ** 2 + 1, 0.1, "
+    "torch._native_batch_norm_legit_no_training(x, None, y[:, 0], y[:, 0], y[:, 0] ** 2 + 1, 0.1, "
     "1e-5)",
     "torch.convolution(x, x[:, :, :2].contiguous(), None, [1], [1], [1], False, [0], 1)",
     "torch._convolution(x, x[:, :, :1].contiguous(), None, [2], [0], [1], False, [0], 1, False, False, "
