@@ -30,6 +30,7 @@ const std::vector<Decomposed> kExpressions{
      "1)[0]",
      1},
     {"x.transpose(0, 1).clone(memory_format=0) + 1", 1},
+    {"x.transpose(0, 1).clone() + 1, x[:, 1:].clone() * 2", 2},
     {"x.mean([2], True).squeeze([2]) * 2", 2},
     {"torch.convolution(x, self.window, self.channels, [1], [1], [1], False, [0], 1)", 1},
 };

@@ -242,17 +242,6 @@ inline bool expand_as(LayoutRule& rule) {
   return expanded(rule, rule.tensor(1).sizes);
 }
 
-// clone(x, memory_format)
-inline bool clone(LayoutRule& rule) {
-  const c10::IValue& format = rule.value(1);
-  if (format.isNone()) return like_first(rule);
-  const auto wanted = static_cast<c10::MemoryFormat>(format.toInt());
-  if (wanted == c10::MemoryFormat::Preserve) return like_first(rule);
-  if (wanted != c10::MemoryFormat::Contiguous) return false;
-  rule.dense(rule.tensor(0).sizes);
-  return true;
-}
-
 // contiguous(x), of the default memory format
 inline bool contiguous(LayoutRule& rule) {
   if (rule.value(1).toInt() != static_cast<std::int64_t>(c10::MemoryFormat::Contiguous)) return false;
@@ -265,14 +254,9 @@ inline bool contiguous(LayoutRule& rule) {
   return true;
 }
 
-// A conversion of dtypes. It returns its argument if that has the dtype, else a new tensor. The new tensor
-// has the strides of the argument if those leave no gaps. Otherwise it is dense, and its dimensions lie in
-// memory in the same order as the argument's (at::infer_dense_strides).
-inline bool convert(LayoutRule& rule) {
-  if (rule.returned().is_input) {
-    rule.same(0);
-    return true;
-  }
+// A new tensor with the strides of the first argument if those leave no gaps. Otherwise it is dense, and its
+// dimensions lie in memory in the same order as the argument's (at::infer_dense_strides).
+inline bool copy_in_order(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   if (is_dense(self)) {
     rule.dense(self.sizes);
@@ -283,6 +267,24 @@ inline bool convert(LayoutRule& rule) {
   } else {
     return false;
   }
+  return true;
+}
+
+// clone(x, memory_format)
+inline bool clone(LayoutRule& rule) {
+  const c10::IValue& format = rule.value(1);
+  const auto wanted =
+      format.isNone() ? c10::MemoryFormat::Preserve : static_cast<c10::MemoryFormat>(format.toInt());
+  if (wanted == c10::MemoryFormat::Preserve) return copy_in_order(rule);
+  if (wanted != c10::MemoryFormat::Contiguous) return false;
+  rule.dense(rule.tensor(0).sizes);
+  return true;
+}
+
+// A conversion of dtypes, which returns its argument if that has the dtype.
+inline bool convert(LayoutRule& rule) {
+  if (!rule.returned().is_input) return copy_in_order(rule);
+  rule.same(0);
   return true;
 }
 // to(x, other), which only looks at the dtype of `other`
