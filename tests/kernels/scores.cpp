@@ -49,7 +49,10 @@ TEST_CASE("kernels: scores are scaled, and their exponentials summed", "[kernels
         float sums[kRows];
         CHECK(set->table.exp_scores(after.with(scale), sums));
         CHECK(set->table.scale_scores(scaled.with(-scale)));
-        CHECK((after.pads_equal(before) && scaled.pads_equal(before)));
+        Block divided(n);
+        const float divisors[kRows] = {2, 4, 0.5F};
+        CHECK(set->table.divide_rows(divided.with(1), divisors));
+        CHECK((after.pads_equal(before) && scaled.pads_equal(before) && divided.pads_equal(before)));
         bool right = true;
         for (std::size_t r = 0; r < kRows; ++r) {
           float largest = -kInf;
@@ -62,6 +65,7 @@ TEST_CASE("kernels: scores are scaled, and their exponentials summed", "[kernels
             const double bound = 2e-6 + 50 * scale * 2e-7;
             right &= std::abs(after.at(r, i) - expected) <= bound * expected + 2e-38;
             right &= scaled.at(r, i) == before.at(r, i) * -scale;
+            right &= divided.at(r, i) == before.at(r, i) / divisors[r];
             total += after.at(r, i);
           }
           right &= std::abs(sums[r] - total) <= 1e-6 * total;
@@ -83,6 +87,7 @@ TEST_CASE("kernels: scores that are not finite are noticed", "[kernels]") {
           float sums[kRows];
           CHECK_FALSE(set->table.exp_scores(first.with(1), sums));
           CHECK_FALSE(set->table.scale_scores(second.with(1)));
+          CHECK_FALSE(set->table.divide_rows(second.with(1), sums));
           // A hidden key counts for nothing; any other special value makes a row of NaN.
           if (special == -kInf && n > 1) {
             CHECK(first.at(1, at) == 0);

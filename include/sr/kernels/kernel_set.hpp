@@ -56,6 +56,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .log_softmax_rows = log_softmax_rows,
            .scale_scores = scale_scores,
            .exp_scores = exp_scores,
+           .divide_rows = divide_rows,
            .softmax_columns = softmax_columns,
            .log_softmax_columns = log_softmax_columns,
            .layer_norm_rows = layer_norm_rows,

@@ -28,17 +28,26 @@ SR_KERNEL_INLINE void each_row(const Scores& scores, Body body) {
     body(r, scores.begin + static_cast<std::ptrdiff_t>(r) * scores.stride);
 }
 
-[[gnu::flatten]] inline bool scale_scores(const Scores& scores) {
+template <class Factor>
+SR_KERNEL_INLINE bool scale_rows(const Scores& scores, Factor factor) {
   FiniteCheck check;
-  const Vec scale(scores.scale);
-  each_row(scores, [&](std::size_t, float* row) {
+  each_row(scores, [&](std::size_t r, float* row) {
+    const Vec by(factor(r));
     over_row(scores.columns, [&](std::size_t i, auto part) {
-      const Vec score = part.load(row + i);
-      check.see(score);
-      part.store(score * scale, row + i);
+      const Vec x = part.load(row + i);
+      check.see(x);
+      part.store(x * by, row + i);
     });
   });
   return check.passed();
+}
+
+[[gnu::flatten]] inline bool scale_scores(const Scores& scores) {
+  return scale_rows(scores, [&](std::size_t) { return scores.scale; });
+}
+
+[[gnu::flatten]] inline bool divide_rows(const Scores& results, const float* sums) {
+  return scale_rows(results, [&](std::size_t r) { return 1 / sums[r]; });
 }
 
 [[gnu::flatten]] inline bool exp_scores(const Scores& scores, float* sums) {

@@ -87,7 +87,7 @@ struct RowMatrix {
   std::ptrdiff_t out_stride = 0;
 };
 
-// Rows of scores, which their kernels replace.
+// Rows of scores, or of results, which their kernels replace.
 struct Scores {
   std::size_t rows = 0, columns = 0;
   float* begin = nullptr;

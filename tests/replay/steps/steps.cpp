@@ -141,6 +141,41 @@ TEST_CASE("attention without dropout is deterministic and runs on our kernel", "
   for (const PlanReport& plan : runtime.report().plans) CHECK(plan.interpreted == 0);
 }
 
+TEST_CASE("attention over several blocks of rows, with scales of either sign", "[replay]") {
+  const at::Tensor q = sample({2, 150, 8}), k = sample({2, 140, 8}), v = sample({2, 140, 12});
+  const at::Tensor hides = sample({150, 140}) > 0, adds = sample({150, 140});
+  for (const char* scale : {"None", "0.3", "-0.5", "0.0"}) {
+    for (const char* mask :
+         {"None, 0.0, False", "hides, 0.0, False", "adds, 0.0, False", "None, 0.0, True"}) {
+      CAPTURE(scale, mask);
+      torch::jit::Module module = script(
+          "def forward(self, q, k, v, hides, adds):\n    return torch.scaled_dot_product_attention(q, k, "
+          "v, " +
+          std::string(mask) + ", scale=" + scale + ")\n");
+      StaticRuntime<> runtime{StaticModule(module)};
+      for (int run = 0; run < 3; ++run)
+        CHECK(at::allclose(runtime(q, k, v, hides, adds).toTensor(),
+                           module.forward({q, k, v, hides, adds}).toTensor(), 1e-4, 1e-5));
+      CHECK(runtime.replayed_calls() == 1);
+    }
+  }
+}
+
+TEST_CASE("attention leaves results that are not finite to LibTorch", "[replay]") {
+  torch::jit::Module module =
+      script("def forward(self, q, k, v):\n    return torch.scaled_dot_product_attention(q, k, v)\n");
+  StaticRuntime<> runtime{StaticModule(module)};
+  const at::Tensor q = at::zeros({1, 1, 6, 8}), usual = sample({1, 1, 6, 8});
+  at::Tensor with_infinity = usual.clone();
+  with_infinity[0][0][2][3] = std::numeric_limits<float>::infinity();
+  // The sum of six of the largest ones overflows, their mean does not.
+  for (const at::Tensor& v : {usual, usual, usual, at::full_like(usual, 2e38), with_infinity, usual}) {
+    const at::Tensor expected = module.forward({q, q, v}).toTensor();
+    CHECK(at::allclose(runtime(q, q, v).toTensor(), expected, 1e-4, 1e-5, /*equal_nan=*/true));
+  }
+  CHECK(runtime.replayed_calls() == 2);
+}
+
 TEST_CASE("data-dependent nodes are interpreted inside a plan, and other shapes deoptimize it", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    y = x * 2\n    if bool(y.sum() > 0):\n        z = y + "

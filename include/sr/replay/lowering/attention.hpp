@@ -115,21 +115,9 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     product.b = key.in<const float>(context.bases) + batch[1];
     product.out = memory;
     table.gemm(product);
-    kernels::Scores block_scores{product.m, product.n, memory, static_cast<std::ptrdiff_t>(keys), scale};
     std::array<float, kMostRows> sums;
-    if (!causal && masks == Mask::none && scale > 0) {
-      require_finite(table.exp_scores(block_scores, sums.data()));
-    } else {
-      require_finite(table.scale_scores(block_scores));
-      block_scores.scale = 1;
-      const RowSet masked = hide_keys(context, batch, first, block_scores);
-      table.exp_scores(block_scores, sums.data());
-      for (std::size_t r = 0; r < product.m; ++r) {
-        if (!masked[r]) continue;
-        std::fill_n(memory + r * keys, product.n, 0.0F);  // not the NaN softmax makes of it
-        sums[r] = 1;
-      }
-    }
+    exponentials(context, batch, first,
+                 {product.m, product.n, memory, static_cast<std::ptrdiff_t>(keys), scale}, sums.data());
     kernels::Gemm mix = mixture;
     mix.m = product.m;
     mix.k = product.n;
@@ -137,11 +125,24 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
     table.gemm(mix);
-    for (std::size_t r = 0; r < product.m; ++r) {
-      float* const row = mix.out + static_cast<std::ptrdiff_t>(r) * mix.out_row;
-      const float inverse = 1 / sums[r];
-      const std::array<const float*, 2> by{row, &inverse};
-      kernels::loops<kernels::vector_ops::Mul>().by_scalars[2](mix.n, row, by.data());
+    // Results that would be finite if the scores were divided first can overflow.
+    require_finite(table.divide_rows({mix.m, mix.n, mix.out, mix.out_row}, sums.data()));
+  }
+
+  // Replaces the scores of rows from `first` on by the numerators of their softmax, and writes the
+  // denominators to `sums`.
+  void exponentials(const Context& context, const Batch& batch, std::size_t first, kernels::Scores of,
+                    float* sums) const {
+    const kernels::Table& table = kernels::kernels().table;
+    if (!causal && masks == Mask::none && scale > 0) return require_finite(table.exp_scores(of, sums));
+    require_finite(table.scale_scores(of));
+    of.scale = 1;
+    const RowSet masked = hide_keys(context, batch, first, of);
+    table.exp_scores(of, sums);
+    for (std::size_t r = 0; r < of.rows; ++r) {
+      if (!masked[r]) continue;
+      std::fill_n(of.begin + static_cast<std::ptrdiff_t>(r) * of.stride, of.columns, 0.0F);  // not NaN
+      sums[r] = 1;
     }
   }
 
