@@ -1,4 +1,7 @@
 // What nodes become in a program: kernels, nothing, or an interpreted part.
+#include <limits>
+#include <string>
+
 #include <torch/library.h>
 
 #include <sr/sr.hpp>
