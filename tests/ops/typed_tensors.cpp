@@ -41,6 +41,19 @@ std::vector<InputSet> normed() {
           {sample({2, 5, 4}), w, b},
           {sample({2, 3, 4}), w, b}};
 }
+std::vector<InputSet> normed_channels() {
+  const at::Tensor w = sample({3}), b = sample({3}), m = sample({3}), v = sample({3}).abs() + 0.5;
+  const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
+  return {{sample({2, 3, 4}), w, b, m, v},
+          {sample({2, 3, 4}), w, b, m, v},
+          {sample({1, 3, 9}), w, kNone, m, v},
+          {transposed(sample({3, 5})), kNone, b, m, v},
+          {sample({2, 3, 4}), kNone, kNone, m, v},
+          {wide(sample({2, 3, 4})), wide(w), wide(b), wide(m), wide(v)},
+          {sample({0, 3, 4}), w, b, m, v},
+          {sample({2, 3, 4, 5}).to(at::MemoryFormat::ChannelsLast), w, b, m, v},
+          {sample({2, 3, 4}), w, b, m, v}};
+}
 std::vector<InputSet> normed_rows() {
   const at::Tensor w = sample({3}), b = sample({3});
   return {{sample({4, 3}), w, b},         {sample({4, 3}), w, b},
@@ -162,8 +175,18 @@ void add_layers(Rows& rows) {
   rows.add("native_group_norm",
            "torch.native_group_norm(x, w, b, x.size(0), 3, x.numel() // (3 * x.size(0)), 3, 1e-5)", &normed,
            affine_parameters, 3);
+  rows.add("_native_batch_norm_legit_no_training",
+           "torch._native_batch_norm_legit_no_training(x, w, b, m, v, 0.1, 1e-5)", &normed_channels,
+           affine_parameters + ", m, v", 3);
   rows.add("rms_norm", "torch.rms_norm(x, [3], w)", &normed_rows, affine_parameters);
   rows.add("_embedding_bag", "torch._embedding_bag(x, i, o)", &bags, "x, i, o", 4);
+  rows.add("_embedding_bag_forward_only", "torch._embedding_bag_forward_only(x, i, o, False, 1)", &bags,
+           "x, i, o", 4);
+  for (const char* padding : {"4", "-2", "99"}) {
+    rows.add("_embedding_bag",
+             std::string("torch._embedding_bag(x, i, o, False, 0, False, None, False, ") + padding + ")[0]",
+             &bags, "x, i, o");
+  }
 }
 
 void add_functions(Rows& rows) {
