@@ -199,10 +199,11 @@ struct Table {
   void (*softmax_rows)(const RowMatrix& rows) = nullptr;
   void (*log_softmax_rows)(const RowMatrix& rows) = nullptr;
   // The parts of attention's softmax. The first multiplies scores by the scale. The second replaces each
-  // score by exp(scale * (score - largest of its row)) and writes the sum of each row. Both return whether
-  // all scores were finite.
+  // score by exp(scale * (score - largest of its row)) and writes the sum of each row. The third divides rows
+  // of results by those sums. Each returns whether all elements were finite before.
   bool (*scale_scores)(const Scores& scores) = nullptr;
   bool (*exp_scores)(const Scores& scores, float* sums) = nullptr;
+  bool (*divide_rows)(const Scores& results, const float* sums) = nullptr;
   void (*softmax_columns)(const OuterReduction& columns) = nullptr;
   void (*log_softmax_columns)(const OuterReduction& columns) = nullptr;
   // (x - mean) / sqrt(variance + epsilon) * gamma + beta; gamma and beta may be null.
