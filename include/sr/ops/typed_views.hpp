@@ -83,7 +83,7 @@ inline const NativeOf<at::_ops::view_as, Facts<Fact::takes_shape_of_second>> vie
 inline const NativeOf<at::_ops::view_dtype> view_dtype;
 inline const NativeOf<at::_ops::unfold> unfold;
 inline const NativeOf<at::_ops::unflatten_int> unflatten_int;
-inline const NativeOf<at::_ops::squeeze_dims, Layouts<&layouts::squeeze_dims>> squeeze_dims;
+inline const NativeOf<at::_ops::squeeze_dims, Layouts<&layouts::squeeze>> squeeze_dims;
 inline const NativeOf<at::_ops::as_strided, Facts<Fact::views_whole_storage>> as_strided;
 inline const NativeOf<at::_ops::split_sizes> split_sizes;
 inline const NativeOf<at::_ops::tensor_split_sections> tensor_split_sections;

@@ -156,7 +156,7 @@ inline const Native<"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", Uns
 inline const Native<"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", SqueezeDim,
                     Layouts<&layouts::squeeze>>
     squeeze_dim;
-inline const Native<"aten::squeeze(Tensor(a) self) -> Tensor(a)", Squeeze, Layouts<&layouts::squeeze_dims>>
+inline const Native<"aten::squeeze(Tensor(a) self) -> Tensor(a)", Squeeze, Layouts<&layouts::squeeze>>
     squeeze;
 inline const Native<"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", Select,
                     Layouts<&layouts::select>>

@@ -128,24 +128,13 @@ inline bool unsqueeze(LayoutRule& rule) {
   return true;
 }
 
-// squeeze(x, dim)
+// squeeze(x), squeeze(x, dim), squeeze(x, dims)
 inline bool squeeze(LayoutRule& rule) {
-  TensorLayout layout = rule.tensor(0);
-  if (layout.sizes.empty()) return false;
-  const std::size_t dim = rule.dim(1, layout.sizes.size());
-  if (layout.sizes[dim] == 1) erase_dim(layout, dim);
-  rule.view(0, std::move(layout));
-  return true;
-}
-
-// squeeze(x), squeeze(x, dims)
-inline bool squeeze_dims(LayoutRule& rule) {
   TensorLayout layout = rule.tensor(0);
   const std::size_t rank = layout.sizes.size();
   std::vector<bool> may_go(rank, rule.input_count() == 1);
-  for (std::size_t i = 0; rule.input_count() > 1 && i < rule.integers(1).size(); ++i) {
-    if (rank == 0) break;
-    may_go[from_front(rule.integers(1)[i].pin(), rank)] = true;
+  if (rank != 0 && rule.input_count() > 1) {
+    for (const Size& dim : rule.integers(1)) may_go[from_front(dim.pin(), rank)] = true;
   }
   for (std::size_t d = rank; d-- > 0;) {
     if (may_go[d] && layout.sizes[d] == 1) erase_dim(layout, d);
@@ -254,8 +243,9 @@ inline bool contiguous(LayoutRule& rule) {
   return true;
 }
 
-// A new tensor with the strides of the first argument if those leave no gaps. Otherwise it is dense, and its
-// dimensions lie in memory in the same order as the argument's (at::infer_dense_strides).
+// The result is a new tensor. It has the strides of the argument if the argument's memory has no gaps.
+// Otherwise the result has no gaps, and its dimensions have the same order in memory as those of the argument
+// (at::infer_dense_strides).
 inline bool copy_in_order(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   if (is_dense(self)) {
