@@ -61,7 +61,7 @@ TEST_CASE("kernels: scores are scaled, and their exponentials summed", "[kernels
           for (std::size_t i = 0; i < n; ++i) {
             const double argument = (double{before.at(r, i)} - largest) * scale;
             const double expected = std::exp(argument);
-            // Without fma, the product with the scale is rounded before the largest is subtracted.
+            // Instruction sets without fma round score * scale before they subtract the largest score.
             const double bound = 2e-6 + 50 * scale * 2e-7;
             right &= std::abs(after.at(r, i) - expected) <= bound * expected + 2e-38;
             right &= scaled.at(r, i) == before.at(r, i) * -scale;
@@ -88,7 +88,7 @@ TEST_CASE("kernels: scores that are not finite are noticed", "[kernels]") {
           CHECK_FALSE(set->table.exp_scores(first.with(1), sums));
           CHECK_FALSE(set->table.scale_scores(second.with(1)));
           CHECK_FALSE(set->table.divide_rows(second.with(1), sums));
-          // A hidden key counts for nothing; any other special value makes a row of NaN.
+          // The exponential of -infinity is zero. Any other special value makes the sum of the row NaN.
           if (special == -kInf && n > 1) {
             CHECK(first.at(1, at) == 0);
             CHECK(std::isfinite(sums[1]));

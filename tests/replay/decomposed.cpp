@@ -1,5 +1,5 @@
-// Operators that programs of torch.export consist of after run_decompositions(): kernels compute them, and
-// one plan serves all sizes.
+// Operators of exported programs after run_decompositions(). Kernels compute them, and one plan serves all
+// sizes.
 #include <string>
 #include <vector>
 

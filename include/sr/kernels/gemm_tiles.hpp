@@ -24,9 +24,11 @@ struct Panel {
   const T* ahead;   // the panel that is multiplied next, fetched meanwhile; the last one has itself
 };
 
-// What a tile fetches of the panel ahead into the second-level cache: one address for each l, and the line
-// behind it where a row of the panel has two. Each tile fetches as much of the panel as it has of the rows.
-inline constexpr std::size_t kLine = 64;  // bytes of a line of the caches
+inline constexpr std::size_t kLine = 64;  // bytes of a cache line
+
+// The part of the next panel that a tile prefetches into the second-level cache. The tile prefetches one
+// address for each l, and also the cache line behind it if a row of the panel has two lines. The part is as
+// large in the panel as the tile is among the rows of the product.
 struct Ahead {
   const char* begin;
   std::ptrdiff_t step;
@@ -85,8 +87,8 @@ SR_KERNEL_INLINE void store_result(float result, T* to) {
 }
 
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
-// bias and of the result. Each lambda is always_inline: compilers inline others after they have decided which
-// arrays live in registers, and the sums would be on the stack before and after the loop.
+// bias and of the result. The lambdas are always_inline so that the sums stay in registers: the compiler
+// inlines other lambdas only after it has decided which arrays live on the stack.
 template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Right, class Last>
 [[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
                                                const float* bias, Result* out, std::ptrdiff_t out_row,
@@ -181,7 +183,8 @@ SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T
   constexpr std::size_t kRowsToFetch = 4;
   const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
   constexpr std::ptrdiff_t kUnit = 1 << 16;
-  // The bytes that a row of the product fetches for each l, in fractions of 1 / kUnit: one division a panel.
+  // The number of bytes to prefetch for each l and each row of the product, as a multiple of 1 / kUnit. It is
+  // computed once for a panel because that takes a division.
   const std::ptrdiff_t share = fetches ? panel.stride * static_cast<std::ptrdiff_t>(sizeof(T)) * kUnit /
                                              static_cast<std::ptrdiff_t>(product.m)
                                        : 0;

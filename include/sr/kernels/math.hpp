@@ -195,12 +195,12 @@ SR_KERNEL_INLINE Vec erf(Vec x) {
   return copysign(select(abs(x) < Vec(0x1p-26f), minus_g, expm1_inside(minus_g)), x);
 }
 
-// The distribution function of the standard normal distribution, with an absolute error of about 2^-25, and
-// so zero for x < -5.6. It is 1/2 + erf(|x| / sqrt(2)) / 2 with the sign of x, where the logarithm to base 2
-// of 1 - erf is a smooth function: one polynomial for all x, taken at -|x|.
+// The cumulative distribution function of the standard normal distribution, 1/2 + erf(x / sqrt(2)) / 2. Its
+// absolute error is about 2^-25, so that it is zero for x < -5.6. A polynomial in -|x| approximates
+// log2(1 - erf(|x| / sqrt(2))) for all x, because that function is smooth.
 SR_KERNEL_INLINE Vec normal_cdf(Vec x) {
   const Vec tail = first_max(Vec(-5.6f), -abs(x));
-  // Without the 1 that the first coefficient begins with, as in log_erfc.
+  // The first coefficient is given less 1, as in log_erfc.
   const Vec rest = polynomial(tail, 0.15110521f, -0.45920819f, 0.0524961799f, 0.00706342002f, 0.000136936302f,
                               -0.000186180332f, -3.93777264e-05f, -2.8349175e-06f);
   const ReducedBase2 reduced = reduce_base_2(fma(tail, rest, tail));

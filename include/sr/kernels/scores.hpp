@@ -1,5 +1,5 @@
-// The softmax of attention's scores, without the division by the sums: that is done after the product with
-// the values, which has fewer elements.
+// The softmax of attention's scores. The division by the sums comes last: it divides the product with the
+// values, which often has fewer elements than the scores.
 #pragma once
 
 #include <cstddef>

@@ -87,7 +87,7 @@ struct RowMatrix {
   std::ptrdiff_t out_stride = 0;
 };
 
-// Rows of scores, or of results, which their kernels replace.
+// Rows of attention's scores or results. Kernels write their results in the same place.
 struct Scores {
   std::size_t rows = 0, columns = 0;
   float* begin = nullptr;
@@ -198,11 +198,12 @@ struct Table {
   void (*extreme)(const OuterReduction& columns, bool smallest, std::int64_t* index) = nullptr;
   void (*softmax_rows)(const RowMatrix& rows) = nullptr;
   void (*log_softmax_rows)(const RowMatrix& rows) = nullptr;
-  // The parts of attention's softmax. The first multiplies scores by the scale. The second replaces each
-  // score by exp(scale * (score - largest of its row)) and writes the sum of each row. The third divides rows
-  // of results by those sums. Each returns whether all elements were finite before.
+  // The softmax of attention, in three parts. Each returns whether all elements were finite before.
+  // Multiplies the scores by the scale.
   bool (*scale_scores)(const Scores& scores) = nullptr;
+  // Replaces each score by exp(scale * (score - the largest score of its row)). Writes the sum of each row.
   bool (*exp_scores)(const Scores& scores, float* sums) = nullptr;
+  // Divides each row of the results by the sum of that row of scores.
   bool (*divide_rows)(const Scores& results, const float* sums) = nullptr;
   void (*softmax_columns)(const OuterReduction& columns) = nullptr;
   void (*log_softmax_columns)(const OuterReduction& columns) = nullptr;

@@ -23,7 +23,7 @@ inline constexpr std::size_t kWidth = 4;
 
 inline constexpr float kInfinity = __builtin_inff();
 inline constexpr float kNan = __builtin_nanf("");
-// Added to a small float, it rounds that to a whole number, which is then in the last bits of the sum.
+// For |x| < 2^21, x + kShift is x rounded to a whole number, which the last bits of the sum hold.
 inline constexpr float kShift = 0x1.8p23f;
 
 using Floats [[gnu::vector_size(kWidth * 4)]] = float;

@@ -70,8 +70,9 @@ SR_KERNEL_INLINE Vec first_min(Vec a, Vec b) {
 SR_KERNEL_INLINE Vec scale(Vec x, Vec power) {
   return Vec(_mm512_maskz_scalef_ps(kAllLanes, x.lanes, power.lanes));
 }
-// The same where `shifted` is the power plus kShift.
-inline constexpr float kZeroPower = -160;  // makes zero of x, |x| < 2^10
+// A power for which scale_by_shifted returns zero, if |x| < 2^10.
+inline constexpr float kZeroPower = -160;
+// As `scale`, where `shifted` is the power plus kShift.
 SR_KERNEL_INLINE Vec scale_by_shifted(Vec x, Vec shifted) {
   return scale(x, shifted - kShift);
 }

@@ -133,8 +133,9 @@ SR_KERNEL_INLINE Vec scale(Vec x, Vec power) {
   const Vec second = from_bits((whole - half + Ints(127)) << 23);
   return x * first * second;
 }
-// The same where `shifted` is the power plus kShift, and the power is from -126 to 127 or kZeroPower.
-inline constexpr float kZeroPower = -127;  // makes zero of x
+// The power for which scale_by_shifted returns zero.
+inline constexpr float kZeroPower = -127;
+// As `scale`, where `shifted` is the power plus kShift. The power must be from -126 to 127, or kZeroPower.
 SR_KERNEL_INLINE Vec scale_by_shifted(Vec x, Vec shifted) {
   return x * from_bits((bits(shifted) + Ints(127)) << 23);
 }

@@ -178,7 +178,7 @@ TEST_CASE("attention leaves results that are not finite to LibTorch", "[replay]"
   for (int run = 0; run < 3; ++run) check(usual);
   const auto replayed = runtime.replayed_calls();
   CHECK(replayed > 0);
-  // The sum of six of the largest ones overflows, their mean does not.
+  // The sum of six elements of 2e38 overflows, but their mean does not.
   check(at::full_like(usual, 2e38));
   check(with_infinity);
   CHECK(runtime.replayed_calls() == replayed);

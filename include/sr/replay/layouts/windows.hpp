@@ -60,8 +60,8 @@ inline std::optional<std::vector<std::int64_t>> convolution_pads(LayoutRule& rul
   return std::vector<std::int64_t>(pads.begin(), pads.end());
 }
 
-// (x, weight, bias, stride, padding, dilation, ...) where x has a batch and `dims` dimensions, and argument
-// `of_groups` is the number of groups.
+// The rule of a convolution with the arguments (x, weight, bias, stride, padding, dilation, ...). x has a
+// batch, channels and `dims` more dimensions. Argument `of_groups` is the number of groups.
 inline bool convolution_over(LayoutRule& rule, std::size_t dims, std::size_t of_groups) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
   if (self.sizes.size() != dims + 2 || weight.sizes.size() != dims + 2 || !is_dense(weight)) return false;
@@ -153,7 +153,8 @@ inline bool norm_of_channels_with_statistics(LayoutRule& rule) {
   return true;
 }
 
-// Of arguments that are groups, x and tensors with one element for each channel.
+// The rule of an operator that normalises x over groups of channels. Argument `of_groups` is the number of
+// groups. Each tensor but x has one element for each channel.
 inline bool norm_of_groups(LayoutRule& rule, std::size_t of_groups) {
   const std::int64_t groups = rule.integer(of_groups).pin();
   if (groups < 1 || rule.tensor(0).sizes.size() < 2) return false;

@@ -125,7 +125,7 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
     table.gemm(mix);
-    // Results that would be finite if the scores were divided first can overflow.
+    // The undivided sums may overflow where the results would be finite.
     require_finite(table.divide_rows({mix.m, mix.n, mix.out, mix.out_row}, sums.data()));
   }
 
@@ -248,8 +248,7 @@ inline bool attention(Lowering& lowering, const TracedNode& node) {
 
   AttentionStep step;
   step.causal = node.inputs[5].toBool();
-  // Each block packs the keys. A causal block also computes scores that its first rows do not see: it is
-  // smaller.
+  // Large blocks pack the keys less often. Large causal blocks compute more scores that no row sees.
   constexpr std::int64_t kMostScores = 65536;  // 256 KiB of them
   const auto most_rows = static_cast<std::int64_t>(AttentionStep::kMostRows) / (step.causal ? 2 : 1);
   AttentionStep::Sizes& sizes = step.sizes;

@@ -147,7 +147,7 @@ void emit_gemm_of_16_bits(Lowering& lowering, const Matrices& matrices, const st
   }
 }
 
-// Whether our kernels can add it to each row of n elements of the type.
+// Whether kernels can add `bias` to each row of a product that has n columns and elements of the type.
 inline bool is_bias(const Operand& bias, c10::ScalarType type, const Size& n) {
   const bool is_row = bias.rank() == 1 || (bias.rank() == 2 && bias.size(0) == 1);
   return bias.dtype == type && is_row && bias.size(-1) == n && (n <= 1 || bias.stride(-1) == 1);

@@ -34,7 +34,7 @@ inline std::optional<Operand> bias_of(const Lowering& lowering, const TracedNode
                                       const ProductArguments& arguments) {
   return arguments.bias ? lowering.input(node, *arguments.bias) : std::nullopt;
 }
-// Whether the scales are 1, and the bias is None or an operand.
+// Whether the scales are 1, and the bias is None or a tensor that kernels can read.
 inline bool is_plain_product(const Lowering& lowering, const TracedNode& node,
                              const ProductArguments& arguments) {
   if (arguments.scales &&
@@ -43,7 +43,7 @@ inline bool is_plain_product(const Lowering& lowering, const TracedNode& node,
   return !arguments.bias || node.inputs[*arguments.bias].isNone() || bias_of(lowering, node, arguments);
 }
 
-// An operator that multiplies rows as product_of_rows does with `arguments`.
+// An operator whose lowering calls product_of_rows with `arguments`.
 struct ProductOperator {
   LowerFunction lower = nullptr;
   ProductArguments arguments;

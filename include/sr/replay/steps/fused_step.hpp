@@ -174,7 +174,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
     for (std::size_t d = 0; d < split; ++d) tiles *= sizes[d];
   }
 
-  // The whole iteration space, for a step with a single tile.
+  // Returns the tile that is the whole iteration space. The step must have a single tile.
   Tile only_tile() const { return {0, count, 0, static_cast<std::size_t>(sizes[split])}; }
 
   static void run_only_chain(const Payload& payload, Context& context) {
@@ -188,7 +188,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
     const auto& self = static_cast<const FusedStep&>(payload);
     self.run_tails(context.bases, self.only_tile());
   }
-  // Without the loop over ops: the kernels of small models take about as long as that loop.
+  // Has no loop over ops, because that would take about as long as the kernel of a small model.
   static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
     run_vector_op(self.ops[0], context.bases, 0, 0, self.count);

@@ -203,7 +203,7 @@ inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
 }
 
 // As `matches`, but sizes and strides of tensors and integers are not compared: they are written to `words`,
-// which must describe another call. Values inside of containers are compared.
+// which must hold the description of another call. Values inside of containers are compared.
 inline bool reads_sizes(std::span<const c10::IValue> args, SignatureWords& words, std::byte** leaves) {
   std::int64_t* at = words.data();
   if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||
