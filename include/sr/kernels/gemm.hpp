@@ -224,6 +224,10 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
   }
 }
 
+// Panels of products with fewer rows are used as soon as they arrive, so that fetching them ahead helps only
+// where the processor does not: it fetches packed panels itself, since they follow each other in memory.
+inline constexpr std::size_t kRowsToFetch = 4;
+
 template <class T, class Result>
 void packed_gemm(const GemmOf<T, Result>& product) {
   constexpr bool kOfFloats = std::is_same_v<T, float>;
@@ -234,7 +238,8 @@ void packed_gemm(const GemmOf<T, Result>& product) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
     const std::size_t left = product.n - column;
     const T* panel = product.b + column * product.k;
-    const T* next = left > width || product.continues ? panel + width * product.k : panel;
+    const bool fetches = product.m >= kRowsToFetch && (left > width || product.continues);
+    const T* next = fetches ? panel + width * product.k : panel;
     gemm_columns<true>(product,
                        {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.clamp_min, next},
                        column, left < width ? left : width);
@@ -265,6 +270,37 @@ inline void gemm_by_packing(const Gemm& product) {
   }
 }
 
+// Multiplies by the elements of b where they lie: rows of n contiguous elements, of which a panel is a part.
+// The rows of a panel are far apart, so that the processor does not fetch the next panel by itself. If there
+// are few rows of a, and b is large, the rows of b are taken in blocks, whose pages stay known to the
+// processor from one panel to the next.
+inline void gemm_by_rows(const Gemm& product) {
+  constexpr std::size_t kBlock = 128, kLarge = 1 << 18;  // rows of b, elements of b
+  const bool in_blocks = product.m < kRowsToFetch && product.k * product.n >= kLarge;
+  // A single tile of rows fetches whole rows of the next panel. Several tiles would share the bytes between
+  // the rows, too.
+  const bool fetches = product.m <= kTileRows && (in_blocks || product.m >= kRowsToFetch);
+  const std::size_t block = in_blocks ? kBlock : product.k;
+  Gemm part = product;
+  std::size_t l = 0;
+  do {
+    part.k = product.k - l < block ? product.k - l : block;
+    part.a = product.a + l;
+    const float* const rows =
+        product.k == 0 ? product.b : product.b + static_cast<std::ptrdiff_t>(l) * product.b_k;
+    const float clamp_min = l + part.k == product.k ? product.clamp_min : -kInfinity;
+    for (std::size_t column = 0; column < product.n; column += kPanel) {
+      const std::size_t left = product.n - column;
+      const float* const panel = product.k == 0 ? nullptr : rows + column;
+      gemm_columns<false>(
+          part,
+          {panel, product.b_k, part.k, l != 0, clamp_min, fetches && left > kPanel ? panel + kPanel : panel},
+          column, left < kPanel ? left : kPanel);
+    }
+    l += part.k;
+  } while (l < product.k);
+}
+
 inline void gemm(const Gemm& product) {
   // The least numbers of rows of a for which it pays to pack a transposed b, and a b whose rows end within a
   // register.
@@ -273,12 +309,7 @@ inline void gemm(const Gemm& product) {
   const bool by_rows = product.n > 1 && product.b_n == 1;
   const bool ragged = product.n % kWidth != 0 && product.n > kPanel;
   if (product.k == 0 || (by_rows && !(ragged && product.m >= kManyRagged))) {
-    for (std::size_t column = 0; column < product.n; column += kPanel) {
-      const std::size_t left = product.n - column;
-      const float* panel = product.k == 0 ? nullptr : product.b + column;
-      gemm_columns<false>(product, {panel, product.b_k, product.k, false, product.clamp_min, panel}, column,
-                          left < kPanel ? left : kPanel);
-    }
+    gemm_by_rows(product);
   } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
     gemm_of_rows(product, product.b_n);
   } else {

@@ -179,9 +179,7 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
 template <std::size_t kVecs, class T, class Result, class Right, class Last>
 SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T>& panel, const float* bias,
                                  Result* out, Right right, Last last) {
-  // Fewer rows wait for memory however it is asked.
-  constexpr std::size_t kRowsToFetch = 4;
-  const bool fetches = product.m >= kRowsToFetch && panel.ahead != panel.b;
+  const bool fetches = panel.ahead != panel.b;
   constexpr std::ptrdiff_t kUnit = 1 << 16;
   // The number of bytes to prefetch for each l and each row of the product, as a multiple of 1 / kUnit. It is
   // computed once for a panel because that takes a division.

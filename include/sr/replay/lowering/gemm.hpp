@@ -20,15 +20,14 @@
 
 namespace sr::replay::lower {
 
-// Without packed panels LibTorch's blocking is faster from a smaller size on.
-inline constexpr std::int64_t kMostUnpacked = 2'000'000;
+// The most elements of a right side that is not packed. LibTorch's products by larger ones are faster, since
+// they block the columns, too (docs/decisions/0008-products-fetch-the-panel-ahead.md).
+inline constexpr std::int64_t kMostUnpacked = 2'500'000;
 
 struct Matrices {
   Operand a, b, out;  // a: rows x k, elements of a row contiguous; out: rows x n, the same
   Size m = 0, n = 0, k = 0;
   Size a_row = 0, out_row = 0, b_k = 0, b_n = 0;
-
-  Size work() const { return m * n * k; }
 };
 
 inline bool all_of(std::initializer_list<const Operand*> operands, c10::ScalarType type) {
@@ -169,7 +168,7 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
   if (matrices.k == 0) return false;
   matrices.m = matrices.a.count() / matrices.k;
   if (bias && !is_bias(*bias, type, n)) return false;
-  if (!lowering.is_constant(matrices.b) && matrices.work() > kMostUnpacked) return false;
+  if (!lowering.is_constant(matrices.b) && matrices.n * matrices.k > kMostUnpacked) return false;
   if (out.count() == 0) return true;
   const bool is_row = matrices.m == 1;
   const auto out_rows = is_row              ? std::pair(Size(1), n)
@@ -228,7 +227,7 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (out.count() == 0) return true;
   if (out.stride(-1) != 1 && matrices.n != 1) return false;
   matrices.b = b;
-  if (matrices.work() > kMostUnpacked) return false;
+  if (matrices.n * matrices.k > kMostUnpacked) return false;
   if (!lowering.make_rows(a)) return false;
   matrices.a = a;
   matrices.a_row = a.stride(-2);
