@@ -85,9 +85,8 @@ class BoundState {
   void bind() {
     program_ = runtime_.find_for(args_, outputs_);
     tensors_.clear();
-    frozen_.clear();
     if (program_ == nullptr) return;
-    frozen_ = runtime_.replayer.frozen_steps(*program_);
+    frozen_ = runtime_.replayer.freeze(*program_);
     for (const c10::IValue& value : args_)
       each_tensor(value, [&](const at::Tensor& tensor) { tensors_.add(tensor); });
     for (const at::Tensor& tensor : outputs_) tensors_.add(tensor);
@@ -113,7 +112,7 @@ class BoundState {
   std::vector<c10::IValue> args_;
   std::vector<at::Tensor> outputs_;
   replay::Program* program_ = nullptr;  // of the runtime; null: none, or it may be gone
-  std::vector<replay::Step> frozen_;    // see Replayer
+  replay::FrozenSteps frozen_;          // of program_
   BoundStamps tensors_;                 // of args_ and outputs_
   std::atomic<bool> running_ = false;
 };

@@ -121,7 +121,7 @@ class RuntimeState {
   }
   // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
   // caller sees to it that no other call runs.
-  [[gnu::always_inline]] bool run_bound(replay::Program& program, const std::vector<replay::Step>& frozen,
+  [[gnu::always_inline]] bool run_bound(replay::Program& program, replay::FrozenSteps& frozen,
                                         std::span<const c10::IValue> args) {
     return replayer.attempt(program, [&] {
       replayer.run_bound(program, frozen, args);

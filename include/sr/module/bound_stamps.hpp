@@ -1,7 +1,8 @@
 // What the tensors of a bound call were when a program was bound to them.
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -9,41 +10,36 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
-#include <sr/module/stamp_groups.hpp>
 #include <sr/module/tensor_stamp.hpp>
 
 namespace sr {
 
-// The stamp of a tensor of one to four dimensions. The tensor must outlive it.
-template <std::size_t kRank>
+// The stamp of a tensor that a TensorStamp suits. The tensor must outlive it.
 class BoundStamp {
  public:
-  static bool suits(const at::Tensor& tensor) { return TensorStamp<kRank>::suits(tensor); }
-
   explicit BoundStamp(const at::Tensor& tensor)
-      : tensor_(tensor),
-        deleter_(tensor_.pointer().get_deleter()),
-        keys_(tensor_.impl()->key_set().raw_repr()) {}
+      : tensor_(tensor), deleter_(tensor_.pointer().get_deleter()) {}
 
-  // Tensors with other keys may have no sizes. Bytes that a tensor begins to share lazily (copy on write) get
-  // another deleter, and must not be written.
-  [[gnu::always_inline]] bool holds() const {
-    if (tensor_.impl()->key_set().raw_repr() != keys_ || !tensor_.has_its_storage()) [[unlikely]]
+  // As ConstantStamp. Bytes that a tensor begins to share lazily (copy on write) get another deleter, and
+  // must not be written.
+  [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
+    if (!tensor_.has_its_storage()) [[unlikely]]
       return false;
-    const std::uint64_t other_deleter = tensor_.pointer().get_deleter() != deleter_ ? 1 : 0;
-    return (other_deleter | tensor_.differences()) == 0;
+    differ.word |= std::bit_cast<std::uintptr_t>(tensor_.pointer().get_deleter()) ^
+                   std::bit_cast<std::uintptr_t>(deleter_);
+    tensor_.compare(differ);
+    return true;
   }
 
  private:
-  TensorStamp<kRank> tensor_;
+  TensorStamp tensor_;
   c10::DeleterFnPtr deleter_;
-  std::uint64_t keys_;
 };
 
-// Equivalent to a BoundStamp, for a tensor of any rank.
-class BoundStampOfAnyRank {
+// Equivalent to a BoundStamp, for any other tensor.
+class GeneralBoundStamp {
  public:
-  explicit BoundStampOfAnyRank(const at::Tensor& tensor)
+  explicit GeneralBoundStamp(const at::Tensor& tensor)
       : impl_(tensor.unsafeGetTensorImpl()),
         storage_(impl_->unsafe_storage().unsafeGetStorageImpl()),
         data_(storage_->data()),
@@ -75,7 +71,11 @@ class BoundStampOfAnyRank {
 class BoundStamps {
  public:
   void add(const at::Tensor& tensor) {
-    if (!plain_.add(tensor)) others_.emplace_back(tensor);
+    if (TensorStamp::suits(tensor)) {
+      plain_.emplace_back(tensor);
+    } else {
+      others_.emplace_back(tensor);
+    }
   }
   void clear() {
     plain_.clear();
@@ -83,18 +83,15 @@ class BoundStamps {
   }
 
   // Whether all tensors are as they were.
-  [[gnu::always_inline]] bool hold() const { return plain_.hold() && (others_.empty() || others_hold()); }
+  [[gnu::always_inline]] bool hold() const { return all_hold(plain_) && (others_.empty() || others_hold()); }
 
  private:
   [[gnu::noinline]] bool others_hold() const {
-    for (const BoundStampOfAnyRank& stamp : others_) {
-      if (!stamp.holds()) return false;
-    }
-    return true;
+    return std::ranges::all_of(others_, [](const GeneralBoundStamp& stamp) { return stamp.holds(); });
   }
 
-  StampGroups<BoundStamp> plain_;
-  std::vector<BoundStampOfAnyRank> others_;
+  std::vector<BoundStamp> plain_;
+  std::vector<GeneralBoundStamp> others_;
 };
 
 }  // namespace sr

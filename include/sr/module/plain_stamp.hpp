@@ -1,4 +1,4 @@
-// The stamps of weights of one to four dimensions, as most are.
+// The stamps of weights that LibTorch keeps as it keeps most tensors.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,10 @@ namespace sr {
 
 // Equivalent to a WeightStamp of a constant, but compared in half of the instructions. LibTorch must count
 // writes to the tensor. The storage of the tensor must outlive the stamp, and so must the tensor.
-template <std::size_t kRank>
 class ConstantStamp {
  public:
   static bool suits(const at::Tensor& tensor) {
-    return TensorStamp<kRank>::suits(tensor) && tensor.unsafeGetTensorImpl()->version_counter().enabled();
+    return TensorStamp::suits(tensor) && tensor.unsafeGetTensorImpl()->version_counter().enabled();
   }
 
   explicit ConstantStamp(const at::Tensor& tensor)
@@ -24,39 +23,38 @@ class ConstantStamp {
 
   const c10::TensorImpl* impl() const { return tensor_.impl(); }
 
-  // Whether the weight has not changed. Every call of a runtime evaluates this for each weight.
-  [[gnu::always_inline]] bool holds() const {
-    const std::uint64_t other_version = tensor_.impl()->version_counter().current_version() ^ version_;
-    return tensor_.has_its_storage() && (other_version | tensor_.differences()) == 0;
+  // Returns false if the weight has changed, or else adds what differs. Every call of a runtime evaluates
+  // this for each weight.
+  [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
+    if (!tensor_.has_its_storage()) [[unlikely]]
+      return false;
+    differ.word |= tensor_.impl()->version_counter().current_version() ^ version_;
+    tensor_.compare(differ);
+    return true;
   }
 
  private:
-  TensorStamp<kRank> tensor_;
+  TensorStamp tensor_;
   std::uint32_t version_;
 };
 
 // The same for an attribute of an object, which must outlive the stamp.
-template <std::size_t kRank>
 class AttributeStamp {
  public:
-  static bool suits(const at::Tensor& tensor, const c10::ivalue::Object* /*object*/, std::size_t) {
-    return ConstantStamp<kRank>::suits(tensor);
-  }
-
   AttributeStamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute)
       : object_(object), attribute_(attribute), tensor_(tensor) {}
 
-  [[gnu::always_inline]] bool holds() const {
+  [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
     const c10::IValue& value = object_->getSlot(attribute_);
     if (!value.isTensor() || value.unsafeToTensorImpl() != tensor_.impl()) [[unlikely]]
       return false;  // the tensor may have been freed
-    return tensor_.holds();
+    return tensor_.compare(differ);
   }
 
  private:
   const c10::ivalue::Object* object_;
   std::size_t attribute_;
-  ConstantStamp<kRank> tensor_;
+  ConstantStamp tensor_;
 };
 
 }  // namespace sr

@@ -9,7 +9,6 @@
 #include <c10/core/Storage.h>
 
 #include <sr/module/plain_stamp.hpp>
-#include <sr/module/stamp_groups.hpp>
 #include <sr/module/weight_stamp.hpp>
 
 namespace sr {
@@ -21,18 +20,27 @@ class WeightStamps {
   // `object` and `attribute` as in WeightStamp.
   void add(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute) {
     storages_.push_back(tensor.storage());
-    if (object != nullptr && attributes_.add(tensor, object, attribute)) return;
+    const bool is_plain = ConstantStamp::suits(tensor);
+    if (is_plain && object != nullptr) {
+      attributes_.emplace_back(tensor, object, attribute);
+      return;
+    }
     has_others_ = true;
-    if (object == nullptr && constants_.add(tensor)) return;
-    others_.emplace_back(tensor, object, attribute, metadata_);
+    if (is_plain) {
+      constants_.emplace_back(tensor);
+    } else {
+      others_.emplace_back(tensor, object, attribute, metadata_);
+    }
   }
 
-  [[gnu::always_inline]] bool hold() const { return attributes_.hold() && (!has_others_ || others_hold()); }
+  [[gnu::always_inline]] bool hold() const { return attributes_hold() && (!has_others_ || others_hold()); }
 
  private:
+  // Flattened because the compiler would call c10's function for the version of each weight.
+  [[gnu::noinline, gnu::flatten]] bool attributes_hold() const { return all_hold(attributes_); }
   // Not inlined, since the weights of most modules are attributes.
   [[gnu::noinline]] bool others_hold() const {
-    if (!constants_.hold()) return false;
+    if (!all_hold(constants_)) return false;
     const std::int64_t* metadata = metadata_.data();
     for (const WeightStamp& stamp : others_) {
       if (!stamp.holds(metadata)) return false;
@@ -40,9 +48,9 @@ class WeightStamps {
     return true;
   }
 
-  StampGroups<AttributeStamp> attributes_;
+  std::vector<AttributeStamp> attributes_;
   bool has_others_ = false;  // of the next two
-  StampGroups<ConstantStamp> constants_;
+  std::vector<ConstantStamp> constants_;
   std::vector<WeightStamp> others_;
   std::vector<std::int64_t> metadata_;  // of `others_`
   std::vector<c10::Storage> storages_;

@@ -151,25 +151,25 @@ class Replayer {
   }
   // The steps of a program on the addresses of this call, if they need nothing else to run: they are sr's
   // kernels, and nobody looks closer. Valid until the program is run or adapted in another way.
-  std::vector<Step> frozen_steps(const Program& program) const {
-    std::vector<Step> steps;
+  FrozenSteps freeze(Program& program) {
+    FrozenSteps frozen{{}, context_of(program, nullptr)};
     const bool only_kernels = program.calls + program.interpreted == 0 && programs_.is_shared();
-    if (!only_kernels || looks_closer_ || kCheckPlans) return steps;
+    if (!only_kernels || looks_closer_ || kCheckPlans) return frozen;
     for (Step step : program.steps) {
-      if (const RunStep frozen = step.payload->freeze(program.bases.data())) step.run = frozen;
-      steps.push_back(step);
+      if (const RunStep fixed = step.payload->freeze(program.bases.data())) step.run = fixed;
+      frozen.steps.push_back(step);
     }
-    return steps;
+    return frozen;
   }
-  // Runs a program that bind() was called for. `frozen` are its frozen steps; empty: it has none.
-  [[gnu::always_inline]] void run_bound(Program& program, const std::vector<Step>& frozen,
+  // Runs a program that bind() and freeze() were called for.
+  [[gnu::always_inline]] void run_bound(Program& program, FrozenSteps& frozen,
                                         std::span<const c10::IValue> args) {
     program.results.copy_literals(program.bases.data());
-    Context context = context_of(program, nullptr);
-    if (!frozen.empty()) [[likely]] {
-      for (const Step& step : frozen) step.run(*step.payload, context);
+    if (!frozen.steps.empty()) [[likely]] {
+      for (const Step& step : frozen.steps) step.run(*step.payload, frozen.context);
       return;
     }
+    Context context = context_of(program, nullptr);
     const ReleaseValues release{program};
     execute(program, context, args, nullptr);
   }

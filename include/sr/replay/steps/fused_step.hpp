@@ -114,11 +114,8 @@ struct FusedStep final : ClonableStep<FusedStep> {
     if (usual != &run_only_chain && usual != &run_chain_and_tails) return nullptr;
     const Chain& chain = segments[0].chain;
     chain.bind(bases, 0, chain.links.data());
-    return [](const Payload& payload, Context& context) {
-      const auto& self = static_cast<const FusedStep&>(payload);
-      self.run_links(self.segments[0].chain.links.data(), self.count);
-      self.run_tails(context.bases, self.only_tile());
-    };
+    if (!tails.empty()) return &run_frozen_chain_and_tails;
+    return &run_frozen_chain;
   }
 
   static void run(const Payload& payload, Context& context) {
@@ -185,6 +182,15 @@ struct FusedStep final : ClonableStep<FusedStep> {
   }
   static void run_chain_and_tails(const Payload& payload, Context& context) {
     run_only_chain(payload, context);
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_tails(context.bases, self.only_tile());
+  }
+  static void run_frozen_chain(const Payload& payload, Context&) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_links(self.segments[0].chain.links.data(), self.count);
+  }
+  static void run_frozen_chain_and_tails(const Payload& payload, Context& context) {
+    run_frozen_chain(payload, context);
     const auto& self = static_cast<const FusedStep&>(payload);
     self.run_tails(context.bases, self.only_tile());
   }

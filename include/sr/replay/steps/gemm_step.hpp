@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include <c10/util/SmallVector.h>
 
@@ -32,6 +33,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   // In this call, but for `shape.clamp_min`:
   Product shape;
   Product frozen;  // with addresses; see freeze
+  void (*dots)(const kernels::BatchedDot& dots) = kernels::kernels().table.batched_dot;
+  kernels::BatchedDot frozen_dots;  // `frozen`, if it has one column
   c10::SmallVector<Batch, 1> batches;
   Shares shares;          // of what `cut` says
   std::int64_t part = 0;  // rows or columns of one
@@ -67,6 +70,23 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   RunStep freeze(std::byte* const* bases) override {
     if (runner() != &run_one) return nullptr;
     frozen = bound(bases);
+    if constexpr (std::is_same_v<T, float>) {
+      if (frozen.n == 1 && packed != nullptr) {
+        frozen_dots = {.count = frozen.m,
+                       .k = frozen.k,
+                       .a = frozen.a,
+                       .a_row = frozen.a_row,
+                       .b = frozen.b,
+                       .bias = frozen.bias,
+                       .clamp_min = frozen.clamp_min,
+                       .out = frozen.out,
+                       .out_stride = frozen.out_row};
+        return [](const Payload& payload, Context&) {
+          const auto& self = static_cast<const GemmStepOf&>(payload);
+          self.dots(self.frozen_dots);
+        };
+      }
+    }
     return [](const Payload& payload, Context&) {
       const auto& self = static_cast<const GemmStepOf&>(payload);
       self.multiply(self.frozen);
@@ -94,7 +114,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   // Cuts the products, if they are too large for one thread, into parts, whose results are bit-identical to
   // those of the whole. Packed columns are cut at the beginning of panels; the last part has the rest, so
   // that it never consists of the few columns that are not packed as panels. Rows are cut at the beginning of
-  // tiles or of sums of four. A product without packed weights is one part.
+  // tiles or of sums of four. Without packed weights the parts have so many rows that kernels treat each as
+  // the whole.
   void cut() {
     const auto rows = static_cast<std::int64_t>(shape.m), columns = static_cast<std::int64_t>(shape.n);
     const auto products = static_cast<std::int64_t>(batches.size());
@@ -109,6 +130,9 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
       by_columns = panels >= kLeastParts || panels >= tiles;
       part = by_columns ? panel : tile;
       count = by_columns ? panels : tiles;
+    } else if (rows >= 2 * kUnpackedRows) {
+      part = kUnpackedRows;
+      count = rows / part;
     }
     const double elements = static_cast<double>(products * rows) * static_cast<double>(columns);
     const bool is_large = elements * static_cast<double>(shape.k) >= static_cast<double>(kLeastShared);
@@ -119,6 +143,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
 
  private:
   static constexpr std::int64_t kLeastParts = 8;  // so that threads get about the same
+  // Tiles of every set of kernels fit, and kernels::gemm has no threshold above.
+  static constexpr std::int64_t kUnpackedRows = 24;
 
   // The function for the complete step; a simpler one for a single product that is not cut.
   RunStep runner() const {

@@ -103,6 +103,12 @@ struct Step {
   std::uint32_t node = 0;  // index of the traced node, for messages
 };
 
+// Steps on the addresses of one call, and what they share. The program must outlive it.
+struct FrozenSteps {
+  std::vector<Step> steps;  // none: the program's own have to be run
+  Context context;
+};
+
 // Thrown inside a replay when something differs from the trace. The general path then answers the call.
 struct Deoptimized : std::exception {
   explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_program(keep) {}

@@ -1,0 +1,99 @@
+// Stamps notice every change of a tensor. They compare the bytes that LibTorch keeps of it, so that these
+// tests also say whether LibTorch keeps them where stamps look.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <sr/module/bound_stamps.hpp>
+#include <sr/module/plain_stamp.hpp>
+#include <sr/module/tensor_stamp.hpp>
+
+#include "support/catch.hpp"
+
+namespace sr::test::tensor_stamp_tests {
+namespace {
+
+struct Change {
+  std::string what;
+  std::function<void(at::Tensor&)> make;
+};
+
+at::Tensor tensor_of(std::int64_t dims, std::int64_t size) {
+  return at::zeros(std::vector<std::int64_t>(static_cast<std::size_t>(dims), size));
+}
+
+TEST_CASE("a stamp suits tensors of up to five dimensions", "[bound][weights]") {
+  for (std::int64_t dims = 0; dims <= 7; ++dims) {
+    CAPTURE(dims);
+    CHECK(TensorStamp::suits(tensor_of(dims, 2)) == (dims <= 5));
+  }
+}
+
+TEST_CASE("a stamp notices every change of a tensor", "[bound][weights]") {
+  const auto impl_of = [](at::Tensor& tensor) { return tensor.unsafeGetTensorImpl(); };
+  const auto with_sizes = [&](std::int64_t d, std::int64_t size) {
+    return [=](at::Tensor& tensor) {
+      std::vector<std::int64_t> sizes = tensor.sizes().vec();
+      sizes[static_cast<std::size_t>(d)] = size;
+      const std::vector<std::int64_t> strides = tensor.strides().vec();
+      impl_of(tensor)->set_sizes_and_strides(sizes, strides);
+    };
+  };
+  const auto with_stride = [&](std::int64_t d, std::int64_t stride) {
+    return [=](at::Tensor& tensor) {
+      const std::vector<std::int64_t> sizes = tensor.sizes().vec();
+      std::vector<std::int64_t> strides = tensor.strides().vec();
+      strides[static_cast<std::size_t>(d)] = stride;
+      impl_of(tensor)->set_sizes_and_strides(sizes, strides);
+    };
+  };
+  for (std::int64_t dims = 0; dims <= 5; ++dims) {
+    std::vector<Change> changes{
+        {"storage", [](at::Tensor& tensor) { tensor.set_(at::zeros_like(tensor)); }},
+        {"memory",
+         [](at::Tensor& tensor) {
+           tensor.storage().unsafeGetStorageImpl()->set_data_ptr(
+               c10::GetCPUAllocator()->allocate(tensor.storage().nbytes()));
+         }},
+        {"storage offset", [&](at::Tensor& tensor) { impl_of(tensor)->set_storage_offset(1); }},
+        {"dtype", [](at::Tensor& tensor) { tensor.set_data(tensor.view(at::kInt)); }},
+        {"keys", [](at::Tensor& tensor) { tensor._set_neg(true); }},
+        {"another dimension", [](at::Tensor& tensor) { tensor.unsqueeze_(tensor.dim()); }},
+    };
+    for (std::int64_t d = 0; d < dims; ++d) {
+      changes.push_back({"size " + std::to_string(d), with_sizes(d, 2)});
+      changes.push_back({"stride " + std::to_string(d), with_stride(d, 1000)});
+    }
+    for (const Change& change : changes) {
+      CAPTURE(dims, change.what);
+      at::Tensor tensor = tensor_of(dims, 3);
+      REQUIRE(TensorStamp::suits(tensor));
+      const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+      const std::vector<ConstantStamp> constants{ConstantStamp(tensor)};
+      CHECK(all_hold(bound));
+      CHECK(all_hold(constants));
+      const c10::Storage kept = tensor.storage();  // stamps need it
+      change.make(tensor);
+      CHECK_FALSE(all_hold(bound));
+      CHECK_FALSE(all_hold(constants));
+    }
+  }
+}
+
+TEST_CASE("a stamp notices writes to a weight, and bytes that become shared", "[bound][weights]") {
+  at::Tensor tensor = at::zeros({3, 4});
+  const std::vector<ConstantStamp> constants{ConstantStamp(tensor)};
+  const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+  tensor.add_(1);
+  CHECK_FALSE(all_hold(constants));
+  CHECK(all_hold(bound));
+  const at::Tensor lazy = at::_lazy_clone(tensor);
+  CHECK_FALSE(all_hold(bound));
+}
+
+}  // namespace
+}  // namespace sr::test::tensor_stamp_tests
