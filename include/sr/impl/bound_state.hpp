@@ -13,11 +13,10 @@
 
 #include <sr/base/error.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/base/thread_modes.hpp>
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/copied_results.hpp>
+#include <sr/impl/bound_program.hpp>
 #include <sr/impl/runtime_state.hpp>
-#include <sr/module/bound_stamps.hpp>
 
 namespace sr::detail {
 
@@ -44,17 +43,17 @@ class BoundState {
 
   void run() {
     const Running running(running_);
-    if (program_ == nullptr || !holds()) [[unlikely]]
+    if (!runtime_.has_current_weights() || !bound_.holds()) [[unlikely]]
       return run_anew();
-    if (!runtime_.run_bound(*program_, frozen_, args_)) [[unlikely]] {
-      program_ = nullptr;
+    if (!runtime_.run_bound(bound_, args_)) [[unlikely]] {
+      bound_.unbind();
       runtime_.run_and_copy(args_, outputs_, nullptr);
     }
   }
 
   const std::vector<c10::IValue>& arguments() const { return args_; }
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  bool is_replayed() const { return program_ != nullptr; }
+  bool is_replayed() const { return bound_.is_bound(); }
   const RuntimeState& runtime() const { return runtime_; }
 
  private:
@@ -81,29 +80,14 @@ class BoundState {
       throw ArgumentError("The model returns no tensor, so that its results can not be bound to any.");
   }
 
-  // Finds the program for the tensors as they are, if there is one that can write its results into them.
+  // Binds the program for the tensors as they are, if there is one that can write its results into them.
   void bind() {
-    program_ = runtime_.find_for(args_, outputs_);
-    tensors_.clear();
-    if (program_ == nullptr) return;
-    frozen_ = runtime_.replayer.freeze(*program_);
-    for (const c10::IValue& value : args_)
-      each_tensor(value, [&](const at::Tensor& tensor) { tensors_.add(tensor); });
-    for (const at::Tensor& tensor : outputs_) tensors_.add(tensor);
-  }
-
-  // Whether weights, modes and tensors are as they were when the program was bound.
-  [[gnu::always_inline]] bool holds() {
-    if (!runtime_.has_current_weights() ||
-        program_->signature[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||
-        (program_->asked != 0 && !program_->environment.holds(program_->asked))) {
-      return false;
-    }
-    return tensors_.hold();
+    replay::Program* const program = runtime_.find_for(args_, outputs_);
+    if (program != nullptr) bound_.bind(runtime_.replayer, *program, args_, outputs_);
   }
 
   [[gnu::noinline]] void run_anew() {
-    program_ = nullptr;
+    bound_.unbind();
     runtime_.run_into(args_, outputs_, nullptr);
     bind();
   }
@@ -111,9 +95,7 @@ class BoundState {
   RuntimeState runtime_;
   std::vector<c10::IValue> args_;
   std::vector<at::Tensor> outputs_;
-  replay::Program* program_ = nullptr;  // of the runtime; null: none, or it may be gone
-  replay::FrozenSteps frozen_;          // of program_
-  BoundStamps tensors_;                 // of args_ and outputs_
+  BoundProgram bound_;  // to args_ and outputs_; a program of runtime_
   std::atomic<bool> running_ = false;
 };
 

@@ -74,14 +74,14 @@ SR_INLINE void RuntimeCore::reserve(std::vector<c10::IValue> args, const Keyword
 }
 
 SR_INLINE void RuntimeCore::trim() const {
-  const CallEntry entry = state_->enter();
+  const RuntimeState::Entry entry = state_->enter();
   for (BlockRunner& runner : state_->execution.runners) runner.trim();
   for (NodeState& state : state_->execution.frame.states) state.valid = false;
   state_->replayer.trim();
 }
 
 SR_INLINE void RuntimeCore::time_steps(bool on) const {
-  const CallEntry entry = state_->enter();
+  const RuntimeState::Entry entry = state_->enter();
   state_->replayer.time_steps(on);
 }
 

@@ -27,6 +27,8 @@
 #include <sr/executor/execution_state.hpp>
 #include <sr/executor/kept_outputs.hpp>
 #include <sr/graph/observer.hpp>
+#include <sr/impl/bound_program.hpp>
+#include <sr/impl/repeated_call.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/replayer.hpp>
 #include <sr/static_module.hpp>
@@ -53,7 +55,7 @@ class RuntimeState {
   c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
                    const CallOptions* options = nullptr, bool record = false) {
     if (options != nullptr) metrics->noted([&] { options->check(); });  // a call may be without steps
-    const CallEntry entry = enter(options);
+    const Entry entry = enter(options);
     follow_weights();
     std::vector<c10::IValue> bound;
     return answer(bind(args, kwargs, bound), record);
@@ -63,7 +65,7 @@ class RuntimeState {
   c10::IValue call_with(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
                         const CallOptions& options) {
     options.check();
-    const CallEntry entry = enter(&options);
+    const Entry entry = enter(&options);
     follows_weights_ = false;
     take(std::move(weights));
     return answer(args, false);
@@ -71,7 +73,7 @@ class RuntimeState {
 
   // Programs read the arguments where they are; the other ways of a call get copies.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) {
-    const CallEntry entry = enter();
+    const Entry entry = enter();
     replay::Program* program = nullptr;
     if ((replays_at_once_ || prepares_replay()) && args.size() == argument_count_) {
       program = replayer.find(args);
@@ -99,7 +101,7 @@ class RuntimeState {
   // Plans the memory of the general path by one call, which leaves the arguments as they are. Returns whether
   // calls may be replayed, too.
   bool plan_general_path(std::vector<c10::IValue>& args, const KeywordArgs& kwargs) {
-    const CallEntry entry = enter();
+    const Entry entry = enter();
     follow_weights();
     std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
     general(copies, &kwargs);
@@ -110,7 +112,7 @@ class RuntimeState {
   // The program that serves these arguments and writes its results into these tensors, whose addresses are in
   // its table of bases. Null if there is none. Follows the weights.
   replay::Program* find_for(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    const CallEntry entry = enter();
+    const Entry entry = enter();
     if (!prepares_replay()) return nullptr;
     replay::Program* const program = replayer.find(std::span(args.data(), args.size()));
     return program != nullptr && replayer.bind(*program, outputs) ? program : nullptr;
@@ -121,15 +123,21 @@ class RuntimeState {
   }
   // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
   // caller sees to it that no other call runs.
-  [[gnu::always_inline]] bool run_bound(replay::Program& program, replay::FrozenSteps& frozen,
-                                        std::span<const c10::IValue> args) {
-    return replayer.attempt(program, [&] {
-      replayer.run_bound(program, frozen, args);
+  [[gnu::always_inline]] bool run_bound(BoundProgram& bound, c10::ArrayRef<c10::IValue> args) {
+    return replayer.attempt(*bound.program(), [&]() __attribute__((always_inline)) {
+      bound.run(replayer, args);
       return true;
     });
   }
 
-  CallEntry enter(const CallOptions* options = nullptr) { return {busy_, execution.frame, options}; }
+  // Any call but a repeated one may change programs.
+  struct Entry : CallEntry {
+    Entry(RuntimeState& state, const CallOptions* options)
+        : CallEntry(state.busy_, state.execution.frame, options) {
+      state.repeated_.unbind();
+    }
+  };
+  Entry enter(const CallOptions* options = nullptr) { return {*this, options}; }
 
   c10::TypePtr result_type() const {
     const auto& returns = prepared->schema.returns();
@@ -245,17 +253,22 @@ class RuntimeState {
   // True: the results are in the caller's tensors.
   [[gnu::always_inline]] bool replay_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                                           const CallOptions* options) {
-    const CallEntry entry = enter(options);
+    const CallEntry entry(busy_, execution.frame, options);
     if (!replays_at_once_ && !prepares_replay()) return false;
+    if (repeated_.holds_for(args, outputs) && options == nullptr) return run_bound(repeated_.use(), args);
+    repeated_.unbind();
     const std::span<const c10::IValue> values(args.data(), args.size());
     replay::Program* program = replayer.find(values);
-    return program != nullptr &&
-           replayer.attempt(*program, [&] { return replayer.run_into(*program, values, outputs, options); });
+    if (program == nullptr ||
+        !replayer.attempt(*program, [&] { return replayer.run_into(*program, values, outputs, options); }))
+      return false;
+    if (options == nullptr) repeated_.note(replayer, *program, args, outputs);
+    return true;
   }
 
   // Makes the call on the general path whose replay ended half way.
   c10::IValue finish(std::span<c10::IValue> args, const CallOptions* options) {
-    const CallEntry entry = enter(options);
+    const Entry entry = enter(options);
     metrics->note_unplanned();
     return metrics->noted([&] { return general(args, nullptr); });
   }
@@ -277,6 +290,7 @@ class RuntimeState {
 
   void take(std::shared_ptr<const WeightSet> weights) {
     if (weights == weights_) return;
+    repeated_.unbind();
     execution.take(*weights);
     replayer.take(weights);
     weights_ = std::move(weights);
@@ -309,6 +323,7 @@ class RuntimeState {
   bool replays_at_once_ = may_replay_ && !follows_weights_;  // one test instead of two
   std::size_t turn_ = 0;  // of the element of a weight that is compared in the next call
   KeptOutputs kept_outputs_;
+  RepeatedCall repeated_;
   std::atomic<bool> busy_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
@@ -19,6 +20,8 @@ class BoundStamp {
  public:
   explicit BoundStamp(const at::Tensor& tensor)
       : tensor_(tensor), deleter_(tensor_.pointer().get_deleter()) {}
+
+  const c10::TensorImpl* impl() const { return tensor_.impl(); }
 
   // As ConstantStamp. Bytes that a tensor begins to share lazily (copy on write) get another deleter, and
   // must not be written.
@@ -84,6 +87,24 @@ class BoundStamps {
 
   // Whether all tensors are as they were.
   [[gnu::always_inline]] bool hold() const { return all_hold(plain_) && (others_.empty() || others_hold()); }
+  // Whether these are the tensors, and as they were. Needs none of the tensors that were added, which may
+  // have been freed. False if any of them was not plain.
+  [[gnu::always_inline]] bool hold_for(c10::ArrayRef<c10::IValue> first,
+                                       c10::ArrayRef<at::Tensor> second) const {
+    if (plain_.size() != first.size() + second.size() || !others_.empty()) return false;
+    const BoundStamp* stamp = plain_.data();
+    TensorDifferences differ;
+    for (const c10::IValue& value : first) {
+      if (!value.isTensor() || value.unsafeToTensorImpl() != stamp->impl() || !stamp->compare(differ))
+        return false;
+      ++stamp;
+    }
+    for (const at::Tensor& tensor : second) {
+      if (tensor.unsafeGetTensorImpl() != stamp->impl() || !stamp->compare(differ)) return false;
+      ++stamp;
+    }
+    return !differ.any();
+  }
 
  private:
   [[gnu::noinline]] bool others_hold() const {

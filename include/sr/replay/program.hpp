@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/base/thread_modes.hpp>
 #include <sr/kernels/aligned.hpp>
 #include <sr/memory/request.hpp>
 #include <sr/replay/family.hpp>
@@ -126,6 +127,12 @@ struct Program : ProgramParts {
   void forget_layout() {
     for (memory::Request& request : planned) request.bytes = 0;
     is_tight = true;
+  }
+
+  // Whether the modes of this thread are those of the recording.
+  [[gnu::always_inline]] bool modes_hold() const {
+    return signature[0] == static_cast<std::int64_t>(ThreadModes::now().excluded) &&
+           (asked == 0 || environment.holds(asked));
   }
 
   // From now on no call has the signature.

@@ -1,0 +1,59 @@
+// A program that is bound to the tensors of one call.
+#pragma once
+
+#include <span>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/module/bound_stamps.hpp>
+#include <sr/replay/replayer.hpp>
+
+namespace sr::detail {
+
+// The tensors must outlive it, or be compared before anything else (holds_for). The program must outlive it,
+// and must not be run or adapted in another way while it is bound.
+class BoundProgram {
+ public:
+  using Arguments = c10::ArrayRef<c10::IValue>;
+  using Outputs = c10::ArrayRef<at::Tensor>;
+
+  bool is_bound() const { return program_ != nullptr; }
+  void unbind() { program_ = nullptr; }
+  // Null if it is not bound.
+  replay::Program* program() const { return program_; }
+
+  // The program has to read the arguments and to write into the outputs already; see Replayer::bind.
+  void bind(replay::Replayer& replayer, replay::Program& program, Arguments args, Outputs outputs) {
+    frozen_ = replayer.freeze(program);
+    tensors_.clear();
+    for (const c10::IValue& value : args)
+      each_tensor(value, [&](const at::Tensor& tensor) { tensors_.add(tensor); });
+    for (const at::Tensor& tensor : outputs) tensors_.add(tensor);
+    program_ = &program;
+  }
+  // Whether nothing else than its steps has to be run.
+  bool is_frozen() const { return !frozen_.steps.empty(); }
+
+  // Whether it is bound, and modes and tensors are as they were then.
+  [[gnu::always_inline]] bool holds() const {
+    return program_ != nullptr && program_->modes_hold() && tensors_.hold();
+  }
+  // The same, if a call has the tensors that it is bound to.
+  [[gnu::always_inline]] bool holds_for(Arguments args, Outputs outputs) const {
+    return program_ != nullptr && tensors_.hold_for(args, outputs) && program_->modes_hold();
+  }
+
+  // Must be called inside Replayer::attempt, and only if holds() or holds_for() has returned true.
+  [[gnu::always_inline]] void run(replay::Replayer& replayer, Arguments args) {
+    replayer.run_bound(*program_, frozen_, std::span(args.data(), args.size()));
+  }
+
+ private:
+  replay::Program* program_ = nullptr;
+  replay::FrozenSteps frozen_;
+  BoundStamps tensors_;
+};
+
+}  // namespace sr::detail
