@@ -14,7 +14,9 @@
 namespace sr::detail {
 
 // Binds the program of a runtime to the tensors of its calls when several calls in turn had the same ones.
-// The next call with them then needs no signature, and its steps have their addresses already.
+// The next call with them then needs no signature, and its steps have their addresses already. A binding ends
+// with the first other call, and costs more than it saves if that comes soon: then the next one takes more
+// calls.
 class RepeatedCall {
  public:
   using Arguments = BoundProgram::Arguments;
@@ -61,7 +63,6 @@ class RepeatedCall {
 
   [[gnu::noinline]] void bind(replay::Replayer& replayer, replay::Program& program, Arguments args,
                               Outputs outputs) {
-    // A binding that is soon undone costs more than it saves.
     calls_to_bind_ = uses_ >= kManyUses ? kLeastCalls : 2 * calls_to_bind_;
     calls_ = uses_ = 0;
     bound_.bind(replayer, program, args, outputs);

@@ -286,8 +286,7 @@ inline void gemm_by_rows(const Gemm& product) {
   do {
     part.k = product.k - l < block ? product.k - l : block;
     part.a = product.a + l;
-    const float* const rows =
-        product.k == 0 ? product.b : product.b + static_cast<std::ptrdiff_t>(l) * product.b_k;
+    const float* const rows = product.b + static_cast<std::ptrdiff_t>(l) * product.b_k;
     const float clamp_min = l + part.k == product.k ? product.clamp_min : -kInfinity;
     for (std::size_t column = 0; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
