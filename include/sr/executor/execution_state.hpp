@@ -54,4 +54,28 @@ struct ExecutionState {
   static void finish_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].finish(); }
 };
 
+namespace detail {
+
+// Which nodes a replay has run matters to the call that finishes it alone.
+struct ForgetRanNodes {
+  Frame& frame;
+  ~ForgetRanNodes() {
+    if (frame.ran == nullptr) return;
+    frame.ran->clear();
+    frame.ran = nullptr;
+  }
+};
+
+// Releases what the call still holds, also if its results could not be handed over.
+struct Release {
+  ExecutionState& execution;
+  ~Release() {
+    execution.observer.begin(Phase::release);
+    execution.runners[0].finish();
+    execution.observer.end(Phase::release);
+  }
+};
+
+}  // namespace detail
+
 }  // namespace sr

@@ -124,10 +124,11 @@ class RuntimeState {
   // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
   // caller sees to it that no other call runs.
   [[gnu::always_inline]] bool run_bound(BoundProgram& bound, c10::ArrayRef<c10::IValue> args) {
-    return replayer.attempt(*bound.program(), [&]() __attribute__((always_inline)) {
-      bound.run(replayer, args);
-      return true;
-    });
+    return replayer.attempt(
+        *bound.program(), [&]() __attribute__((always_inline)) {
+          bound.run(replayer, args);
+          return true;
+        });
   }
 
   // Any call but a repeated one may change programs.
@@ -227,9 +228,9 @@ class RuntimeState {
     observer.end(Phase::setup);
     execution.frame.ran = replayer.ran();
     replayer.forget_failure();
-    const ForgetRanNodes forget{*this};
+    const ForgetRanNodes forget{execution.frame};
     top.run();
-    const Release release{*this};
+    const Release release{execution};
     c10::IValue result = take_results(top);
     return fresh_copies(*prepared, result);
   }
@@ -295,26 +296,6 @@ class RuntimeState {
     replayer.take(weights);
     weights_ = std::move(weights);
   }
-
-  // Which nodes a replay has run matters to the call that finishes it alone.
-  struct ForgetRanNodes {
-    RuntimeState& state;
-    ~ForgetRanNodes() {
-      if (state.execution.frame.ran == nullptr) return;
-      state.execution.frame.ran->clear();
-      state.execution.frame.ran = nullptr;
-    }
-  };
-
-  // Releases what the call still holds, also if its results could not be handed over.
-  struct Release {
-    RuntimeState& state;
-    ~Release() {
-      state.execution.observer.begin(Phase::release);
-      state.execution.runners[0].finish();
-      state.execution.observer.end(Phase::release);
-    }
-  };
 
   std::shared_ptr<void> observed_;
   std::size_t argument_count_;

@@ -114,8 +114,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
     if (usual != &run_only_chain && usual != &run_chain_and_tails) return nullptr;
     const Chain& chain = segments[0].chain;
     chain.bind(bases, 0, chain.links.data());
-    if (!tails.empty()) return &run_frozen_chain_and_tails;
-    return &run_frozen_chain;
+    return tails.empty() ? &run_frozen_chain : &run_frozen_chain_and_tails;
   }
 
   static void run(const Payload& payload, Context& context) {
