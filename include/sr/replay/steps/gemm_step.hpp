@@ -115,7 +115,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   // those of the whole. Packed columns are cut at the beginning of panels; the last part has the rest, so
   // that it never consists of the few columns that are not packed as panels. Rows are cut at the beginning of
   // tiles or of sums of four. Without packed weights the parts have so many rows that kernels treat each as
-  // the whole.
+  // the whole, and are few, since each may pack the columns for itself.
   void cut() {
     const auto rows = static_cast<std::int64_t>(shape.m), columns = static_cast<std::int64_t>(shape.n);
     const auto products = static_cast<std::int64_t>(batches.size());
@@ -131,7 +131,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
       part = by_columns ? panel : tile;
       count = by_columns ? panels : tiles;
     } else if (rows >= 2 * kUnpackedRows) {
-      part = kUnpackedRows;
+      const std::int64_t share = rows / (4 * intra_op_threads());
+      part = std::max(share / kUnpackedRows, std::int64_t{1}) * kUnpackedRows;
       count = rows / part;
     }
     const double elements = static_cast<double>(products * rows) * static_cast<double>(columns);
