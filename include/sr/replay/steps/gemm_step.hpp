@@ -1,6 +1,7 @@
 // Steps that multiply matrices.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
