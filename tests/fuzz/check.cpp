@@ -130,10 +130,13 @@ class Check {
   }
 
   // With the same tensors so often that a runtime binds its program to them; once, if the program writes what
-  // it reads.
+  // it reads, or if its results are so large that the calls would take long.
   void call_repeatedly(const Runner& runner, const std::vector<c10::IValue>& args,
                        const std::vector<at::Tensor>& outputs, std::size_t i) const {
     runner.call_into(args, outputs);
+    constexpr std::size_t kLarge = 1 << 20;  // bytes
+    if (std::ranges::any_of(outputs, [](const at::Tensor& output) { return output.nbytes() > kLarge; }))
+      return;
     for (int more = 0; more < 5 && !program_.writes_attributes; ++more) {
       for (std::size_t a = 0; a < args.size(); ++a) {
         if (!has_same_bytes(args[a], inputs_[i][a])) return;
