@@ -129,8 +129,8 @@ class Check {
     });
   }
 
-  // With the same tensors so often that a runtime binds its program to them; once, if the program writes what
-  // it reads, or if its results are so large that the calls would take long.
+  // Calls the runner with the same tensors several times, so that its runtime binds the program to them.
+  // Calls it only once if the program writes what it reads, or if large results would make the calls slow.
   void call_repeatedly(const Runner& runner, const std::vector<c10::IValue>& args,
                        const std::vector<at::Tensor>& outputs, std::size_t i) const {
     runner.call_into(args, outputs);

@@ -76,7 +76,7 @@ TEST_CASE("a stamp notices every change of a tensor", "[bound][weights]") {
       const std::vector<ConstantStamp> constants{ConstantStamp(tensor)};
       CHECK(all_hold(bound));
       CHECK(all_hold(constants));
-      const c10::Storage kept = tensor.storage();  // stamps need it
+      const c10::Storage kept = tensor.storage();  // must outlive the stamps
       change.make(tensor);
       CHECK_FALSE(all_hold(bound));
       CHECK_FALSE(all_hold(constants));

@@ -12,8 +12,8 @@
 
 namespace sr::detail {
 
-// The tensors must outlive it, or be compared before anything else (holds_for). The program must outlive it,
-// and must not be run or adapted in another way while it is bound.
+// holds() reads the tensors, which must outlive this object. holds_for() reads only the tensors of the new
+// call. The program must outlive this object, and nothing else may run or adapt it while it is bound.
 class BoundProgram {
  public:
   using Arguments = c10::ArrayRef<c10::IValue>;
@@ -24,7 +24,8 @@ class BoundProgram {
   // Null if it is not bound.
   replay::Program* program() const { return program_; }
 
-  // The program has to read the arguments and to write into the outputs already; see Replayer::bind.
+  // Before this, the program's table of bases must hold the addresses of these arguments and outputs.
+  // ProgramTable::find enters those of arguments, and Replayer::bind or run_into those of outputs.
   void bind(replay::Replayer& replayer, replay::Program& program, Arguments args, Outputs outputs) {
     frozen_ = replayer.freeze(program);
     tensors_.clear();
@@ -45,7 +46,8 @@ class BoundProgram {
     return program_ != nullptr && tensors_.hold_for(args, outputs) && program_->modes_hold();
   }
 
-  // Must be called inside Replayer::attempt, and only if holds() or holds_for() has returned true.
+  // Runs the program. Call it inside Replayer::attempt, which handles its exceptions, and only after holds()
+  // or holds_for() has returned true.
   [[gnu::always_inline]] void run(replay::Replayer& replayer, Arguments args) {
     replayer.run_bound(*program_, frozen_, std::span(args.data(), args.size()));
   }

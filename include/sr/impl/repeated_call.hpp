@@ -13,10 +13,10 @@
 
 namespace sr::detail {
 
-// Binds the program of a runtime to the tensors of its calls when several calls in turn had the same ones.
-// The next call with them then needs no signature, and its steps have their addresses already. A binding ends
-// with the first other call, and costs more than it saves if that comes soon: then the next one takes more
-// calls.
+// When several calls in a row pass the same tensors, this binds the program of the runtime to them. Later
+// calls with these tensors compare no signature, and their steps have their addresses already. Any other call
+// ends the binding. If that happens soon, making the binding cost more than it saved, so that twice as many
+// calls in a row are needed before the next one is made.
 class RepeatedCall {
  public:
   using Arguments = BoundProgram::Arguments;
@@ -46,8 +46,9 @@ class RepeatedCall {
  private:
   static constexpr std::size_t kLeastCalls = 3, kManyUses = 64;
 
-  // Whether the tensors are those of the call before. They may be others at the same addresses, or have
-  // changed: only holds_for() knows. A call whose arguments are not all tensors is like no other.
+  // Returns whether the addresses of the TensorImpls are those of the call before. This is only a hint: a
+  // tensor may have been freed and another one made at its address, which holds_for() notices. Returns false
+  // if an argument is not a tensor.
   [[gnu::always_inline]] bool is_as_before(Arguments args, Outputs outputs) {
     std::size_t i = 0;
     bool same = tensors_.size() == args.size() + outputs.size();

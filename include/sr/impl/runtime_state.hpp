@@ -131,7 +131,8 @@ class RuntimeState {
         });
   }
 
-  // Any call but a repeated one may change programs.
+  // Begins a call that may run, adapt or remove programs. The program of a repeated call is no longer bound
+  // then.
   struct Entry : CallEntry {
     Entry(RuntimeState& state, const CallOptions* options)
         : CallEntry(state.busy_, state.execution.frame, options) {

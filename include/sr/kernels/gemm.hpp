@@ -201,9 +201,9 @@ inline void gemm_by_packing(const Gemm& product) {
 }
 
 // Multiplies by the elements of b where they lie: rows of n contiguous elements, of which a panel is a part.
-// The rows of a panel are far apart, so that the processor does not fetch the next panel by itself. If there
-// are few rows of a, and b is large, the rows of b are taken in blocks, whose pages stay known to the
-// processor from one panel to the next.
+// The rows of a panel are far apart, so that the processor does not fetch the next panel by itself. When a
+// has few rows and b is large, the product takes a block of rows of b at a time, so that the TLB still has
+// their pages when it multiplies the next panel.
 inline void gemm_by_rows(const Gemm& product) {
   constexpr std::size_t kBlock = 128, kLarge = 1 << 18;  // rows of b, elements of b
   const bool in_blocks = product.m < kRowsToFetch && product.k * product.n >= kLarge;

@@ -23,11 +23,14 @@ struct TensorDifferences {
   [[gnu::always_inline]] bool any() const { return (pairs[0] | pairs[1] | word) != 0; }
 };
 
-// Describes a tensor at one time. It compares the bytes of the metadata, without a branch, which takes a
-// third of the instructions of comparing what the tensor's functions return. The tensor must outlive it.
+// Records the state of a tensor: its storage, memory, sizes, strides, offset, dtype and dispatch keys. To see
+// whether the tensor has changed, a stamp compares the bytes of the TensorImpl. That is faster than calling
+// sizes(), strides() and so on (docs/decisions/0029-stamps-compare-bytes.md). The tensor must outlive its
+// stamp.
 class TensorStamp {
  public:
-  // Whether the stamp may be used for the tensor: its metadata lie where they are expected.
+  // Returns whether the TensorImpl keeps its metadata where the stamp reads them. Only then may a stamp be
+  // made.
   static bool suits(const at::Tensor& tensor) {
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     const auto* const in_place = reinterpret_cast<const Metadata*>(bytes_of(impl));
@@ -59,7 +62,7 @@ class TensorStamp {
     return impl_->unsafe_storage().unsafeGetStorageImpl() == storage_;
   }
 
-  // What else differs; see TensorDifferences.
+  // Adds the bits in which the tensor differs from its recorded state.
   [[gnu::always_inline]] void compare(TensorDifferences& differ) const {
     for (std::size_t i = 0; i < kPairsOfFewDims; ++i) differ.pairs |= pair_of(*impl_, i) ^ pairs_[i];
     if (has_many_dims_) [[unlikely]] {
