@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -81,6 +82,31 @@ TEST_CASE("a stamp notices every change of a tensor", "[bound][weights]") {
       CHECK_FALSE(all_hold(bound));
       CHECK_FALSE(all_hold(constants));
     }
+  }
+}
+
+TEST_CASE("a stamp notices other sizes that have as many elements", "[bound][weights]") {
+  using Sizes = std::vector<std::int64_t>;
+  const std::vector<std::pair<Sizes, Sizes>> changes{{{0}, {0, 1}},
+                                                     {{0, 3}, {0, 5}},
+                                                     {{3, 0}, {0, 3}},
+                                                     {{2, 6}, {6, 2}},
+                                                     {{1, 0, 3}, {1, 0, 4}},
+                                                     {{2, 3, 4}, {2, 4, 3}},
+                                                     {{2, 2, 0, 2}, {2, 2, 0, 3}},
+                                                     {{2, 2, 3, 4}, {2, 2, 4, 3}},
+                                                     {{1, 1, 1, 3, 4}, {1, 1, 1, 4, 3}}};
+  for (const auto& [before, after] : changes) {
+    CAPTURE(before, after);
+    const at::Tensor tensor = at::zeros(before);
+    const std::vector<std::int64_t> strides(after.size(), 1);  // else these would differ, too
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(before,
+                                                        c10::IntArrayRef(strides).slice(0, before.size()));
+    REQUIRE(TensorStamp::suits(tensor));
+    const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+    CHECK(all_hold(bound));
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(after, strides);
+    CHECK_FALSE(all_hold(bound));
   }
 }
 

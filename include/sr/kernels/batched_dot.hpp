@@ -1,7 +1,10 @@
 // Products of pairs of rows, one number each.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 
 #include <sr/kernels/gemm_tiles.hpp>
 #include <sr/kernels/table.hpp>
@@ -29,8 +32,18 @@ SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
   for (; left != 0; --left) write(sum(next()));
 }
 
-template <std::size_t kVecs, class Last>
-[[gnu::flatten]] void short_batched_dot(const BatchedDot& dots, Last last) {
+// Rows of kVecs registers. kWhole: they fill the last one.
+template <std::size_t kVecs, bool kWhole>
+[[gnu::flatten]] void short_batched_dot(const BatchedDot& dots) {
+  using Last = std::conditional_t<kWhole, Full, Part>;
+  const Last last = [&]() __attribute__((always_inline)) {
+    if constexpr (kWhole) {
+      return Full{};
+    } else {
+      return Part{dots.k % kWidth};
+    }
+  }
+  ();
   const float* a = dots.a;
   const float* b = dots.b;
   if (dots.b_row == 0) {
@@ -63,22 +76,24 @@ template <std::size_t kVecs, class Last>
       });
 }
 
+// Half of the registers of AVX2, which has the fewest: a right side that all rows share stays in them.
+inline constexpr std::size_t kMostVecsOfShortRow = 8;
+
+template <bool kWhole, std::size_t... vecs>
+consteval std::array<BatchedDotKernel, sizeof...(vecs)> short_batched_dots(std::index_sequence<vecs...>) {
+  return {short_batched_dot<vecs + 1, kWhole>...};
+}
+
+inline BatchedDotKernel batched_dot_for(std::size_t k) {
+  using Counts = std::make_index_sequence<kMostVecsOfShortRow>;
+  static constexpr auto kOfWhole = short_batched_dots<true>(Counts()),
+                        kOthers = short_batched_dots<false>(Counts());
+  if (k == 0 || k > kMostVecsOfShortRow * kWidth) return long_batched_dot;
+  return (k % kWidth == 0 ? kOfWhole : kOthers)[(k - 1) / kWidth];
+}
+
 inline void batched_dot(const BatchedDot& dots) {
-  const auto with = [&](auto last) __attribute__((always_inline)) {
-    switch ((dots.k - 1) / kWidth) {
-      case 0:
-        return short_batched_dot<1>(dots, last);
-      case 1:
-        return short_batched_dot<2>(dots, last);
-      case 2:
-        return short_batched_dot<3>(dots, last);
-      default:
-        return short_batched_dot<4>(dots, last);
-    }
-  };
-  if (dots.k == 0 || dots.k > 4 * kWidth) return long_batched_dot(dots);
-  if (dots.k % kWidth == 0) return with(Full{});
-  with(Part{dots.k % kWidth});
+  batched_dot_for(dots.k)(dots);
 }
 
 }  // namespace SR_KERNEL_ISA

@@ -262,12 +262,16 @@ struct ShortRow {
   }
 
   SR_KERNEL_INLINE friend Vec dot(const ShortRow& a, const ShortRow& b) {
+    // The sums of the two halves of longer rows: an addition waits for the one before.
+    constexpr std::size_t kHalf = kVecs < 4 ? kVecs : kVecs / 2;
     Vec total = a.parts[0] * b.parts[0];
-    if constexpr (kVecs == 4) {  // two sums: an addition waits for the one before
-      const Vec rest = fma(a.parts[3], b.parts[3], a.parts[2] * b.parts[2]);
-      return fma(a.parts[1], b.parts[1], total) + rest;
+    unrolled<kHalf - 1>([&](auto v) { total = fma(a.parts[v + 1], b.parts[v + 1], total); });
+    if constexpr (kHalf < kVecs) {
+      Vec rest = a.parts[kHalf] * b.parts[kHalf];
+      unrolled<kVecs - kHalf - 1>(
+          [&](auto v) { rest = fma(a.parts[kHalf + v + 1], b.parts[kHalf + v + 1], rest); });
+      total = total + rest;
     }
-    unrolled<kVecs - 1>([&](auto v) { total = fma(a.parts[v + 1], b.parts[v + 1], total); });
     return total;
   }
 };

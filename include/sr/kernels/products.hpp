@@ -86,6 +86,7 @@ struct BatchedDot {
   float* out = nullptr;
   std::ptrdiff_t out_stride = 0;
 };
+using BatchedDotKernel = void (*)(const BatchedDot& dots);
 
 // A quantized k x n matrix: its element (l, j) is (b[l][j] - zeros[j][g]) * scales[j][g], where g = l /
 // group. `scales` and `zeros` have k / group numbers for each column, and the zeros may be null. If

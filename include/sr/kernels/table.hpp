@@ -243,7 +243,8 @@ struct Table {
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
-  void (*batched_dot)(const BatchedDot& dots) = nullptr;
+  BatchedDotKernel batched_dot = nullptr;
+  BatchedDotKernel (*batched_dot_for)(std::size_t k) = nullptr;  // the kernel that batched_dot selects
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
   // `weight` has channels x taps elements, and so has `packed`.

@@ -91,22 +91,22 @@ class BoundStamps {
   // have been freed. False if any of them was not plain.
   [[gnu::always_inline]] bool hold_for(c10::ArrayRef<c10::IValue> first,
                                        c10::ArrayRef<at::Tensor> second) const {
-    if (plain_.size() != first.size() + second.size() || !others_.empty()) return false;
-    const BoundStamp* stamp = plain_.data();
-    TensorDifferences differ;
-    for (const c10::IValue& value : first) {
-      if (!value.isTensor() || value.unsafeToTensorImpl() != stamp->impl() || !stamp->compare(differ))
-        return false;
-      ++stamp;
-    }
-    for (const at::Tensor& tensor : second) {
-      if (tensor.unsafeGetTensorImpl() != stamp->impl() || !stamp->compare(differ)) return false;
-      ++stamp;
-    }
-    return !differ.any();
+    return are_plain(first, second) && all_hold(plain_);
   }
 
  private:
+  [[gnu::always_inline]] bool are_plain(c10::ArrayRef<c10::IValue> first,
+                                        c10::ArrayRef<at::Tensor> second) const {
+    if (plain_.size() != first.size() + second.size() || !others_.empty()) return false;
+    const BoundStamp* stamp = plain_.data();
+    for (const c10::IValue& value : first) {
+      if (!value.isTensor() || value.unsafeToTensorImpl() != (stamp++)->impl()) return false;
+    }
+    for (const at::Tensor& tensor : second) {
+      if (tensor.unsafeGetTensorImpl() != (stamp++)->impl()) return false;
+    }
+    return true;
+  }
   [[gnu::noinline]] bool others_hold() const {
     return std::ranges::all_of(others_, [](const GeneralBoundStamp& stamp) { return stamp.holds(); });
   }

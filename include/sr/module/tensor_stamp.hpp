@@ -48,8 +48,11 @@ class TensorStamp {
       : impl_(tensor.unsafeGetTensorImpl()),
         storage_(impl_->unsafe_storage().unsafeGetStorageImpl()),
         pointer_(&storage_->data_ptr()),
-        data_(pointer_->get()),
-        has_many_dims_(impl_->dim() > 2) {
+        data_(pointer_->get()) {
+    // Where numel is 0, it does not give the last size.
+    const std::int64_t dims = impl_->numel() == 0 ? kMostDims : impl_->dim();
+    has_3_dims_ = dims >= 3;
+    has_5_dims_ = dims >= 5;
     for (std::size_t i = 0; i < kPairs.size(); ++i) pairs_[i] = pair_of(*impl_, i);
   }
 
@@ -64,34 +67,34 @@ class TensorStamp {
 
   // Adds the bits in which the tensor differs from its recorded state.
   [[gnu::always_inline]] void compare(TensorDifferences& differ) const {
-    for (std::size_t i = 0; i < kPairsOfFewDims; ++i) differ.pairs |= pair_of(*impl_, i) ^ pairs_[i];
-    if (has_many_dims_) [[unlikely]] {
-      for (std::size_t i = kPairsOfFewDims; i < kPairs.size(); ++i)
-        differ.pairs |= pair_of(*impl_, i) ^ pairs_[i];
+    compare_pairs(0, 4, differ);
+    if (has_3_dims_) [[unlikely]] {
+      compare_pairs(4, 6, differ);
+      if (has_5_dims_) compare_pairs(6, 8, differ);
     }
     differ.word |= address(pointer_->get()) ^ address(data_);
   }
 
  private:
+  static constexpr std::int64_t kMostDims = 5;
   // The last members of a TensorImpl, in their order (c10/core/TensorImpl.h): all that it says of its tensor
   // but the storage, the version and what autograd needs. Sizes of more dimensions lie elsewhere.
   struct Metadata {
     std::int64_t dim;
-    std::array<std::int64_t, 5> sizes, strides;
+    std::array<std::int64_t, kMostDims> sizes, strides;
     std::int64_t storage_offset, numel;
     std::array<std::byte, sizeof(std::uint64_t)> dtype_and_flags;  // begins with the dtype
     std::uint64_t keys;
   };
-  // Where the pairs of words begin that are compared: those of a tensor of up to two dimensions, then the
-  // rest.
-  static constexpr std::size_t kPairsOfFewDims = 5;
+  // Where the pairs of words begin that are compared. Up to two dimensions need four of them, because numel
+  // gives the last size; up to four dimensions need six.
   static constexpr std::array<std::size_t, 8> kPairs = {offsetof(Metadata, dim),
-                                                        offsetof(Metadata, sizes) + 8,
                                                         offsetof(Metadata, strides),
                                                         offsetof(Metadata, storage_offset),
                                                         offsetof(Metadata, dtype_and_flags),
-                                                        offsetof(Metadata, sizes) + 24,
+                                                        offsetof(Metadata, sizes) + 8,
                                                         offsetof(Metadata, strides) + 16,
+                                                        offsetof(Metadata, sizes) + 24,
                                                         offsetof(Metadata, strides) + 24};
   using Pair = TensorDifferences::Pair;
 
@@ -104,12 +107,16 @@ class TensorStamp {
     std::memcpy(&pair, bytes_of(impl) + kPairs[i], sizeof(pair));
     return pair;
   }
+  [[gnu::always_inline]] void compare_pairs(std::size_t first, std::size_t end,
+                                            TensorDifferences& differ) const {
+    for (std::size_t i = first; i < end; ++i) differ.pairs |= pair_of(*impl_, i) ^ pairs_[i];
+  }
 
   const c10::TensorImpl* impl_;
   const c10::StorageImpl* storage_;
   const at::DataPtr* pointer_;
   const void* data_;
-  bool has_many_dims_;  // more than two
+  bool has_3_dims_ = false, has_5_dims_ = false;  // or more
   std::array<Pair, kPairs.size()> pairs_;
 };
 

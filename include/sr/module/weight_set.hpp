@@ -58,7 +58,6 @@ class WeightSet {
         if (i < elements.size()) elements_.push_back(elements[i]);
       }
     }
-    element_count_ = elements_.size();
   }
 
   const std::vector<c10::IValue>& constants() const { return constants_; }
@@ -78,8 +77,8 @@ class WeightSet {
   [[gnu::always_inline]] bool holds(std::size_t& turn) const {
     if (!stamps_.hold()) [[unlikely]]
       return false;
-    if (++turn >= element_count_) turn = 0;
-    if (element_count_ != 0 && !elements_[turn].holds()) [[unlikely]]
+    if (++turn >= elements_.size()) turn = 0;
+    if (!elements_.empty() && !elements_[turn].holds()) [[unlikely]]
       return false;
     return !has_others_ || others_hold();
   }
@@ -156,7 +155,6 @@ class WeightSet {
 
   WeightStamps stamps_;
   std::vector<WeightElement> elements_;  // first elements of all weights, then middle ones, then last ones
-  std::size_t element_count_ = 0;        // of them, without a division
   bool has_others_ = false;              // of the next two
   std::vector<WeightSample> uncounted_;  // tensors to which writes are not counted
   std::vector<Container> containers_;

@@ -96,7 +96,6 @@ inline bool emit_batched_dot(Lowering& lowering, const Matrices& matrices, const
     step.b_row = batches.strides[1][0];
     step.out_stride = batches.strides[2][0];
   }
-  step.multiply = kernels::kernels().table.batched_dot;
   step.a = lowering.address(matrices.a);
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);

@@ -12,7 +12,7 @@ namespace sr::replay {
 struct DotsOfTile final : ClonableRowKernel<DotsOfTile> {
   Address column, bias;  // as many contiguous floats as a row has, and one
   bool has_bias = false;
-  void (*multiply)(const kernels::BatchedDot& dots) = nullptr;
+  kernels::BatchedDotKernel multiply = nullptr;
 
   void run(const kernels::RowMatrix& rows, std::byte* const* bases) const override {
     multiply({.count = rows.rows,

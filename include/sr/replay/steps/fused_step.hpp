@@ -49,6 +49,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
   std::int64_t chunk = 1;
   std::size_t inner = 1;               // elements of one index of `split`
   std::int64_t chunks = 1, tiles = 0;  // tiles along `split`, and all
+  BoundVectorOp frozen_op;             // the only one; see freeze
 
   std::size_t vector_bytes() const {
     std::size_t bytes = bytes_of(ops) + bytes_of(segments) + bytes_of(copies) + bytes_of(tails);
@@ -111,6 +112,10 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   RunStep freeze(std::byte* const* bases) override {
     const RunStep usual = runner();
+    if (usual == &run_only_op) {
+      frozen_op = ops[0].bound(bases, 0, 0, count);
+      return [](const Payload& payload, Context&) { static_cast<const FusedStep&>(payload).frozen_op.run(); };
+    }
     if (usual != &run_only_chain && usual != &run_chain_and_tails) return nullptr;
     const Chain& chain = segments[0].chain;
     chain.bind(bases, 0, chain.links.data());
@@ -196,11 +201,11 @@ struct FusedStep final : ClonableStep<FusedStep> {
   // Has no loop over ops, because that would take about as long as the kernel of a small model.
   static void run_only_op(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    run_vector_op(self.ops[0], context.bases, 0, 0, self.count);
+    self.ops[0].bound(context.bases, 0, 0, self.count).run();
   }
   static void run_only_vector_ops(const Payload& payload, Context& context) {
     const auto& self = static_cast<const FusedStep&>(payload);
-    for (const TileOp& op : self.ops) run_vector_op(op, context.bases, 0, 0, self.count);
+    for (const TileOp& op : self.ops) op.bound(context.bases, 0, 0, self.count).run();
   }
 
   void run_tiles(const Lane& lane, std::int64_t tile, std::int64_t end) const {
@@ -246,8 +251,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
       const std::size_t linked = linked_part(segment, n);
       if (linked != 0) run_chain(segment, lane, first, linked);
       if (linked == n) continue;
-      for (std::size_t i = segment.begin; i < segment.end; ++i)
-        run_vector_op(ops[i], bases, first, linked, n);
+      for (std::size_t i = segment.begin; i < segment.end; ++i) ops[i].bound(bases, first, linked, n).run();
     }
     run_tails(bases, tile);
   }
@@ -257,16 +261,6 @@ struct FusedStep final : ClonableStep<FusedStep> {
     if (!segment.is_linked()) return 0;
     if (!segment.may_repeat) return n & ~(chain_block - 1);
     return n < chain_least ? 0 : n;
-  }
-
-  // Computes elements `from` to `n` - 1 of the tile.
-  static void run_vector_op(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t from,
-                            std::size_t n) {
-    const float* in[kernels::kMaxOperands];
-    for (std::uint32_t i = 0; i < op.operands; ++i) {
-      in[i] = op.in[i].in(bases, first) + (op.is_scalar(i) ? 0 : from);
-    }
-    op.loop(n - from, op.out.in(bases, first) + from, in);
   }
 
   static void run_loop64(const TileOp& op, std::byte* const* bases, std::size_t first, std::size_t n) {

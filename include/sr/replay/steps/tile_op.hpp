@@ -35,6 +35,16 @@ struct TileOperand {
   }
 };
 
+// A vector op with the addresses of its operands.
+struct BoundVectorOp {
+  kernels::VectorLoop loop = nullptr;
+  std::size_t count = 0;
+  float* out = nullptr;
+  std::array<const float*, kernels::kMaxOperands> in{};
+
+  void run() const { loop(count, out, in.data()); }
+};
+
 struct TileOp {
   kernels::VectorLoop loop = nullptr;  // on floats; at most one of three is not null, else it is a copy
   kernels::Loop64 loop64 = nullptr;    // on doubles or integers
@@ -46,6 +56,14 @@ struct TileOp {
   std::array<TileOperand, kernels::kMaxOperands> in;
 
   bool is_scalar(std::size_t operand) const { return (scalars >> operand & 1) != 0; }
+
+  // The operation, a vector op, on elements `from` to `end` - 1 of the tile that begins at element `first`.
+  BoundVectorOp bound(std::byte* const* bases, std::size_t first, std::size_t from, std::size_t end) const {
+    BoundVectorOp bound{.loop = loop, .count = end - from, .out = out.in(bases, first) + from};
+    for (std::uint32_t i = 0; i < operands; ++i)
+      bound.in[i] = in[i].in(bases, first) + (is_scalar(i) ? 0 : from);
+    return bound;
+  }
 };
 
 }  // namespace sr::replay
