@@ -73,7 +73,7 @@ TEST_CASE("a stamp notices every change of a tensor", "[bound][weights]") {
       CAPTURE(dims, change.what);
       at::Tensor tensor = tensor_of(dims, 3);
       REQUIRE(TensorStamp::suits(tensor));
-      const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+      const std::vector<TensorStamp> bound{TensorStamp(tensor)};
       const std::vector<ConstantStamp> constants{ConstantStamp(tensor)};
       CHECK(all_hold(bound));
       CHECK(all_hold(constants));
@@ -103,7 +103,7 @@ TEST_CASE("a stamp notices other sizes that have as many elements", "[bound][wei
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(before,
                                                         c10::IntArrayRef(strides).slice(0, before.size()));
     REQUIRE(TensorStamp::suits(tensor));
-    const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+    const std::vector<TensorStamp> bound{TensorStamp(tensor)};
     CHECK(all_hold(bound));
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(after, strides);
     CHECK_FALSE(all_hold(bound));
@@ -113,7 +113,7 @@ TEST_CASE("a stamp notices other sizes that have as many elements", "[bound][wei
 TEST_CASE("a stamp notices writes to a weight, and bytes that become shared", "[bound][weights]") {
   at::Tensor tensor = at::zeros({3, 4});
   const std::vector<ConstantStamp> constants{ConstantStamp(tensor)};
-  const std::vector<BoundStamp> bound{BoundStamp(tensor)};
+  const std::vector<TensorStamp> bound{TensorStamp(tensor)};
   tensor.add_(1);
   CHECK_FALSE(all_hold(constants));
   CHECK(all_hold(bound));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -15,31 +14,7 @@
 
 namespace sr {
 
-// The stamp of a tensor that a TensorStamp suits. The tensor must outlive it.
-class BoundStamp {
- public:
-  explicit BoundStamp(const at::Tensor& tensor)
-      : tensor_(tensor), deleter_(tensor_.pointer().get_deleter()) {}
-
-  const c10::TensorImpl* impl() const { return tensor_.impl(); }
-
-  // As ConstantStamp. Bytes that a tensor begins to share lazily (copy on write) get another deleter, and
-  // must not be written.
-  [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
-    if (!tensor_.has_its_storage()) [[unlikely]]
-      return false;
-    differ.word |= std::bit_cast<std::uintptr_t>(tensor_.pointer().get_deleter()) ^
-                   std::bit_cast<std::uintptr_t>(deleter_);
-    tensor_.compare(differ);
-    return true;
-  }
-
- private:
-  TensorStamp tensor_;
-  c10::DeleterFnPtr deleter_;
-};
-
-// Equivalent to a BoundStamp, for any other tensor.
+// Equivalent to a TensorStamp, for tensors that none suits.
 class GeneralBoundStamp {
  public:
   explicit GeneralBoundStamp(const at::Tensor& tensor)
@@ -98,7 +73,7 @@ class BoundStamps {
   [[gnu::always_inline]] bool are_plain(c10::ArrayRef<c10::IValue> first,
                                         c10::ArrayRef<at::Tensor> second) const {
     if (plain_.size() != first.size() + second.size() || !others_.empty()) return false;
-    const BoundStamp* stamp = plain_.data();
+    const TensorStamp* stamp = plain_.data();
     for (const c10::IValue& value : first) {
       if (!value.isTensor() || value.unsafeToTensorImpl() != (stamp++)->impl()) return false;
     }
@@ -111,7 +86,7 @@ class BoundStamps {
     return std::ranges::all_of(others_, [](const GeneralBoundStamp& stamp) { return stamp.holds(); });
   }
 
-  std::vector<BoundStamp> plain_;
+  std::vector<TensorStamp> plain_;
   std::vector<GeneralBoundStamp> others_;
 };
 

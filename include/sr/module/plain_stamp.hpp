@@ -26,11 +26,8 @@ class ConstantStamp {
   // Returns false if the weight has changed, or else adds what differs. Every call of a runtime evaluates
   // this for each weight.
   [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
-    if (!tensor_.has_its_storage()) [[unlikely]]
-      return false;
     differ.word |= tensor_.impl()->version_counter().current_version() ^ version_;
-    tensor_.compare(differ);
-    return true;
+    return tensor_.compare(differ);
   }
 
  private:

@@ -1,4 +1,4 @@
-// Detects whether a tensor has got other memory, sizes or strides, another dtype or other keys.
+// Detects whether a tensor has other memory, sizes or strides, another dtype or other keys.
 #pragma once
 
 #include <array>
@@ -23,16 +23,21 @@ struct TensorDifferences {
   [[gnu::always_inline]] bool any() const { return (pairs[0] | pairs[1] | word) != 0; }
 };
 
-// Records the state of a tensor: its storage, memory, sizes, strides, offset, dtype and dispatch keys. To see
-// whether the tensor has changed, a stamp compares the bytes of the TensorImpl. That is faster than calling
-// sizes(), strides() and so on (docs/decisions/0029-stamps-compare-bytes.md). The tensor must outlive its
-// stamp.
+// Records the state of a tensor: its storage, the memory of the storage and what frees it, sizes, strides,
+// offset, dtype and dispatch keys. To see whether the tensor has changed, a stamp compares the bytes of the
+// TensorImpl and of the DataPtr. That is faster than calling sizes(), strides() and so on
+// (docs/decisions/0029-stamps-compare-bytes.md). The tensor must outlive its stamp.
 class TensorStamp {
  public:
-  // Returns whether the TensorImpl keeps its metadata where the stamp reads them. Only then may a stamp be
+  // Returns whether LibTorch keeps these properties where the stamp reads them. Only then may a stamp be
   // made.
   static bool suits(const at::Tensor& tensor) {
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    const c10::DataPtr& pointer = impl.unsafe_storage().unsafeGetStorageImpl()->data_ptr();
+    const Pair memory = first_pair(pointer);
+    if (memory[0] != address(pointer.get()) ||
+        memory[1] != std::bit_cast<std::uintptr_t>(pointer.get_deleter()))
+      return false;
     const auto* const in_place = reinterpret_cast<const Metadata*>(bytes_of(impl));
     if (impl.sizes().data() != in_place->sizes.data() || impl.strides().data() != in_place->strides.data())
       return false;
@@ -48,7 +53,7 @@ class TensorStamp {
       : impl_(tensor.unsafeGetTensorImpl()),
         storage_(impl_->unsafe_storage().unsafeGetStorageImpl()),
         pointer_(&storage_->data_ptr()),
-        data_(pointer_->get()) {
+        memory_(first_pair(*pointer_)) {
     // Where numel is 0, it does not give the last size.
     const std::int64_t dims = impl_->numel() == 0 ? kMostDims : impl_->dim();
     has_3_dims_ = dims >= 3;
@@ -57,25 +62,25 @@ class TensorStamp {
   }
 
   const c10::TensorImpl* impl() const { return impl_; }
-  const at::DataPtr& pointer() const { return *pointer_; }
 
-  // Whether the tensor has the same storage as before. Only then may the functions below be called: another
-  // storage may have been freed.
-  [[gnu::always_inline]] bool has_its_storage() const {
-    return impl_->unsafe_storage().unsafeGetStorageImpl() == storage_;
-  }
-
-  // Adds the bits in which the tensor differs from its recorded state.
-  [[gnu::always_inline]] void compare(TensorDifferences& differ) const {
+  // Returns false if the tensor has another storage, or else adds the bits in which it differs from its
+  // recorded state. Bytes that a tensor begins to share lazily (copy on write) get another deleter, and must
+  // not be written.
+  [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
+    // The old storage may have been freed.
+    if (impl_->unsafe_storage().unsafeGetStorageImpl() != storage_) [[unlikely]]
+      return false;
+    differ.pairs |= first_pair(*pointer_) ^ memory_;
     compare_pairs(0, 4, differ);
     if (has_3_dims_) [[unlikely]] {
       compare_pairs(4, 6, differ);
       if (has_5_dims_) compare_pairs(6, 8, differ);
     }
-    differ.word |= address(pointer_->get()) ^ address(data_);
+    return true;
   }
 
  private:
+  using Pair = TensorDifferences::Pair;
   static constexpr std::int64_t kMostDims = 5;
   // The last members of a TensorImpl, in their order (c10/core/TensorImpl.h): all that it says of its tensor
   // but the storage, the version and what autograd needs. Sizes of more dimensions lie elsewhere.
@@ -96,9 +101,14 @@ class TensorStamp {
                                                         offsetof(Metadata, strides) + 16,
                                                         offsetof(Metadata, sizes) + 24,
                                                         offsetof(Metadata, strides) + 24};
-  using Pair = TensorDifferences::Pair;
 
   static std::uint64_t address(const void* pointer) { return std::bit_cast<std::uintptr_t>(pointer); }
+  // The address of the bytes and their deleter.
+  [[gnu::always_inline]] static Pair first_pair(const c10::DataPtr& pointer) {
+    Pair pair;
+    std::memcpy(&pair, reinterpret_cast<const std::byte*>(&pointer), sizeof(pair));
+    return pair;
+  }
   static const std::byte* bytes_of(const c10::TensorImpl& impl) {
     return reinterpret_cast<const std::byte*>(&impl + 1) - sizeof(Metadata);
   }
@@ -114,8 +124,8 @@ class TensorStamp {
 
   const c10::TensorImpl* impl_;
   const c10::StorageImpl* storage_;
-  const at::DataPtr* pointer_;
-  const void* data_;
+  const c10::DataPtr* pointer_;
+  Pair memory_;
   bool has_3_dims_ = false, has_5_dims_ = false;  // or more
   std::array<Pair, kPairs.size()> pairs_;
 };

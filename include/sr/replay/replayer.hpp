@@ -149,12 +149,13 @@ class Replayer {
     program.set_derived_bases();
     return true;
   }
-  // The steps of a program on the addresses of this call, if they need nothing else to run: they are sr's
-  // kernels, and nobody looks closer. Valid until the program is run or adapted in another way.
+  // The steps of a program on the addresses of this call, if a call has to do nothing else: the steps are
+  // sr's kernels, no result is a literal, and nobody looks closer. Valid until the program is run or adapted
+  // in another way.
   FrozenSteps freeze(Program& program) {
     FrozenSteps frozen{{}, context_of(program, nullptr)};
     const bool only_kernels = program.calls + program.interpreted == 0 && programs_.is_shared();
-    if (!only_kernels || looks_closer_ || kCheckPlans) return frozen;
+    if (!only_kernels || program.results.has_literals || looks_closer_ || kCheckPlans) return frozen;
     for (Step step : program.steps) {
       if (const RunStep fixed = step.payload->freeze(program.bases.data())) step.run = fixed;
       frozen.steps.push_back(step);
@@ -164,11 +165,11 @@ class Replayer {
   // Runs a program that bind() and freeze() were called for.
   [[gnu::always_inline]] void run_bound(Program& program, FrozenSteps& frozen,
                                         std::span<const c10::IValue> args) {
-    program.results.copy_literals(program.bases.data());
     if (!frozen.steps.empty()) [[likely]] {
       for (const Step& step : frozen.steps) step.run(*step.payload, frozen.context);
       return;
     }
+    program.results.copy_literals(program.bases.data());
     Context context = context_of(program, nullptr);
     const ReleaseValues release{program};
     execute(program, context, args, nullptr);
