@@ -82,8 +82,8 @@ TEST_CASE("kernels: a vector op in a chain computes what it computes alone", "[k
       for (std::size_t kind = 0; kind < kLinkKinds; ++kind) {
         // Both block sizes, whole and overlapping, in every order.
         for (const std::size_t n :
-             {width, width + 1, 2 * width, 3 * width - 1, block - 1, block, block + 1, 2 * block,
-              2 * block + 3, 3 * block, 3 * block + 1, 4 * block, 7 * block - 1}) {
+             {width, width + 1, 2 * width, 3 * width - 1, block - 1, block, block + 1, 2 * block - 1,
+              2 * block, 2 * block + 3, 3 * block, 3 * block + 1, 4 * block, 7 * block - 1}) {
           check_link(*set, vector_op, kind, n);
         }
       }
@@ -120,23 +120,23 @@ TEST_CASE("kernels: values that a chain keeps are loaded again as first or secon
 
 TEST_CASE("kernels: batched dot products", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
-    for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 51, 64, 100, 257}) {
+    for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 40, 51, 56, 64, 100, 128, 257}) {
       for (std::size_t count = 0; count <= 9; ++count) {
         for (const std::size_t stride : {std::size_t{0}, k, k + 3}) {
           const std::vector<float> a = numbers(count * (k + 3) + k), b = numbers(count * (k + 3) + k);
           const float bias = numbers(1)[0];
           std::vector<float> out(3 * count + 1, 77.0F);
-          set->table.batched_dot_for(k)(
-              {.count = count,
-               .k = k,
-               .a = a.data(),
-               .a_row = static_cast<std::ptrdiff_t>(k + 3),
-               .b = b.data(),
-               .b_row = static_cast<std::ptrdiff_t>(stride),
-               .bias = count % 2 == 0 ? nullptr : &bias,
-               .clamp_min = count % 3 == 0 ? 0.0F : -std::numeric_limits<float>::infinity(),
-               .out = out.data(),
-               .out_stride = 3});
+          set->table.batched_dot_for(
+              count, k)({.count = count,
+                         .k = k,
+                         .a = a.data(),
+                         .a_row = static_cast<std::ptrdiff_t>(k + 3),
+                         .b = b.data(),
+                         .b_row = static_cast<std::ptrdiff_t>(stride),
+                         .bias = count % 2 == 0 ? nullptr : &bias,
+                         .clamp_min = count % 3 == 0 ? 0.0F : -std::numeric_limits<float>::infinity(),
+                         .out = out.data(),
+                         .out_stride = 3});
           CAPTURE(set->table.name, k, count, stride);
           for (std::size_t i = 0; i < count; ++i) {
             double total = count % 2 == 0 ? 0 : bias, scale = std::fabs(total);

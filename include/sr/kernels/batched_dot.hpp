@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 #include <sr/kernels/gemm_tiles.hpp>
@@ -13,14 +12,29 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
+// What makes a result of the sum of products. Read once, since the compiler must assume that a result is
+// written over it.
+class DotEnd {
+ public:
+  SR_KERNEL_INLINE explicit DotEnd(const BatchedDot& dots)
+      : bias_(dots.bias == nullptr ? 0.0f : *dots.bias), clamp_min_(dots.clamp_min) {}
+  SR_KERNEL_INLINE float operator()(float total) const {
+    const float value = total + bias_;
+    return clamp_min_ > value ? clamp_min_ : value;  // NaN passes
+  }
+
+ private:
+  float bias_, clamp_min_;
+};
+
 // next() returns the products of the next pair of rows, spread over a register; four registers are summed up
 // together.
 template <class Next>
 SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
-  const float bias = dots.bias == nullptr ? 0.0f : *dots.bias;
+  const DotEnd end(dots);
   float* out = dots.out;
-  const auto write = [&](float value) __attribute__((always_inline)) {
-    *out = dots.clamp_min > value + bias ? dots.clamp_min : value + bias;  // NaN passes
+  const auto write = [&](float total) __attribute__((always_inline)) {
+    *out = end(total);
     out += dots.out_stride;
   };
   std::size_t left = dots.count;
@@ -32,18 +46,27 @@ SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
   for (; left != 0; --left) write(sum(next()));
 }
 
-// Rows of kVecs registers. kWhole: they fill the last one.
+// Access to the last register of a row. kWhole: the row fills it.
+template <bool kWhole>
+SR_KERNEL_INLINE auto last_of_row(std::size_t k) {
+  if constexpr (kWhole) {
+    return Full{};
+  } else {
+    return Part{k % kWidth};
+  }
+}
+
+// One pair of rows of kVecs registers. A function of its own, because the one for several rows saves many
+// registers.
+template <std::size_t kVecs, bool kWhole>
+[[gnu::flatten]] void short_dot(const BatchedDot& dots) {
+  const auto last = last_of_row<kWhole>(dots.k);
+  *dots.out = DotEnd(dots)(sum(dot(ShortRow<kVecs>(dots.a, last), ShortRow<kVecs>(dots.b, last))));
+}
+
 template <std::size_t kVecs, bool kWhole>
 [[gnu::flatten]] void short_batched_dot(const BatchedDot& dots) {
-  using Last = std::conditional_t<kWhole, Full, Part>;
-  const Last last = [&]() __attribute__((always_inline)) {
-    if constexpr (kWhole) {
-      return Full{};
-    } else {
-      return Part{dots.k % kWidth};
-    }
-  }
-  ();
+  const auto last = last_of_row<kWhole>(dots.k);
   const float* a = dots.a;
   const float* b = dots.b;
   if (dots.b_row == 0) {
@@ -79,21 +102,24 @@ template <std::size_t kVecs, bool kWhole>
 // Half of the registers of AVX2, which has the fewest: a right side that all rows share stays in them.
 inline constexpr std::size_t kMostVecsOfShortRow = 8;
 
+struct ShortDots {
+  std::array<BatchedDotKernel, kMostVecsOfShortRow> one{}, several{};  // by registers of a row, less one
+};
 template <bool kWhole, std::size_t... vecs>
-consteval std::array<BatchedDotKernel, sizeof...(vecs)> short_batched_dots(std::index_sequence<vecs...>) {
-  return {short_batched_dot<vecs + 1, kWhole>...};
+consteval ShortDots short_dots(std::index_sequence<vecs...>) {
+  return {{short_dot<vecs + 1, kWhole>...}, {short_batched_dot<vecs + 1, kWhole>...}};
 }
 
-inline BatchedDotKernel batched_dot_for(std::size_t k) {
-  using Counts = std::make_index_sequence<kMostVecsOfShortRow>;
-  static constexpr auto kOfWhole = short_batched_dots<true>(Counts()),
-                        kOthers = short_batched_dots<false>(Counts());
+inline BatchedDotKernel batched_dot_for(std::size_t count, std::size_t k) {
+  using Vecs = std::make_index_sequence<kMostVecsOfShortRow>;
+  static constexpr ShortDots kWhole = short_dots<true>(Vecs()), kParts = short_dots<false>(Vecs());
   if (k == 0 || k > kMostVecsOfShortRow * kWidth) return long_batched_dot;
-  return (k % kWidth == 0 ? kOfWhole : kOthers)[(k - 1) / kWidth];
+  const ShortDots& dots = k % kWidth == 0 ? kWhole : kParts;
+  return (count == 1 ? dots.one : dots.several)[(k - 1) / kWidth];
 }
 
 inline void batched_dot(const BatchedDot& dots) {
-  batched_dot_for(dots.k)(dots);
+  batched_dot_for(dots.count, dots.k)(dots);
 }
 
 }  // namespace SR_KERNEL_ISA

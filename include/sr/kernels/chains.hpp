@@ -1,9 +1,9 @@
 // Vector ops linked together: what one makes of a block of eight registers, all that the calling convention
 // hands on, stays in them for the next. Each link ends by calling the one behind it with the registers as
 // arguments (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is
-// as deep as the chain is long. Fewer elements than eight registers hold go by blocks of four, which may
-// overlap: they are computed once more than they need be, which takes less than to store and load them
-// between the vector ops.
+// as deep as the chain is long. The two halves of a block overlap if fewer elements are left than eight
+// registers hold, and the registers of a block of four if fewer are left than that: some elements are
+// computed twice, which takes less time than to store and load them between the vector ops.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ SR_KERNEL_INLINE Vec apply_from(const ChainLink* self, std::size_t at, Vec befor
   return VectorOp::template apply<Vec>(From::get(self, at, before)...);
 }
 
-// Links on blocks of as many registers as there are indices in the first list. With one position they are
-// side by side from there on; else there is one for each.
+// Links on blocks of as many registers as there are indices in the first list. Each position is that of the
+// first of several registers, which are side by side; all positions have as many.
 template <class Registers, class Positions>
 struct Block;
 template <std::size_t... register_, std::size_t... position_>
@@ -63,11 +63,8 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
 
   template <std::size_t kOf>
   SR_KERNEL_INLINE static std::size_t place(Position<position_>... at) {
-    if constexpr (sizeof...(at) == 1) {
-      return (at + ...) + kOf * kWidth;
-    } else {
-      return std::array<std::size_t, sizeof...(at)>{at...}[kOf];
-    }
+    constexpr std::size_t kOfPosition = sizeof...(register_) / sizeof...(position_);
+    return std::array<std::size_t, sizeof...(at)>{at...}[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
   }
 
   SR_KERNEL_INLINE static Function function(const ChainLink* link) {
@@ -105,7 +102,7 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
     return function(first)(first, at..., Register<register_>(0.0F)...);
   }
 };
-using ByEight = Block<std::make_index_sequence<kMostRegisters>, std::index_sequence<0>>;
+using ByEight = Block<std::make_index_sequence<kMostRegisters>, std::make_index_sequence<2>>;
 using ByFour = Block<std::make_index_sequence<4>, std::make_index_sequence<4>>;
 
 struct OwnLinks : Links {
@@ -172,16 +169,15 @@ inline LinkFunctions link_to(ChainEnd end) {
   return {link_of<ByEight>(end), link_of<ByFour>(end)};
 }
 
-// The last registers overlap where n is no multiple of a block.
+// Needs at least as many elements as a register has.
 inline void run_chain(const ChainLink* first, std::size_t n) {
+  constexpr std::size_t kHalf = ByFour::kFloats;
   std::size_t at = 0;
-  for (; at + ByEight::kFloats <= n; at += ByEight::kFloats) ByEight::run(first, at);
-  if (at != 0 && n - at > ByFour::kFloats) {
-    ByEight::run(first, n - ByEight::kFloats);
-    at = n;
-  }
-  const std::size_t last = n - kWidth;
-  for (; at < n; at += ByFour::kFloats) {
+  for (; at + 2 * kHalf <= n; at += 2 * kHalf) ByEight::run(first, at, at + kHalf);
+  if (n - at > kHalf) {
+    ByEight::run(first, at, n - kHalf);
+  } else if (n != at) {
+    const std::size_t last = n - kWidth;
     ByFour::run(first, std::min(at, last), std::min(at + kWidth, last), std::min(at + 2 * kWidth, last),
                 std::min(at + 3 * kWidth, last));
   }

@@ -244,7 +244,8 @@ struct Table {
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
   BatchedDotKernel batched_dot = nullptr;
-  BatchedDotKernel (*batched_dot_for)(std::size_t k) = nullptr;  // the kernel that batched_dot selects
+  // The kernel that batched_dot selects.
+  BatchedDotKernel (*batched_dot_for)(std::size_t count, std::size_t k) = nullptr;
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
   // `weight` has channels x taps elements, and so has `packed`.

@@ -82,7 +82,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
                        .clamp_min = frozen.clamp_min,
                        .out = frozen.out,
                        .out_stride = frozen.out_row};
-        multiply_dots = kernels::kernels().table.batched_dot_for(frozen.k);
+        multiply_dots = kernels::kernels().table.batched_dot_for(frozen.m, frozen.k);
         return [](const Payload& payload, Context&) {
           const auto& self = static_cast<const GemmStepOf&>(payload);
           self.multiply_dots(self.frozen_dots);
@@ -213,7 +213,7 @@ struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
   RunStep settle(SizeValues& values) override {
     shape.count = values.count(count);
     shape.k = values.count(k);
-    multiply = kernels::kernels().table.batched_dot_for(shape.k);
+    multiply = kernels::kernels().table.batched_dot_for(shape.count, shape.k);
     shape.a_row = values(a_row);
     shape.b_row = values(b_row);
     shape.out_stride = values(out_stride);
