@@ -244,7 +244,7 @@ struct Table {
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
   BatchedDotKernel batched_dot = nullptr;
-  // The kernel that batched_dot selects.
+  // The kernel that batched_dot runs for `count` pairs of rows of k elements.
   BatchedDotKernel (*batched_dot_for)(std::size_t count, std::size_t k) = nullptr;
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
