@@ -70,7 +70,7 @@ const auto& vector_ops_by_cost() {
       cost<Minimum>("minimum", 3),
       cost<ClampMin>("clamp_min", 2, 0, 0, kSecond),
       cost<ClampMax>("clamp_max", 2, 0, 0, kSecond),
-      cost<Clamp>("clamp", 4, 0, 0, kBoth),
+      cost<Clamp>("clamp", 3, 0, 0, kBoth),
       cost<Relu>("relu", 1),
       cost<LeakyRelu>("leaky_relu", 3, 0, 0, kSecond),
       cost<Threshold>("threshold", 2, 0, 0, kBoth),

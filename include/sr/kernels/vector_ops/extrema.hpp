@@ -37,7 +37,7 @@ struct ClampMax : Binary {
 struct Clamp : Ternary {
   template <class V>
   static V apply(V x, V low, V high) {
-    return ClampMax::apply(ClampMin::apply(x, low), high);
+    return select(is_nan(low) | is_nan(high), low + high, first_min(high, first_max(low, x)));
   }
 };
 
