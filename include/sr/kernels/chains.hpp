@@ -60,11 +60,23 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
                             Register<register_>... registers);
 
   static constexpr std::size_t kFloats = sizeof...(register_) * kWidth;
+  static constexpr std::size_t kOfPosition = sizeof...(register_) / sizeof...(position_);  // registers
 
   template <std::size_t kOf>
   SR_KERNEL_INLINE static std::size_t place(Position<position_>... at) {
-    constexpr std::size_t kOfPosition = sizeof...(register_) / sizeof...(position_);
     return std::array<std::size_t, sizeof...(at)>{at...}[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
+  }
+
+  // The addresses of a link's array at the positions. Links that load or store compute them first: a store
+  // may change the link as far as the compiler knows, which would read the array's address for each register.
+  using Addresses = std::array<float*, sizeof...(position_)>;
+  SR_KERNEL_INLINE static Addresses addresses(const ChainLink* self, Position<position_>... at) {
+    float* const array = self->at[0];
+    return {(array + at)...};
+  }
+  template <std::size_t kOf>
+  SR_KERNEL_INLINE static float* address(const Addresses& at) {
+    return at[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
   }
 
   SR_KERNEL_INLINE static Function function(const ChainLink* link) {
@@ -81,20 +93,25 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
                                          Register<register_>... registers) {
     return call_next(self, at..., apply_from<VectorOp, From...>(self, place<register_>(at...), registers)...);
   }
-  static void load(const ChainLink* self, Position<position_>... at, Register<register_>...) {
-    return call_next(self, at..., Vec::load(self->at[0] + place<register_>(at...))...);
+  SR_KERNEL_INLINE static void load(const ChainLink* self, Position<position_>... at,
+                                    Register<register_>...) {
+    const Addresses from = addresses(self, at...);
+    return call_next(self, at..., Vec::load(address<register_>(from))...);
   }
-  static void store(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
-    (registers.store(self->at[0] + place<register_>(at...)), ...);
+  SR_KERNEL_INLINE static void store(const ChainLink* self, Position<position_>... at,
+                                     Register<register_>... registers) {
+    const Addresses to = addresses(self, at...);
+    (registers.store(address<register_>(to)), ...);
     return call_next(self, at..., registers...);
   }
+  // The same in code of their own: see ChainEnd. The empty statements keep the compiler from merging it.
   static void keep(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
     asm volatile("");
-    (registers.store(self->at[0] + place<register_>(at...)), ...);
-    return call_next(self, at..., registers...);
+    return store(self, at..., registers...);
   }
-  static void load_kept(const ChainLink* self, Position<position_>... at, Register<register_>...) {
-    return call_next(self, at..., FromKept::get(self, place<register_>(at...), Vec(0.0F))...);
+  static void load_kept(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
+    asm volatile("");
+    return load(self, at..., registers...);
   }
   static void end(const ChainLink*, Position<position_>..., Register<register_>...) {}
 
