@@ -260,7 +260,8 @@ TEST_CASE("planners with buffers of their own bind, too", "[bound]") {
   std::optional<BoundCall> call = runtime.bind({x});
   x.mul_(0.5);
   (*call)();
-  CHECK(at::allclose(call->outputs()[0], at::softmax(x.matmul(x.t()), 1).matmul(x)));
+  // Elements near zero are sums whose terms cancel, so that their relative error is large.
+  CHECK(at::allclose(call->outputs()[0], at::softmax(x.matmul(x.t()), 1).matmul(x), 1e-5, 1e-6));
   call.reset();
 }
 
