@@ -12,8 +12,8 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// What makes a result of the sum of products. Read once, since the compiler must assume that a result is
-// written over it.
+// Adds the bias to a sum of products and clamps it. Both numbers are read once: the compiler must assume
+// that writing a result changes them.
 class DotEnd {
  public:
   SR_KERNEL_INLINE explicit DotEnd(const BatchedDot& dots)
@@ -56,8 +56,8 @@ SR_KERNEL_INLINE auto last_of_row(std::size_t k) {
   }
 }
 
-// One pair of rows of kVecs registers. A function of its own, because the one for several rows saves many
-// registers.
+// One pair of rows of kVecs registers. It is a function of its own because the one for several pairs first
+// saves many registers.
 template <std::size_t kVecs, bool kWhole>
 [[gnu::flatten]] void short_dot(const BatchedDot& dots) {
   const auto last = last_of_row<kWhole>(dots.k);

@@ -67,8 +67,8 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
     return std::array<std::size_t, sizeof...(at)>{at...}[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
   }
 
-  // The addresses of a link's array at the positions. Links that load or store compute them first: a store
-  // may change the link as far as the compiler knows, which would read the array's address for each register.
+  // The addresses of a link's array at the positions. Links that load or store compute them first. Otherwise
+  // the compiler reads the array's address again after each store, since it must assume that this changes it.
   using Addresses = std::array<float*, sizeof...(position_)>;
   SR_KERNEL_INLINE static Addresses addresses(const ChainLink* self, Position<position_>... at) {
     float* const array = self->at[0];
