@@ -113,7 +113,8 @@ Case dot_case(bool shared, std::size_t count, std::size_t k) {
            .read = bytes_of(left + right),
            .written = bytes_of(count)},
           [memory, dots](std::int64_t times) {
-            for (std::int64_t i = 0; i < times; ++i) kernels::kernels().table.batched_dot(dots);
+            const auto multiply = kernels::kernels().table.batched_dot(dots.count, dots.k);
+            for (std::int64_t i = 0; i < times; ++i) multiply(dots);
           },
           {},
           {}};

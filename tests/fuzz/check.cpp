@@ -130,7 +130,8 @@ class Check {
   }
 
   // Calls the runner with the same tensors several times, so that its runtime binds the program to them.
-  // Calls it only once if the program writes what it reads, or if large results would make the calls slow.
+  // There is only one call if the program writes a tensor that it reads, or if the results are larger than
+  // kLarge, because repeating such a program takes too long.
   void call_repeatedly(const Runner& runner, const std::vector<c10::IValue>& args,
                        const std::vector<at::Tensor>& outputs, std::size_t i) const {
     runner.call_into(args, outputs);

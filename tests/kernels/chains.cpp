@@ -126,7 +126,7 @@ TEST_CASE("kernels: batched dot products", "[kernels]") {
           const std::vector<float> a = numbers(count * (k + 3) + k), b = numbers(count * (k + 3) + k);
           const float bias = numbers(1)[0];
           std::vector<float> out(3 * count + 1, 77.0F);
-          set->table.batched_dot_for(
+          set->table.batched_dot(
               count, k)({.count = count,
                          .k = k,
                          .a = a.data(),

@@ -85,7 +85,8 @@ TEST_CASE("a stamp notices every change of a tensor", "[bound][weights]") {
   }
 }
 
-TEST_CASE("a stamp notices other sizes that have as many elements", "[bound][weights]") {
+TEST_CASE("a stamp notices sizes that change while the number of elements stays the same",
+          "[bound][weights]") {
   using Sizes = std::vector<std::int64_t>;
   const std::vector<std::pair<Sizes, Sizes>> changes{{{0}, {0, 1}},
                                                      {{0, 3}, {0, 5}},

@@ -12,8 +12,8 @@
 
 namespace sr::detail {
 
-// holds() reads the tensors, which must outlive this object. holds_for() reads only the tensors of the new
-// call. The program must outlive this object, and nothing else may run or adapt it while it is bound.
+// The program must outlive this object, and nothing else may run or adapt it while it is bound. The tensors
+// must outlive this object if holds() is called, which reads them. holds_for() reads only those that it gets.
 class BoundProgram {
  public:
   using Arguments = c10::ArrayRef<c10::IValue>;

@@ -46,7 +46,7 @@ SR_KERNEL_INLINE void write_sums(const BatchedDot& dots, Next next) {
   for (; left != 0; --left) write(sum(next()));
 }
 
-// Access to the last register of a row. kWhole: the row fills it.
+// Returns how to access the last register of a row. If kWhole, the row fills this register.
 template <bool kWhole>
 SR_KERNEL_INLINE auto last_of_row(std::size_t k) {
   if constexpr (kWhole) {
@@ -99,27 +99,24 @@ template <std::size_t kVecs, bool kWhole>
       });
 }
 
-// Half of the registers of AVX2, which has the fewest: a right side that all rows share stays in them.
+// A right side that all rows share stays in registers. Eight are half of those that AVX2 has.
 inline constexpr std::size_t kMostVecsOfShortRow = 8;
 
 struct ShortDots {
-  std::array<BatchedDotKernel, kMostVecsOfShortRow> one{}, several{};  // by registers of a row, less one
+  // For one pair of rows, and for several. Index i has the kernel for rows of i + 1 registers.
+  std::array<BatchedDotKernel, kMostVecsOfShortRow> one{}, several{};
 };
 template <bool kWhole, std::size_t... vecs>
 consteval ShortDots short_dots(std::index_sequence<vecs...>) {
   return {{short_dot<vecs + 1, kWhole>...}, {short_batched_dot<vecs + 1, kWhole>...}};
 }
 
-inline BatchedDotKernel batched_dot_for(std::size_t count, std::size_t k) {
+inline BatchedDotKernel batched_dot(std::size_t count, std::size_t k) {
   using Vecs = std::make_index_sequence<kMostVecsOfShortRow>;
   static constexpr ShortDots kWhole = short_dots<true>(Vecs()), kParts = short_dots<false>(Vecs());
   if (k == 0 || k > kMostVecsOfShortRow * kWidth) return long_batched_dot;
   const ShortDots& dots = k % kWidth == 0 ? kWhole : kParts;
   return (count == 1 ? dots.one : dots.several)[(k - 1) / kWidth];
-}
-
-inline void batched_dot(const BatchedDot& dots) {
-  batched_dot_for(dots.count, dots.k)(dots);
 }
 
 }  // namespace SR_KERNEL_ISA

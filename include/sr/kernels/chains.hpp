@@ -1,9 +1,9 @@
 // Vector ops linked together: what one makes of a block of eight registers, all that the calling convention
 // hands on, stays in them for the next. Each link ends by calling the one behind it with the registers as
 // arguments (A. Ertl, "Threaded Code"); optimised, that call is a jump, and without optimisation the stack is
-// as deep as the chain is long. The two halves of a block overlap if fewer elements are left than eight
-// registers hold, and the registers of a block of four if fewer are left than that: some elements are
-// computed twice, which takes less time than to store and load them between the vector ops.
+// as deep as the chain is long. If fewer elements are left than eight registers hold, the two halves of the
+// last block overlap. If fewer are left than four registers hold, these overlap. The elements in the overlap
+// are computed twice, which takes less time than storing and loading them between the vector ops.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ SR_KERNEL_INLINE Vec apply_from(const ChainLink* self, std::size_t at, Vec befor
   return VectorOp::template apply<Vec>(From::get(self, at, before)...);
 }
 
-// Links on blocks of as many registers as there are indices in the first list. Each position is that of the
-// first of several registers, which are side by side; all positions have as many.
+// The links that process blocks of as many registers as the first list has indices. The registers form groups
+// of equal size. The elements of a group are contiguous, and a position says where a group begins.
 template <class Registers, class Positions>
 struct Block;
 template <std::size_t... register_, std::size_t... position_>
@@ -62,21 +62,19 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
   static constexpr std::size_t kFloats = sizeof...(register_) * kWidth;
   static constexpr std::size_t kOfPosition = sizeof...(register_) / sizeof...(position_);  // registers
 
-  template <std::size_t kOf>
-  SR_KERNEL_INLINE static std::size_t place(Position<position_>... at) {
-    return std::array<std::size_t, sizeof...(at)>{at...}[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
+  // Where register kOf begins, if `at` says for each position where its first register begins: as indices of
+  // elements, or as addresses.
+  template <std::size_t kOf, class T>
+  SR_KERNEL_INLINE static T place(const std::array<T, sizeof...(position_)>& at) {
+    return at[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
   }
 
-  // The addresses of a link's array at the positions. Links that load or store compute them first. Otherwise
-  // the compiler reads the array's address again after each store, since it must assume that this changes it.
-  using Addresses = std::array<float*, sizeof...(position_)>;
-  SR_KERNEL_INLINE static Addresses addresses(const ChainLink* self, Position<position_>... at) {
+  // Returns the address of each position in the link's array. Links that load or store call this first:
+  // otherwise the compiler reads the address of the array again after every store.
+  SR_KERNEL_INLINE static std::array<float*, sizeof...(position_)> addresses(const ChainLink* self,
+                                                                             Position<position_>... at) {
     float* const array = self->at[0];
     return {(array + at)...};
-  }
-  template <std::size_t kOf>
-  SR_KERNEL_INLINE static float* address(const Addresses& at) {
-    return at[kOf / kOfPosition] + kOf % kOfPosition * kWidth;
   }
 
   SR_KERNEL_INLINE static Function function(const ChainLink* link) {
@@ -91,20 +89,22 @@ struct Block<std::index_sequence<register_...>, std::index_sequence<position_...
   template <class VectorOp, class... From>
   [[gnu::flatten]] static void vector_op(const ChainLink* self, Position<position_>... at,
                                          Register<register_>... registers) {
-    return call_next(self, at..., apply_from<VectorOp, From...>(self, place<register_>(at...), registers)...);
+    return call_next(self, at...,
+                     apply_from<VectorOp, From...>(self, place<register_>(std::array{at...}), registers)...);
   }
   SR_KERNEL_INLINE static void load(const ChainLink* self, Position<position_>... at,
                                     Register<register_>...) {
-    const Addresses from = addresses(self, at...);
-    return call_next(self, at..., Vec::load(address<register_>(from))...);
+    const auto from = addresses(self, at...);
+    return call_next(self, at..., Vec::load(place<register_>(from))...);
   }
   SR_KERNEL_INLINE static void store(const ChainLink* self, Position<position_>... at,
                                      Register<register_>... registers) {
-    const Addresses to = addresses(self, at...);
-    (registers.store(address<register_>(to)), ...);
+    const auto to = addresses(self, at...);
+    (registers.store(place<register_>(to)), ...);
     return call_next(self, at..., registers...);
   }
-  // The same in code of their own: see ChainEnd. The empty statements keep the compiler from merging it.
+  // keep() does what store() does, and load_kept() what load() does. Their instructions must be others (see
+  // ChainEnd): the empty statements stop the compiler from sharing one function between two names.
   static void keep(const ChainLink* self, Position<position_>... at, Register<register_>... registers) {
     asm volatile("");
     return store(self, at..., registers...);
@@ -186,7 +186,7 @@ inline LinkFunctions link_to(ChainEnd end) {
   return {link_of<ByEight>(end), link_of<ByFour>(end)};
 }
 
-// Needs at least as many elements as a register has.
+// `n` must be at least the number of elements in one register.
 inline void run_chain(const ChainLink* first, std::size_t n) {
   constexpr std::size_t kHalf = ByFour::kFloats;
   std::size_t at = 0;

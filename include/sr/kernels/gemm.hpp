@@ -108,8 +108,9 @@ template <class T, class Result>
 [[gnu::flatten]] void gemm_of_rows(const GemmOf<T, Result>& product, std::ptrdiff_t b_row) {
   if constexpr (std::is_same_v<T, float>) {
     if (product.n == 1) {
-      return batched_dot({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias,
-                          product.clamp_min, product.out, product.out_row});
+      return batched_dot(
+          product.m, product.k)({product.m, product.k, product.a, product.a_row, product.b, 0, product.bias,
+                                 product.clamp_min, product.out, product.out_row});
     }
   }
   for (std::size_t i = 0; i < product.m; ++i) {

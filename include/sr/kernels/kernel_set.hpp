@@ -80,7 +80,6 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .grouped_gemm = grouped_gemm,
            .gemm = gemm,
            .batched_dot = batched_dot,
-           .batched_dot_for = batched_dot_for,
            .pad_image = pad_image,
            .pack_taps = pack_taps,
            .convolve = convolve,

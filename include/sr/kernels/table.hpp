@@ -243,9 +243,8 @@ struct Table {
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
-  BatchedDotKernel batched_dot = nullptr;
-  // The kernel that batched_dot runs for `count` pairs of rows of k elements.
-  BatchedDotKernel (*batched_dot_for)(std::size_t count, std::size_t k) = nullptr;
+  // Returns the kernel for `count` pairs of rows of k elements.
+  BatchedDotKernel (*batched_dot)(std::size_t count, std::size_t k) = nullptr;
 
   void (*pad_image)(const PaddedImage& image) = nullptr;
   // `weight` has channels x taps elements, and so has `packed`.

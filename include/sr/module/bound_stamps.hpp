@@ -14,7 +14,7 @@
 
 namespace sr {
 
-// Equivalent to a TensorStamp, for tensors that none suits.
+// Compares the same properties as a TensorStamp, for tensors that TensorStamp::suits rejects.
 class GeneralBoundStamp {
  public:
   explicit GeneralBoundStamp(const at::Tensor& tensor)
@@ -66,12 +66,12 @@ class BoundStamps {
   // have been freed. False if any of them was not plain.
   [[gnu::always_inline]] bool hold_for(c10::ArrayRef<c10::IValue> first,
                                        c10::ArrayRef<at::Tensor> second) const {
-    return are_plain(first, second) && all_hold(plain_);
+    return has_tensors(first, second) && all_hold(plain_);
   }
 
  private:
-  [[gnu::always_inline]] bool are_plain(c10::ArrayRef<c10::IValue> first,
-                                        c10::ArrayRef<at::Tensor> second) const {
+  [[gnu::always_inline]] bool has_tensors(c10::ArrayRef<c10::IValue> first,
+                                          c10::ArrayRef<at::Tensor> second) const {
     if (plain_.size() != first.size() + second.size() || !others_.empty()) return false;
     const TensorStamp* stamp = plain_.data();
     for (const c10::IValue& value : first) {

@@ -1,4 +1,4 @@
-// Detects whether a tensor has other memory, sizes or strides, another dtype or other keys.
+// Detects whether the memory, sizes, strides, dtype or dispatch keys of a tensor have changed.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ struct TensorDifferences {
   [[gnu::always_inline]] bool any() const { return (pairs[0] | pairs[1] | word) != 0; }
 };
 
-// Records the state of a tensor: its storage, the memory of the storage and what frees it, sizes, strides,
-// offset, dtype and dispatch keys. To see whether the tensor has changed, a stamp compares the bytes of the
-// TensorImpl and of the DataPtr. That is faster than calling sizes(), strides() and so on
-// (docs/decisions/0029-stamps-compare-bytes.md). The tensor must outlive its stamp.
+// Records the state of a tensor: its storage, the DataPtr of the storage, its sizes, strides, offset, dtype
+// and dispatch keys. To detect a change, a stamp compares the bytes of the TensorImpl and of the DataPtr.
+// That is faster than calling sizes(), strides() and so on (docs/decisions/0029-stamps-compare-bytes.md). The
+// tensor must outlive its stamp.
 class TensorStamp {
  public:
   // Returns whether LibTorch keeps these properties where the stamp reads them. Only then may a stamp be
@@ -54,7 +54,7 @@ class TensorStamp {
         storage_(impl_->unsafe_storage().unsafeGetStorageImpl()),
         pointer_(&storage_->data_ptr()),
         memory_(first_pair(*pointer_)) {
-    // Where numel is 0, it does not give the last size.
+    // The last size follows from numel and the other sizes, except when numel is 0.
     const std::int64_t dims = impl_->numel() == 0 ? kMostDims : impl_->dim();
     has_3_dims_ = dims >= 3;
     has_5_dims_ = dims >= 5;
@@ -63,9 +63,9 @@ class TensorStamp {
 
   const c10::TensorImpl* impl() const { return impl_; }
 
-  // Returns false if the tensor has another storage, or else adds the bits in which it differs from its
-  // recorded state. Bytes that a tensor begins to share lazily (copy on write) get another deleter, and must
-  // not be written.
+  // Returns false if the tensor has another storage. Otherwise adds the bits in which the tensor differs from
+  // its recorded state. The deleter is one of them: it changes when the tensor begins to share its bytes
+  // lazily (copy on write), after which they must not be written.
   [[gnu::always_inline]] bool compare(TensorDifferences& differ) const {
     // The old storage may have been freed.
     if (impl_->unsafe_storage().unsafeGetStorageImpl() != storage_) [[unlikely]]
@@ -91,8 +91,8 @@ class TensorStamp {
     std::array<std::byte, sizeof(std::uint64_t)> dtype_and_flags;  // begins with the dtype
     std::uint64_t keys;
   };
-  // Where the pairs of words begin that are compared. Up to two dimensions need four of them, because numel
-  // gives the last size; up to four dimensions need six.
+  // The offsets of the pairs of words that are compared. A tensor of up to two dimensions needs the first
+  // four, because its last size follows from numel. One of up to four dimensions needs the first six.
   static constexpr std::array<std::size_t, 8> kPairs = {offsetof(Metadata, dim),
                                                         offsetof(Metadata, strides),
                                                         offsetof(Metadata, storage_offset),

@@ -109,7 +109,6 @@ inline bool dots_behind_group(Lowering& lowering, const Matrices& matrices,
                               const std::optional<Operand>& bias) {
   if (matrices.b_k != 1 || !lowering.is_constant(matrices.b)) return false;
   auto kernel = std::make_unique<DotsOfTile>();
-  kernel->multiply = kernels::kernels().table.batched_dot;
   kernel->column = lowering.address(matrices.b);
   std::vector<StorageId> reads{matrices.b.storage};
   if (bias) {

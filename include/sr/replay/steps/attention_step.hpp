@@ -28,18 +28,17 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
   using RowSet = std::bitset<kMostRows>;
 
   struct Sizes {
-    Size rows, keys, width, block;  // queries, keys, elements of each, rows that are computed at once
+    Size rows, keys, width;  // the number of queries, that of keys, and the number of elements of each
+    Size block;              // the number of rows that are computed at once
+    // The strides of the rows and columns of each matrix, in elements, and the number of columns of results.
     Size query_row, key_row, key_column, value_row, value_column, out_row, out_columns;
     Size mask_row, mask_column;
     Batches<5> batches;  // of the addresses below, in their order
   };
   Sizes sizes;
   float scale = 1;
-  enum class Mask {
-    none,
-    floats,
-    bools
-  };  // floats are added to the scores; where bools are false no key is seen
+  // Floats are added to the scores. Where a bool is false, the row does not see the key.
+  enum class Mask { none, floats, bools };
   bool causal = false;
   Mask masks = Mask::none;
   Address query, key, value, mask, out, scratch;
@@ -94,7 +93,7 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     });
   }
 
-  // Of the rows of a batch.
+  // The number of blocks that the rows of a batch are divided into.
   std::size_t blocks() const { return (rows + block - 1) / block; }
 
   // Parts are the blocks of the first batch, then those of the second, and so on.
@@ -126,7 +125,7 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     mix.b = value.in<const float>(context.bases) + batch[2];
     mix.out = out.in<float>(context.bases) + batch[4] + skip * mixture.out_row;
     table.gemm(mix);
-    // The undivided sums may overflow where the results would be finite.
+    // These results are not divided by the sums yet. They may overflow although the quotients are finite.
     require_finite(table.divide_rows({mix.m, mix.n, mix.out, mix.out_row}, sums.data()));
   }
 
@@ -165,8 +164,8 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
     return masked;
   }
 
-  // LibTorch's kernels differ in how they treat non-finite values that the mask hides from all rows: such a
-  // call is left to them.
+  // A mask can hide a value that is not finite from all rows. LibTorch's kernels do not agree on the result
+  // then, so that LibTorch has to compute such a call.
   static void require_finite(bool are_finite) {
     if (!are_finite) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
   }

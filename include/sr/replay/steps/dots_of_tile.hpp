@@ -12,9 +12,9 @@ namespace sr::replay {
 struct DotsOfTile final : ClonableRowKernel<DotsOfTile> {
   Address column, bias;  // as many contiguous floats as a row has, and one
   bool has_bias = false;
-  kernels::BatchedDotKernel multiply = nullptr;
 
   void run(const kernels::RowMatrix& rows, std::byte* const* bases) const override {
+    const kernels::BatchedDotKernel multiply = kernels::kernels().table.batched_dot(rows.rows, rows.columns);
     multiply({.count = rows.rows,
               .k = rows.columns,
               .a = rows.in,

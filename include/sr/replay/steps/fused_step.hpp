@@ -49,7 +49,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
   std::int64_t chunk = 1;
   std::size_t inner = 1;               // elements of one index of `split`
   std::int64_t chunks = 1, tiles = 0;  // tiles along `split`, and all
-  BoundVectorOp frozen_op;             // the only one; see freeze
+  BoundVectorOp frozen_op;             // what freeze() keeps of the only operation
 
   std::size_t vector_bytes() const {
     std::size_t bytes = bytes_of(ops) + bytes_of(segments) + bytes_of(copies) + bytes_of(tails);

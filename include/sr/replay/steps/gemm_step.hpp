@@ -33,8 +33,9 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   std::shared_ptr<const Aligned<T>> packed;  // `weight`; then `b` means nothing
   // In this call, but for `shape.clamp_min`:
   Product shape;
-  Product frozen;                   // with addresses; see freeze
-  kernels::BatchedDot frozen_dots;  // `frozen`, if it has one column
+  // What freeze() keeps: `shape` with the addresses of a call. A product with one column becomes dots.
+  Product frozen;
+  kernels::BatchedDot frozen_dots;
   kernels::BatchedDotKernel multiply_dots = nullptr;
   c10::SmallVector<Batch, 1> batches;
   Shares shares;          // of what `cut` says
@@ -82,7 +83,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
                        .clamp_min = frozen.clamp_min,
                        .out = frozen.out,
                        .out_stride = frozen.out_row};
-        multiply_dots = kernels::kernels().table.batched_dot_for(frozen.m, frozen.k);
+        multiply_dots = kernels::kernels().table.batched_dot(frozen.m, frozen.k);
         return [](const Payload& payload, Context&) {
           const auto& self = static_cast<const GemmStepOf&>(payload);
           self.multiply_dots(self.frozen_dots);
@@ -206,14 +207,14 @@ struct BatchedDotStep final : ClonableStep<BatchedDotStep> {
   std::string_view name() const override { return "batched dot"; }
   Size count, k, a_row, b_row, out_stride;  // see kernels::BatchedDot
   kernels::BatchedDot shape;                // in this call
-  kernels::BatchedDot frozen;               // with addresses; see freeze
+  kernels::BatchedDot frozen;               // what freeze() keeps: `shape` with the addresses of a call
   kernels::BatchedDotKernel multiply = nullptr;
   Address a, b, out;
 
   RunStep settle(SizeValues& values) override {
     shape.count = values.count(count);
     shape.k = values.count(k);
-    multiply = kernels::kernels().table.batched_dot_for(shape.count, shape.k);
+    multiply = kernels::kernels().table.batched_dot(shape.count, shape.k);
     shape.a_row = values(a_row);
     shape.b_row = values(b_row);
     shape.out_stride = values(out_stride);

@@ -57,7 +57,7 @@ struct TileOp {
 
   bool is_scalar(std::size_t operand) const { return (scalars >> operand & 1) != 0; }
 
-  // The operation, a vector op, on elements `from` to `end` - 1 of the tile that begins at element `first`.
+  // Binds a vector op to elements `from` to `end` - 1 of the tile that begins at element `first`.
   BoundVectorOp bound(std::byte* const* bases, std::size_t first, std::size_t from, std::size_t end) const {
     BoundVectorOp bound{.loop = loop, .count = end - from, .out = out.in(bases, first) + from};
     for (std::uint32_t i = 0; i < operands; ++i)
