@@ -1,5 +1,6 @@
-// A model that is prepared to run: graph, constants, one function for each node, lifetimes. Immutable. Copies
-// of the handle share the content, and runtimes share its ownership.
+// A model that is prepared to run: graph, constants, one function for each node, lifetimes. Immutable but for
+// its weights and for the state of a model that writes its buffers or attributes. Copies of the handle share
+// the content, and runtimes share its ownership.
 #pragma once
 
 #include <memory>
@@ -29,8 +30,14 @@ class StaticModule {
                         const StaticModuleOptions& options = {});
   StaticModule(LoadedGraph loaded, const StaticModuleOptions& options);
 
+  // Returns a module with a copy of the state, which begins as the state of this module is now. Weights stay
+  // shared, and an update of one module is an update of both. For a model that writes nothing, returns
+  // another handle of the same content. Throws BusyError if the model has state and a call of it is running.
+  StaticModule clone() const;
+
   // Runs the model on a runtime of the module's own pool, a RuntimePool with its defaults. May be called from
-  // any number of threads. Throws ArgumentError, BusyError, and what operators throw.
+  // any number of threads. Throws ArgumentError, BusyError, and what operators throw. If the model writes its
+  // buffers or attributes, a call during another call of the module throws BusyError, on whichever runtime.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
 
   // What calls read; <sr/module/prepared_module.hpp> describes it.
@@ -58,6 +65,8 @@ class StaticModule {
 
  private:
   struct OwnRuntimes;
+
+  explicit StaticModule(std::shared_ptr<const PreparedModule> content);
 
   std::shared_ptr<const PreparedModule> content_;
   std::shared_ptr<OwnRuntimes> own_;

@@ -73,8 +73,9 @@ class StaticRuntime {
   }
 
   // A call that reads the tensors of `args` and writes into `outputs` each time, one for each tensor of the
-  // result in depth-first order; without outputs they are made. Calls once to find the program. Throws what
-  // run_into throws, and ArgumentError if the model returns no tensor.
+  // result in depth-first order; without outputs they are made. Calls once to find the program, on a copy of
+  // the state if the model has one. Throws what run_into throws, and ArgumentError if the model returns no
+  // tensor.
   BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs = {},
                  const KeywordArgs& kwargs = {}) const {
     return core_.bind(std::move(args), kwargs, std::move(outputs));
@@ -98,7 +99,7 @@ class StaticRuntime {
   }
 
   // Runs with these arguments and prepares for further calls with them: plans memory, and records a replay
-  // plan. A server calls it with its largest sizes first.
+  // plan. A server calls it with its largest sizes first. The call leaves the state of the model as it is.
   void reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) {
     core_.reserve(std::move(args), kwargs);
   }

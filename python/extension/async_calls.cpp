@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/jit/python/pybind_utils.h>
+
 #include <sr/executor/forked_tasks.hpp>
 
 #include "caller.hpp"
@@ -73,8 +75,11 @@ struct Call {
   CallOptions options;
   Told told;
 
-  Call(std::shared_ptr<Engine> by, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
-      : engine(std::move(by)), args(std::move(with)), options(std::move(chosen)), told(std::move(done)) {}
+  Call(const Callee& callee, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
+      : engine(callee.engine),
+        args(std::move(with)),
+        options(std::move(chosen)),
+        told(callee.signature, std::move(done)) {}
 
   void run() {
     c10::IValue result;
@@ -97,7 +102,8 @@ struct Call {
 
 }  // namespace
 
-Told::Told(py::function done) : done_(done.release().ptr()) {
+Told::Told(std::shared_ptr<const Signature> signature, py::function done)
+    : signature_(std::move(signature)), done_(done.release().ptr()) {
   open_calls->add();
 }
 
@@ -107,9 +113,11 @@ void Told::note_ended() {
 
 void Told::tell(c10::IValue result, std::exception_ptr thrown) {
   const auto told = py::reinterpret_steal<py::object>(std::exchange(done_, nullptr));
+  const auto signature =
+      std::exchange(signature_, nullptr);  // it holds Python objects, so it ends with the GIL
   if (!thrown) {
     try {
-      told(to_python(std::move(result)), py::none());
+      told(signature->result(std::move(result)), py::none());
       return;
     } catch (...) {
       // The result can not be converted to Python objects, or not to those with which the model was exported.
@@ -132,8 +140,8 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   std::stop_source stop;
   CallOptions options = options_of_async_call();
   options.stop = stop.get_token();
-  auto values = callee.signature.bind(args, kwargs);
-  auto call = std::make_shared<Call>(callee.engine, std::move(values), options, std::move(done));
+  auto values = callee.signature->bind(args, kwargs);
+  auto call = std::make_shared<Call>(callee, std::move(values), options, std::move(done));
   try {
     without_gil([&] { sr::detail::launch(options, [call] { call->run(); }); });
   } catch (...) {  // no thread could be started
@@ -144,9 +152,9 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
 
 py::object run_async(py::handle self, const py::tuple& args, const py::dict& kwargs) {
   const Callee& callee = callee_of(self);
-  std::vector<c10::IValue> values = callee.signature.bind(args, kwargs);
+  std::vector<c10::IValue> values = callee.signature->bind(args, kwargs);
   const CallOptions options = options_of_async_call();
-  return to_python(
+  return torch::jit::toPyObject(
       without_gil([&] { return c10::IValue(callee.engine->run_async(std::move(values), options)); }));
 }
 

@@ -9,14 +9,16 @@
 
 #include <ATen/core/ivalue.h>
 
+#include "signature.hpp"
+
 namespace sr::python {
 
 // Whom to tell the result of a call that another thread runs: a function done(result, error) of Python's, one
 // of whose arguments is None. The interpreter waits at exit for all that were made.
 class Told {
  public:
-  // Needs the GIL.
-  explicit Told(pybind11::function done);
+  // Needs the GIL. `signature` makes the Python object of the result.
+  Told(std::shared_ptr<const Signature> signature, pybind11::function done);
   Told(const Told&) = delete;
   Told& operator=(const Told&) = delete;
 
@@ -39,6 +41,7 @@ class Told {
   void tell(c10::IValue result, std::exception_ptr thrown);
   static void note_ended();
 
+  std::shared_ptr<const Signature> signature_;
   PyObject* done_;  // owned
 };
 

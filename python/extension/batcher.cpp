@@ -38,12 +38,12 @@ CallOptions options_until(std::optional<double> timeout, CallTrace* trace) {
 // Requests run on the runtimes of the module, with its planner and intra-op threads.
 struct PythonBatcher {
   std::shared_ptr<Prepared> prepared;
-  Signature signature;
+  std::shared_ptr<const Signature> signature;
   std::unique_ptr<Batcher> batcher;
 
   PythonBatcher(Callee& callee, const BatcherOptions& options)
       : prepared(callee.prepared),
-        signature(prepared->module.schema()),
+        signature(callee.signature),
         batcher(std::make_unique<Batcher>(
             prepared->module,
             [engine = callee.engine](std::vector<c10::IValue> args, const CallOptions& given) {
@@ -59,26 +59,27 @@ struct PythonBatcher {
 
   py::object call(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
                   const std::shared_ptr<CallTrace>& trace) const {
-    std::vector<c10::IValue> values = signature.bind(args, kwargs);
+    std::vector<c10::IValue> values = signature->bind(args, kwargs);
     const CallOptions options = options_until(timeout, trace.get());
-    return to_python(without_gil([&] { return (*batcher)(std::move(values), {}, options); }));
+    return signature->result(without_gil([&] { return (*batcher)(std::move(values), {}, options); }));
   }
 
   py::object start(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
                    py::function done, const std::shared_ptr<CallTrace>& trace) const {
-    std::vector<c10::IValue> values = signature.bind(args, kwargs);
+    std::vector<c10::IValue> values = signature->bind(args, kwargs);
     std::stop_source stop;
     CallOptions options = options_until(timeout, trace.get());
     options.stop = stop.get_token();
     const auto future = without_gil([&] { return batcher->submit(std::move(values), {}, options); });
     // The trace lives until the request is answered.
-    future->addCallback([told = std::make_shared<Told>(std::move(done)), trace](c10::ivalue::Future& ended) {
-      if (ended.hasError()) {
-        told->end({}, ended.exception_ptr(), [] {});
-      } else {
-        told->end(ended.value(), nullptr, [] {});
-      }
-    });
+    future->addCallback(
+        [told = std::make_shared<Told>(signature, std::move(done)), trace](c10::ivalue::Future& ended) {
+          if (ended.hasError()) {
+            told->end({}, ended.exception_ptr(), [] {});
+          } else {
+            told->end(ended.value(), nullptr, [] {});
+          }
+        });
     return py::cpp_function([stop]() mutable { stop.request_stop(); });
   }
 

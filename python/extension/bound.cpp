@@ -58,8 +58,8 @@ void define_bound_call(py::module_& module) {
 
 py::object bind(py::handle self, const py::tuple& args, const py::dict& kwargs, const py::object& out) {
   const Callee& callee = callee_of(self);
-  std::vector<c10::IValue> values = callee.signature.bind(args, kwargs);
-  std::vector<at::Tensor> buffers = out.is_none() ? std::vector<at::Tensor>{} : buffers_of(out.ptr());
+  std::vector<c10::IValue> values = callee.signature->bind(args, kwargs);
+  std::vector<at::Tensor> buffers = out.is_none() ? std::vector<at::Tensor>{} : buffers_of(callee, out.ptr());
   const int threads = callee.engine->intra_op_threads();
   auto bound = std::make_unique<Bound>(Bound{
       without_gil([&] { return callee.engine->bind(std::move(values), std::move(buffers)); }), threads, out});

@@ -25,14 +25,24 @@ PyObject* name_of_out() {
   return name;
 }
 
-void add_buffers(py::handle out, std::vector<at::Tensor>& buffers) {
+// `nested`: pytree's types are containers, too, and None stands for a result that is not a tensor.
+void add_buffers(py::handle out, bool nested, std::vector<at::Tensor>& buffers) {
+  if (nested && out.is_none()) return;
   if (THPVariable_Check(out.ptr())) {
     buffers.push_back(THPVariable_Unpack(out.ptr()));
   } else if (py::isinstance<py::list>(out) || py::isinstance<py::tuple>(out)) {
-    for (const py::handle element : out) add_buffers(element, buffers);
+    for (const py::handle element : out) add_buffers(element, nested, buffers);
   } else if (py::isinstance<py::dict>(out)) {
-    for (const auto& [key, element] : py::reinterpret_borrow<py::dict>(out)) add_buffers(element, buffers);
+    for (const auto& [key, element] : py::reinterpret_borrow<py::dict>(out))
+      add_buffers(element, nested, buffers);
   } else {
+    if (nested) {
+      const py::list leaves = py::module_::import("torch.utils._pytree").attr("tree_leaves")(out);
+      if (leaves.size() != 1 || !out.is(leaves[0])) {
+        for (const py::handle leaf : leaves) add_buffers(leaf, nested, buffers);
+        return;
+      }
+    }
     const py::object tensor = py::module_::import("sr._arrays").attr("buffer")(out);
     buffers.push_back(THPVariable_Unpack(tensor.ptr()));
   }
@@ -48,16 +58,15 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
     Callee& callee = callee_of(self);
     const Given given{values, static_cast<std::size_t>(PyVectorcall_NARGS(flagged)), names};
     std::size_t out = given.find(name_of_out());
-    if (out == given.named() || callee.signature.has(name_of_out())) out = kNone;
-    std::vector<c10::IValue> args = callee.signature.bind(given, out);
+    if (out == given.named() || callee.signature->has(name_of_out())) out = kNone;
+    std::vector<c10::IValue> args = callee.signature->bind(given, out);
     if (out != kNone && values[given.count + out] != Py_None) {
       PyObject* const buffers = values[given.count + out];
       call_into(callee, args, buffers);
       return new_reference(buffers);
     }
     c10::IValue result = without_gil([&] { return callee.engine->call(std::move(args)); });
-    if (result.isTensor()) return THPVariable_Wrap(std::move(result).toTensor());
-    return torch::jit::toPyObject(std::move(result)).release().ptr();
+    return callee.signature->result(std::move(result)).release().ptr();
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -87,19 +96,15 @@ Callee& callee_of(py::handle self) {
   return *callee;
 }
 
-std::vector<at::Tensor> buffers_of(PyObject* out) {
+std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out) {
   std::vector<at::Tensor> buffers;
-  add_buffers(out, buffers);
+  add_buffers(out, callee.signature->is_nested(), buffers);
   return buffers;
 }
 
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
-  const std::vector<at::Tensor> buffers = buffers_of(out);
+  const std::vector<at::Tensor> buffers = buffers_of(callee, out);
   without_gil([&] { callee.engine->run_into(args, buffers); });
-}
-
-py::object to_python(c10::IValue result) {
-  return torch::jit::toPyObject(std::move(result));
 }
 
 py::object make_caller_type() {

@@ -14,14 +14,15 @@
 namespace sr::python {
 
 struct Callee {
-  Callee(std::shared_ptr<Prepared> what, const std::string& planner, const RuntimePoolOptions& options)
+  Callee(std::shared_ptr<Prepared> what, std::shared_ptr<const CallSpec> spec, const std::string& planner,
+         const RuntimePoolOptions& options)
       : prepared(std::move(what)),
-        signature(prepared->module.schema()),
+        signature(std::make_shared<const Signature>(prepared->module.schema(), std::move(spec))),
         engine(make_engine(prepared->module, planner, options)) {}
 
   std::shared_ptr<Prepared> prepared;
-  Signature signature;
-  std::shared_ptr<Engine> engine;  // shared with running calls
+  std::shared_ptr<const Signature> signature;  // shared with running calls, as is the engine
+  std::shared_ptr<Engine> engine;
 };
 
 // The Python object.
@@ -38,12 +39,9 @@ Callee& callee_of(pybind11::handle self);
 pybind11::object make_caller_type();
 
 // The tensors in `out`: a tensor or array, or containers of them in the order of the results.
-std::vector<at::Tensor> buffers_of(PyObject* out);
+std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out);
 
 // Copies the results of a call into `out`: a tensor, or containers of tensors in the order of the results.
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out);
-
-// The Python object for the result of a call.
-pybind11::object to_python(c10::IValue result);
 
 }  // namespace sr::python

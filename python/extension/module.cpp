@@ -68,13 +68,14 @@ std::chrono::nanoseconds waiting_time(std::optional<double> seconds) {
   return time.count() < 9e18 ? std::chrono::duration_cast<nanoseconds>(time) : nanoseconds::max();
 }
 
-void initialise(py::handle self, std::shared_ptr<Prepared> prepared, const std::string& planner,
-                std::size_t max_runtimes, std::optional<double> timeout, int intra_op_threads) {
+void initialise(py::handle self, std::shared_ptr<Prepared> prepared, std::shared_ptr<CallSpec> spec,
+                const std::string& planner, std::size_t max_runtimes, std::optional<double> timeout,
+                int intra_op_threads) {
   auto* const caller = reinterpret_cast<Caller*>(self.ptr());
   if (caller->callee != nullptr) throw py::type_error("This sr.StaticModule was initialised before.");
   const RuntimePoolOptions options{
       .max_runtimes = max_runtimes, .timeout = waiting_time(timeout), .intra_op_threads = intra_op_threads};
-  caller->callee = new Callee(std::move(prepared), planner, options);
+  caller->callee = new Callee(std::move(prepared), std::move(spec), planner, options);
 }
 
 // Preparing takes milliseconds to seconds; other Python threads run meanwhile.
@@ -96,13 +97,13 @@ std::shared_ptr<Prepared> prepare_script_function(const torch::jit::StrongFuncti
 
 void reserve(py::handle self, const py::tuple& args, const py::dict& kwargs, std::size_t runtimes) {
   const Callee& callee = callee_of(self);
-  const auto values = callee.signature.bind(args, kwargs);
+  const auto values = callee.signature->bind(args, kwargs);
   without_gil([&] { callee.engine->reserve(values, runtimes); });
 }
 
 py::object run_into(py::handle self, py::object outputs, const py::args& args, const py::kwargs& kwargs) {
   const Callee& callee = callee_of(self);
-  call_into(callee, callee.signature.bind(args, kwargs), outputs.ptr());
+  call_into(callee, callee.signature->bind(args, kwargs), outputs.ptr());
   return outputs;
 }
 
@@ -130,7 +131,7 @@ py::dict metrics(py::handle self) {
 // The steps of the plans, and a page about them.
 py::tuple profile(py::handle self, const py::tuple& args, const py::dict& kwargs, double seconds) {
   const Callee& callee = callee_of(self);
-  const auto values = callee.signature.bind(args, kwargs);
+  const auto values = callee.signature->bind(args, kwargs);
   const auto [programs, report] = without_gil([&] { return callee.engine->profile(values, seconds); });
   return py::make_tuple(described(programs), tool::report_fragment("Profile", report, {}));
 }
@@ -143,7 +144,7 @@ void time_steps(py::handle self, bool on) {
 IndividualMetrics benchmark_individual_ops(py::handle self, const py::tuple& args, const py::dict& kwargs,
                                            int warmup, int timed) {
   const Callee& callee = callee_of(self);
-  const auto values = callee.signature.bind(args, kwargs);
+  const auto values = callee.signature->bind(args, kwargs);
   return without_gil([&] { return callee.engine->benchmark_individual_ops(values, {warmup, timed}); });
 }
 
@@ -205,6 +206,13 @@ void define_prepared(py::module_& module) {
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
       .def("graph", &graph_of)
+      .def("clone",
+           [](const Prepared& self) {
+             return without_gil([&] {
+               return std::make_shared<Prepared>(
+                   Prepared{self.module.clone(), self.source, self.archive, self.format});
+             });
+           })
       .def("torchscript",
            [](const Prepared& self) { return py::bytes(without_gil([&] { return saved(self.source()); })); })
       .def("refresh_weights",
@@ -231,6 +239,13 @@ void define_prepared(py::module_& module) {
   define_preparation(module, "prepare_bytes", &prepare_bytes);
 }
 
+void define_call_spec(py::module_& module) {
+  py::class_<CallSpec, std::shared_ptr<CallSpec>>(module, "CallSpec")
+      .def(py::init<const py::object&, const py::object&, const py::list&>(), py::arg("in_spec"),
+           py::arg("out_spec"), py::arg("constants"))
+      .def("nested", py::overload_cast<const py::object&>(&CallSpec::nested, py::const_), py::arg("result"));
+}
+
 // Methods of a type that pybind11 did not make.
 class Methods {
  public:
@@ -252,8 +267,9 @@ void define_caller(py::module_& module) {
   const auto args = py::arg("args"), kwargs = py::arg("kwargs");
   const auto warmup = py::arg("warmup_runs"), timed = py::arg("main_runs");
   Methods(type)
-      .def("_begin", &initialise, py::arg("prepared"), py::kw_only(), py::arg("planner"),
-           py::arg("max_runtimes"), py::arg("timeout").none(true), py::arg("intra_op_threads"))
+      .def("_begin", &initialise, py::arg("prepared"), py::arg("call_spec").none(true), py::kw_only(),
+           py::arg("planner"), py::arg("max_runtimes"), py::arg("timeout").none(true),
+           py::arg("intra_op_threads"))
       .def("_bind", &bind, args, kwargs, py::arg("out"))
       .def("_start", &start, args, kwargs, py::arg("done"))
       .def("_reserve", &reserve, args, kwargs, py::arg("runtimes"))
@@ -319,6 +335,7 @@ PYBIND11_MODULE(_C, module) {
   register_errors();
   watch_async_calls();
   define_prepared(module);
+  define_call_spec(module);
   define_exported(module);
   define_bound_call(module);
   define_batcher(module);

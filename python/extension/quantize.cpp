@@ -32,7 +32,7 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
   const Callee& callee = callee_of(caller);
   std::vector<std::vector<c10::IValue>> inputs;
   inputs.reserve(calls.size());
-  for (const auto& [args, kwargs] : calls) inputs.push_back(callee.signature.bind(args, kwargs));
+  for (const auto& [args, kwargs] : calls) inputs.push_back(callee.signature->bind(args, kwargs));
   QuantizeOptions options;
   options.max_layer_error = max_layer_error;
   options.max_time_ratio = max_time_ratio;
@@ -41,9 +41,10 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
   options.max_difference = max_difference;
   options.max_loss = max_loss;
   if (!loss.is_none()) {
-    options.loss = [&loss](const c10::IValue& expected, const c10::IValue& result) {
+    options.loss = [&loss, &callee](const c10::IValue& expected, const c10::IValue& result) {
       const py::gil_scoped_acquire gil;
-      return py::cast<double>(py::float_(loss(to_python(expected), to_python(result))));
+      return py::cast<double>(
+          py::float_(loss(callee.signature->result(expected), callee.signature->result(result))));
     };
   }
   QuantizationReport report;

@@ -5,6 +5,7 @@
 #include <pybind11/gil_safe_call_once.h>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <ATen/core/function_schema.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -12,6 +13,8 @@
 
 #include <sr/error.hpp>
 #include <sr/executor/arguments.hpp>
+
+#include "values.hpp"
 
 namespace py = pybind11;
 
@@ -82,7 +85,11 @@ std::size_t Given::find(PyObject* wanted) const {
   return i;
 }
 
-Signature::Signature(const c10::FunctionSchema& schema) : schema_(&schema) {
+Signature::Signature(const c10::FunctionSchema& schema, std::shared_ptr<const CallSpec> spec)
+    : schema_(&schema),
+      spec_(std::move(spec)),
+      may_name_results_(std::ranges::any_of(
+          schema.returns(), [](const c10::Argument& result) { return may_be_named(result.type()); })) {
   for (const c10::Argument& argument : schema.arguments()) {
     PyObject* name = PyUnicode_InternFromString(argument.name().c_str());
     if (name == nullptr) throw py::error_already_set();
@@ -123,7 +130,20 @@ c10::IValue Signature::convert_others(std::size_t position, PyObject* object) co
                       (array ? " torch.tensor(...) makes one of numbers and lists." : "") + reason_of(why));
 }
 
+py::object Signature::result(c10::IValue value) const {
+  return spec_ != nullptr ? spec_->nested(std::move(value)) : to_python(std::move(value), may_name_results_);
+}
+
 std::vector<c10::IValue> Signature::bind(const Given& given, std::size_t without) const {
+  if (spec_ == nullptr) return bind_flat(given, without);
+  const std::vector<py::object> leaves = spec_->flat(given, without);
+  std::vector<PyObject*> values;
+  values.reserve(leaves.size());
+  for (const py::object& leaf : leaves) values.push_back(leaf.ptr());
+  return bind_flat(Given{values.data(), values.size(), nullptr}, kNone);
+}
+
+std::vector<c10::IValue> Signature::bind_flat(const Given& given, std::size_t without) const {
   const std::size_t wanted = parameters_.size(), named = given.named();
   if (given.count > wanted) refuse(given, without);
   std::vector<c10::IValue> values;

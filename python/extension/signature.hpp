@@ -3,42 +3,35 @@
 
 #include <Python.h>
 #include <cstddef>
+#include <memory>
 #include <pybind11/pybind11.h>
 #include <vector>
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
+#include "call_spec.hpp"
+#include "given.hpp"
+
 namespace sr::python {
-
-// Arguments in the form of Python's vectorcall: `count` positional ones, then the values of `names`, a tuple
-// or null.
-struct Given {
-  PyObject* const* values = nullptr;
-  std::size_t count = 0;
-  PyObject* names = nullptr;
-
-  std::size_t named() const {
-    return names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names));
-  }
-  PyObject* name(std::size_t i) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)); }
-  // The position of the keyword among the names, or named() if it was not passed.
-  std::size_t find(PyObject* wanted) const;
-};
-
-inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 class Signature {
  public:
-  // Keeps a pointer to the schema.
-  explicit Signature(const c10::FunctionSchema& schema);
+  // Keeps a pointer to the schema. `spec` says how calls nest the arguments and the result, or is null.
+  Signature(const c10::FunctionSchema& schema, std::shared_ptr<const CallSpec> spec);
 
   // Omits the keyword number `without`. Throws ArgumentError. Needs the GIL.
   std::vector<c10::IValue> bind(const Given& given, std::size_t without = kNone) const;
   std::vector<c10::IValue> bind(const pybind11::tuple& args, const pybind11::dict& kwargs) const;
 
-  // Whether the model has an argument of this name.
-  bool has(PyObject* name) const { return position_of(name) != parameters_.size(); }
+  // True if a call may have a keyword argument of this name.
+  bool has(PyObject* name) const {
+    return spec_ != nullptr ? spec_->has_keyword(name) : position_of(name) != parameters_.size();
+  }
+  // True if arguments and results are nested as torch.utils._pytree nests them.
+  bool is_nested() const { return spec_ != nullptr; }
+  // The Python object for a result. Needs the GIL.
+  pybind11::object result(c10::IValue value) const;
 
  private:
   struct Parameter {
@@ -47,16 +40,16 @@ class Signature {
     bool is_tensor;  // or None
   };
 
+  std::vector<c10::IValue> bind_flat(const Given& given, std::size_t without) const;
   std::size_t position_of(PyObject* name) const;
   c10::IValue convert(std::size_t position, PyObject* object) const;
   c10::IValue convert_others(std::size_t position, PyObject* object) const;
   [[noreturn]] void refuse(const Given& given, std::size_t without) const;
 
   const c10::FunctionSchema* schema_;
+  std::shared_ptr<const CallSpec> spec_;  // null: the arguments are those of the schema
+  bool may_name_results_;
   std::vector<Parameter> parameters_;
 };
-
-// Compares two strings. Names in a program's text are interned: equal ones are usually one object.
-bool same_name(PyObject* a, PyObject* b);
 
 }  // namespace sr::python

@@ -63,7 +63,7 @@ def torch_backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) ->
         try:
             exported = _formats.exported()
             program = exported.export(module, tuple(values[i] for i in module.given), {})
-            return exported.flat_call(exported.from_exported(program)), module.given
+            return exported.from_exported(program), module.given
         except Exception as error:
             _log.warning('torch.compile: a graph runs in eager mode. %s', error)
             return graph.forward, everything

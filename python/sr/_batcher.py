@@ -91,29 +91,24 @@ class Batcher:
 
         Raises what the module raises, BusyError if `max_waiting` requests wait already, and CancelledError.
         """
-        module = self._module
         if self._tracer is None:
-            return module._nested_result(self._batcher.call(*module._flat_call(args, kwargs), timeout))
-        flat = module._flat_call(args, kwargs)
-        return _tracing.traced(lambda trace: module._nested_result(self._batcher.call(*flat, timeout, trace)), self._tracer,
+            return self._batcher.call(args, kwargs, timeout)
+        return _tracing.traced(lambda trace: self._batcher.call(args, kwargs, timeout, trace), self._tracer,
                                steps=self._traces_steps)
 
     def submit(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Future:
         """Returns at once; the future has the result. Raises ArgumentError and BusyError."""
         future = Future()
         future.set_running_or_notify_cancel()
-        module = self._module  # not the batcher, which would wait for requests that hold it
-
-        flat = module._flat_call(args, kwargs)
         request = None if self._tracer is None else _tracing.Request(self._tracer, steps=self._traces_steps)
 
         def done(result: Any, error: BaseException | None) -> None:
             if request is not None:
                 request.end(error)
-            future._tell(None if error else module._nested_result(result), error)
+            future._tell(result, error)
 
         try:
-            future._stop = self._batcher.start(*flat, timeout, done, None if request is None else request.trace)
+            future._stop = self._batcher.start(args, kwargs, timeout, done, None if request is None else request.trace)
         except BaseException as error:
             if request is not None:
                 request.end(error)

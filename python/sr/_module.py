@@ -74,9 +74,10 @@ class StaticModule(_C.Caller):
         chosen = checked(dict(options))
         self._own(*_prepare(model, of_module(chosen)), chosen)
 
-    def _own(self, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> None:
+    def _own(self, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any],
+             call_spec: _C.CallSpec | None = None) -> None:
         try:
-            self._begin(prepared, **of_pool(chosen))
+            self._begin(prepared, call_spec, **of_pool(chosen))
         except TypeError as error:
             raise error if isinstance(error, ArgumentError) else ArgumentError(
                 f'An option has a value of the wrong type. {error}') from error
@@ -128,7 +129,7 @@ class StaticModule(_C.Caller):
 
         For a service that starts: the first calls of a size record a plan, which takes milliseconds. The logger 'sr'
         warns if calls will not be replayed, and says why; and of operators that LibTorch's interpreter runs, if they take
-        a fifth of a call or more.
+        a fifth of a call or more. The calls advance the state of a model that has one.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.ReLU())
@@ -144,7 +145,7 @@ class StaticModule(_C.Caller):
             reasons = self.report()['bailouts']
             _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
         elif any(plan['interpreted'] for plan in self.report()['plans']):
-            self._warn_of_interpreted(*self._flat_call(args, kwargs))
+            self._warn_of_interpreted(args, kwargs)
 
     def _warn_of_interpreted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         programs, _ = self._profile(args, kwargs, _TIMED_SECONDS)
@@ -163,7 +164,7 @@ class StaticModule(_C.Caller):
         Without `out` the results' tensors are made. Calls return `out`, or else the tensor of the result, or a tuple
         of its tensors. A call belongs to one thread at a time, and its buffers may be read until the next one.
 
-        Raises what a call raises, and ArgumentError if the model returns no tensor.
+        Raises what a call raises, and ArgumentError if the model returns no tensor. Leaves the state of the model as it is.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.ReLU())
@@ -195,11 +196,17 @@ class StaticModule(_C.Caller):
         return super().runAsync(tuple(args), dict(kwargs))
 
     def clone(self) -> Self:
-        """The same model with runtimes of its own; weights are shared."""
-        return self._made(self._prepared, self._frontend, self._chosen)
+        """The same model with its own runtimes and, if it writes buffers or attributes, its own copy of their values.
+
+        Weights are shared. Raises BusyError if the model writes buffers or attributes and a call of it is running.
+        """
+        return self._made(self._prepared.clone(), self._frontend, self._chosen)
 
     def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
-        """Makes so many runtimes ready for calls with arguments like these: plans memory and prepares replay."""
+        """Makes so many runtimes ready for calls with arguments like these: plans memory and prepares replay.
+
+        Leaves the state of the model as it is.
+        """
         self._reserve(args, kwargs, runtimes)
 
     def refresh_weights(self) -> None:
@@ -283,7 +290,7 @@ class StaticModule(_C.Caller):
         >>> [step['ops'] for step in program['steps']]
         [['aten::linear'], ['aten::tanh']]
         """
-        programs, page = self._profile(*self._flat_call(args, kwargs), seconds)
+        programs, page = self._profile(args, kwargs, seconds)
         timing = self.benchmark(args, kwargs, warmup_runs=10, main_runs=100)
         return Profile((), page, programs=programs, call_seconds=timing['median'])
 
@@ -337,12 +344,6 @@ class StaticModule(_C.Caller):
 
     def _prepared_anew(self, prepared: _C.Prepared, chosen: dict[str, Any]) -> 'StaticModule':
         return self._made(prepared, self._frontend, chosen)
-
-    def _flat_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(args), dict(kwargs)
-
-    def _nested_result(self, result: Any) -> Any:
-        return result
 
     def __repr__(self) -> str:
         def listed(values: list[Value]) -> str:

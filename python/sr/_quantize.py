@@ -71,10 +71,10 @@ def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05
     nested_loss = None
     if loss is not None:
         def nested_loss(expected: Any, result: Any) -> float:
-            return float(loss(module._nested_result(expected), module._nested_result(result)))
+            return float(loss(expected, result))
     with shown('sr.quantize: measuring layers'):
         prepared, refusal, described = _C.quantize(
-            module, [module._flat_call(*call) for call in calls], of_module(chosen), max_layer_error=max_layer_error,
+            module, calls, of_module(chosen), max_layer_error=max_layer_error,
             max_time_ratio=max_time_ratio, tables=tables, min_cosine=min_cosine, max_difference=max_difference,
             loss=nested_loss, max_loss=max_loss)
     report = QuantizationReport(described)

@@ -6,7 +6,6 @@ import json
 import logging
 import inspect
 import os
-import textwrap
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,20 +16,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _C, _formats
-from ._future import Future
 from ._module import StaticModule
 from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
 
 
-def _brief(value: Any) -> str:
-    """A line at most."""
-    return textwrap.shorten(repr(value), 300, placeholder=' ...')
-
-
 @dataclass
-class Border:
-    """Between a call as the user nests it and the flat call of the graph."""
+class CallSpec:
+    """How a call of the program nests its arguments and its result, and which arguments are part of the graph."""
 
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
@@ -43,73 +36,30 @@ class Border:
         leaves = all(child.is_leaf() for child in args.children())
         return leaves and not kwargs.children() and not any(self.constants) and self.out_spec.is_leaf()
 
-    def flat(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        names = self.in_spec.child(1).context
-        if names and list(kwargs) != names and set(kwargs) == set(names):
-            kwargs = {name: kwargs[name] for name in names}
-        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-        if spec != self.in_spec:
-            raise ArgumentError(f'The arguments of the call are nested as {_brief(spec)}, but the model was exported '
-                                f"for {_brief(self.in_spec)}. sr.compile(..., frontend='script') takes what "
-                                'TorchScript takes.')
-        given = []
-        for leaf, constant in zip(leaves, self.constants, strict=True):
-            if constant is None:
-                given.append(leaf)
-            elif type(leaf) is not type(constant[0]) or (leaf != constant[0] and leaf == leaf):
-                raise ArgumentError(f'The call gives {_brief(leaf)} where the model was exported for {_brief(constant[0])}, '
-                                    'which is part of its graph.')
-        return given
-
-    def nested(self, result: Any) -> Any:
-        leaves = [result] if self.out_spec.num_leaves == 1 else list(result)
-        return pytree.tree_unflatten(leaves, self.out_spec)
+    def compiled(self) -> _C.CallSpec:
+        return _C.CallSpec(self.in_spec, self.out_spec, self.constants)
 
 
 class ExportedModule(StaticModule):
     """A StaticModule whose arguments and result are nested as they were when the program was exported."""
 
-    __slots__ = ('_border',)
+    __slots__ = ('_call_spec', '_compiled')
 
-    _border: Border
+    _call_spec: CallSpec
+    _compiled: _C.CallSpec
 
     @classmethod
-    def _bordered(cls, prepared: _C.Prepared, border: Border, frontend: str, chosen: dict[str, Any]) -> StaticModule:
-        if border.is_flat:
+    def _nesting(cls, prepared: _C.Prepared, call_spec: CallSpec, frontend: str, chosen: dict[str, Any]) -> StaticModule:
+        if call_spec.is_flat:
             return StaticModule._made(prepared, frontend, chosen)
-        module = cls._made(prepared, frontend, chosen)
-        module._border = border
+        module = cls.__new__(cls)
+        module._call_spec, module._compiled = call_spec, call_spec.compiled()
+        module._own(prepared, frontend, chosen, module._compiled)
         return module
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if 'out' in kwargs and 'out' not in (self._border.in_spec.child(1).context or ()):
-            buffers = kwargs.pop('out')
-            if buffers is not None:
-                return self.run_into(buffers, *args, **kwargs)
-        return self._border.nested(super().__call__(*self._border.flat(args, kwargs)))
-
-    def run_into(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        buffers = [leaf for leaf in pytree.tree_leaves(outputs) if leaf is not None]
-        super().run_into(buffers, *self._border.flat(args, kwargs))
-        return outputs
-
-    def _start(self, args: tuple[Any, ...], kwargs: dict[str, Any],
-               done: Callable[[Any, BaseException | None], None]) -> Callable[[], None]:
-        def nest(result: Any, error: BaseException | None) -> None:
-            done(self._border.nested(result) if error is None else result, error)
-
-        return super()._start(tuple(self._border.flat(args, kwargs)), {}, nest)
-
     def runAsync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.futures.Future[Any]:
-        future = super().runAsync(self._border.flat(args, kwargs), {})
-        return future.then(lambda done: self._border.nested(done.value()))
-
-    def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
-        super().reserve(*self._border.flat(args, kwargs), runtimes=runtimes)
-
-    def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
-                                 main_runs: int) -> _C.IndividualMetrics:
-        return super().benchmark_individual_ops(self._border.flat(args, kwargs), {}, warmup_runs, main_runs)
+        nested = self._compiled.nested
+        return super().runAsync(args, kwargs).then(lambda done: nested(done.value()))
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -118,44 +68,22 @@ class ExportedModule(StaticModule):
                                   inspect.Parameter('kwargs', inspect.Parameter.VAR_KEYWORD)])
 
     def clone(self) -> Self:
-        module = super().clone()
-        module._border = self._border
-        return module
+        return self._prepared_anew(self._prepared.clone(), self._chosen)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self._prepared.format, self._prepared.archive(), self._border, self._frontend, self._chosen
+        state = self._prepared.format, self._prepared.archive(), self._call_spec, self._frontend, self._chosen
         return _restored, (*state, self._prepared.replaced_weights())
 
-    def _prepared_anew(self, prepared: _C.Prepared, chosen: dict[str, Any]) -> StaticModule:
-        return self._bordered(prepared, self._border, self._frontend, chosen)
-
-    def _flat_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(self._border.flat(args, kwargs)), {}
-
-    def _nested_result(self, result: Any) -> Any:
-        return self._border.nested(result)
+    def _prepared_anew(self, prepared: _C.Prepared, chosen: dict[str, Any]) -> Self:
+        made = self._nesting(prepared, self._call_spec, self._frontend, chosen)
+        assert isinstance(made, type(self))
+        return made
 
 
-def flat_call(module: StaticModule) -> Callable[..., Any]:
-    """Calls a module whose arguments are tensors by position, and whose result is a tuple of tensors.
-
-    That is how torch.compile captures graphs. It saves what nesting costs, which is more than a small model.
-    """
-    if not isinstance(module, ExportedModule) or any(module._border.constants):
-        return module
-    call, only_one = super(ExportedModule, module).__call__, module._border.out_spec.num_leaves == 1
-
-    def run(*args: Any) -> Any:
-        result = call(*args)
-        return (result,) if only_one else tuple(result)
-
-    return run
-
-
-def _restored(form: str, archive: bytes, border: Border, frontend: str, chosen: dict[str, Any],
+def _restored(form: str, archive: bytes, call_spec: CallSpec, frontend: str, chosen: dict[str, Any],
               replaced: dict[str, torch.Tensor]) -> StaticModule:
     prepared = _formats.prepare(form, archive, of_restored(chosen, replaced))
-    module = ExportedModule._bordered(prepared, border, frontend, chosen)
+    module = ExportedModule._nesting(prepared, call_spec, frontend, chosen)
     if replaced:
         module.update(replaced, strict=False)
     return module
@@ -218,8 +146,8 @@ def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Optio
     given = program.constants | program.state_dict
     tensors = dict(tensor for name, value in given.items() for tensor in _plain_tensors(name, value))
     made = _C.prepare_program(text, tensors, of_module(chosen))
-    border = Border(program.call_spec.in_spec, program.call_spec.out_spec, made.constants)
-    return ExportedModule._bordered(made.prepared, border, 'export', chosen)
+    call_spec = CallSpec(program.call_spec.in_spec, program.call_spec.out_spec, made.constants)
+    return ExportedModule._nesting(made.prepared, call_spec, 'export', chosen)
 
 
 def is_exported(source: str | bytes | os.PathLike[str]) -> bool:
@@ -252,7 +180,7 @@ def load(source: str | bytes | os.PathLike[str], *, map_weights: bool = False,
     except Exception as error:
         raise UnsupportedOpError('The types of the arguments or results of the exported program are not known here: '
                                  f'{error}') from error
-    return ExportedModule._bordered(made.prepared, Border(in_spec, out_spec, made.constants), 'archive', chosen)
+    return ExportedModule._nesting(made.prepared, CallSpec(in_spec, out_spec, made.constants), 'archive', chosen)
 
 
 def export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:

@@ -67,8 +67,11 @@ class Generator {
   void joining();  // statements_containers.cpp
   void pieces();
   void container();
-  void in_place();  // statements_in_place.cpp
-  void branch();    // statements_control.cpp
+  void in_place();         // statements_in_place.cpp
+  void weight_function();  // statements_weights.cpp
+  void write_in_dead_branch(const std::string& target);
+  void norm_with_dead_training();
+  void branch();  // statements_control.cpp
   void loop();
   void change_dtype();  // statements_misc.cpp
   void factory();

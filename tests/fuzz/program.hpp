@@ -95,6 +95,7 @@ enum class Feature {
   in_place_view,
   in_place_input,
   in_place_attribute,
+  dead_write,
   changed_weight,
   modes,
   if_shape,

@@ -131,6 +131,7 @@ inline c10::IValue join_results(std::vector<c10::IValue> results) {
 // still share them afterwards.
 class FreshCopies {
  public:
+  // `folded` has the identities of what is copied, and must outlive this object.
   explicit FreshCopies(const std::unordered_set<const void*>& folded) : folded_(&folded) {}
 
   c10::IValue operator()(const c10::IValue& value) {
@@ -141,15 +142,15 @@ class FreshCopies {
     return value;
   }
 
- private:
-  bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
-
-  // A tensor that is returned twice stays one tensor.
+  // A copy of the tensor, folded or not. A tensor that is copied twice stays one tensor.
   at::Tensor copy(const at::Tensor& tensor) {
     at::Tensor& fresh = tensors_[tensor.unsafeGetTensorImpl()];
     if (!fresh.defined()) fresh = copy_anew(tensor);
     return fresh;
   }
+
+ private:
+  bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 
   at::Tensor copy_anew(const at::Tensor& tensor) {
     if (storage_of(tensor) == nullptr || tensor.is_quantized()) return tensor.clone();

@@ -33,14 +33,14 @@ class Misses {
   std::vector<std::pair<std::string, std::uint64_t>> report() const {
     static constexpr std::array<const char*, static_cast<std::size_t>(Miss::count)> kSentences{
         "",
-        "The call was made under autocast.",
-        "An argument is of a kind that no plan takes.",
-        "Calls with such arguments can not be replayed, as the reasons say.",
-        "No call so far could be replayed, as the reasons say.",
-        "Its sizes, dtypes and numbers had not come often enough.",
-        "Plans take all the bytes that they may (StaticModuleOptions::max_plan_bytes).",
-        "Another runtime of the module recorded such a call at that time.",
-        "Data led its replay elsewhere than the recorded call."};
+        "The call was made under torch.autocast.",
+        "An argument is a sparse, quantized or lazily conjugated tensor, or of a type that no plan takes.",
+        "Calls with these arguments cannot be replayed (see the bailouts).",
+        "No call so far could be replayed, so no more are recorded (see the bailouts).",
+        "This input signature has not been seen often enough to record.",
+        "Plans already take max_plan_bytes (StaticModuleOptions::max_plan_bytes).",
+        "The shared plans of the module were changing: a runtime was recording or withdrawing one.",
+        "The input data took a different path from the recorded call."};
     std::vector<std::pair<std::string, std::uint64_t>> report;
     for (std::size_t i = 1; i < counts_.size(); ++i) {
       const std::uint64_t count = counts_[i].load(std::memory_order_relaxed);

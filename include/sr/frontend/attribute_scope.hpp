@@ -5,12 +5,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
+
+#include <sr/frontend/assigned_attributes.hpp>
 
 namespace sr::detail {
 
@@ -25,10 +26,10 @@ class AttributeScope {
     const c10::IValue& value() const { return object->getSlot(slot); }
   };
 
-  // `self` is the module that the graph's first input stands for, or None. Attributes named in `assigned` are
-  // unknown, since the graph sets them.
+  // `self` is the module that the graph's first input stands for, or None. Attributes in `assigned` are
+  // unknown, since the graph sets them. `assigned` must outlive the scope, and may grow meanwhile.
   AttributeScope(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self,
-                 const std::unordered_set<std::string>& assigned)
+                 const AssignedAttributes& assigned)
       : graph_(std::move(graph)), assigned_(&assigned) {
     if (!self.isNone()) objects_.emplace(graph_->inputs()[0], self);
   }
@@ -53,18 +54,29 @@ class AttributeScope {
     return attribute->value();
   }
 
-  // None if the value is no attribute, or an attribute of an object that is not the caller's.
+  // Returns nullopt if the value is not an attribute, if the graph sets the attribute, or if only a call
+  // decides which object has it.
   std::optional<Attribute> attribute_of(const torch::jit::Value* value) const {
-    const torch::jit::Node* node = value->node();
-    if (node->kind() != c10::prim::GetAttr) return std::nullopt;
-    const std::string& name = node->s(c10::attr::name);
-    if (assigned_->count(name) != 0) return std::nullopt;
-    const std::optional<c10::IValue> object = object_of(node->input());
+    std::optional<Attribute> attribute = place_of(value);
+    if (attribute &&
+        assigned_->contains({attribute->object.get(), attribute->slot}, value->node()->s(c10::attr::name)))
+      return std::nullopt;
+    return attribute;
+  }
+
+  // The attribute that a prim::GetAttr reads or a prim::SetAttr writes, also if the graph sets it. Returns
+  // nullopt if only a call decides which object has it.
+  std::optional<Attribute> place_of(const torch::jit::Node* node) const {
+    const std::optional<c10::IValue> object = object_of(node->input(0));
     if (!object) return std::nullopt;
+    const std::string& name = node->s(c10::attr::name);
     const auto slot = object->toObjectRef().type()->findAttributeSlot(name);
     if (!slot) return std::nullopt;
-    const std::optional<Attribute> parent = attribute_of(node->input());
+    const std::optional<Attribute> parent = attribute_of(node->input(0));
     return Attribute{(parent ? parent->path + "." : "") + name, object->toObject(), *slot};
+  }
+  std::optional<Attribute> place_of(const torch::jit::Value* value) const {
+    return value->node()->kind() == c10::prim::GetAttr ? place_of(value->node()) : std::nullopt;
   }
 
   // The value of a constant or attribute.
@@ -81,7 +93,7 @@ class AttributeScope {
 
  private:
   std::shared_ptr<torch::jit::Graph> graph_;
-  const std::unordered_set<std::string>* assigned_;
+  const AssignedAttributes* assigned_;
   torch::jit::Node* fork_ = nullptr;
   AttributeScope* outer_ = nullptr;
   std::unordered_map<const torch::jit::Value*, c10::IValue> objects_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/base/identity.hpp>
+#include <sr/frontend/assigned_attributes.hpp>
 #include <sr/frontend/attribute_scope.hpp>
 #include <sr/frontend/fork_inputs.hpp>
 #include <sr/frontend/state_entry.hpp>
@@ -26,51 +29,109 @@ namespace sr {
 
 namespace detail {
 
-// While passes run, weights are inputs of the graph. Weights that the graph itself writes, or that LibTorch
-// can not hold as constants, are left unchanged.
+// While passes run, weights are inputs of the graph, also those that it may write: passes may still find that
+// no call takes the branch that writes. Weights that LibTorch can not hold as constants are left unchanged.
 class HiddenWeights {
  public:
+  struct Shown {
+    std::vector<WeightSource> weights;     // in the order of the graph's first constants
+    std::vector<StateVariable> variables;  // the constants behind them
+  };
+
   // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at
   // `first`, so that inputs which others have appended stay the last ones. The graph and its forks must be
   // inlined.
-  HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self, std::size_t first)
-      : first_(first) {
+  HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, c10::IValue self, std::size_t first)
+      : self_(std::move(self)), first_(first) {
     if (calls_methods(graph->block())) {  // what those read and write is unknown
       reads_unknown_ = true;
       return;
     }
-    WrittenWeights written(*graph);
-    AttributeScope top(graph, self, written.assigned());
-    written.find(top);
-    written_ = &written;
-    hide(top, graph->block());
-    written_ = nullptr;
+    hide(graph, /*constants=*/true);
   }
+  HiddenWeights(const HiddenWeights&) = delete;
+  HiddenWeights& operator=(const HiddenWeights&) = delete;
 
-  // Turns the inputs into constants of the resulting graph. They become its first nodes, in the order of the
-  // returned weights. Omits weights that the graph no longer reads.
-  std::vector<WeightSource> show(torch::jit::Graph& graph) const {
-    std::vector<WeightSource> shown;
-    const torch::jit::WithInsertPoint at_start(*graph.block()->nodes().begin());
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      torch::jit::Value* input = graph.inputs()[first_ + i];
-      if (!input->hasUses()) continue;
-      torch::jit::Value* constant = graph.insertConstant(without_gradients(weights_[i].now()));
-      constant->setType(input->type());  // the sizes and dtype of today are no promise
-      input->replaceAllUsesWith(constant);
-      shown.push_back(weights_[i]);
+  // Paths of attributes that would be weights if the graph did not assign to them. Freezing must keep them:
+  // it may find that the branch which assigns is never taken, and fold their values.
+  const std::vector<std::string>& assigned() const { return assigned_; }
+
+  // Turns the inputs into constants of the resulting graph, and hides attributes that it does not assign to
+  // any more. Omits weights that it no longer reads. What it still may write becomes a private copy if the
+  // graph has a module, else it stays the tensor that it is.
+  Shown show(const std::shared_ptr<torch::jit::Graph>& graph) {
+    if (!assigned_.empty()) hide(graph, /*constants=*/false);
+    const std::vector<bool> is_written = written(graph);
+    Shown shown;
+    copies_.emplace(written_);
+    std::vector<torch::jit::Value*> inputs;
+    for (std::size_t i = 0; i < weights_.size(); ++i) inputs.push_back(graph->inputs()[first_ + i]);
+    const torch::jit::WithInsertPoint at_start(*graph->block()->nodes().begin());
+    for (const bool written : {false, true}) {
+      for (std::size_t i = 0; i < weights_.size(); ++i) {
+        if (is_written[i] != written || !inputs[i]->hasUses()) continue;
+        c10::IValue value = without_gradients(weights_[i].now());
+        if (!written) {
+          shown.weights.push_back(weights_[i]);
+        } else if (!self_.isNone()) {
+          value = (*copies_)(value);
+          shown.variables.push_back({weights_[i], value});
+        }
+        torch::jit::Value* constant = graph->insertConstant(value);
+        constant->setType(inputs[i]->type());  // the sizes and dtype of today are no promise
+        inputs[i]->replaceAllUsesWith(constant);
+      }
     }
-    for (std::size_t i = weights_.size(); i-- > 0;) graph.eraseInput(first_ + i);
-    specialise_forks(graph.block());
+    for (std::size_t i = weights_.size(); i-- > 0;) graph->eraseInput(first_ + i);
+    specialise_forks(graph->block());
     return shown;
   }
 
-  // Whether the graph may read the attribute otherwise than through a weight.
+  // Has copied what the resulting graph may write.
+  FreshCopies& copies() { return *copies_; }
+
+  // True if the graph may read the attribute otherwise than through a weight.
   bool is_fixed(const AttributeKey& attribute) const {
     return reads_unknown_ || fixed_.count(attribute) != 0;
   }
 
  private:
+  void hide(const std::shared_ptr<torch::jit::Graph>& graph, bool constants) {
+    fixed_.clear();
+    assigned_.clear();
+    body_inputs_.clear();
+    hides_constants_ = constants;
+    const WrittenWeights written(graph, self_);
+    AttributeScope top(graph, self_, written.assigned());
+    hide(top, graph->block());
+  }
+
+  // By weight: true if the graph may write it, or a tensor that shares memory with it. Fills `written_` with
+  // the identities of those weights.
+  std::vector<bool> written(const std::shared_ptr<torch::jit::Graph>& graph) {
+    std::vector<bool> is_written(weights_.size(), false);
+    if (reads_unknown_ && weights_.empty()) return is_written;
+    const WrittenWeights found(graph, self_);
+    std::unordered_set<const void*> direct = found.identities();
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (found.inputs().count(first_ + i) != 0) add_identities(weights_[i].now(), direct);
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = 0; i < weights_.size(); ++i) {
+        std::unordered_set<const void*> parts;
+        add_identities(weights_[i].now(), parts);
+        if (is_written[i] || std::ranges::none_of(parts, [&](const void* p) { return direct.count(p) != 0; }))
+          continue;
+        direct.insert(parts.begin(), parts.end());
+        is_written[i] = changed = true;
+        if (weights_[i].object() != nullptr) fixed_.insert({weights_[i].object(), weights_[i].attribute()});
+      }
+    }
+    written_ = std::move(direct);
+    return is_written;
+  }
+
   void hide(AttributeScope& scope, torch::jit::Block* block) {
     for (auto position = block->nodes().begin(); position != block->nodes().end();) {
       torch::jit::Node* node = *position++;
@@ -78,7 +139,8 @@ class HiddenWeights {
       if (node->kind() == c10::prim::fork) {
         AttributeScope body = scope.enter(node);
         hide(body, body.graph().block());
-      } else if (node->kind() == c10::prim::GetAttr || node->kind() == c10::prim::Constant) {
+      } else if (node->kind() == c10::prim::GetAttr ||
+                 (hides_constants_ && node->kind() == c10::prim::Constant)) {
         hide(scope, node);
       }
     }
@@ -87,10 +149,11 @@ class HiddenWeights {
   void hide(AttributeScope& scope, torch::jit::Node* node) {
     if (!node->output()->hasUses()) return;
     const std::optional<c10::IValue> value = scope.value_of(node->output());
-    const std::optional<AttributeScope::Attribute> attribute = scope.attribute_of(node->output());
-    if (!value || !can_be_weight(*value) || written_->contains(*value)) {
+    const std::optional<AttributeScope::Attribute> attribute = scope.place_of(node->output());
+    if (!value || !can_be_weight(*value)) {
       if (attribute) fixed_.insert({attribute->object.get(), attribute->slot});
-      reads_unknown_ |= !value && node->output()->type()->isSubtypeOf(*c10::TensorType::get());
+      if (attribute && !value && can_be_weight(attribute->value())) assigned_.push_back(attribute->path);
+      reads_unknown_ |= !attribute && !value && node->output()->type()->isSubtypeOf(*c10::TensorType::get());
       return;
     }
     const void* const owner = attribute           ? static_cast<const void*>(attribute->object.get())
@@ -161,13 +224,17 @@ class HiddenWeights {
     }
   };
 
+  c10::IValue self_;
   std::size_t first_;
+  bool hides_constants_ = true;        // those that passes make are no weights
   std::vector<WeightSource> weights_;  // in the order of their inputs
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
   // By fork and weight: the body's value for it.
   std::unordered_map<std::pair<const void*, std::size_t>, torch::jit::Value*, HashKey> body_inputs_;
-  const WrittenWeights* written_ = nullptr;  // while weights are hidden
+  std::vector<std::string> assigned_;
+  std::unordered_set<const void*> written_;  // identities of the weights that the resulting graph may write
+  std::optional<FreshCopies> copies_;
   std::set<AttributeKey> fixed_;
   bool reads_unknown_ = false;  // tensors of objects that only a call decides
 };

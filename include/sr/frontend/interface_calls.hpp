@@ -3,28 +3,30 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <unordered_set>
 
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/frontend/assigned_attributes.hpp>
 #include <sr/frontend/attribute_scope.hpp>
-#include <sr/frontend/written_weights.hpp>
+#include <sr/graph/each_node.hpp>
 
 namespace sr::detail {
 
-// The names of attributes that a method of the module or of one of its submodules sets.
-inline std::unordered_set<std::string> assigned_names(const torch::jit::Module& module) {
-  std::unordered_set<std::string> names;
+// The attributes that a method of the module or of one of its submodules sets, by name.
+inline AssignedAttributes assigned_names(const torch::jit::Module& module) {
+  AssignedAttributes assigned;
   for (const torch::jit::Module& part : module.modules()) {
     for (const torch::jit::Method& method : part.get_methods()) {
       const torch::jit::GraphFunction* function = torch::jit::tryToGraphFunction(method.function());
-      if (function != nullptr) names.merge(WrittenWeights::names_assigned(*function->graph()));
+      if (function == nullptr) continue;
+      each_node<Forks::enter>(function->graph()->block(), [&](const torch::jit::Node* node) {
+        if (node->kind() == c10::prim::SetAttr) assigned.add_name(node->s(c10::attr::name));
+      });
     }
   }
-  return names;
+  return assigned;
 }
 
 // Gives each interface on which a method is called the class of the object in the attribute, also in the
@@ -54,7 +56,7 @@ template <class InlineCalls>
 void inline_interface_calls(const std::shared_ptr<torch::jit::Graph>& graph, const torch::jit::Module& module,
                             const InlineCalls& inline_calls) {
   constexpr int kDeepest = 100;  // a module that holds itself would call itself for ever
-  const std::unordered_set<std::string> assigned = assigned_names(module);
+  const AssignedAttributes assigned = assigned_names(module);
   AttributeScope scope(graph, module._ivalue(), assigned);
   for (int depth = 0; depth < kDeepest && resolve_interfaces(scope, graph->block()); ++depth) inline_calls();
 }

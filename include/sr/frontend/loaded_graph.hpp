@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <ATen/core/function_schema.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
 #include <sr/base/error.hpp>
@@ -19,6 +21,7 @@
 #include <sr/frontend/hidden_weights.hpp>
 #include <sr/frontend/interface_calls.hpp>
 #include <sr/frontend/kept_constants.hpp>
+#include <sr/frontend/known_attributes.hpp>
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/removed_methods.hpp>
 #include <sr/frontend/state_entry.hpp>
@@ -27,7 +30,9 @@
 #include <sr/graph/each_node.hpp>
 #include <sr/passes/barriers/barriers.hpp>
 #include <sr/passes/barriers/peephole.hpp>
+#include <sr/passes/constant_bits.hpp>
 #include <sr/passes/grad_modes.hpp>
+#include <sr/passes/known_operators.hpp>
 #include <sr/passes/pipeline.hpp>
 
 namespace sr {
@@ -42,6 +47,10 @@ struct LoadedGraph {
   // Weights that the caller may change, in the order of the graph's first constants, which stand for them.
   // Empty if nobody else holds them.
   std::vector<WeightSource> weights = {};
+  // What the graph may write and the caller may change; their constants stand behind those of the weights.
+  std::vector<StateVariable> variables = {};
+  // Tensors that required gradients in the caller's module.
+  std::set<detail::TensorIdentity> with_gradients = {};
   // The state of the caller's module; none if the graph has no module, or if its weights were folded.
   std::optional<std::vector<StateEntry>> state = {};
 };
@@ -107,14 +116,26 @@ inline std::vector<std::string> trained_statistics(const torch::jit::Block* bloc
 }
 
 // Attributes that the graph writes are kept in a deep copy: calls must not change the caller's module.
-inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry) {
+// Freezing does not fold the attributes at the paths in `kept`.
+inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry,
+                                 const std::vector<std::string>& kept) {
   try {
-    return torch::jit::freeze_module(module, trained_statistics(entry));
+    std::vector<std::string> preserved = trained_statistics(entry);
+    preserved.insert(preserved.end(), kept.begin(), kept.end());
+    return torch::jit::freeze_module(module, preserved);
   } catch (const std::exception&) {
     // Freezing fails for some modules (reassigned interfaces, modules that return themselves). They run
     // without freezing, and read their attributes at run time.
     return module;
   }
+}
+
+// Folds what freezing would fold, and marks the constants that it must not merge.
+inline void fold_before_freezing(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self) {
+  if (calls_methods(graph->block())) return;  // those may write attributes
+  const KnownAttributes known(graph, self);
+  if (passes::all_operators_are_known(graph->block())) torch::jit::ConstantPropagation(graph);
+  passes::mark_constants(*graph);
 }
 
 // Inlines calls in the bodies of forks, too.
@@ -136,9 +157,19 @@ inline std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& modu
 inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers& barriers,
                        const passes::PassSettings& settings) {
   passes::require_known(settings.off);
+  passes::mark_constants(*graph);
   passes::run_pipeline(graph, settings, passes::Stage::behind_barriers);
+  passes::unmark_constants(*graph);
   barriers.remove(*graph);
   passes::run_pipeline(graph, settings, passes::Stage::last);
+}
+
+// The results may be private copies of what the graph writes: the caller is given the copies themselves.
+inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden) {
+  HiddenWeights::Shown shown = hidden.show(loaded.graph);
+  for (const StateVariable& variable : shown.variables) add_identities(variable.own, loaded.known);
+  loaded.weights = std::move(shown.weights);
+  loaded.variables = std::move(shown.variables);
 }
 
 }  // namespace detail
@@ -159,22 +190,32 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const detail::PeepholeBarrier neutral(*graph, barriers.value_of(), barriers.returned());
   std::optional<detail::HiddenWeights> hidden;
   if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
+  detail::fold_before_freezing(graph, copy._ivalue());
   const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
                           !detail::has_fork_that_calls_methods(graph->block());
-  const torch::jit::Module frozen = can_freeze ? detail::freeze(copy, graph->block()) : copy;
+  const torch::jit::Module frozen =
+      can_freeze
+          ? detail::freeze(copy, graph->block(), hidden ? hidden->assigned() : std::vector<std::string>())
+          : copy;
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      barriers.known()};
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (parameter.requires_grad() && detail::can_be_weight(parameter))
+      loaded.with_gradients.insert(detail::identity_of_elements(parameter));
+  }
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
   if (hidden) {
-    loaded.weights = hidden->show(*loaded.graph);
+    detail::show_weights(loaded, *hidden);
     loaded.state = detail::state_entries(module._ivalue(), loaded.weights,
                                          [&](const auto& attribute) { return hidden->is_fixed(attribute); });
   }
   if (loaded.graph->inputs().at(0)->hasUses()) {
-    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph);
+    const std::unordered_set<const void*> nothing;
+    detail::FreshCopies copies(nothing);
+    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph, hidden ? hidden->copies() : copies);
   } else {
     loaded.graph->eraseInput(0);
     detail::remove_methods({copy, frozen});
@@ -205,7 +246,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
-  if (hidden) loaded.weights = hidden->show(*loaded.graph);
+  if (hidden) detail::show_weights(loaded, *hidden);
   return loaded;
 }
 

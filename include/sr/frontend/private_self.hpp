@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/base/identity.hpp>
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/each_node.hpp>
 
@@ -28,16 +29,18 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
 }
 
 // A copy of the object, which the graph may change. Tensors that it never writes are shared with the caller:
-// a result that is one of them has to be the caller's tensor.
-inline c10::IValue private_self(const c10::IValue& self, const torch::jit::Graph& graph) {
-  c10::IValue::HashIdentityIValueMap copies;
-  if (!may_write_tensors(graph.block())) {
-    self.visit([&](const c10::IValue& value) {
-      if (value.isTensor()) copies.emplace(value, value);
-      return false;
-    });
-  }
-  return self.deepcopy(copies);
+// a result that is one of them has to be the caller's tensor. Others are copied by `copies`, so that they
+// share memory with the constants that it has copied.
+inline c10::IValue private_self(const c10::IValue& self, const torch::jit::Graph& graph,
+                                FreshCopies& copies) {
+  c10::IValue::HashIdentityIValueMap copied;
+  const bool may_write = may_write_tensors(graph.block());
+  self.visit([&](const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined())
+      copied.emplace(value, may_write ? c10::IValue(copies.copy(value.toTensor())) : value);
+    return false;
+  });
+  return self.deepcopy(copied);
 }
 
 }  // namespace detail

@@ -15,6 +15,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <sr/frontend/assigned_attributes.hpp>
 #include <sr/frontend/weight_source.hpp>
 
 namespace sr {
@@ -42,9 +43,6 @@ inline TensorIdentity identity_of_elements(const at::Tensor& tensor) {
   return {tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset(), tensor.scalar_type(),
           tensor.sizes().vec(), tensor.strides().vec()};
 }
-
-// An attribute: the object, and the position of the attribute in it.
-using AttributeKey = std::pair<const c10::ivalue::Object*, std::size_t>;
 
 inline void add_state_entries(
     const c10::ivalue::Object& object, const std::string& prefix,

@@ -58,6 +58,13 @@ class WeightSource {
   bool is_replaced_ = false;
 };
 
+// A tensor or container of tensors that outlives calls and that the graph may write: it is private to the
+// StaticModule. A change of the source by the caller replaces its values.
+struct StateVariable {
+  WeightSource source;
+  c10::IValue own;
+};
+
 namespace detail {
 
 // Whether a graph can hold the tensor as a constant, and sr can tell when it changes.
@@ -75,6 +82,14 @@ inline bool can_be_weight(const c10::IValue& value) {
     all &= can_be_weight(tensor);
   });
   return found && all;
+}
+
+// An alias of the tensor, which holds its storage. It requires gradients if the tensor does and
+// `with_gradients` is true: no gradient is computed, but operators may ask (base/through_autograd.hpp).
+inline at::Tensor alias_of(const at::Tensor& tensor, bool with_gradients) {
+  at::Tensor alias = tensor.detach();
+  if (with_gradients && tensor.requires_grad() && !alias.is_inference()) alias.requires_grad_();
+  return alias;
 }
 
 // The value as a constant of a graph, which may not require gradients: replaces such tensors by aliases.

@@ -1,13 +1,18 @@
-// Finds the constants and attributes that a graph writes, or may write.
+// Finds the inputs, constants and attributes that a graph writes, or may write.
 #pragma once
 
-#include <string>
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
 #include <unordered_set>
 
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/frontend/assigned_attributes.hpp>
 #include <sr/frontend/attribute_scope.hpp>
 #include <sr/frontend/memory_origins.hpp>
 #include <sr/graph/alias_rules.hpp>
@@ -17,34 +22,25 @@ namespace sr::detail {
 
 class WrittenWeights {
  public:
-  // The graph and its forks must be inlined.
-  explicit WrittenWeights(const torch::jit::Graph& graph) : assigned_(names_assigned(graph)) {}
-
-  // The names of attributes that the graph sets.
-  const std::unordered_set<std::string>& assigned() const { return assigned_; }
-
-  // The same for any graph, without the graphs that it calls.
-  static std::unordered_set<std::string> names_assigned(const torch::jit::Graph& graph) {
-    std::unordered_set<std::string> names;
-    find_assigned(graph.block(), names);
-    return names;
+  // `self` is the module that the graph's first input stands for, or None. The graph and its forks must be
+  // inlined.
+  WrittenWeights(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self)
+      : writes_tensors_(writes_tensors(graph->block())) {
+    AttributeScope top(graph, self, assigned_);
+    each_node<Forks::enter>(graph->block(), [&](const torch::jit::Node* node) {
+      if (node->kind() == c10::prim::SetAttr && may_hold_object(node->input(1)->type()))
+        assigned_.add_name(node->s(c10::attr::name));
+    });
+    find_assigned(top, graph->block());
+    find(top, graph->block());
   }
 
-  // Finds what the scope's graph writes.
-  void find(AttributeScope& scope) {
-    writes_tensors_ = writes_tensors(scope.graph().block());
-    find(scope, scope.graph().block());
-  }
-
-  bool contains(const c10::IValue& value) const {
-    std::unordered_set<const void*> parts;
-    add_identities(value, parts);
-    for (const void* part : parts) {
-      if (written_.count(part) != 0) return true;
-    }
-    // Any element of the container may be the one that is written.
-    return !value.isTensor() && (writes_tensors_ || !written_.empty() || !assigned_.empty());
-  }
+  // The attributes that the graph sets.
+  const AssignedAttributes& assigned() const { return assigned_; }
+  // Positions of the graph's inputs that it may write, or that contain what it may write.
+  const std::set<std::size_t>& inputs() const { return inputs_; }
+  // The storages and containers of attributes and constants that it may write.
+  const std::unordered_set<const void*>& identities() const { return written_; }
 
  private:
   static bool writes_tensors(const torch::jit::Block* block) {
@@ -54,9 +50,30 @@ class WrittenWeights {
     });
   }
 
-  static void find_assigned(const torch::jit::Block* block, std::unordered_set<std::string>& names) {
-    each_node<Forks::enter>(block, [&](const torch::jit::Node* node) {
-      if (node->kind() == c10::prim::SetAttr) names.insert(node->s(c10::attr::name));
+  // True if attributes of other objects may be reached through a value of the type.
+  static bool may_hold_object(const c10::TypePtr& type) {
+    switch (type->kind()) {
+      case c10::TypeKind::ClassType:
+      case c10::TypeKind::InterfaceType:
+      case c10::TypeKind::AnyType:
+        return true;
+      default:
+        return std::ranges::any_of(type->containedTypes(), may_hold_object);
+    }
+  }
+
+  void find_assigned(AttributeScope& scope, torch::jit::Block* block) {
+    each_node(block, [&](torch::jit::Node* node) {
+      if (node->kind() == c10::prim::SetAttr) {
+        if (const auto place = scope.place_of(node)) {
+          assigned_.add({place->object.get(), place->slot});
+        } else {
+          assigned_.add_name(node->s(c10::attr::name));
+        }
+      } else if (node->kind() == c10::prim::fork) {
+        AttributeScope body = scope.enter(node);
+        find_assigned(body, body.graph().block());
+      }
     });
   }
 
@@ -89,16 +106,21 @@ class WrittenWeights {
     if (!may_hold_tensor(value->type())) return;
     MemoryOrigins origins([&](const torch::jit::Value* origin) {
       if (origin->node()->kind() != c10::prim::Param) {
-        const std::optional<c10::IValue> known = scope.value_of(origin);
+        std::optional<c10::IValue> known = scope.value_of(origin);
+        // An attribute that the graph sets has this value until then.
+        if (const auto place = scope.place_of(origin); place && !known) known = place->value();
         if (known && known->isPtrType() && !known->isObject()) add_identities(*known, written_);
-      } else if (scope.fork() != nullptr && origin->offset() < scope.fork()->inputs().size()) {
+      } else if (scope.fork() == nullptr) {
+        inputs_.insert(origin->offset());
+      } else if (origin->offset() < scope.fork()->inputs().size()) {
         add_origins(*scope.outer(), scope.fork()->input(origin->offset()));
       }
     });
     origins(value);
   }
 
-  std::unordered_set<std::string> assigned_;
+  AssignedAttributes assigned_;
+  std::set<std::size_t> inputs_;
   std::unordered_set<const void*> written_;  // identities
   bool writes_tensors_ = false;              // somewhere in the graph
 };

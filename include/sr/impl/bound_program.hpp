@@ -7,6 +7,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/base/versions.hpp>
 #include <sr/module/bound_stamps.hpp>
 #include <sr/replay/replayer.hpp>
 
@@ -46,9 +47,10 @@ class BoundProgram {
     return program_ != nullptr && tensors_.hold_for(args, outputs) && program_->modes_hold();
   }
 
-  // Runs the program. Call it inside Replayer::attempt, which handles its exceptions, and only after holds()
-  // or holds_for() has returned true.
-  [[gnu::always_inline]] void run(replay::Replayer& replayer, Arguments args) {
+  // Runs the program, and counts the writes to the outputs that it is bound to. Call it inside
+  // Replayer::attempt, which handles its exceptions, and only after holds() or holds_for() has returned true.
+  [[gnu::always_inline]] void run(replay::Replayer& replayer, Arguments args, Outputs outputs) {
+    count_writes(outputs);
     replayer.run_bound(*program_, frozen_, std::span(args.data(), args.size()));
   }
 

@@ -17,12 +17,13 @@
 #include <sr/executor/copied_results.hpp>
 #include <sr/impl/bound_program.hpp>
 #include <sr/impl/runtime_state.hpp>
+#include <sr/module/state_copy.hpp>
 
 namespace sr::detail {
 
 class BoundState {
  public:
-  // `outputs` may be empty: then they are made. Makes one call.
+  // `outputs` may be empty: then they are made. Makes one call, on a copy of the state if the module has one.
   BoundState(const std::shared_ptr<const PreparedModule>& module, const memory::PlannerOps& planner,
              std::vector<c10::IValue> args, const KeywordArgs& kwargs, std::vector<at::Tensor> outputs)
       : runtime_(module, planner, ObserverHooks{}, nullptr),
@@ -32,8 +33,7 @@ class BoundState {
       // The caller keeps the containers, and may change them.
       args_[i] = with_tensors(value, [](const at::Tensor& tensor) { return tensor; });
     });
-    std::vector<c10::IValue> moved_from = args_;
-    const c10::IValue result = runtime_.call(moved_from, nullptr, nullptr, /*record=*/true);
+    const c10::IValue result = first_result();
     if (outputs_.empty()) make_outputs(result);
     copy_all_results(result, outputs_);
     bind();
@@ -45,7 +45,7 @@ class BoundState {
     const Running running(running_);
     if (!runtime_.has_current_weights() || !bound_.holds()) [[unlikely]]
       return run_anew();
-    if (!runtime_.run_bound(bound_, args_)) [[unlikely]] {
+    if (!runtime_.run_bound(bound_, args_, outputs_)) [[unlikely]] {
       bound_.unbind();
       runtime_.run_and_copy(args_, outputs_, nullptr);
     }
@@ -53,10 +53,20 @@ class BoundState {
 
   const std::vector<c10::IValue>& arguments() const { return args_; }
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  bool is_replayed() const { return bound_.is_bound(); }
+  bool is_replayed() const { return is_replayed_; }
   const RuntimeState& runtime() const { return runtime_; }
 
  private:
+  // The result of one call, which leaves the state of the module as it is.
+  c10::IValue first_result() {
+    std::vector<c10::IValue> moved_from = args_;
+    if (runtime_.prepared->state == nullptr)
+      return runtime_.call(moved_from, nullptr, nullptr, /*record=*/true);
+    RuntimeState trial(with_own_state(runtime_.prepared), *runtime_.execution.frame.planner, ObserverHooks{},
+                       nullptr);
+    return trial.call(moved_from, nullptr, nullptr);
+  }
+
   // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.
   class Running {
    public:
@@ -82,8 +92,9 @@ class BoundState {
 
   // Binds the program for the tensors as they are, if there is one that can write its results into them.
   void bind() {
-    replay::Program* const program = runtime_.find_for(args_, outputs_);
-    if (program != nullptr) bound_.bind(runtime_.replayer, *program, args_, outputs_);
+    const RuntimeState::Found found = runtime_.find_for(args_, outputs_);
+    is_replayed_ = found.program != nullptr;
+    if (found.writes_outputs) bound_.bind(runtime_.replayer, *found.program, args_, outputs_);
   }
 
   [[gnu::noinline]] void run_anew() {
@@ -95,7 +106,8 @@ class BoundState {
   RuntimeState runtime_;
   std::vector<c10::IValue> args_;
   std::vector<at::Tensor> outputs_;
-  BoundProgram bound_;  // to args_ and outputs_; a program of runtime_
+  BoundProgram bound_;        // to args_ and outputs_; a program of runtime_
+  bool is_replayed_ = false;  // when it was bound last
   std::atomic<bool> running_ = false;
 };
 

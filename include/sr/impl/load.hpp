@@ -94,6 +94,7 @@ inline StaticModule prepare(const torch::jit::Module& module, const StaticModule
   if (!loaded.known.empty() && !options.updatable_weights)
     loaded = load_graph(module, "forward", settings, owner);
   for (WeightSource& source : loaded.weights) source.mark_as_private();
+  for (StateVariable& variable : loaded.variables) variable.source.mark_as_private();
   if (options.spill_weights && !options.updatable_weights) make_weights_spillable(loaded);
   return StaticModule(std::move(loaded), options);
 }

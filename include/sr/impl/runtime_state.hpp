@@ -48,7 +48,8 @@ class RuntimeState {
         observed_(std::move(observed)),
         argument_count_(prepared->schema.arguments().size()),
         may_replay_(hooks.object == nullptr && replayer.enabled()),
-        follows_weights_(prepared->weights->count() != 0) {}
+        follows_weights_(prepared->weights->count() != 0),
+        state_(prepared->state.get()) {}
 
   // Moves from the arguments where it has to keep them. `record`: makes a program if one may be made, however
   // often the signature came.
@@ -65,7 +66,9 @@ class RuntimeState {
   c10::IValue call_with(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
                         const CallOptions& options) {
     options.check();
-    const Entry entry = enter(&options);
+    // The call that forks the body holds the state of the module.
+    const CallEntry entry(busy_, execution.frame, &options);
+    repeated_.unbind();
     follows_weights_ = false;
     take(std::move(weights));
     return answer(args, false);
@@ -109,13 +112,16 @@ class RuntimeState {
     return may_replay_;
   }
 
-  // The program that serves these arguments and writes its results into these tensors, whose addresses are in
-  // its table of bases. Null if there is none. Follows the weights.
-  replay::Program* find_for(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+  // What serves calls with these arguments. Follows the weights.
+  struct Found {
+    replay::Program* program = nullptr;  // null: calls are not replayed
+    bool writes_outputs = false;         // into these tensors, whose addresses are in its table of bases
+  };
+  Found find_for(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
     const Entry entry = enter();
-    if (!prepares_replay()) return nullptr;
+    if (!prepares_replay()) return {};
     replay::Program* const program = replayer.find(std::span(args.data(), args.size()));
-    return program != nullptr && replayer.bind(*program, outputs) ? program : nullptr;
+    return {program, program != nullptr && replayer.bind(*program, outputs)};
   }
   // Whether the weights are those that programs were made with.
   [[gnu::always_inline]] bool has_current_weights() {
@@ -123,10 +129,11 @@ class RuntimeState {
   }
   // For a program of find_for, if nothing has changed since. Returns false if run_and_copy has to answer. The
   // caller sees to it that no other call runs.
-  [[gnu::always_inline]] bool run_bound(BoundProgram& bound, c10::ArrayRef<c10::IValue> args) {
+  [[gnu::always_inline]] bool run_bound(BoundProgram& bound, c10::ArrayRef<c10::IValue> args,
+                                        c10::ArrayRef<at::Tensor> outputs) {
     return replayer.attempt(
         *bound.program(), [&]() __attribute__((always_inline)) {
-          bound.run(replayer, args);
+          bound.run(replayer, args, outputs);
           return true;
         });
   }
@@ -135,9 +142,12 @@ class RuntimeState {
   // then.
   struct Entry : CallEntry {
     Entry(RuntimeState& state, const CallOptions* options)
-        : CallEntry(state.busy_, state.execution.frame, options) {
+        : CallEntry(state.busy_, state.execution.frame, options), use_(state.state_) {
       state.repeated_.unbind();
     }
+
+   private:
+    StateUse use_;
   };
   Entry enter(const CallOptions* options = nullptr) { return {*this, options}; }
 
@@ -257,7 +267,8 @@ class RuntimeState {
                                           const CallOptions* options) {
     const CallEntry entry(busy_, execution.frame, options);
     if (!replays_at_once_ && !prepares_replay()) return false;
-    if (repeated_.holds_for(args, outputs) && options == nullptr) return run_bound(repeated_.use(), args);
+    if (repeated_.holds_for(args, outputs) && options == nullptr)
+      return run_bound(repeated_.use(), args, outputs);
     repeated_.unbind();
     const std::span<const c10::IValue> values(args.data(), args.size());
     replay::Program* program = replayer.find(values);
@@ -303,6 +314,7 @@ class RuntimeState {
   bool may_replay_;       // no node is observed, and the module can be replayed
   bool follows_weights_;  // somebody else may change a weight
   bool replays_at_once_ = may_replay_ && !follows_weights_;  // one test instead of two
+  ModuleState* state_;    // null if calls write nothing that outlives them; the module owns it
   std::size_t turn_ = 0;  // of the element of a weight that is compared in the next call
   KeptOutputs kept_outputs_;
   RepeatedCall repeated_;

@@ -12,6 +12,7 @@
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/impl/core_pool.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/module/state_copy.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -35,6 +36,13 @@ SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& g
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
     : content_(std::make_shared<const PreparedModule>(std::move(loaded), options)),
       own_(std::make_shared<OwnRuntimes>()) {}
+
+SR_INLINE StaticModule::StaticModule(std::shared_ptr<const PreparedModule> content)
+    : content_(std::move(content)), own_(std::make_shared<OwnRuntimes>()) {}
+
+SR_INLINE StaticModule StaticModule::clone() const {
+  return content_->state == nullptr ? *this : StaticModule(detail::with_own_state(content_));
+}
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
                                                const KeywordArgs& kwargs) const {

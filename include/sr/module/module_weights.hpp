@@ -31,14 +31,21 @@ class ModuleWeights {
     std::vector<std::size_t> same;  // by weight of the body: its position in the module, or kNotOuter
   };
 
-  // `state` names the weights. Without weights there is only one set.
+  // `state` names the weights. Without weights there is only one set. `with_gradients` as for a WeightSet.
   ModuleWeights(std::vector<c10::IValue> constants, std::vector<Weight> weights,
-                std::optional<std::vector<StateEntry>> state, std::vector<Body> bodies)
-      : constants_(std::move(constants)),
+                std::optional<std::vector<StateEntry>> state, std::vector<Body> bodies, bool with_gradients)
+      : with_gradients_(with_gradients),
+        constants_(std::move(constants)),
         weights_(std::move(weights)),
         state_(std::move(state)),
         bodies_(std::move(bodies)),
-        current_(make(weights_)) {}
+        current_(make(weights_)) {
+    copies_->all.push_back(this);
+  }
+  ~ModuleWeights() {
+    const std::scoped_lock lock(copies_->mutex);
+    std::erase(copies_->all, this);
+  }
   ModuleWeights(const ModuleWeights&) = delete;
   ModuleWeights& operator=(const ModuleWeights&) = delete;
 
@@ -60,22 +67,41 @@ class ModuleWeights {
     return current_;
   }
 
-  // Makes every runtime read all weights anew with its next call. Does nothing if nobody can change them.
+  // Makes every runtime, those of copies included, read all weights anew with its next call. Does nothing if
+  // no caller can change them.
   void refresh() {
     if (weights_.empty()) return;
-    const std::scoped_lock lock(mutex_);
-    publish(make(weights_));
+    const std::scoped_lock one_at_a_time(copies_->mutex);
+    for (ModuleWeights* const each : copies_->all) {
+      const std::scoped_lock lock(each->mutex_);
+      each->publish(each->make(each->weights_));
+    }
   }
 
-  // Replaces weights by copies of the given tensors, as StaticModule::update says. If it throws, all weights
-  // stay as they were.
+  // Replaces weights by copies of the given tensors, as StaticModule::update says, in all copies of the
+  // module. If it throws, all weights stay as they were.
   void update(const StateDict& given, bool strict) {
-    const std::scoped_lock one_at_a_time(updating_);
+    const std::scoped_lock one_at_a_time(copies_->mutex);
     // Only updates change `weights_`, so that calls and new runtimes need not wait while tensors are copied.
-    std::vector<Weight> updated = detail::updated_weights(weights_, state_, given, strict);
-    const std::scoped_lock lock(mutex_);
-    publish(make(updated));
-    weights_ = std::move(updated);
+    const std::vector<Weight> updated = detail::updated_weights(weights_, state_, given, strict);
+    std::vector<std::shared_ptr<WeightSet>> made;
+    for (const ModuleWeights* const each : copies_->all) made.push_back(each->make(updated));
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      ModuleWeights& each = *copies_->all[i];
+      const std::scoped_lock lock(each.mutex_);
+      each.publish(std::move(made[i]));
+      each.weights_ = updated;
+    }
+  }
+
+  // Calls `make(weights, state)`, which must return the weights of a module with the same graph and these
+  // weights. From then on, updates of one of the two modules are updates of both.
+  template <class Make>
+  void copy_into(const Make& make) {
+    const std::scoped_lock one_at_a_time(copies_->mutex);
+    ModuleWeights& made = make(weights_, state_);
+    made.copies_ = copies_;
+    copies_->all.push_back(&made);
   }
 
   // The weights that updates have replaced, by name.
@@ -106,11 +132,17 @@ class ModuleWeights {
  private:
   static constexpr int kAttempts = 4;
 
+  // The weights of a module and of its copies, which have a state of their own each.
+  struct Copies {
+    detail::ForkSafeMutex mutex;  // held while weights are updated
+    std::vector<ModuleWeights*> all;
+  };
+
   // Tries again if a weight was written meanwhile: the set would hold old values in one place and new ones in
   // another.
   std::shared_ptr<WeightSet> make(const std::vector<Weight>& weights) const {
     for (int attempt = 1;; ++attempt) {
-      auto made = std::make_shared<WeightSet>(constants_, weights, /*stamped=*/true);
+      auto made = std::make_shared<WeightSet>(constants_, weights, /*stamped=*/true, with_gradients_);
       if (attempt < kAttempts && !made->holds()) continue;
       for (const Body& body : bodies_)
         made->bodies_.emplace(body.weights.get(), body.weights->made_from(*made, weights, body.same));
@@ -134,18 +166,20 @@ class ModuleWeights {
       if (same[i] != Body::kNotOuter)
         weights_[i].source = WeightSource(outer.constants()[outer_weights[same[i]].slot]);
     }
-    auto made = std::make_shared<WeightSet>(constants_, weights_, /*stamped=*/false);
+    auto made = std::make_shared<WeightSet>(constants_, weights_, /*stamped=*/false, with_gradients_);
     for (const Body& body : bodies_)
       made->bodies_.emplace(body.weights.get(), body.weights->made_from(*made, weights_, body.same));
     current_ = made;
     return made;
   }
 
+  bool with_gradients_;
   std::vector<c10::IValue> constants_;  // as loaded
   std::vector<Weight> weights_;
   std::optional<std::vector<StateEntry>> state_;
   std::vector<Body> bodies_;
-  mutable detail::ForkSafeMutex mutex_, updating_;
+  std::shared_ptr<Copies> copies_ = std::make_shared<Copies>();
+  mutable detail::ForkSafeMutex mutex_;
   std::shared_ptr<const WeightSet> current_;
   std::atomic<std::uint64_t> generation_ = 0;
 };

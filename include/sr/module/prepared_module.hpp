@@ -4,6 +4,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,13 +22,30 @@
 #include <sr/graph/block_info.hpp>
 #include <sr/graph/each_node.hpp>
 #include <sr/module/fork_body.hpp>
+#include <sr/module/module_state.hpp>
 #include <sr/module/module_weights.hpp>
 #include <sr/module/state_changes.hpp>
 #include <sr/registry/selection.hpp>
 
 namespace sr {
 
-// All that calls read and nothing that they write. blocks[0] is the top block.
+namespace detail {
+
+// Replaces tensors that the caller's module had with gradients by aliases that require them.
+inline void require_gradients(std::span<c10::IValue> constants,
+                              const std::set<TensorIdentity>& with_gradients) {
+  if (with_gradients.empty()) return;
+  for (c10::IValue& constant : constants) {
+    if (!constant.isTensor() || !can_be_weight(constant.toTensor()) || constant.toTensor().is_inference() ||
+        with_gradients.count(identity_of_elements(constant.toTensor())) == 0)
+      continue;
+    constant = constant.toTensor().detach().requires_grad_();
+  }
+}
+
+}  // namespace detail
+
+// All that calls read and, apart from the state, nothing that they write. blocks[0] is the top block.
 struct PreparedModule {
   StaticModuleOptions options;
   std::shared_ptr<torch::jit::Graph> graph;
@@ -44,6 +63,7 @@ struct PreparedModule {
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
+  std::unique_ptr<ModuleState> state;      // null if calls write nothing that outlives them
 
   PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
@@ -76,6 +96,10 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   slot_count = table.count;
   constants = table.constants;
   check_constants();
+  if (options.numerics == Numerics::exact) {
+    const std::size_t followed = loaded.weights.size() + (self.isNone() ? 0 : 1);
+    detail::require_gradients(std::span(constants).subspan(followed), loaded.with_gradients);
+  }
   std::vector<std::string> reasons;
   Selector selector(options, interpreted, reasons);
   KindOf kinds;
@@ -107,6 +131,8 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   follow(loaded);
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
+  if (!state_changed_by.empty())
+    state = std::make_unique<ModuleState>(loaded.variables, std::move(loaded.known));
   const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
   for (const std::size_t input : changes.written_inputs()) {
     if (input >= first_argument) written_inputs.push_back(input - first_argument);
@@ -223,7 +249,7 @@ inline void PreparedModule::follow(LoadedGraph& loaded) {
     }
   }
   weights = std::make_shared<ModuleWeights>(constants, std::move(followed), std::move(loaded.state),
-                                            std::move(bodies));
+                                            std::move(bodies), options.numerics == Numerics::exact);
 }
 
 // The code of an interpreted body holds the tensors of its weights, which can then not be replaced.

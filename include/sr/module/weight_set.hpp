@@ -37,10 +37,11 @@ struct Weight {
 // whose addresses they hold.
 class WeightSet {
  public:
-  // `constants` are indexed by slot; those of weights are read anew. `stamped`: whether changes of weights
-  // that somebody else holds are to be noticed. Throws UnsupportedOp if a weight is no longer a dense tensor
-  // on the CPU.
-  WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped)
+  // `constants` are indexed by slot; those of weights are read anew. `stamped` says whether changes of
+  // weights by other holders are to be noticed, `with_gradients` whether weights that require gradients still
+  // do so in the set. Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
+  WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped,
+            bool with_gradients)
       : constants_(std::move(constants)) {
     ElementsByWeight elements_by_weight;
     for (const Weight& weight : weights) {
@@ -50,7 +51,7 @@ class WeightSet {
         stamp(weight.source, value, elements_by_weight);
       // An alias keeps its storage even if the caller's tensor is given another one while a call runs.
       constants_[weight.slot] = value.isTensor() && !weight.is_returned
-                                    ? c10::IValue(value.toTensor().detach())
+                                    ? c10::IValue(detail::alias_of(value.toTensor(), with_gradients))
                                     : detail::without_gradients(value);
     }
     for (std::size_t i = 0; i < kElements; ++i) {

@@ -7,6 +7,7 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/layouts/products.hpp>
+#include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/attention.hpp>
 
 namespace sr::ops {
@@ -34,7 +35,7 @@ inline const Native<
     ScaledDotProductAttention, Lower<&lower::attention>, Layouts<&layouts::attention>>
     scaled_dot_product_attention;
 inline const Native<"aten::dropout(Tensor input, float p, bool train) -> Tensor", Dropout,
-                    InPlace<at::_ops::dropout_>>
+                    Layouts<&layouts::dropout>, InPlace<at::_ops::dropout_>>
     dropout;
 
 }  // namespace sr::ops

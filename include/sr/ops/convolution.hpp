@@ -6,6 +6,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/factories.hpp>
 #include <sr/replay/layouts/windows.hpp>
 #include <sr/replay/lowering/convolution.hpp>
 #include <sr/replay/lowering/pooling.hpp>
@@ -84,6 +85,14 @@ inline const NewTensorsOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_
     adaptive_avg_pool2d;
 inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>, Layouts<&layouts::pool<2, 0, 4>>>
     avg_pool2d;
+inline const OperatorOf<at::_ops::adaptive_max_pool2d, Layouts<&layouts::adaptive_pool_twice>>
+    adaptive_max_pool2d;
+inline const OperatorOf<at::_ops::avg_pool3d, Layouts<&layouts::pool<3, 0, 4>>> avg_pool3d;
+inline const OperatorOf<at::_ops::im2col, Layouts<&layouts::columns_of_image>> im2col;
+inline const OperatorOf<at::_ops::reflection_pad1d, Layouts<&layouts::padded>> reflection_pad1d;
+inline const OperatorOf<at::_ops::reflection_pad2d, Layouts<&layouts::padded>> reflection_pad2d;
+inline const OperatorOf<at::_ops::replication_pad1d, Layouts<&layouts::padded>> replication_pad1d;
+inline const OperatorOf<at::_ops::replication_pad2d, Layouts<&layouts::padded>> replication_pad2d;
 inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results, Fact::out_differs>>
     facts_of_adaptive_avg_pool3d;
 

@@ -9,7 +9,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
-#include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/layouts/indexing.hpp>
 #include <sr/replay/lowering/bags.hpp>
 #include <sr/replay/lowering/index_select.hpp>
 

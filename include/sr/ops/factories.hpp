@@ -155,22 +155,22 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<0>, Lower<&replay::lower::fill_like<0>>, Layouts<&replay::layouts::like_first>>
+    ConstantLike<0>, Lower<&replay::lower::fill_like<0>>, Layouts<&replay::layouts::like_in_format>>
     zeros_like;
 inline const OutVariant<
     "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    ConstantLike<1>, Lower<&replay::lower::fill_like<1>>, Layouts<&replay::layouts::like_first>>
+    ConstantLike<1>, Lower<&replay::lower::fill_like<1>>, Layouts<&replay::layouts::like_in_format>>
     ones_like;
 inline const OutVariant<
     "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    FullLike, Lower<&replay::lower::fill>, Layouts<&replay::layouts::like_first>>
+    FullLike, Lower<&replay::lower::fill>, Layouts<&replay::layouts::like_in_format>>
     full_like;
 inline const OutVariant<
     "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    EmptyLike, Facts<Fact::leaves_new_memory>, Layouts<&replay::layouts::like_first>>
+    EmptyLike, Facts<Fact::leaves_new_memory>, Layouts<&replay::layouts::like_in_format>>
     empty_like;
 inline const OutVariant<
     "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "

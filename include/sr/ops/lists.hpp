@@ -247,7 +247,7 @@ inline const Operator<"aten::remove", Facts<Fact::compares_elements>> facts_of_r
 inline const Operator<"aten::count", Facts<Fact::compares_elements>> facts_of_count;
 // The facts are those of lists. The rule is that of the overload without a name, which sorts a tensor.
 inline const Operator<"aten::sort", Facts<Fact::compares_elements>,
-                      Layouts<&replay::layouts::like_first_twice>>
+                      Layouts<&replay::layouts::copied_in_order_twice>>
     sort_list;
 inline const Operator<"aten::sorted", Facts<Fact::compares_elements>> facts_of_sorted;
 inline const Operator<"aten::clear", Facts<Fact::moves_values>> facts_of_clear;

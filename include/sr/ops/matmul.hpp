@@ -50,32 +50,44 @@ struct Baddbmm {
 
 // LibTorch multiplies a vector as a matrix of one row, and resizes the output to that matrix meanwhile: if
 // the output has elements, it warns.
-inline void multiply(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+//
+// Without `out`, LibTorch multiplies all rows of the larger operand at once if the smaller one requires a
+// gradient, whatever the strides of the rows are (should_fold in ATen/native/LinearAlgebra.cpp).
+inline void multiply(const at::Tensor& self, const at::Tensor& other, at::Tensor& out,
+                     bool requires_gradient) {
+  const std::int64_t larger = std::max(self.dim(), other.dim()), smaller = std::min(self.dim(), other.dim());
+  if (requires_gradient && larger >= 3 && smaller >= 1 && smaller <= 2) {
+    const at::Tensor made = at::native::matmul(self, other);
+    at::native::resize_output(out, made.sizes());
+    out.copy_(made);
+    return;
+  }
   if (self.dim() == 1 && other.dim() == 2) sr::detail::shrink(out);
   at::native::matmul_out(self, other, out);
 }
 
 struct Matmul {
   void operator()(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) const {
-    multiply(self, other, out);
+    multiply(self, other, out, (self.dim() >= other.dim() ? other : self).requires_grad());
   }
 };
 
 // Calls the same products as the functional op, so that results are bit-identical: one addmm over all rows if
-// there is a bias, else matmul. The transposed view of a constant weight is made once.
+// there is a bias of one dimension, else matmul. The transposed view of a constant weight is made once.
 struct Linear {
   void operator()(NodeView& node) const {
     const at::Tensor& input = node.input(0).toTensor();
     const at::Tensor& weight = node.input(1).toTensor();
     at::Tensor& out = node.output(0).toTensor();
-    const at::Tensor transposed = transpose(node, weight);
+    at::Tensor transposed = transpose(node, weight);
     const bool has_bias = !node.input(2).isNone() && node.input(2).toTensor().defined();
     if (has_bias && input.dim() == 2) {
       at::cpu::addmm_out(out, node.input(2).toTensor(), input, transposed);
       return;
     }
-    if (!has_bias || input.dim() < 1 || !input.is_contiguous()) {
-      multiply(input, transposed, out);
+    if (!has_bias || node.input(2).toTensor().dim() != 1 || input.dim() < 1 || !input.is_contiguous()) {
+      if (weight.requires_grad() && !transposed.requires_grad()) transposed.requires_grad_();
+      multiply(input, transposed, out, weight.requires_grad());
       if (has_bias) out.add_(node.input(2).toTensor());
       return;
     }
@@ -112,7 +124,7 @@ inline const OutVariant<
     addmm;
 inline const OutVariant<
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    Baddbmm>
+    Baddbmm, Layouts<&layouts::baddbmm>>
     baddbmm;
 inline const OutVariant<"aten::matmul(Tensor self, Tensor other) -> Tensor", Matmul, Lower<&lower::matmul>,
                         Layouts<&layouts::matmul>>

@@ -1,9 +1,22 @@
 // Operators that ask about a tensor and not about its elements. LibTorch's interpreter runs them.
 #pragma once
 
+#include <sr/base/thread_modes.hpp>
 #include <sr/registry/op.hpp>
 
-namespace sr::ops::registered {
+namespace sr::ops {
+
+// See frontend/export/own_operators.hpp. Calls under autocast are not replayed, so the answer of a recorded
+// call holds for its replays.
+struct AutocastIsOff {
+  bool operator()(const at::Tensor&) const { return !ThreadModes::now().autocast(); }
+};
+
+namespace registered {
+
+inline const Native<"sr::autocast_is_off(Tensor self) -> bool", AutocastIsOff,
+                    Facts<Fact::reads_metadata_only>>
+    autocast_is_off;
 
 inline const Operator<"aten::stride", Facts<Fact::reads_metadata_only>> facts_of_stride;
 inline const Operator<"aten::is_contiguous", Facts<Fact::reads_metadata_only>> facts_of_is_contiguous;
@@ -47,4 +60,5 @@ inline const Operator<"aten::is_leaf", Facts<Fact::asks_hidden_state>> facts_of_
 inline const Operator<"aten::output_nr", Facts<Fact::asks_hidden_state>> facts_of_output_nr;
 inline const Operator<"aten::retains_grad", Facts<Fact::asks_hidden_state>> facts_of_retains_grad;
 
-}  // namespace sr::ops::registered
+}  // namespace registered
+}  // namespace sr::ops

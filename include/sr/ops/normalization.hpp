@@ -78,7 +78,7 @@ inline const Native<
 namespace registered {
 
 inline const NewTensorsOf<at::_ops::instance_norm, Lower<&lower::instance_norm>,
-                          Facts<Fact::trains_statistics>>
+                          Facts<Fact::trains_statistics>, Layouts<&layouts::instance_norm>>
     instance_norm;
 inline const NewTensorsOf<at::_ops::native_layer_norm, Lower<&lower::layer_norm>,
                           Layouts<&layouts::native_layer_norm>>
@@ -90,7 +90,7 @@ inline const NewTensorsOf<at::_ops::_native_batch_norm_legit_no_training,
                           Lower<&lower::batch_norm_without_training>,
                           Layouts<&layouts::norm_of_channels_with_statistics>>
     _native_batch_norm_legit_no_training;
-inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>> rms_norm;
+inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>, Layouts<&layouts::rms_norm>> rms_norm;
 inline const OperatorOf<at::_ops::_fused_rms_norm, Lower<&lower::rms_norm>> _fused_rms_norm;
 // The `.out` overload reads uninitialised statistics if input and output have different memory formats.
 inline const Operator<"aten::native_batch_norm", Facts<Fact::trains_statistics, Fact::out_differs>>

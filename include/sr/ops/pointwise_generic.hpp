@@ -10,7 +10,7 @@
 namespace sr::ops::registered {
 
 inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>> selu;
-inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Layouts<&layouts::like_first>> prelu;
+inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Layouts<&layouts::copy_in_order>> prelu;
 inline const OperatorOf<at::_ops::abs, Pointwise<vector_ops::Abs>,
                         LowerToIterator<&lower::same_dtype<native::abs_stub>>,
                         InPlace<at::_ops::abs_, Fact::functional_on_floats>>
@@ -47,7 +47,12 @@ inline const OperatorOf<at::_ops::digamma, Iterator<native::structured_digamma_o
 inline const OperatorOf<at::_ops::erfc, Iterator<native::structured_erfc_out>> erfc;
 inline const OperatorOf<at::_ops::erfinv, Iterator<native::structured_erfinv_out>> erfinv;
 inline const OperatorOf<at::_ops::exp2, Iterator<native::structured_exp2_out>> exp2;
-inline const OperatorOf<at::_ops::floor_divide, LowerToIterator<&lower::floor_divide>> floor_divide;
+inline const OperatorOf<at::_ops::__and___Scalar, Layouts<&layouts::pointwise>> and_Scalar;
+inline const OperatorOf<at::_ops::__or___Scalar, Layouts<&layouts::pointwise>> or_Scalar;
+inline const OperatorOf<at::_ops::__xor___Scalar, Layouts<&layouts::pointwise>> xor_Scalar;
+inline const OperatorOf<at::_ops::floor_divide, LowerToIterator<&lower::floor_divide>,
+                        Layouts<&layouts::pointwise>>
+    floor_divide;
 inline const OperatorOf<at::_ops::fmax, Iterator<native::structured_fmax_out>> fmax;
 inline const OperatorOf<at::_ops::fmin, Iterator<native::structured_fmin_out>> fmin;
 inline const OperatorOf<at::_ops::fmod_Scalar, Iterator<native::structured_fmod_out>> fmod_Scalar;

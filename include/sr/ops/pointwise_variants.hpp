@@ -142,7 +142,7 @@ inline const OutVariant<"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alp
                         LowerToIterator<&lower::reverse_sub_any>>
     rsub_scalar;
 inline const OutVariant<"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorDivideByNumber,
-                        LowerToIterator<&lower::floor_divide>>
+                        LowerToIterator<&lower::floor_divide>, Layouts<&layouts::pointwise>>
     floor_divide_scalar;
 inline const OutVariant<"aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
                         NumberWithTensor<&at::cpu::remainder_out>>

@@ -12,7 +12,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/argument_of_handle.hpp>
 #include <sr/registry/op.hpp>
-#include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/layouts/indexing.hpp>
 #include <sr/replay/lowering/bags.hpp>
 
 namespace sr::ops {

@@ -15,6 +15,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/layouts/factories.hpp>
+#include <sr/replay/layouts/indexing.hpp>
 #include <sr/replay/layouts/tensors.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
@@ -89,27 +90,27 @@ inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format
                         Lower<&lower::copy>, Layouts<&layouts::clone>>
     clone_tensor;
 inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat,
-                        Layouts<&layouts::repeat>>
+                        Layouts<&layouts::repeat<>>>
     repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>,
+                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>, Layouts<&layouts::masked_fill>,
                         InPlace<at::_ops::masked_fill__Scalar>>
     masked_fill_scalar;
 inline const OutVariant<"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>,
+                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>, Layouts<&layouts::masked_fill>,
                         InPlace<at::_ops::masked_fill__Tensor>>
     masked_fill_tensor;
 inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
-                        IndexByTensors, Lower<&lower::advanced_index>>
+                        IndexByTensors, Lower<&lower::advanced_index>, Layouts<&layouts::index>>
     index_tensor_hacked_twin;
 inline const OutVariant<
     "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    IndexPut, InPlace<at::_ops::index_put_>>
+    IndexPut, Layouts<&layouts::changed_copy<1>>, InPlace<at::_ops::index_put_>>
     index_put;
 inline const OutVariant<
     "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> "
     "Tensor",
-    IndexPut>
+    IndexPut, Layouts<&layouts::changed_copy<1>>>
     index_put_hacked_twin;
 inline const Native<
     "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) "
@@ -121,13 +122,20 @@ inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>, L
     index_Tensor;
 inline const OperatorOf<at::_ops::scatter_src, Layouts<&layouts::scatter>> scatter_src;
 inline const OperatorOf<at::_ops::scatter_value, Layouts<&layouts::scatter>> scatter_value;
+inline const OperatorOf<at::_ops::scatter_add, Layouts<&layouts::scatter>> scatter_add;
+inline const OperatorOf<at::_ops::scatter_reduce_two, Layouts<&layouts::scatter>> scatter_reduce_two;
+inline const OperatorOf<at::_ops::index_add, Layouts<&layouts::index_add>> index_add;
+inline const OperatorOf<at::_ops::index_copy, Layouts<&layouts::index_add>> index_copy;
+inline const OperatorOf<at::_ops::searchsorted_Tensor, Layouts<&layouts::searchsorted>> searchsorted_Tensor;
 inline const OperatorOf<at::_ops::index_select, Lower<&lower::index_select>, Layouts<&layouts::index_select>>
     index_select;
 inline const OperatorOf<at::_ops::tril, Layouts<&layouts::like_first>> tril;
 inline const OperatorOf<at::_ops::triu, Layouts<&layouts::like_first>> triu;
 inline const OperatorOf<at::_ops::glu, Layouts<&layouts::half_of_dim>> glu;
 inline const OperatorOf<at::_ops::bucketize_Tensor, Layouts<&layouts::bucketize>> bucketize_Tensor;
-inline const OperatorOf<at::_ops::take_along_dim, Lower<&lower::take_along_dim>> take_along_dim;
+inline const OperatorOf<at::_ops::take_along_dim, Lower<&lower::take_along_dim>,
+                        Layouts<&layouts::take_along_dim>>
+    take_along_dim;
 
 }  // namespace registered
 }  // namespace sr::ops

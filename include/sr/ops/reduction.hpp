@@ -205,8 +205,21 @@ inline const OperatorOf<at::_ops::var_dim, Layouts<&layouts::reduce_dims_at<1, 3
 inline const OperatorOf<at::_ops::logsumexp, Layouts<&layouts::reduce_dims>> logsumexp;
 inline const OperatorOf<at::_ops::cumsum, Layouts<&layouts::like_first>> cumsum;
 inline const OperatorOf<at::_ops::cumprod, Layouts<&layouts::like_first>> cumprod;
+inline const OperatorOf<at::_ops::logcumsumexp, Layouts<&layouts::like_first>> logcumsumexp;
+inline const OperatorOf<at::_ops::cummax, Layouts<&layouts::like_first_twice>> cummax;
+inline const OperatorOf<at::_ops::cummin, Layouts<&layouts::like_first_twice>> cummin;
+inline const OperatorOf<at::_ops::kthvalue, Layouts<&layouts::reduce_one_dim_twice<2>>> kthvalue;
+inline const OperatorOf<at::_ops::mode, Layouts<&layouts::reduce_one_dim_twice<1>>> mode;
+inline const OperatorOf<at::_ops::median_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> median_dim;
+inline const OperatorOf<at::_ops::nanmedian_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> nanmedian_dim;
+inline const OperatorOf<at::_ops::count_nonzero, Layouts<&layouts::reduce_dims_away>> count_nonzero;
+inline const OperatorOf<at::_ops::histc, Layouts<&layouts::histogram>> histc;
+inline const OperatorOf<at::_ops::renorm, Layouts<&layouts::like_first>> renorm;
+inline const OperatorOf<at::_ops::linalg_cross, Layouts<&layouts::cross>> linalg_cross;
+inline const OperatorOf<at::_ops::count_nonzero_dim_IntList, Layouts<&layouts::reduce_dims_away>>
+    count_nonzero_dim_IntList;
 inline const OperatorOf<at::_ops::topk, Layouts<&layouts::topk>> topk;
-inline const OperatorOf<at::_ops::sort_stable, Layouts<&layouts::like_first_twice>> sort_stable;
+inline const OperatorOf<at::_ops::sort_stable, Layouts<&layouts::copied_in_order_twice>> sort_stable;
 inline const OperatorOf<at::_ops::all, LowerToIterator<&lower::reduce_all<native::and_stub>>,
                         Layouts<&layouts::reduce_all>>
     all;
@@ -245,7 +258,9 @@ inline const OperatorOf<at::_ops::mean, Lower<&lower::reduce_float_all<kernels::
 inline const OperatorOf<at::_ops::min_dim, Lower<&lower::extreme_of_dim<true>>,
                         Layouts<&layouts::reduce_dim_twice>>
     min_dim;
-inline const OperatorOf<at::_ops::nansum, LowerToIterator<&lower::sum_of_numbers>> nansum;
+inline const OperatorOf<at::_ops::nansum, LowerToIterator<&lower::sum_of_numbers>,
+                        Layouts<&layouts::reduce_dims>>
+    nansum;
 inline const OperatorOf<at::_ops::norm_ScalarOpt_dim, Lower<&lower::norm_dims>,
                         Layouts<&layouts::reduce_dims_at<2>>>
     norm_ScalarOpt_dim;

@@ -112,7 +112,8 @@ inline const Native<"aten::__is__(t1 self, t2 obj) -> bool", Is,
 inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot,
                     Facts<Fact::reads_metadata_only, Fact::compares_identity>>
     is_not;
-inline const Native<"aten::len.t(t[] a) -> int", Length> list_length;
+inline const Native<"aten::len.t(t[] a) -> int", Length, Layouts<&replay::layouts::length_of_list>>
+    list_length;
 inline const Native<"aten::len.Tensor(Tensor t) -> int", LengthOfTensor, Layouts<&replay::layouts::length>>
     tensor_length;
 inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf, Facts<Fact::reads_metadata_only>,

@@ -7,7 +7,9 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/layouts/einsum.hpp>
 #include <sr/replay/layouts/factories.hpp>
+#include <sr/replay/layouts/indexing.hpp>
 #include <sr/replay/layouts/tensors.hpp>
+#include <sr/replay/layouts/windows.hpp>
 #include <sr/replay/lowering/einsum.hpp>
 #include <sr/replay/lowering/rearranging.hpp>
 
@@ -15,31 +17,42 @@ namespace sr::ops {
 
 namespace registered {
 
-inline const NewTensorsOf<at::_ops::conv_transpose1d> conv_transpose1d;
-inline const NewTensorsOf<at::_ops::conv_transpose2d_input> conv_transpose2d_input;
+inline const NewTensorsOf<at::_ops::conv_transpose1d, Layouts<&replay::layouts::transposed_convolution<1>>>
+    conv_transpose1d;
+inline const NewTensorsOf<at::_ops::conv_transpose2d_input,
+                          Layouts<&replay::layouts::transposed_convolution<2>>>
+    conv_transpose2d_input;
 inline const NewTensorsOf<at::_ops::conv_transpose3d_input> conv_transpose3d_input;
 inline const NewTensorsOf<at::_ops::max_pool3d> max_pool3d;
-inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d> adaptive_avg_pool1d;
-inline const NewTensorsOf<at::_ops::adaptive_max_pool1d> adaptive_max_pool1d;
-inline const NewTensorsOf<at::_ops::cdist> cdist;
+inline const NewTensorsOf<at::_ops::adaptive_avg_pool1d, Layouts<&replay::layouts::adaptive_pool>>
+    adaptive_avg_pool1d;
+inline const NewTensorsOf<at::_ops::adaptive_max_pool1d, Layouts<&replay::layouts::adaptive_pool_twice>>
+    adaptive_max_pool1d;
+inline const NewTensorsOf<at::_ops::cdist, Layouts<&replay::layouts::cdist>> cdist;
 inline const NewTensorsOf<at::_ops::bilinear> bilinear;
 inline const NewTensorsOf<at::_ops::cosine_similarity> cosine_similarity;
 inline const NewTensorsOf<at::_ops::pairwise_distance> pairwise_distance;
-inline const NewTensorsOf<at::_ops::grid_sampler> grid_sampler;
-inline const NewTensorsOf<at::_ops::grid_sampler_2d> grid_sampler_2d;
+inline const NewTensorsOf<at::_ops::grid_sampler, Layouts<&replay::layouts::grid_sampler>> grid_sampler;
+inline const NewTensorsOf<at::_ops::grid_sampler_2d, Layouts<&replay::layouts::grid_sampler>> grid_sampler_2d;
 inline const NewTensorsOf<at::_ops::affine_grid_generator> affine_grid_generator;
 inline const NewTensorsOf<at::_ops::celu> celu;
 inline const NewTensorsOf<at::_ops::isinf> isinf;
 inline const NewTensorsOf<at::_ops::isfinite> isfinite;
 inline const NewTensorsOf<at::_ops::isclose> isclose;
 inline const NewTensorsOf<at::_ops::var_mean> var_mean;
-inline const NewTensorsOf<at::_ops::var_mean_dim> var_mean_dim;
-inline const NewTensorsOf<at::_ops::var_mean_correction> var_mean_correction;
+inline const NewTensorsOf<at::_ops::var_mean_dim, Layouts<&replay::layouts::reduce_dims_twice_at<1, 3>>>
+    var_mean_dim;
+inline const NewTensorsOf<at::_ops::var_mean_correction,
+                          Layouts<&replay::layouts::reduce_dims_twice_at<1, 3>>>
+    var_mean_correction;
 inline const NewTensorsOf<at::_ops::std_mean> std_mean;
-inline const NewTensorsOf<at::_ops::std_mean_dim> std_mean_dim;
-inline const NewTensorsOf<at::_ops::std_mean_correction> std_mean_correction;
+inline const NewTensorsOf<at::_ops::std_mean_dim, Layouts<&replay::layouts::reduce_dims_twice_at<1, 3>>>
+    std_mean_dim;
+inline const NewTensorsOf<at::_ops::std_mean_correction,
+                          Layouts<&replay::layouts::reduce_dims_twice_at<1, 3>>>
+    std_mean_correction;
 inline const NewTensorsOf<at::_ops::trace> trace;
-inline const NewTensorsOf<at::_ops::median> median;
+inline const NewTensorsOf<at::_ops::median, Layouts<&replay::layouts::reduce_all>> median;
 inline const NewTensorsOf<at::_ops::bucketize_Scalar> bucketize_Scalar;
 inline const NewTensorsOf<at::_ops::bincount> bincount;
 inline const NewTensorsOf<at::_ops::cov> cov;
@@ -57,34 +70,37 @@ inline const NewTensorsOf<at::_ops::eye_m> eye_m;
 
 // Ops that rearrange elements.
 inline const NewTensorsOf<at::_ops::pixel_shuffle, Layouts<&replay::layouts::pixel_shuffle>> pixel_shuffle;
-inline const NewTensorsOf<at::_ops::pixel_unshuffle> pixel_unshuffle;
-inline const NewTensorsOf<at::_ops::channel_shuffle> channel_shuffle;
+inline const NewTensorsOf<at::_ops::pixel_unshuffle, Layouts<&replay::layouts::pixel_unshuffle>>
+    pixel_unshuffle;
+inline const NewTensorsOf<at::_ops::channel_shuffle, Layouts<&replay::layouts::suggested_with_number>>
+    channel_shuffle;
 inline const NewTensorsOf<at::_ops::masked_scatter, InPlace<at::_ops::masked_scatter_>> masked_scatter;
 inline const NewTensorsOf<at::_ops::fill_Scalar, InPlace<at::_ops::fill__Scalar>> fill_Scalar;
 inline const NewTensorsOf<at::_ops::fill_Tensor, InPlace<at::_ops::fill__Tensor>> fill_Tensor;
 inline const NewTensorsOf<at::_ops::zero, InPlace<at::_ops::zero_>> zero;
 inline const NewTensorsOf<at::_ops::copy, InPlace<at::_ops::copy_>> copy;
-inline const NewTensorsOf<at::_ops::index_fill_int_Scalar, InPlace<at::_ops::index_fill__int_Scalar>>
+inline const NewTensorsOf<at::_ops::index_fill_int_Scalar, Layouts<&replay::layouts::changed_copy<2>>,
+                          InPlace<at::_ops::index_fill__int_Scalar>>
     index_fill_int_Scalar;
-inline const NewTensorsOf<at::_ops::index_fill_int_Tensor, InPlace<at::_ops::index_fill__int_Tensor>>
+inline const NewTensorsOf<at::_ops::index_fill_int_Tensor, Layouts<&replay::layouts::changed_copy<2>>,
+                          InPlace<at::_ops::index_fill__int_Tensor>>
     index_fill_int_Tensor;
-inline const NewTensorsOf<at::_ops::roll, Lower<&replay::lower::roll>, Layouts<&replay::layouts::like_first>>
-    roll;
-inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::like_first>> flip;
-inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::like_first>> fliplr;
-inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::like_first>> flipud;
+inline const NewTensorsOf<at::_ops::roll, Lower<&replay::lower::roll>, Layouts<&replay::layouts::roll>> roll;
+inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::copy_in_order>> flip;
+inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::copy_in_order>> fliplr;
+inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::copy_in_order>> flipud;
 inline const NewTensorsOf<at::_ops::rot90> rot90;
-inline const NewTensorsOf<at::_ops::tile> tile;
+inline const NewTensorsOf<at::_ops::tile, Layouts<&replay::layouts::repeat<true>>> tile;
 inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_int, Lower<&replay::lower::repeat_interleave>,
                           Layouts<&replay::layouts::repeat_interleave>>
     repeat_interleave_self_int;
 inline const NewTensorsOf<at::_ops::constant_pad_nd, Lower<&replay::lower::constant_pad>,
-                          Layouts<&replay::layouts::constant_pad>>
+                          Layouts<&replay::layouts::padded>>
     constant_pad_nd;
 inline const NewTensorsOf<at::_ops::one_hot, Layouts<&replay::layouts::one_hot>> one_hot;
-inline const NewTensorsOf<at::_ops::argsort> argsort;
+inline const NewTensorsOf<at::_ops::argsort, Layouts<&replay::layouts::copy_in_order>> argsort;
 inline const NewTensorsOf<at::_ops::argwhere> argwhere;
 inline const NewTensorsOf<at::_ops::diag_embed> diag_embed;
 inline const NewTensorsOf<at::_ops::block_diag> block_diag;
@@ -93,7 +109,7 @@ inline const NewTensorsOf<at::_ops::block_diag> block_diag;
 inline const NativeOf<at::_ops::pad, Lower<&replay::lower::pad>, Layouts<&replay::layouts::pad>> pad;
 inline const NativeOf<at::_ops::einsum, Lower<&replay::lower::einsum>, Layouts<&replay::layouts::einsum>>
     einsum;
-inline const NativeOf<at::_ops::diff> diff;
+inline const NativeOf<at::_ops::diff, Layouts<&replay::layouts::difference>> diff;
 inline const NativeOf<at::_ops::where> where;
 inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;
 inline const NativeOf<at::_ops::unsafe_chunk> unsafe_chunk;

@@ -7,6 +7,7 @@
 #include <sr/ops/parts.hpp>
 #include <sr/ops/views.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/complex.hpp>
 #include <sr/replay/layouts/numbers.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
@@ -43,6 +44,11 @@ struct ToSame {
   }
 };
 
+// See frontend/export/own_operators.hpp.
+struct ViewInDtype {
+  at::Tensor operator()(const at::Tensor& self, at::ScalarType dtype) const { return self.view(dtype); }
+};
+
 struct DeviceOf {
   at::Device operator()(const at::Tensor& self) const { return self.device(); }
 };
@@ -52,26 +58,28 @@ struct IsCuda {
 
 namespace registered {
 
+inline const Native<"sr::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", ViewInDtype>
+    view_in_dtype;
 inline const NativeOf<at::_ops::alias> alias;
-inline const NativeOf<at::_ops::adjoint> adjoint;
-inline const NativeOf<at::_ops::conj> conj;
-inline const NativeOf<at::_ops::_conj> _conj;
+inline const NativeOf<at::_ops::adjoint, Layouts<&layouts::transpose_last>> adjoint;
+inline const NativeOf<at::_ops::conj, Layouts<&layouts::conjugate>> conj;
+inline const NativeOf<at::_ops::_conj, Layouts<&layouts::conjugate>> _conj;
 inline const NativeOf<at::_ops::_neg_view> _neg_view;
 inline const NativeOf<at::_ops::resolve_conj> resolve_conj;
 inline const NativeOf<at::_ops::resolve_neg> resolve_neg;
-inline const NativeOf<at::_ops::real> real;
-inline const NativeOf<at::_ops::imag> imag;
-inline const NativeOf<at::_ops::view_as_real> view_as_real;
-inline const NativeOf<at::_ops::view_as_complex> view_as_complex;
-inline const NativeOf<at::_ops::diagonal> diagonal;
+inline const NativeOf<at::_ops::real, Layouts<&layouts::part_of_complex<0>>> real;
+inline const NativeOf<at::_ops::imag, Layouts<&layouts::part_of_complex<1>>> imag;
+inline const NativeOf<at::_ops::view_as_real, Layouts<&layouts::view_as_real>> view_as_real;
+inline const NativeOf<at::_ops::view_as_complex, Layouts<&layouts::view_as_complex>> view_as_complex;
+inline const NativeOf<at::_ops::diagonal, Layouts<&layouts::diagonal>> diagonal;
 inline const NativeOf<at::_ops::linalg_diagonal> linalg_diagonal;
 inline const NativeOf<at::_ops::numpy_T> numpy_T;
 inline const NativeOf<at::_ops::matrix_H> matrix_H;
-inline const NativeOf<at::_ops::mT> mT;
-inline const NativeOf<at::_ops::mH> mH;
+inline const NativeOf<at::_ops::mT, Layouts<&layouts::transpose_last>> mT;
+inline const NativeOf<at::_ops::mH, Layouts<&layouts::transpose_last>> mH;
 inline const NativeOf<at::_ops::moveaxis_intlist> moveaxis_intlist;
 inline const NativeOf<at::_ops::moveaxis_int> moveaxis_int;
-inline const NativeOf<at::_ops::movedim_int> movedim_int;
+inline const NativeOf<at::_ops::movedim_int, Layouts<&layouts::move_dim>> movedim_int;
 inline const NativeOf<at::_ops::movedim_intlist> movedim_intlist;
 inline const NativeOf<at::_ops::swapaxes> swapaxes;
 inline const NativeOf<at::_ops::swapdims> swapdims;
@@ -119,8 +127,12 @@ inline const NativeOf<at::_ops::_autocast_to_reduced_precision> _autocast_to_red
 inline const Native<"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::numpy_T>> numpy_T_a;
 inline const Native<"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::matrix_H>>
     matrix_H_a;
-inline const Native<"aten::mT.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mT>> mT_a;
-inline const Native<"aten::mH.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mH>> mH_a;
+inline const Native<"aten::mT.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mT>,
+                    Layouts<&layouts::transpose_last>>
+    mT_a;
+inline const Native<"aten::mH.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mH>,
+                    Layouts<&layouts::transpose_last>>
+    mH_a;
 inline const Native<"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
                     SplitWithSizes>
     split_by_sizes;

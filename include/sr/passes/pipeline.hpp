@@ -19,6 +19,7 @@
 
 #include <sr/base/error.hpp>
 #include <sr/passes/common_subexpressions.hpp>
+#include <sr/passes/constant_bits.hpp>
 #include <sr/passes/if_then_else.hpp>
 #include <sr/passes/no_op_slices.hpp>
 #include <sr/passes/pass.hpp>
@@ -31,6 +32,11 @@ namespace detail {
 
 inline void fold_constants(std::shared_ptr<torch::jit::Graph>& graph) {
   torch::jit::ConstantPropagation(graph);
+}
+
+inline void pool_constants(std::shared_ptr<torch::jit::Graph>& graph) {
+  mark_constants(*graph);  // those that passes have made
+  torch::jit::ConstantPooling(graph);
 }
 
 inline void use_variadic_ops(std::shared_ptr<torch::jit::Graph>& graph) {
@@ -53,8 +59,7 @@ inline std::span<const Pass> pipeline() {
            &replace_sizes_in_tensors},
       Pass{"constant_propagation_again", "computes what the passes so far have made constant",
            &detail::fold_constants},
-      Pass{"constant_pooling", "merges equal constants",
-           [](GraphPtr& graph) { torch::jit::ConstantPooling(graph); }},
+      Pass{"constant_pooling", "merges constants with equal bits", &detail::pool_constants},
       Pass{"common_subexpressions", "eliminates common subexpressions", &eliminate_common_subexpressions},
       // Behind that pass, which would merge two results: the new nodes lose the marks of the barrier.
       Pass{"variadic_ops", "passes the operands of cat and stack without a list", &detail::use_variadic_ops},

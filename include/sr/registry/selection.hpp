@@ -37,9 +37,10 @@ inline std::string place_of(const torch::jit::Node& node) {
 }
 
 // Adds the node's place to the exception of its operator. The messages of prim::RaiseException are the
-// model's own and stay as they are.
+// model's own and stay as they are. Control flow adds nothing: the node inside of it has done so.
 inline void add_place(c10::Error& error, const torch::jit::Node& node) {
-  if (node.kind() != c10::prim::RaiseException) error.add_context("while sr ran " + place_of(node));
+  if (node.kind() != c10::prim::RaiseException && node.blocks().empty())
+    error.add_context("while sr ran " + place_of(node));
 }
 
 inline bool outputs_are_tensors(const torch::jit::Node& node) {
@@ -73,6 +74,12 @@ inline std::vector<std::uint32_t> kind_inputs(const torch::jit::Node& node) {
     }
   }
   return positions;
+}
+
+// True if other operators implement this one, each of which is called through the dispatcher.
+inline bool is_composite(const torch::jit::Node& node) {
+  const auto handle = dispatched(node);
+  return handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
 inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& traits) {
@@ -120,12 +127,17 @@ class Selector {
       detail::add_dispatcher_traits(node, chosen.traits);
       return chosen;
     }
-    chosen.function.run = &BoxedOp::run_fallback;
+    return interpreted(own, node, std::move(chosen));
+  }
+
+ private:
+  Selected interpreted(BoxedOp* own, const torch::jit::Node& node, Selected chosen) const {
+    const bool asks = options_.numerics == Numerics::exact && detail::is_composite(node);
+    chosen.function = {asks ? &BoxedOp::run_through_autograd : &BoxedOp::run_fallback, own};
     chosen.functor = "interpreter";
     return chosen;
   }
 
- private:
   static bool offer(const std::string& key, NodeKind kind, const torch::jit::Node& node, Selected& chosen) {
     const std::optional<OpEntry> entry = registry().find(key, kind);
     if (!entry) return false;

@@ -2,8 +2,10 @@
 // do. The module must outlive it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,8 @@ struct ProgramParts {
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
   Results results;
   Environment environment;  // in which it was recorded
+
+  std::vector<WiderView> wider_views;  // of arguments
 
   bool draws_random_numbers = false;
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
@@ -133,6 +137,16 @@ struct Program : ProgramParts {
   [[gnu::always_inline]] bool modes_hold() const {
     return signature[0] == static_cast<std::int64_t>(ThreadModes::now().excluded) &&
            (asked == 0 || environment.holds(asked));
+  }
+
+  // Whether the arguments can be viewed as the steps view them. No signature says where an argument begins.
+  [[gnu::always_inline]] bool fits_views(std::span<const c10::IValue> args) const {
+    return wider_views.empty() || each_view_fits(args);
+  }
+  [[gnu::noinline]] bool each_view_fits(std::span<const c10::IValue> args) const {
+    return std::ranges::all_of(wider_views, [&](const WiderView& view) {
+      return args[view.argument].toTensor().storage_offset() % view.elements == 0;
+    });
   }
 
   // From now on no call has the signature.

@@ -203,6 +203,7 @@ class ProgramBuilder {
     notes_->storages = storages;
     note_last_writers(drafts);
     plan_->draws_random_numbers = trace_.draws_random_numbers;
+    plan_->wider_views = trace_.wider_views;
     plan_->environment = trace_.environment;
     plan_->asked = trace_.asked | lowering_.asked();
     bind_constants(drafts);

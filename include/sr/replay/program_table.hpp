@@ -59,6 +59,7 @@ class ProgramTable {
       Program& program = *entry->program;
       const SignatureWords* const words = program.family->read(args, program.bases.data());
       if (words == nullptr) continue;
+      if (!program.fits_views(args)) continue;
       const bool fits = is_same_call(*words, program.signature) && program.environment.holds(program.asked);
       if (fits || adapt(*entry, *words, adopt)) return follow(*entry);
     }
@@ -175,7 +176,8 @@ class ProgramTable {
   };
 
   static bool match(Program& program, std::span<const c10::IValue> args) {
-    return matches(args, program.signature, program.environment, program.bases.data());
+    return matches(args, program.signature, program.environment, program.bases.data()) &&
+           program.fits_views(args);
   }
 
   template <class Adopt>

@@ -63,7 +63,7 @@ class Recordings {
   }
 
   struct Recorded {
-    std::optional<c10::IValue> result;  // none: it ran on copies of arguments, and is still to be answered
+    std::optional<c10::IValue> result;  // none: it ran on copies of tensors, and is still to be answered
     std::unique_ptr<Program> program;   // null: there can be none
   };
 
@@ -89,7 +89,7 @@ class Recordings {
     if (described) program = make_program(trace, words, recording, weights);
     // The program goes on reading its literals.
     if (program != nullptr) result = sr::detail::FreshCopies(literals_of(trace))(result);
-    if (apart) return {std::nullopt, std::move(program)};
+    if (apart || trace.answers_otherwise) return {std::nullopt, std::move(program)};
     return {fresh_copies(*content_, result), std::move(program)};
   }
 
@@ -136,7 +136,8 @@ class Recordings {
   Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once,
                const ProgramTable& programs, const WeightSet& weights) {
     if (ThreadModes::now().autocast()) {
-      policy_.note_bailout("The call was made under autocast, which the interpreter's operators follow.");
+      policy_.note_bailout(
+          "The call was made under torch.autocast, which only LibTorch's dispatcher applies.");
       return Miss::autocast;
     }
     SignatureWords words;

@@ -13,6 +13,7 @@
 #include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/base/versions.hpp>
 #include <sr/executor/call_metrics.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
@@ -44,7 +45,8 @@ class Replayer {
     enabled_ = options.enable_replay && options.enable_out_variant && options.max_plan_bytes != 0;
     // Also for signatures that do not reach the change: calls of other signatures may, in between.
     if (enabled_ && !content.state_changed_by.empty()) {
-      why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by + ").";
+      why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by +
+                   "), so that no call is replayed.";
       enabled_ = false;
     }
   }
@@ -137,6 +139,7 @@ class Replayer {
                 const CallOptions* call) {
     if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
     program.set_derived_bases();
+    sr::detail::count_writes(outputs);
     Context context = context_of(program, call);
     const ReleaseValues release{program};
     execute(program, context, args, call);

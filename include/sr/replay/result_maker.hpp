@@ -40,7 +40,8 @@ class ResultMaker {
       const void* identity = value.internalToPointer();
       const auto known_dynamic = trace_.dynamic_containers.find(identity);
       if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
-      if (trace_.callers.count(identity) != 0) return bail_out("A container of the caller is returned.");
+      if (trace_.callers.count(identity) != 0)
+        return bail_out("The model returns a list or dictionary that it was given.");
       if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
         results.returns_constants = true;
         return note_literal(value);
@@ -90,7 +91,8 @@ class ResultMaker {
                value.isString() || value.isDevice() || value.isComplexDouble()) {
       note_literal(value);
     } else {
-      bail_out("A result of type " + value.type()->repr_str() + " is returned.");
+      bail_out("The model returns a value of the type " + value.type()->repr_str() +
+               ", which no plan makes.");
     }
   }
 
@@ -105,6 +107,8 @@ class ResultMaker {
     const TensorId id = trace_.id_of(tensor);
     const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
     if (!first) return known->second;
+    if (tensor.is_conj() || tensor.is_neg())
+      bail_out("The model returns a lazily conjugated or negated tensor.");
     const Operand operand = lowering_.operand(tensor);
     const TracedStorage& storage = lowering_.storages()[operand.storage];
     ResultTensor result;

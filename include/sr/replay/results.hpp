@@ -223,10 +223,9 @@ class Results {
         return argument(wanted.from, arguments);
       case ResultTensor::From::view: {
         const at::Tensor base = argument(wanted.from, arguments);
-        const std::int64_t parts =
-            base.element_size() / static_cast<std::int64_t>(c10::elementSize(wanted.dtype));
+        const auto bytes = static_cast<std::int64_t>(c10::elementSize(wanted.dtype));
         return tensor_on(base.storage(), wanted.dtype, wanted.sizes, wanted.strides,
-                         base.storage_offset() * parts + wanted.offset);
+                         base.storage_offset() * base.element_size() / bytes + wanted.offset);
       }
       case ResultTensor::From::constant:
         return wanted.constant;

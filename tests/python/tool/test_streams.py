@@ -40,7 +40,7 @@ def test_one_plan_serves_a_stream(model, tmp_path):
     text = sr('bench', model, *SHAPES, '--stream', 'uniform:2..90', '--seconds', '0.2', '--json', tmp_path / 'json')
     assert '256 input sets in turn' in text
     assert re.search(r'\(Float\[s0, 32\], Float\[s0, 8\]\): \d+ replays, sizes changed \d+ times; for 2 <= s0', text)
-    assert 'not replayed. Its sizes, dtypes and numbers had not come often enough.' in text
+    assert 'not replayed. This input signature has not been seen often enough to record.' in text
     result, = json.loads((tmp_path / 'json').read_text())['results']
     paths = result['paths']
     family = max(paths['plans'], key=lambda plan: plan['replays'])

@@ -199,8 +199,10 @@ inline void Builder::note_dtype(const std::string& name, const Value* value) {
 
 inline void Builder::define_results(const Json& node, const Values& values) {
   const Json& results = items_of(node, "outputs", where_);
-  if (results.size() == 1 && results[0].contains("as_tensors") && results[0]["as_tensors"].is_array() &&
-      results[0]["as_tensors"].size() == values.size()) {
+  // Several values that the program lists as one result. A list is one value, also if it has one element.
+  const bool is_list = values.size() == 1 && values[0]->type()->kind() == c10::TypeKind::ListType;
+  if (!is_list && results.size() == 1 && results[0].contains("as_tensors") &&
+      results[0]["as_tensors"].is_array() && results[0]["as_tensors"].size() == values.size()) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       define(text_of(results[0]["as_tensors"][i], "name", where_), values[i]);
     }

@@ -10,6 +10,7 @@
 
 #include <sr/frontend/export/argument_values.hpp>
 #include <sr/frontend/export/builder.hpp>
+#include <sr/frontend/export/own_operators.hpp>
 
 namespace sr::exported {
 
@@ -179,14 +180,25 @@ inline void Builder::add_region(const Json& node, std::size_t position) {
 }
 
 // The inputs are the device type, the dtype, whether autocast is enabled, whether casts are cached, the
-// graph, and the inputs of the graph. Calls run without autocast, so a region that disables it is inlined
-// unchanged.
+// graph, and the inputs of the graph. A region that disables autocast is inlined, and refuses calls under
+// autocast, which would reach its operators.
 inline void Builder::add_autocast(const Json& node) {
   const std::string& device = as_string(tagged(input(node, 0), where_).value, where_);
   if (device == "cpu" && as_bool(tagged(input(node, 2), where_).value, where_)) {
     unsupported(
         "is a region with autocast, whose casts depend on the operators inside; "
         "exported_program.run_decompositions() before it is saved writes the casts into the program");
+  }
+  const bool is_for_cpu = device == "cpu";
+  for (std::size_t i = 5; is_for_cpu && i < items_of(node, "inputs", where_).size(); ++i) {
+    Value* const operand = argument(input(node, i), c10::AnyType::get());
+    if (operand->type()->kind() != c10::TypeKind::TensorType) continue;
+    register_own_operators();
+    require(call("sr::autocast_is_off", {operand}),
+            "The program was exported with a region in which autocast is off, and is called under autocast. "
+            "Call it outside of torch.autocast, or within torch.autocast('cpu', enabled=False).",
+            "sr.ArgumentError");
+    break;
   }
   add_region(node, 4);
 }

@@ -14,6 +14,7 @@
 #include <sr/frontend/export/argument_values.hpp>
 #include <sr/frontend/export/assertions.hpp>
 #include <sr/frontend/export/builder.hpp>
+#include <sr/frontend/export/own_operators.hpp>
 #include <sr/frontend/export/quantization.hpp>
 
 namespace sr::exported {
@@ -64,6 +65,22 @@ inline bool takes_numbers(const c10::FunctionSchema& schema, const c10::Function
   return true;
 }
 
+// Overloads that differ in an argument which is None, so that LibTorch finds the other one, which computes
+// the same.
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTwins{{
+    {"aten::upsample_nearest1d.vec", "aten::upsample_nearest1d"},
+    {"aten::_upsample_nearest_exact1d.vec", "aten::_upsample_nearest_exact1d"},
+    {"aten::upsample_linear1d.vec", "aten::upsample_linear1d"},
+    {"aten::linalg_pinv.atol_rtol_tensor", "aten::linalg_pinv.atol_rtol_float"},
+    {"aten::linalg_matrix_rank.atol_rtol_float", "aten::linalg_matrix_rank.atol_rtol_tensor"},
+}};
+inline bool computes_the_same(const c10::OperatorName& wanted, const c10::FunctionSchema& found) {
+  return std::ranges::any_of(
+      kTwins, [given = key_of(wanted), other = key_of(found.operator_name())](const auto& twins) {
+        return twins.first == given && twins.second == other;
+      });
+}
+
 inline bool is_number_for_tensor(const c10::Argument& argument, const Value* value) {
   if (argument.type()->kind() != c10::TypeKind::TensorType) return false;
   const c10::TypeKind given = value->type()->kind();
@@ -78,6 +95,10 @@ inline void Builder::add_operator(const Json& node, const std::string& target) {
   std::optional<c10::OperatorName> name = detail::operator_name(target);
   if (!name) malformed(where_, "has no target of the form torch.ops.namespace.name.overload");
   if (add_special(node, *name)) return;
+  if (detail::key_of(*name) == "aten::view.dtype") {
+    register_own_operators();
+    name = c10::OperatorName("sr::view", "dtype");
+  }
   for (const auto& [symbolic, own] : detail::kRenamed) {
     if (detail::key_of(*name) == symbolic) name = c10::OperatorName(own, name->overload_name);
   }
@@ -222,7 +243,8 @@ inline void Builder::add_call(const Json& node, const torch::jit::Operator& op) 
       insert(c10::Symbol::fromQualString(schema.name()), inputs, schema.returns().size());
   for (std::size_t i = 0; i < schema.returns().size(); ++i)
     call->output(i)->setType(schema.returns()[i].type());
-  if (call->maybeSchema() == nullptr || call->maybeSchema()->operator_name() != wanted) {
+  const c10::FunctionSchema* const found = call->maybeSchema();
+  if (found == nullptr || (found->operator_name() != wanted && !detail::computes_the_same(wanted, *found))) {
     unsupported("gives arguments that " + detail::key_of(wanted) +
                 " does not take, or that another overload takes first");
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -76,7 +77,8 @@ class PeepholeBarrier {
   // Equal numbers share an input, so that equal nodes are seen to be equal.
   void hide_input(torch::jit::Node* node, const c10::IValue& number) {
     const auto same = std::find_if(values_.begin(), values_.end(), [&](const c10::IValue& value) {
-      return value.tagKind() == number.tagKind() && value == number;
+      return value.tagKind() == number.tagKind() && value == number &&
+             is_negative(value) == is_negative(number);
     });
     if (same == values_.end()) {
       inputs_.push_back(graph_->addInput()->setType(node->input(1)->type()));
@@ -85,6 +87,11 @@ class PeepholeBarrier {
     } else {
       node->replaceInput(1, inputs_[static_cast<std::size_t>(same - values_.begin())]);
     }
+  }
+
+  // Tells 0.0 and -0.0 apart.
+  static bool is_negative(const c10::IValue& number) {
+    return number.isDouble() && std::signbit(number.toDouble());
   }
 
   static void rename(torch::jit::Node* node, c10::Symbol kind) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <c10/core/MemoryFormat.h>
+
 #include <sr/replay/layouts/pointwise.hpp>
 
 namespace sr::replay::layouts {
@@ -50,7 +52,7 @@ inline bool range_by_steps(LayoutRule& rule) {
 
 // repeat_interleave(x, repeats, dim, ...): without a dimension of all elements in order
 inline bool repeat_interleave(LayoutRule& rule) {
-  if (!is_dense(rule.tensor(0)) || !require(rule.integer(1) >= 0)) return false;
+  if (!require(rule.integer(1) >= 0)) return false;
   const bool is_flat = rule.value(2).isNone();
   Dims sizes = is_flat ? Dims{product_of(rule.tensor(0).sizes)} : rule.tensor(0).sizes;
   if (sizes.empty()) return false;
@@ -59,34 +61,59 @@ inline bool repeat_interleave(LayoutRule& rule) {
   return true;
 }
 
-// repeat(x, repeats)
-inline bool repeat(LayoutRule& rule) {
+// zeros_like(x, ..., memory_format), empty_like, full_like
+inline bool like_in_format(LayoutRule& rule) {
+  const c10::IValue& format = rule.value(rule.input_count() - 1);
+  if (format.isNone() || format.toInt() == static_cast<std::int64_t>(c10::MemoryFormat::Preserve))
+    return copy_in_order(rule);
+  return format.toInt() == static_cast<std::int64_t>(c10::MemoryFormat::Contiguous) && like_first(rule);
+}
+
+// repeat(x, repeats), tile(x, repeats), which adds missing repeats in front
+template <bool kAdds = false>
+bool repeat(LayoutRule& rule) {
   const Dims& sizes = rule.tensor(0).sizes;
   Dims made = rule.integers(1);
-  if (made.size() < sizes.size() || !is_dense(rule.tensor(0)) || !are_sizes(made)) return false;
+  if (kAdds && made.size() < sizes.size()) made.insert(made.begin(), sizes.size() - made.size(), Size(1));
+  if (made.size() < sizes.size() || !are_sizes(made)) return false;
   const std::size_t first = made.size() - sizes.size();
   for (std::size_t d = 0; d < sizes.size(); ++d) made[first + d] *= sizes[d];
   rule.dense(std::move(made));
   return true;
 }
 
-// constant_pad_nd(x, pads, value): two numbers for each padded dimension, from the last dimension on
-inline bool constant_pad(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  const Dims& pads = rule.integers(1);
-  if (pads.size() > 2 * sizes.size() || pads.size() % 2 != 0 || !is_dense(rule.tensor(0))) return false;
+// constant_pad_nd(x, pads, value), reflection_pad, replication_pad: two numbers for each padded dimension,
+// from the last dimension on
+inline bool add_pads(Dims& sizes, const Dims& pads) {
+  if (pads.size() > 2 * sizes.size() || pads.size() % 2 != 0) return false;
   for (std::size_t i = 0; i < pads.size() / 2; ++i) {
     Size& size = sizes[sizes.size() - 1 - i];
     size = size + pads[2 * i] + pads[2 * i + 1];
     if (!require(size >= 1)) return false;
   }
+  return true;
+}
+inline bool padded_to_dense(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (!add_pads(sizes, rule.integers(1))) return false;
   rule.dense(std::move(sizes));
   return true;
 }
+inline bool padded(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  Dims sizes = self.sizes;
+  const Dims& pads = rule.integers(1);
+  if (!add_pads(sizes, pads)) return false;
+  // Without a positive number the result is a copy of a part of x.
+  if (std::ranges::none_of(pads, [](const Size& pad) { return pad > 0; }) && !is_dense(self)) return false;
+  suggested(rule, self, std::move(sizes));
+  return true;
+}
 
-// pad(x, pads, mode, value) in mode "constant"
+// pad(x, pads, mode, value)
 inline bool pad(LayoutRule& rule) {
-  return rule.value(2).toStringRef() == "constant" && constant_pad(rule);
+  if (rule.value(2).toStringRef() == "circular") return padded_to_dense(rule);
+  return padded(rule);
 }
 
 // pixel_shuffle(x, factor)
@@ -99,21 +126,39 @@ inline bool pixel_shuffle(LayoutRule& rule) {
   channels = channels / (factor * factor);
   sizes[sizes.size() - 2] *= factor;
   sizes[sizes.size() - 1] *= factor;
-  rule.dense(std::move(sizes));
+  const TensorLayout self = rule.tensor(0);
+  suggested(rule, self, std::move(sizes));
+  return true;
+}
+
+// pixel_unshuffle(x, factor)
+inline bool pixel_unshuffle(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  Dims sizes = self.sizes;
+  const Size factor = rule.integer(1);
+  const std::size_t rank = sizes.size();
+  if (rank < 3 || !require(factor >= 1) || !require(sizes[rank - 2] % factor == 0) ||
+      !require(sizes[rank - 1] % factor == 0))
+    return false;
+  sizes[rank - 3] = sizes[rank - 3] * factor * factor;
+  sizes[rank - 2] = sizes[rank - 2] / factor;
+  sizes[rank - 1] = sizes[rank - 1] / factor;
+  suggested(rule, self, std::move(sizes));
   return true;
 }
 
 // upsample_nearest2d(x, output_size, scales) and the like. The batch may differ between calls, the image not.
 inline bool upsample(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  if (sizes.size() < 3 || !is_dense(rule.tensor(0))) return false;
+  const TensorLayout self = rule.tensor(0);
+  Dims sizes = self.sizes;
+  if (sizes.size() < 3) return false;
   const Numbers& made = rule.returned().sizes[0];
   if (made.size() != sizes.size()) return false;
   for (std::size_t d = 2; d < sizes.size(); ++d) {
     sizes[d].pin();
     sizes[d] = made[d];
   }
-  rule.dense(std::move(sizes));
+  suggested(rule, self, std::move(sizes));
   return true;
 }
 

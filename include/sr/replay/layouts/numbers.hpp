@@ -36,6 +36,12 @@ inline bool length(LayoutRule& rule) {
   rule.number(rule.tensor(0).sizes[0]);
   return true;
 }
+// len(list)
+inline bool length_of_list(LayoutRule& rule) {
+  rule.tensors(0);  // whose sizes, or numbers, do not matter
+  rule.constant();
+  return true;
+}
 // dim(x), dtype(x) and the like, of whatever sizes
 inline bool no_matter_of_sizes(LayoutRule& rule) {
   rule.tensor(0);

@@ -8,14 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <sr/replay/layouts/iterated.hpp>
 #include <sr/replay/layouts/rule.hpp>
 
 namespace sr::replay::layouts {
-
-// Whether the condition holds, as the operator has shown by not throwing; it holds for other calls, too.
-inline bool require(bool condition) {
-  return condition;
-}
 
 // For each dimension of a tensor of this rank, whether it is among `dims`.
 inline std::vector<bool> are_named(const Dims& dims, std::size_t rank) {
@@ -24,29 +20,37 @@ inline std::vector<bool> are_named(const Dims& dims, std::size_t rank) {
   return named;
 }
 
-// The size that two sizes broadcast to.
-inline Size broadcast(const Size& a, const Size& b) {
-  if (Size::always_equal(a, b) || b == 1) return a;
-  if (a == 1) return b;
-  require(a == b);
-  return a;
-}
-inline Dims broadcast(const Dims& a, const Dims& b) {
-  if (a.size() < b.size()) return broadcast(b, a);
-  Dims sizes = a;
-  const std::size_t first = a.size() - b.size();
-  for (std::size_t d = 0; d < b.size(); ++d) sizes[first + d] = broadcast(a[first + d], b[d]);
-  return sizes;
+// The layout with a dimension of size 1 inserted.
+inline TensorLayout unsqueezed(TensorLayout layout, std::size_t dim) {
+  const auto at = static_cast<std::ptrdiff_t>(dim);
+  const Size stride = dim < layout.sizes.size() ? layout.sizes[dim] * layout.strides[dim] : Size(1);
+  layout.sizes.insert(layout.sizes.begin() + at, Size(1));
+  layout.strides.insert(layout.strides.begin() + at, stride);
+  return layout;
 }
 
-// Whether an operand of the first sizes broadcasts to these as they are.
-inline bool broadcasts_to(const Dims& sizes, const Dims& target) {
-  if (sizes.size() > target.size()) return false;
-  const std::size_t first = target.size() - sizes.size();
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    const Size& wanted = target[first + d];
-    if (!Size::always_equal(sizes[d], wanted) && sizes[d] != 1 && !require(sizes[d] == wanted)) return false;
-  }
+// A new tensor in the memory format that LibTorch suggests for `like` (TensorBase::suggest_memory_format).
+inline void suggested(LayoutRule& rule, const TensorLayout& like, Dims sizes) {
+  if (!is_channels_last(like) || sizes.size() != like.sizes.size()) return rule.dense(std::move(sizes));
+  Dims strides = channels_last_strides(sizes);
+  rule.fresh({std::move(sizes), std::move(strides), 0});
+}
+inline bool suggested_like_first(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  suggested(rule, self, self.sizes);
+  return true;
+}
+
+// channel_shuffle(x, groups)
+inline bool suggested_with_number(LayoutRule& rule) {
+  rule.integer(1).pin();
+  return suggested_like_first(rule);
+}
+// roll(x, shifts, dims): without dimensions of all elements in order
+inline bool roll(LayoutRule& rule) {
+  pinned(rule.integers(1));
+  if (!rule.integers(2).empty()) return suggested_like_first(rule);
+  rule.dense(rule.tensor(0).sizes);
   return true;
 }
 
@@ -85,60 +89,49 @@ inline std::optional<Dims> dense_in_same_order(const TensorLayout& layout) {
   return strides;
 }
 
-// Whether the elements do not fill a contiguous range of memory. Dimensions of size 1 are ignored, as in
-// c10::TensorImpl::compute_non_overlapping_and_dense.
-inline bool has_gap(const TensorLayout& layout) {
-  std::vector<std::size_t> rest;
-  for (std::size_t d = 0; d < layout.sizes.size(); ++d) {
-    if (layout.sizes[d] > 1) rest.push_back(d);
-  }
-  Size run = 1;  // elements of the dimensions that are known to be contiguous
-  while (!rest.empty()) {
-    const auto next = std::ranges::find_if(rest, [&](std::size_t d) { return layout.strides[d] == run; });
-    if (next == rest.end()) return true;
-    run *= layout.sizes[*next];
-    rest.erase(next);
-  }
-  return false;
-}
-
-// For tensors of equal sizes. If all are contiguous and no operand is a number, the result is contiguous,
-// whatever the strides of dimensions of size 1 are (TensorIteratorBase::compute_fast_setup_type). If all have
-// the same strides, the dimensions of the result lie in the same order as theirs.
-inline bool like_all(LayoutRule& rule) {
-  std::optional<TensorLayout> first;
-  bool is_alike = true, is_contiguous = true, has_number = false;
-  for (std::size_t i = 0; i < rule.input_count(); ++i) {
-    has_number |= rule.value(i).isScalar();
-    if (!rule.has_tensor(i)) continue;
-    const TensorLayout& operand = rule.tensor(i);
-    if (!first) first = operand;
-    if (!always_equal(first->sizes, operand.sizes)) return false;
-    is_alike = is_alike && always_equal(first->strides, operand.strides);
-    is_contiguous = is_contiguous && is_dense(operand);
-  }
-  if (!first) return false;
-  if (is_contiguous && !has_number) {
-    rule.dense(first->sizes);
-    return true;
-  }
-  const auto strides = is_alike && !is_contiguous ? dense_in_same_order(*first) : std::nullopt;
-  if (strides) rule.fresh({first->sizes, *strides, 0});
-  return strides.has_value();
-}
-
 // Broadcasts all tensors among the inputs.
 inline bool pointwise(LayoutRule& rule) {
-  std::optional<Dims> sizes;
+  std::vector<TensorLayout> operands;
+  bool has_number = false;
   for (std::size_t i = 0; i < rule.input_count(); ++i) {
     if (rule.value(i).isInt()) rule.compute_with(i);
-    if (!rule.has_tensor(i)) continue;
-    const TensorLayout& operand = rule.tensor(i);
-    if (!is_in_order(operand)) return like_all(rule);
-    sizes = sizes ? broadcast(*sizes, operand.sizes) : operand.sizes;
+    has_number |= rule.value(i).isScalar();
+    if (rule.has_tensor(i)) operands.push_back(rule.tensor(i));
   }
-  if (!sizes) return false;
-  rule.dense(*sizes);
+  return iterate(rule, operands, has_number);
+}
+
+// masked_fill(x, mask, value), whose result is contiguous
+inline bool masked_fill(LayoutRule& rule) {
+  const Dims x = rule.tensor(0).sizes;
+  if (rule.value(2).isTensor()) rule.tensor(2);  // of one element
+  rule.dense(broadcast(x, rule.tensor(1).sizes));
+  return true;
+}
+
+// linalg_cross(x, y, dim), whose result is contiguous
+inline bool cross(LayoutRule& rule) {
+  const Dims x = rule.tensor(0).sizes;
+  rule.dense(broadcast(x, rule.tensor(1).sizes));
+  return true;
+}
+
+// histc(x, bins, ...)
+inline bool histogram(LayoutRule& rule) {
+  rule.tensor(0);
+  if (!require(rule.integer(1) >= 1)) return false;
+  rule.dense({rule.integer(1)});
+  return true;
+}
+
+// baddbmm(x, left, right, ...)
+inline bool baddbmm(LayoutRule& rule) {
+  const Dims &left = rule.tensor(1).sizes, &right = rule.tensor(2).sizes;
+  if (left.size() != 3 || right.size() != 3 || !require(left[0] == right[0]) || !require(left[2] == right[1]))
+    return false;
+  Dims sizes{left[0], left[1], right[2]};
+  if (!broadcasts_to(rule.tensor(0).sizes, sizes)) return false;
+  rule.dense(std::move(sizes));
   return true;
 }
 
@@ -154,23 +147,50 @@ inline bool in_place(LayoutRule& rule) {
   return true;
 }
 
-// A new tensor like the first input.
+// A new contiguous tensor with the sizes of the first input, whatever the strides of that are.
 inline bool like_first(LayoutRule& rule) {
-  const TensorLayout& first = rule.tensor(0);
-  if (!is_dense(first)) return false;
-  rule.dense(first.sizes);
+  rule.dense(rule.tensor(0).sizes);
   return true;
+}
+
+// A new tensor with the sizes of the first input. It has the strides of the input if the input's memory has
+// no gaps. Otherwise the result has no gaps, and its dimensions have the same order in memory as those of the
+// input (at::infer_dense_strides).
+inline bool copy_in_order(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  if (is_dense(self)) {
+    rule.dense(self.sizes);
+  } else if (!has_gap(self)) {
+    rule.fresh({self.sizes, self.strides, 0});
+  } else if (const auto strides = dense_in_same_order(self)) {
+    rule.fresh({self.sizes, *strides, 0});
+  } else if (is_in_order(self)) {
+    rule.dense(self.sizes);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// diff(x, n, dim, prepend, append) of one step
+inline bool difference(LayoutRule& rule) {
+  if (rule.has_tensor(3) || rule.has_tensor(4) || rule.integer(1).pin() != 1) return false;
+  TensorLayout part = rule.tensor(0);
+  if (part.sizes.empty()) return false;
+  Size& size = part.sizes[rule.dim(2, part.sizes.size())];
+  if (!require(size >= 2)) return false;
+  size = size - 1;
+  return iterate(rule, {part, part});
 }
 
 // glu(x, dim)
 inline bool half_of_dim(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  if (sizes.empty() || !is_dense(rule.tensor(0))) return false;
-  Size& size = sizes[rule.dim(1, sizes.size())];
+  TensorLayout half = rule.tensor(0);
+  if (half.sizes.empty()) return false;
+  Size& size = half.sizes[rule.dim(1, half.sizes.size())];
   if (!require(size % 2 == 0)) return false;
   size = size / 2;
-  rule.dense(std::move(sizes));
-  return true;
+  return iterate(rule, {half, half});
 }
 
 }  // namespace sr::replay::layouts

@@ -1,9 +1,10 @@
-// Layouts of joined tensors, reductions, norms and look-ups.
+// Layouts of joined tensors, reductions, norms and searches.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,39 +12,68 @@
 
 namespace sr::replay::layouts {
 
-// cat(tensors, dim), stack(tensors, dim), also with the tensors one by one
-inline bool join(LayoutRule& rule, bool stacks) {
+// cat(tensors, dim), also with the tensors one by one. The result is contiguous, unless all tensors are
+// channels last (cat_compute_output_memory_format in ATen/native/TensorShape.cpp).
+inline std::optional<TensorLayout> joined(const std::vector<TensorLayout>& parts, std::size_t dim) {
+  Dims sizes = parts[0].sizes;
+  Size along = 0;
+  for (const TensorLayout& part : parts) {
+    if (part.sizes.size() != sizes.size()) return std::nullopt;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (d != dim && !require(part.sizes[d] == sizes[d])) return std::nullopt;
+    }
+    along += part.sizes[dim];
+  }
+  sizes[dim] = along;
+  const bool is_last = std::ranges::all_of(parts, is_channels_last);
+  Dims strides = is_last ? channels_last_strides(sizes) : dense_strides(sizes);
+  return TensorLayout{std::move(sizes), std::move(strides), 0};
+}
+inline std::vector<TensorLayout> parts_to_join(LayoutRule& rule) {
   std::vector<TensorLayout> parts;
   for (std::size_t i = 0; i + 1 < rule.input_count(); ++i)
     parts.insert(parts.end(), rule.tensors(i).begin(), rule.tensors(i).end());
-  if (parts.empty()) return false;
-  Dims sizes = parts[0].sizes;
-  const std::size_t rank = sizes.size() + (stacks ? 1 : 0);
-  if (rank == 0) return false;
-  const std::size_t dim = rule.dim(rule.input_count() - 1, rank);
-  Size joined = 0;
-  for (const TensorLayout& part : parts) {
-    if (part.sizes.size() != sizes.size() || !is_in_order(part)) return false;  // may be channels last
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-      if ((stacks || d != dim) && !require(part.sizes[d] == sizes[d])) return false;
-    }
-    joined += stacks ? Size(1) : part.sizes[dim];
-  }
-  if (stacks) sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(dim), joined);
-  sizes[dim] = joined;
-  rule.dense(std::move(sizes));
-  return true;
+  return parts;
 }
 inline bool cat(LayoutRule& rule) {
-  return join(rule, false);
+  const std::vector<TensorLayout> parts = parts_to_join(rule);
+  if (parts.empty() || parts[0].sizes.empty()) return false;
+  auto layout = joined(parts, rule.dim(rule.input_count() - 1, parts[0].sizes.size()));
+  if (layout) rule.fresh(*std::move(layout));
+  return layout.has_value();
 }
+
+// stack(tensors, dim), which is a view of cat(tensors, dim) unless the dimension is the last one (stack in
+// ATen/native/TensorShape.cpp)
 inline bool stack(LayoutRule& rule) {
-  return join(rule, true);
+  std::vector<TensorLayout> parts = parts_to_join(rule);
+  if (parts.empty()) return false;
+  const std::size_t rank = parts[0].sizes.size(), dim = rule.dim(rule.input_count() - 1, rank + 1);
+  const Dims sizes = parts[0].sizes;
+  const auto fits = [&](const TensorLayout& part) {
+    return part.sizes.size() == rank &&
+           std::ranges::equal(part.sizes, sizes,
+                              [](const Size& a, const Size& b) { return require(a == b); });
+  };
+  if (!std::ranges::all_of(parts, fits)) return false;
+  if (dim == rank) {
+    for (TensorLayout& part : parts) part = unsqueezed(std::move(part), dim);
+  }
+  auto layout = joined(parts, dim);
+  if (!layout) return false;
+  if (dim < rank) {
+    const auto at = static_cast<std::ptrdiff_t>(dim);
+    layout->strides.insert(layout->strides.begin() + at, sizes[dim] * layout->strides[dim]);
+    layout->sizes.insert(layout->sizes.begin() + at, Size(static_cast<std::int64_t>(parts.size())));
+    layout->sizes[dim + 1] = sizes[dim];
+  }
+  rule.fresh(*std::move(layout));
+  return true;
 }
 
 inline bool reduced(LayoutRule& rule, const Dims& dims, bool all, bool keep) {
   const TensorLayout& self = rule.tensor(0);
-  if (!is_dense(self) || self.sizes.empty()) return false;
+  if (self.sizes.empty()) return false;
   const std::vector<bool> is_reduced =
       all ? std::vector<bool>(self.sizes.size(), true) : are_named(dims, self.sizes.size());
   Dims sizes;
@@ -70,13 +100,23 @@ inline bool reduce_dims(LayoutRule& rule) {
 inline bool reduce_dim_twice(LayoutRule& rule) {
   return reduce_dims(rule) && reduce_dims(rule);
 }
+// var_mean(x, dims, correction, keepdim): both
+template <std::size_t kDims, std::size_t kKeep>
+bool reduce_dims_twice_at(LayoutRule& rule) {
+  return reduce_dims_at<kDims, kKeep>(rule) && reduce_dims_at<kDims, kKeep>(rule);
+}
+// count_nonzero(x, dims), where one dimension may be None
+inline bool reduce_dims_away(LayoutRule& rule) {
+  const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
+  return reduced(rule, dims, dims.empty(), false);
+}
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
   return reduced(rule, {}, true, false);
 }
 
-// layer_norm(x, normalized_shape, weight, bias, ...), rms_norm(x, normalized_shape, weight, eps)
-inline bool norm_of_last(LayoutRule& rule) {
+// Whether the arguments of a norm over the last dimensions fit: (x, normalized_shape, weight, bias, ...).
+inline bool normalizes_last(LayoutRule& rule) {
   const Dims normalized = rule.integers(1);
   const auto ends_with = [&](const Dims& sizes) {
     if (sizes.size() < normalized.size()) return false;
@@ -92,7 +132,17 @@ inline bool norm_of_last(LayoutRule& rule) {
     const Dims& scales = rule.tensor(i).sizes;
     if (scales.size() != normalized.size() || !ends_with(scales)) return false;
   }
-  return like_first(rule);
+  return true;
+}
+
+// layer_norm(x, normalized_shape, weight, bias, ...)
+inline bool norm_of_last(LayoutRule& rule) {
+  return normalizes_last(rule) && like_first(rule);
+}
+
+// rms_norm(x, normalized_shape, weight, eps): pointwise on x, so that the result keeps its order in memory
+inline bool rms_norm(LayoutRule& rule) {
+  return normalizes_last(rule) && is_dense(rule.tensor(0)) && like_first(rule);
 }
 
 // native_layer_norm(x, normalized_shape, weight, bias, eps), which also returns the mean and the reciprocal
@@ -107,75 +157,19 @@ inline bool native_layer_norm(LayoutRule& rule) {
   return true;
 }
 
-// embedding(weight, indices, ...)
-inline bool embedding(LayoutRule& rule) {
-  const TensorLayout& weight = rule.tensor(0);
-  if (weight.sizes.size() != 2) return false;
-  Dims sizes = rule.tensor(1).sizes;
-  sizes.push_back(weight.sizes[1]);
-  rule.dense(std::move(sizes));
-  return true;
-}
-
-// embedding_bag(weight, indices, offsets, scale, mode, sparse, weights of samples, include_last_offset, ...)
-inline bool embedding_bag(LayoutRule& rule) {
-  const Dims &table = rule.tensor(0).sizes, &indices = rule.tensor(1).sizes, &offsets = rule.tensor(2).sizes;
-  if (table.size() != 2 || indices.size() != 1 || offsets.size() != 1) return false;
-  if (rule.has_tensor(6) &&
-      !(rule.tensor(6).sizes.size() == 1 && require(rule.tensor(6).sizes[0] == indices[0])))
-    return false;
-  const Size bags = rule.value(7).toBool() ? offsets[0] - 1 : offsets[0];
-  if (!require(bags >= 0)) return false;
-  rule.dense({bags, table[1]});
-  // LibTorch returns three tensors more, for the backward pass. The mode and the dtypes decide which of these
-  // sizes each of them has.
-  return rule.dense_as_recorded({{0}, {indices[0]}}) && rule.dense_as_recorded({{0}, {bags}, {offsets[0]}}) &&
-         rule.dense_as_recorded({{0}, {bags}, {offsets[0]}, {bags, table[1]}});
-}
-
-// embedding_bag_*_rowwise_offsets(weight, indices, offsets, scale, mode, pruned, weights of samples, mapping,
-// include_last_offset), of rows with kBits an element and a scale and a bias behind them.
-template <int kBits>
-bool quantized_embedding_bag(LayoutRule& rule) {
-  const TensorLayout& table = rule.tensor(0);
-  const Dims& indices = rule.tensor(1).sizes;
-  if (table.sizes.size() != 2 || rule.has_tensor(7)) return false;
-  Size bags;
-  if (!rule.has_tensor(2)) {  // a row of indices is a bag
-    if (indices.size() != 2 || rule.has_tensor(6)) return false;
-    bags = indices[0];
-  } else {
-    const Dims& offsets = rule.tensor(2).sizes;
-    if (indices.size() != 1 || offsets.size() != 1) return false;
-    if (rule.has_tensor(6) &&
-        !(rule.tensor(6).sizes.size() == 1 && require(rule.tensor(6).sizes[0] == indices[0])))
-      return false;
-    bags = rule.value(8).toBool() ? offsets[0] - 1 : offsets[0];
-    if (!require(bags >= 0)) return false;
-  }
-  rule.dense({bags, kBits == 8 ? table.sizes[1] - 8 : (table.sizes[1] - 4) * 2});
-  return true;
-}
-
-// index_select(x, dim, index)
-inline bool index_select(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  const Dims& index = rule.tensor(2).sizes;
-  if (sizes.empty() || index.size() != 1 || !is_dense(rule.tensor(0))) return false;
-  sizes[rule.dim(1, sizes.size())] = index[0];
-  rule.dense(std::move(sizes));
-  return true;
-}
-
-// sort(x, ...): the values, and their indices
+// cummax(x, ...): the values, and their indices
 inline bool like_first_twice(LayoutRule& rule) {
   return like_first(rule) && like_first(rule);
+}
+// sort(x, ...): the values, and their indices
+inline bool copied_in_order_twice(LayoutRule& rule) {
+  return copy_in_order(rule) && copy_in_order(rule);
 }
 
 // topk(x, k, dim, ...)
 inline bool topk(LayoutRule& rule) {
   Dims sizes = rule.tensor(0).sizes;
-  if (sizes.empty() || !is_dense(rule.tensor(0))) return false;
+  if (sizes.empty()) return false;
   Size& size = sizes[rule.dim(2, sizes.size())];
   const Size& count = rule.integer(1);
   if (!require(count >= 0) || !require(count <= size)) return false;
@@ -185,71 +179,44 @@ inline bool topk(LayoutRule& rule) {
   return true;
 }
 
+// kthvalue(x, k, dim, keepdim), mode(x, dim, keepdim), median(x, dim, keepdim): the values, and their indices
+template <std::size_t kDim>
+bool reduce_one_dim_twice(LayoutRule& rule) {
+  return reduce_dims_at<kDim>(rule) && reduce_dims_at<kDim>(rule);
+}
+
+// searchsorted(sorted_sequence, x, ...)
+inline bool searchsorted(LayoutRule& rule) {
+  const Dims& sorted = rule.tensor(0).sizes;
+  const Dims sizes = rule.tensor(1).sizes;
+  if (sorted.size() != 1) {
+    if (sorted.size() != sizes.size()) return false;
+    for (std::size_t d = 0; d + 1 < sizes.size(); ++d) {
+      if (!require(sorted[d] == sizes[d])) return false;
+    }
+  }
+  rule.dense(sizes);
+  return true;
+}
+
+// cdist(x, y, ...) of equal batches
+inline bool cdist(LayoutRule& rule) {
+  const Dims &x = rule.tensor(0).sizes, &y = rule.tensor(1).sizes;
+  const std::size_t rank = x.size();
+  if (rank < 2 || y.size() != rank || !require(x[rank - 1] == y[rank - 1])) return false;
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    if (!require(x[d] == y[d])) return false;
+  }
+  Dims sizes = x;
+  sizes[rank - 1] = y[rank - 2];
+  rule.dense(std::move(sizes));
+  return true;
+}
+
 // bucketize(x, boundaries, ...)
 inline bool bucketize(LayoutRule& rule) {
   rule.tensor(1);
   return like_first(rule);
-}
-
-// one_hot(x, classes)
-inline bool one_hot(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  if (!require(rule.integer(1) >= 1)) return false;
-  sizes.push_back(rule.integer(1));
-  rule.dense(std::move(sizes));
-  return true;
-}
-
-// Whether an index tensor is at most as large as another tensor, in all dimensions but `dim`.
-inline bool is_within(const Dims& index, const Dims& sizes, std::size_t dim) {
-  if (index.size() != sizes.size()) return false;
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (d != dim && !require(index[d] <= sizes[d])) return false;
-  }
-  return true;
-}
-
-// gather(x, dim, index, ...)
-inline bool gather(LayoutRule& rule) {
-  const Dims& sizes = rule.tensor(0).sizes;
-  const TensorLayout& index = rule.tensor(2);
-  if (!is_dense(index) || sizes.empty() || !is_within(index.sizes, sizes, rule.dim(1, sizes.size())))
-    return false;
-  rule.dense(index.sizes);
-  return true;
-}
-
-// scatter(x, dim, index, value), where the value may be a tensor
-inline bool scatter(LayoutRule& rule) {
-  const Dims &sizes = rule.tensor(0).sizes, &index = rule.tensor(2).sizes;
-  if (sizes.empty() || !is_within(index, sizes, rule.dim(1, sizes.size()))) return false;
-  if (rule.has_tensor(3) && !is_within(index, rule.tensor(3).sizes, sizes.size())) return false;
-  return like_first(rule);
-}
-
-// index(x, indices): integer indices of dimensions that follow each other
-inline bool index(LayoutRule& rule) {
-  const TensorLayout& self = rule.tensor(0);
-  const std::vector<TensorLayout>& indices = rule.tensors(1);
-  if (indices.empty() || !std::ranges::all_of(indices, is_in_order)) return false;
-  const auto given = rule.value(1).toListRef();
-  std::size_t first = given.size(), end = 0;
-  for (std::size_t d = 0; d < given.size(); ++d) {
-    if (!given[d].isTensor() || !given[d].toTensor().defined()) continue;
-    const c10::ScalarType dtype = given[d].toTensor().scalar_type();
-    if (dtype != c10::kLong && dtype != c10::kInt) return false;
-    first = std::min(first, d);
-    end = d + 1;
-  }
-  if (end - first != indices.size() || end > self.sizes.size()) return false;
-  if (!is_dense(self) && indices.size() != self.sizes.size()) return false;
-  Dims chosen = indices[0].sizes;
-  for (const TensorLayout& other : indices) chosen = broadcast(chosen, other.sizes);
-  Dims sizes(self.sizes.begin(), self.sizes.begin() + static_cast<std::ptrdiff_t>(first));
-  sizes.append(chosen.begin(), chosen.end());
-  sizes.append(self.sizes.begin() + static_cast<std::ptrdiff_t>(end), self.sizes.end());
-  rule.dense(std::move(sizes));
-  return true;
 }
 
 }  // namespace sr::replay::layouts

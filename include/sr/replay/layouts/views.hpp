@@ -118,13 +118,8 @@ inline bool transpose_matrix(LayoutRule& rule) {
 
 // unsqueeze(x, dim)
 inline bool unsqueeze(LayoutRule& rule) {
-  TensorLayout layout = rule.tensor(0);
-  const std::size_t rank = layout.sizes.size(), dim = rule.dim(1, rank + 1);
-  const auto at = static_cast<std::ptrdiff_t>(dim);
-  const Size stride = dim < rank ? layout.sizes[dim] * layout.strides[dim] : Size(1);
-  layout.sizes.insert(layout.sizes.begin() + at, Size(1));
-  layout.strides.insert(layout.strides.begin() + at, stride);
-  rule.view(0, std::move(layout));
+  const TensorLayout& self = rule.tensor(0);
+  rule.view(0, unsqueezed(self, rule.dim(1, self.sizes.size() + 1)));
   return true;
 }
 
@@ -187,6 +182,48 @@ inline bool slice(LayoutRule& rule) {
   return true;
 }
 
+// diagonal(x, offset, dim1, dim2)
+inline bool diagonal(LayoutRule& rule) {
+  TensorLayout layout = rule.tensor(0);
+  const std::size_t rank = layout.sizes.size();
+  if (rank < 2) return false;
+  std::size_t first = rule.dim(2, rank), second = rule.dim(3, rank);
+  const std::int64_t by = rule.integer(1).pin();
+  const Size rows = by < 0 ? layout.sizes[first] + by : layout.sizes[first];
+  const Size columns = by < 0 ? layout.sizes[second] : layout.sizes[second] - by;
+  if (first == second || !require(rows >= 1) || !require(columns >= 1)) return false;
+  layout.offset += by < 0 ? layout.strides[first] * -by : layout.strides[second] * by;
+  layout.sizes.push_back(rows < columns ? rows : columns);
+  layout.strides.push_back(layout.strides[first] + layout.strides[second]);
+  if (first < second) std::swap(first, second);
+  erase_dim(layout, first);
+  erase_dim(layout, second);
+  rule.view(0, std::move(layout));
+  return true;
+}
+
+// movedim(x, source, destination)
+inline bool move_dim(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  const std::size_t rank = self.sizes.size();
+  if (rank == 0) return false;
+  const std::size_t from = rule.dim(1, rank), to = rule.dim(2, rank);
+  TensorLayout layout = self;
+  erase_dim(layout, from);
+  const auto at = static_cast<std::ptrdiff_t>(to);
+  layout.sizes.insert(layout.sizes.begin() + at, self.sizes[from]);
+  layout.strides.insert(layout.strides.begin() + at, self.strides[from]);
+  rule.view(0, std::move(layout));
+  return true;
+}
+
+// dropout(x, p, train) outside of training
+inline bool dropout(LayoutRule& rule) {
+  if (!rule.returned().is_input) return false;
+  rule.same(0);
+  return true;
+}
+
 // narrow(x, dim, start, length)
 inline bool narrow(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
@@ -231,6 +268,12 @@ inline bool expand_as(LayoutRule& rule) {
   return expanded(rule, rule.tensor(1).sizes);
 }
 
+// x.mT, x.mH, adjoint(x)
+inline bool transpose_last(LayoutRule& rule) {
+  const std::size_t rank = rule.tensor(0).sizes.size();
+  return rank >= 2 && swapped(rule, rank - 2, rank - 1);
+}
+
 // contiguous(x), of the default memory format
 inline bool contiguous(LayoutRule& rule) {
   if (rule.value(1).toInt() != static_cast<std::int64_t>(c10::MemoryFormat::Contiguous)) return false;
@@ -239,23 +282,6 @@ inline bool contiguous(LayoutRule& rule) {
     rule.same(0);
   } else {
     rule.dense(self.sizes);
-  }
-  return true;
-}
-
-// The result is a new tensor. It has the strides of the argument if the argument's memory has no gaps.
-// Otherwise the result has no gaps, and its dimensions have the same order in memory as those of the argument
-// (at::infer_dense_strides).
-inline bool copy_in_order(LayoutRule& rule) {
-  const TensorLayout self = rule.tensor(0);
-  if (is_dense(self)) {
-    rule.dense(self.sizes);
-  } else if (const auto strides = dense_in_same_order(self)) {
-    rule.fresh({self.sizes, *strides, 0});
-  } else if (has_gap(self) && is_in_order(self)) {
-    rule.dense(self.sizes);
-  } else {
-    return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // Layouts of convolutions, pools, and norms over channels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,18 +36,12 @@ inline Numbers for_dims(LayoutRule& rule, std::size_t i, std::size_t count) {
   return numbers;
 }
 
-// The strides of an image whose channels lie last, of dimensions batch, channels, rows and columns.
-inline Dims channels_last_strides(const Dims& sizes) {
-  const Size row = sizes[3] * sizes[1], image = sizes[2] * row;
-  return {image, 1, row, sizes[1]};
-}
-
-// Whether LibTorch takes the image for one whose channels lie last (is_channels_last_strides_2d of
-// c10/core/MemoryFormat.h), perhaps with gaps.
-inline bool has_channels_last(const TensorLayout& image) {
-  const Dims &sizes = image.sizes, &strides = image.strides;
-  return sizes.size() == 4 && sizes[1] != 1 && strides[1] == 1 && strides[3] >= sizes[1] &&
-         strides[2] >= sizes[3] * strides[3] && strides[0] >= sizes[2] * strides[2];
+// A new tensor in the memory format that LibTorch suggests for `like`, both of a batch, channels and a line,
+// which LibTorch takes for an image of one row.
+inline void suggested_line(LayoutRule& rule, const TensorLayout& like, Dims sizes) {
+  if (sizes.size() != 3 || !is_channels_last(unsqueezed(like, 2))) return rule.dense(std::move(sizes));
+  Dims strides{sizes[1] * sizes[2], 1, sizes[1]};
+  rule.fresh({std::move(sizes), std::move(strides), 0});
 }
 
 // The padding of a convolution: argument 4, which is numbers or a name.
@@ -65,8 +60,8 @@ inline std::optional<std::vector<std::int64_t>> convolution_pads(LayoutRule& rul
 inline bool convolution_over(LayoutRule& rule, std::size_t dims, std::size_t of_groups) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
   if (self.sizes.size() != dims + 2 || weight.sizes.size() != dims + 2 || !is_dense(weight)) return false;
-  const bool is_last = !is_dense(self);
-  if (is_last && !has_channels_last(self)) return false;
+  // Of other layouts the results of lines of one element, and of volumes, have orders of their own.
+  if (dims != 2 && !is_dense(self) && (dims == 3 || self.sizes[2] == 1)) return false;
   const std::int64_t groups = rule.integer(of_groups).pin();
   if (groups < 1 || !require(self.sizes[1] == weight.sizes[1] * groups)) return false;
   if (!require(weight.sizes[0] % groups == 0)) return false;
@@ -79,9 +74,8 @@ inline bool convolution_over(LayoutRule& rule, std::size_t dims, std::size_t of_
   for (std::size_t d = 0; d < dims; ++d) {
     if (!slide(sizes[2 + d], {weight.sizes[2 + d], steps[d], (*pads)[d], dilations[d]})) return false;
   }
-  if (is_last) {
-    Dims strides = channels_last_strides(sizes);
-    rule.fresh({std::move(sizes), std::move(strides), 0});
+  if (dims == 2) {
+    suggested(rule, self, std::move(sizes));
   } else {
     rule.dense(std::move(sizes));
   }
@@ -101,13 +95,39 @@ inline bool convolution_either_way(LayoutRule& rule) {
   return !rule.value(6).toBool() && rank > 2 && convolution_over(rule, rank - 2, 8);
 }
 
+// conv_transpose1d, conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation)
+template <std::size_t kDims>
+bool transposed_convolution(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0), weight = rule.tensor(1);
+  if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2 || !is_dense(weight)) return false;
+  if (kDims == 1 && !is_dense(self) && self.sizes[2] == 1) return false;
+  const std::int64_t groups = rule.integer(6).pin();
+  if (groups < 1 || !require(self.sizes[1] == weight.sizes[0])) return false;
+  const Numbers steps = for_dims(rule, 3, kDims), pads = for_dims(rule, 4, kDims),
+                more = for_dims(rule, 5, kDims), dilations = for_dims(rule, 7, kDims);
+  Dims sizes = self.sizes;
+  sizes[1] = weight.sizes[1] * groups;
+  if (rule.has_tensor(2) && !require(rule.tensor(2).sizes[0] == sizes[1])) return false;
+  for (std::size_t d = 0; d < kDims; ++d) {
+    Size& size = sizes[2 + d];
+    size = (size - 1) * steps[d] - pads[d] * 2 + (weight.sizes[2 + d] - 1) * dilations[d] + more[d] + 1;
+    if (!require(size >= 1)) return false;
+  }
+  if (kDims == 2) {
+    suggested(rule, self, std::move(sizes));
+  } else {
+    rule.dense(std::move(sizes));
+  }
+  return true;
+}
+
 // max_pool and avg_pool(x, kernel_size, stride, padding, ...) over the last kDims dimensions. An empty stride
 // means the kernel size. kDilation is the position of the argument `dilation`, or 0 if the operator has none.
 // kCeiling is the position of the argument `ceil_mode`. The rule holds only if `ceil_mode` is False.
 template <std::size_t kDims, std::size_t kDilation, std::size_t kCeiling>
 bool pool(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
-  if (self.sizes.size() < kDims + 1 || !is_dense(self) || rule.value(kCeiling).toBool()) return false;
+  if (self.sizes.size() < kDims + 1 || rule.value(kCeiling).toBool()) return false;
   const Numbers kernels = for_dims(rule, 1, kDims), pads = for_dims(rule, 3, kDims);
   const Numbers steps = rule.integers(2).empty() ? kernels : for_dims(rule, 2, kDims);
   const Numbers dilations = kDilation == 0 ? Numbers(kDims, 1) : for_dims(rule, kDilation, kDims);
@@ -117,16 +137,60 @@ bool pool(LayoutRule& rule) {
     if (pads[d] * 2 > kernels[d]) return false;
     if (!slide(sizes[first + d], {kernels[d], steps[d], pads[d], dilations[d]})) return false;
   }
+  if (kDims == 1 && kDilation == 0) {
+    suggested_line(rule, self, std::move(sizes));
+  } else if (kDims == 3 && kDilation == 0) {
+    rule.dense(std::move(sizes));
+  } else {
+    suggested(rule, self, std::move(sizes));
+  }
+  return true;
+}
+
+// adaptive_avg_pool1d, adaptive_avg_pool2d(x, sizes)
+inline bool adaptive_pool(LayoutRule& rule) {
+  const TensorLayout self = rule.tensor(0);
+  Dims sizes = self.sizes;
+  const Numbers wanted = pinned(rule.integers(1));
+  if (wanted.size() > 2 || sizes.size() < wanted.size() + 1) return false;
+  for (std::size_t d = 0; d < wanted.size(); ++d) sizes[sizes.size() - wanted.size() + d] = wanted[d];
+  if (wanted.size() == 1) {
+    suggested_line(rule, self, std::move(sizes));
+  } else {
+    suggested(rule, self, std::move(sizes));
+  }
+  return true;
+}
+// adaptive_max_pool1d, adaptive_max_pool2d(x, sizes): the values, and their indices
+inline bool adaptive_pool_twice(LayoutRule& rule) {
+  return adaptive_pool(rule) && adaptive_pool(rule);
+}
+
+// im2col(x, kernel_size, dilation, padding, stride)
+inline bool columns_of_image(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  const std::size_t rank = sizes.size();
+  if (rank != 3 && rank != 4) return false;
+  const Numbers kernels = for_dims(rule, 1, 2), dilations = for_dims(rule, 2, 2), pads = for_dims(rule, 3, 2),
+                steps = for_dims(rule, 4, 2);
+  Size rows = sizes[rank - 2], columns = sizes[rank - 1];
+  if (!slide(rows, {kernels[0], steps[0], pads[0], dilations[0]}) ||
+      !slide(columns, {kernels[1], steps[1], pads[1], dilations[1]}))
+    return false;
+  sizes.pop_back();
+  sizes[rank - 3] = sizes[rank - 3] * (kernels[0] * kernels[1]);
+  sizes[rank - 2] = rows * columns;
   rule.dense(std::move(sizes));
   return true;
 }
 
-// adaptive_avg_pool2d(x, sizes)
-inline bool adaptive_pool(LayoutRule& rule) {
-  Dims sizes = rule.tensor(0).sizes;
-  const Numbers wanted = pinned(rule.integers(1));
-  if (sizes.size() < wanted.size() + 1 || !is_dense(rule.tensor(0))) return false;
-  for (std::size_t d = 0; d < wanted.size(); ++d) sizes[sizes.size() - wanted.size() + d] = wanted[d];
+// grid_sampler(x, grid, ...): the sizes of the grid but for its last dimension, with the channels of x
+inline bool grid_sampler(LayoutRule& rule) {
+  const Dims &image = rule.tensor(0).sizes, &grid = rule.tensor(1).sizes;
+  if (image.size() < 4 || grid.size() != image.size() || !require(image[0] == grid[0])) return false;
+  if (!require(grid.back() == static_cast<std::int64_t>(image.size()) - 2)) return false;
+  Dims sizes{image[0], image[1]};
+  sizes.append(grid.begin() + 1, grid.end() - 1);
   rule.dense(std::move(sizes));
   return true;
 }
@@ -134,14 +198,30 @@ inline bool adaptive_pool(LayoutRule& rule) {
 // batch_norm(x, weight, bias, running_mean, running_var, ...): dimension 1 of x are the channels, and each
 // further tensor has one element for each channel.
 inline bool norm_of_channels(LayoutRule& rule) {
-  const Dims& sizes = rule.tensor(0).sizes;
-  if (sizes.size() < 2) return false;
+  const TensorLayout self = rule.tensor(0);
+  if (self.sizes.size() < 2) return false;
   for (std::size_t i = 1; i < rule.input_count(); ++i) {
     if (!rule.has_tensor(i)) continue;
     const Dims& of_channels = rule.tensor(i).sizes;
-    if (of_channels.size() != 1 || !require(of_channels[0] == sizes[1])) return false;
+    if (of_channels.size() != 1 || !require(of_channels[0] == self.sizes[1])) return false;
   }
-  return like_first(rule);
+  // The strides of dimensions of one element count differently for each kernel of LibTorch.
+  if (!is_dense(self) && std::ranges::any_of(self.sizes, [](const Size& size) { return size == 1; }))
+    return false;
+  return suggested_like_first(rule);
+}
+
+// instance_norm(x, weight, bias, running_mean, running_var, ...), whose result is contiguous
+inline bool instance_norm(LayoutRule& rule) {
+  const Dims sizes = rule.tensor(0).sizes;
+  if (sizes.size() < 2) return false;
+  for (std::size_t i = 1; i < rule.input_count(); ++i) {
+    if (rule.has_tensor(i) &&
+        !(rule.tensor(i).sizes.size() == 1 && require(rule.tensor(i).sizes[0] == sizes[1])))
+      return false;
+  }
+  rule.dense(sizes);
+  return true;
 }
 
 // _native_batch_norm_legit_no_training(x, weight, bias, running_mean, running_var, ...), which also returns

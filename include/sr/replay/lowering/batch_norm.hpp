@@ -107,7 +107,8 @@ bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& i
 inline bool norm_of_channels(Lowering& lowering, const TracedNode& node, double epsilon) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (lowering.exact() || !in || !all_float({&*in, &out})) return false;
+  // LibTorch normalises an empty tensor without a second dimension, too.
+  if (lowering.exact() || !in || !all_float({&*in, &out}) || in->rank() < 2) return false;
   const auto norm = read_norm(lowering, node, *in, epsilon);
   if (!norm) return false;
   if (out.count() == 0) return true;

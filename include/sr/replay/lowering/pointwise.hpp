@@ -202,8 +202,11 @@ inline bool power(Lowering& lowering, const TracedNode& node) {
   if (!exponent || !add_input(lowering, node, 0, inputs)) return false;
   if (*exponent == 2) return emit<vector_ops::Square>(lowering, node, inputs);
   if (*exponent == 3) return emit<vector_ops::Cube>(lowering, node, inputs);
-  if (*exponent == 0.5) return emit<vector_ops::Sqrt>(lowering, node, inputs);
-  if (*exponent == -0.5) return emit<vector_ops::Rsqrt>(lowering, node, inputs);
+  // ATen takes square roots in all dtypes but float16 (pow_tensor_scalar_kernel in
+  // ATen/native/cpu/PowKernel.cpp). The root of -inf is NaN, and its power inf.
+  const bool takes_roots = inputs[0].operand->dtype != c10::kHalf;
+  if (*exponent == 0.5 && takes_roots) return emit<vector_ops::Sqrt>(lowering, node, inputs);
+  if (*exponent == -0.5 && takes_roots) return emit<vector_ops::Rsqrt>(lowering, node, inputs);
   if (*exponent == -1) return emit<vector_ops::Reciprocal>(lowering, node, inputs);
   if (*exponent == -2) return emit<vector_ops::InverseSquare>(lowering, node, inputs);
   if (*exponent == 0 || *exponent == 1) return false;

@@ -120,11 +120,14 @@ class ProgramStorages {
     return trace_.tensors[first_tensor_[storage]].recorded;
   }
   // The offset of a storage's address in the table of bases: an argument's address is that of its first
-  // element, any other that of the storage. In elements of the view, which are no larger than the argument's.
+  // element, any other that of the storage. In elements of the view.
   Size base_offset(StorageId storage, std::int64_t element_size) const {
     if (storages_[storage].home != Home::input) return 0;
     const at::Tensor& base = tensor_of(storage);
-    return trace_.layout_of(base).offset * (base.element_size() / element_size);
+    const Size& offset = trace_.layout_of(base).offset;
+    return element_size <= base.element_size()
+               ? offset * (base.element_size() / element_size)
+               : offset / (element_size / base.element_size());  // see WiderView
   }
 
   // The address of an offset in bytes. One that differs between calls has a base of its own.

@@ -16,6 +16,7 @@
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/bound_node.hpp>
 #include <sr/replay/steps/varying.hpp>
+#include <sr/replay/trace/aliased_results.hpp>
 
 namespace sr::replay {
 
@@ -39,6 +40,7 @@ struct InterpretedStep final : BoundNode {
     auto step = std::make_unique<InterpretedStep>(lowering);
     std::vector<StorageId> reads, writes;
     step->copies_inputs = traced.foreign;
+    step->may_return_inputs = traced.may_return_inputs;
     if (traced.processed->sub_blocks.empty()) {
       step->take(*traced.processed);
     } else {
@@ -90,6 +92,7 @@ struct InterpretedStep final : BoundNode {
           {input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic, input.number});
     made->results = results;
     made->copies_inputs = copies_inputs;
+    made->may_return_inputs = may_return_inputs;
     made->constants = constants;
     return made;
   }
@@ -111,6 +114,7 @@ struct InterpretedStep final : BoundNode {
   std::vector<Result> results;
   Frame* shared = nullptr;  // control flow: the frame its blocks run on
   bool copies_inputs = false;
+  bool may_return_inputs = false;                  // see aliased_results.hpp
   std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
 
  private:
@@ -199,14 +203,19 @@ struct InterpretedStep final : BoundNode {
     }
     const bool same = value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage() &&
                       result.expected.metadata.matches(value.toTensor()) &&
-                      value.toTensor().storage_offset() == result.offset &&
                       value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
     if (!same)
       throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
-    const at::Tensor tensor = std::move(value).toTensor();
+    at::Tensor tensor = std::move(value).toTensor();
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage))
-      throw Deoptimized("An interpreted node returned one of its inputs.");
+    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage)) {
+      if (!may_return_inputs)
+        throw Deoptimized("An interpreted node returned one of its inputs.", /*keep=*/true);
+      tensor = copy_at(tensor, result.offset);
+      storage = tensor.storage().unsafeGetStorageImpl();
+    } else if (tensor.storage_offset() != result.offset) {
+      throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
+    }
     context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
     (*context.tensors)[result.storage] = tensor;
   }

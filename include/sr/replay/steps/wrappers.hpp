@@ -44,6 +44,7 @@ class Wrappers {
     }
     at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, recorded(operand.sizes),
                                      recorded(operand.strides));
+    if (tensor.is_conj()) wrapper._set_conj(true);
     bind(wrapper, lowering_->address(operand), {operand.sizes, operand.strides});
     return wrapper;
   }
@@ -56,6 +57,7 @@ class Wrappers {
       if (known == from.bound_.end()) return tensor;
       at::Tensor wrapper =
           tensor_over(memory::borrow(nullptr), tensor.scalar_type(), tensor.sizes(), tensor.strides());
+      if (tensor.is_conj()) wrapper._set_conj(true);
       const auto varying = std::ranges::find(from.varying_, tensor.unsafeGetTensorImpl(), &Varying::tensor);
       bind(wrapper, known->address, varying == from.varying_.end() ? VaryingDims() : varying->dims);
       return wrapper;

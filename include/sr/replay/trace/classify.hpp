@@ -92,6 +92,16 @@ inline NodeFacts facts_of(const ProcessedNode& processed) {
   return facts;
 }
 
+// True if the node looks for a key in its first input, a dictionary, and reads nothing else of it. Recording
+// must not read the whole dictionary for it either, which may have any size.
+inline bool looks_up_key(const torch::jit::Node& node) {
+  if (node.inputs().empty() || node.input(0)->type()->kind() != c10::TypeKind::DictType) return false;
+  static const c10::Symbol get = c10::Symbol::fromQualString("aten::get");
+  const c10::Symbol kind = node.kind();
+  return kind == c10::aten::__getitem__ || kind == c10::aten::__contains__ || kind == get ||
+         kind == c10::aten::len;
+}
+
 // Values that the blocks of a node read and that are defined outside of the node.
 inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node& node) {
   std::vector<const torch::jit::Value*> captured;
@@ -112,15 +122,22 @@ inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node&
   return captured;
 }
 
+// True if the node draws no random numbers, calls no unknown code, and has no effect but on values that it is
+// given.
+inline bool is_repeatable(const torch::jit::Node& node) {
+  const c10::Symbol kind = node.kind();
+  const bool is_known = kind.is_prim() || kind.is_aten() || kind.domainString() == "sr";
+  return is_known && !detail::draws_random_numbers(node) && kind != c10::prim::fork &&
+         kind != c10::prim::CallMethod && kind != c10::prim::CallFunction &&
+         !has_fact(kind, Fact::unrepeatable);
+}
+
 // Whether a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
 // run it.
 inline bool body_is_pure(const torch::jit::Block* block) {
   return !sr::detail::any_node(block, [](const torch::jit::Node* node) {
     const c10::FunctionSchema* schema = node->maybeSchema();
-    const bool is_known = node->kind().is_prim() || node->kind().is_aten();
-    return !is_known || (schema != nullptr && schema->is_mutable()) || detail::draws_random_numbers(*node) ||
-           node->kind() == c10::prim::fork || node->kind() == c10::prim::CallMethod ||
-           node->kind() == c10::prim::CallFunction || has_fact(node->kind(), Fact::unrepeatable);
+    return !is_repeatable(*node) || (schema != nullptr && schema->is_mutable());
   });
 }
 

@@ -15,6 +15,7 @@
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/block_info.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/record.hpp>
 
 namespace sr::replay {
@@ -47,7 +48,9 @@ class DeadMemory {
 
   // Must be called when a node has run and was recorded.
   void note(const ProcessedNode& node, const Frame& frame) {
-    const bool may_hold_inputs = !node.node->kind().is_aten() || !sr::detail::dispatched(*node.node);
+    const bool may_hold_inputs =
+        !looks_up_key(*node.node) &&  // what the dictionary holds was noted when it was made
+        (!node.node->kind().is_aten() || !sr::detail::dispatched(*node.node));
     for (const Slot slot : node.inputs) {
       if (may_hold_inputs || has_other_storage(slot, frame.values[slot])) keep(frame.values[slot]);
     }

@@ -27,7 +27,10 @@ class NodeLayouts {
   NodeLayouts(Record& record, const Frame& frame, const ProcessedNode& node) : record_(record), node_(node) {
     if (!record.has_symbols() || record.has_bailed_out()) return;
     SizeScope::current().decide_for(node.node->kind().toQualString());
-    for (const Slot slot : node.inputs) inputs_.push_back(describe(frame.values[slot], slot));
+    for (const Slot slot : node.inputs) {
+      const bool is_searched = inputs_.empty() && looks_up_key(*node.node);
+      inputs_.push_back(is_searched ? LayoutRule::Input() : describe(frame.values[slot], slot));
+    }
     if (node.sub_blocks.empty()) return;
     for (const torch::jit::Value* value : captures_of(*node.node)) captured_.push_back(value);
   }
@@ -180,7 +183,7 @@ class NodeLayouts {
     } else {
       at::Tensor of;  // the only tensor of the input
       sr::detail::each_tensor(values[result.of], [&](const at::Tensor& only) { of = only; });
-      if (sr::detail::storage_of(of) != storage || tensor.scalar_type() != of.scalar_type()) return false;
+      if (sr::detail::storage_of(of) != storage) return false;
       if ((result.kind == Kind::same) != tensor.is_same(of)) return false;
     }
     return are(tensor.sizes(), result.layout.sizes) && are(tensor.strides(), result.layout.strides) &&

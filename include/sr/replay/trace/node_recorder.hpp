@@ -5,11 +5,13 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/replay/trace/aliased_results.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/narrow_constants.hpp>
@@ -24,9 +26,10 @@ namespace sr::replay {
 // Made before the node runs. Does nothing once the recording is refused.
 class NodeRecorder : private RecordedNode {
  public:
-  NodeRecorder(const PreparedModule& content, const Frame& frame, Record& record, const ProcessedNode& node)
+  NodeRecorder(const PreparedModule& content, Frame& frame, Record& record, const ProcessedNode& node)
       : RecordedNode(frame, record, node),
         content_(content),
+        values_(frame.values),
         written_(record, frame, node),
         layouts_(record, frame, node) {
     if (record_.has_bailed_out()) return;
@@ -72,14 +75,20 @@ class NodeRecorder : private RecordedNode {
     if (!facts_.has(Fact::leaves_new_memory)) return;
     trace.asked |= Environment::new_memory;
     if (tensors_read() != 0 && trace.environment.fills_memory)
-      bail_out("fills new memory with NaN (torch.use_deterministic_algorithms).");
+      bail_out("fills new memory with NaN, since torch.use_deterministic_algorithms is on.");
   }
 
   void note_inputs() {
+    bool is_static = true;
     for (const Slot slot : node_.inputs) {
-      const c10::IValue& value = frame_.values[slot];
-      traced_.inputs.push_back(detail::snapshot(value));
-      traced_.dynamic_inputs.push_back(record_.dynamic_id(value, slot));
+      traced_.dynamic_inputs.push_back(record_.dynamic_id(frame_.values[slot], slot));
+      is_static &= traced_.dynamic_inputs.back() == kNone;
+    }
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
+      const c10::IValue& value = frame_.values[node_.inputs[i]];
+      // A look-up with a static key becomes no step, so that nothing asks for the dictionary later.
+      const bool is_searched = i == 0 && is_static && looks_up_key(*node_.node);
+      traced_.inputs.push_back(is_searched ? c10::IValue() : detail::snapshot(value));
       record_.trace.kept.push_back(value);
     }
     if (node_.sub_blocks.empty()) return;
@@ -92,26 +101,31 @@ class NodeRecorder : private RecordedNode {
     }
     for (const torch::jit::Block* block : node_.node->blocks()) {
       if (!body_is_pure(block))
-        bail_out("decides by data whether to change something or draw random numbers.");
+        bail_out(
+            "is a branch or loop that data decide about, and that changes a value, draws random numbers or "
+            "calls unknown code.");
     }
   }
 
   void classify() {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
-    if (facts_.has(Fact::unrepeatable)) return bail_out("has an effect that a replay would not repeat.");
+    if (facts_.has(Fact::unrepeatable))
+      return bail_out("has a side effect (for example it prints), which a replay would leave out.");
     if (facts_.has(Fact::reads_whole_storage) || (facts_.has(Fact::views_whole_storage) && reads_of_caller()))
-      return bail_out("reads memory beside the elements of its input.");
+      return bail_out("reads memory outside of its input tensor, which no signature describes.");
     if (facts_.has(Fact::asks_hidden_state) && reads_of_call())
-      return bail_out("asks where a tensor lies, how often it was written, or what autograd knows of it.");
+      return bail_out(
+          "reads the storage offset, the version or the autograd state of a tensor, which no signature "
+          "describes.");
     if (facts_.has(Fact::compares_identity) && compares_values_of_call())
-      return bail_out("asks whether two names are of one value.");
+      return bail_out("compares the identity of two values, which no signature describes.");
     if (sr::detail::may_train_statistics(*node_.node) && trains_statistics())
-      return bail_out("writes the running statistics it is given.");
+      return bail_out("trains: it writes its running statistics.");
     if (facts_.changes_container && facts_.builtin && facts_.has(Fact::compares_elements) &&
         tensors_read() != 0)
       return bail_out("compares the tensors of a list.");
     if (facts_.changes_container && !changes_own_container())
-      return bail_out("changes a container that was not made in the call.");
+      return bail_out("changes a list or dictionary of the caller or of the model.");
     const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),
                                          [](ValueId id) { return id != kNone; });
     record_.trace.draws_random_numbers |= facts_.is_random;
@@ -120,7 +134,8 @@ class NodeRecorder : private RecordedNode {
     traced_.runs_once = facts_.is_random || calls_unknown_code();
     if (facts_.changes_tensor) return add_change();
     if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
-      if (facts_.changes_container) return bail_out("changes a container by a value that depends on data.");
+      if (facts_.changes_container)
+        return bail_out("changes a list or dictionary by a value that the input data decide.");
       return add_interpreted();
     }
     take_outputs();
@@ -150,7 +165,7 @@ class NodeRecorder : private RecordedNode {
         has_new |= !record_.is_known(tensor);
       });
       if (kind == c10::aten::__contains__ && reads_tensor && !has_tensor)
-        return bail_out("looks for a tensor among the keys of a dictionary.");
+        return bail_out("looks up a tensor among the keys of a dictionary.");
       if (has_new) {
         computes = true;
       } else if (!has_tensor && reads_tensor && reads_call && !facts_.has(Fact::reads_metadata_only) &&
@@ -174,7 +189,7 @@ class NodeRecorder : private RecordedNode {
       return note_narrow_constant(record_, traced_, output(0));
     }
     if (is_view() || record_.has_bailed_out()) return;
-    if (data_decide || !outputs_are_plain()) return add_interpreted();
+    if (data_decide || !outputs_are_plain() || reads_conjugate()) return add_interpreted();
     add_outputs(Home::produced, before);
     add_node();
   }
@@ -195,8 +210,11 @@ class NodeRecorder : private RecordedNode {
     std::size_t fresh = 0;
     std::unordered_set<StorageId> sources;
     each_new_output([&](const at::Tensor& tensor) {
-      if (!detail::is_replayable(tensor.unsafeGetTensorImpl()))
-        bail_out("makes a tensor whose elements are not what its bytes say.");
+      // Steps of LibTorch resolve lazy conjugates. No kernel of sr is given one, since what reads it is
+      // interpreted.
+      if (!detail::is_replayable(tensor.unsafeGetTensorImpl(),
+                                 c10::DispatchKeySet(c10::DispatchKey::Conjugate)))
+        bail_out("makes a lazily conjugated or negated tensor, or one that is not dense.");
       if (const StorageId known = record_.storage_of(tensor); known != kNone) {
         sources.insert(known);
       } else {
@@ -205,11 +223,13 @@ class NodeRecorder : private RecordedNode {
     });
     if (sources.empty() || record_.has_bailed_out()) return false;
     if (fresh != 0) {
-      bail_out("returns views and new tensors at once.");
+      bail_out("returns both views of its inputs and new tensors.");
       return false;
     }
-    if (views_wider()) {
-      bail_out("views elements as larger ones, which may not be where such begin the next time.");
+    if (!note_wider_views()) {
+      bail_out(
+          "views a tensor that lies in a list or dictionary in a larger dtype, which depends on its storage "
+          "offset.");
       return false;
     }
     // The view is of the first input, also if another input that decides it has the same storage; or of the
@@ -218,7 +238,7 @@ class NodeRecorder : private RecordedNode {
       std::size_t tensors = 0;
       for (std::size_t i = 0; i < traced_.inputs.size(); ++i) {
         sr::detail::each_tensor(traced_.inputs[i], [&](const at::Tensor&) {
-          if (tensors++ != 0 && i != 0) bail_out("makes a view that another tensor decides about.");
+          if (tensors++ != 0 && i != 0) bail_out("makes a view whose shape another tensor decides.");
         });
       }
     }
@@ -236,7 +256,7 @@ class NodeRecorder : private RecordedNode {
       } else if (known >= first_new || home == Home::literal) {
         record_.add_tensor(tensor, known);
       } else {
-        bail_out("returns memory of its inputs that may be another next time.");
+        bail_out("returns memory of its inputs, which may be other memory in the next call.");
       }
     });
   }
@@ -253,9 +273,10 @@ class NodeRecorder : private RecordedNode {
   // its numbers as they are.
   void add_interpreted() {
     traced_.role = Role::interpreted;
+    traced_.may_return_inputs = record_.may_run_twice;
     for (const c10::IValue& value : traced_.captured) {
       if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList()))
-        return bail_out("reads a container in a branch that data decide about.");
+        return bail_out("is a branch or loop that data decide about, and that reads a list or dictionary.");
     }
     const auto first_new = static_cast<StorageId>(record_.trace.storages.size());
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
@@ -263,15 +284,19 @@ class NodeRecorder : private RecordedNode {
       if (value.isTensor()) {
         const at::Tensor& tensor = value.toTensor();
         if (!tensor.defined()) continue;  // and so in every replay
-        if (record_.is_known(tensor) || record_.storage_of(tensor) != kNone ||
-            !detail::is_replayable(tensor.unsafeGetTensorImpl())) {
-          return bail_out("returns by data what may be one of its inputs.");
-        }
+        if (!detail::is_replayable(tensor.unsafeGetTensorImpl()))
+          return bail_out("makes a lazily conjugated or negated tensor, or one that is not dense.");
+        if (!record_.is_known(tensor) && record_.storage_of(tensor) == kNone) continue;
+        if (!traced_.may_return_inputs)
+          return bail_out("returns a tensor that may be one of its inputs, depending on the input data.");
+        traced_.returned_input = record_.trace.answers_otherwise = true;
+        values_[node_.first_output + i] = copy_at(tensor, tensor.storage_offset());
         continue;
       }
       bool has_tensor = false;
       sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
-      if (has_tensor) return bail_out("returns tensors in a container that data decide about.");
+      if (has_tensor)
+        return bail_out("returns a list or dictionary of tensors whose length the input data decide.");
       const ValueId id = record_.trace.value_count++;
       record_.dynamic[node_.first_output + i] = id;
       if (value.isList() || value.isGenericDict() || value.isTuple())
@@ -282,6 +307,7 @@ class NodeRecorder : private RecordedNode {
   }
 
   const PreparedModule& content_;
+  std::vector<c10::IValue>& values_;  // of the frame
   WrittenTensors written_;
   NodeLayouts layouts_;
 };

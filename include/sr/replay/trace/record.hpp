@@ -39,6 +39,7 @@ class Record {
   bool has_symbols() const { return words_ != nullptr; }
 
   Trace trace;
+  bool may_run_twice = false;    // the call, see run_twice.hpp
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
 
   // Only the first reason is kept.
@@ -59,8 +60,14 @@ class Record {
   // Adds an argument of the call, which lies in `slot`.
   void add_argument(const c10::IValue& value, Slot slot) {
     sr::detail::add_identities(value, trace.callers);
+    if (value.isTensor() && value.toTensor().defined())
+      arguments_.emplace(trace.leaf_count, std::pair(argument_count_, value.toTensor().element_size()));
+    ++argument_count_;
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
-      if (storage_of(tensor) != kNone) bail_out_of_call("Two arguments of the recorded call share memory.");
+      if (storage_of(tensor) != kNone)
+        bail_out_of_call(
+            "Two arguments share memory, and the model writes tensors, draws random numbers or calls unknown "
+            "code.");
       add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
                  /*given=*/true);
     });
@@ -76,6 +83,16 @@ class Record {
         [&](const c10::IValue& number_or_list, const Dims& found) {
           keep_numbers(number_or_list, slot, found);
         });
+  }
+
+  // Notes that a tensor of the arguments is viewed as elements of so many bytes. Returns false if it lies in
+  // a container.
+  bool note_wider_view(std::uint32_t leaf, std::int64_t bytes) {
+    const auto argument = arguments_.find(leaf);
+    if (argument == arguments_.end()) return false;
+    const auto [position, own_bytes] = argument->second;
+    if (bytes > own_bytes) trace.wider_views.push_back({position, bytes / own_bytes});
+    return true;
   }
 
   // --- integers with symbols ---
@@ -112,7 +129,7 @@ class Record {
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       const StorageId known = storage_of(tensor);
       if (known != kNone && trace.storages[known].home == Home::input)
-        bail_out_of_call("An argument of the recorded call shares memory with a weight.");
+        bail_out_of_call("An argument shares memory with a weight of the model.");
       if (is_known(tensor)) return;
       add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}),
                  /*given=*/true);
@@ -155,7 +172,10 @@ class Record {
  private:
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
   const Size* words_ = nullptr;  // of the next argument
-  std::vector<Size> numbers_;    // by slot; constant: the value in the slot
+  std::size_t argument_count_ = 0;
+  // By leaf: the position of an argument that is a tensor, and the bytes of its elements.
+  std::unordered_map<std::uint32_t, std::pair<std::size_t, std::int64_t>> arguments_;
+  std::vector<Size> numbers_;  // by slot; constant: the value in the slot
   std::unordered_map<const void*, Dims> lists_;
 };
 

@@ -113,18 +113,22 @@ class RecordedNode {
     return true;
   }
 
-  // Whether it has returned a view of an argument in a larger dtype than the argument's.
-  bool views_wider() const {
-    std::int64_t smallest = sizeof(c10::complex<double>);
-    for (const c10::IValue& input : traced_.inputs) {
-      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) {
-        if (record_.trace.storage_of(record_.trace.id_of(tensor)).home == Home::input)
-          smallest = std::min(smallest, tensor.element_size());
-      });
-    }
-    bool wider = false;
-    each_new_output([&](const at::Tensor& tensor) { wider |= tensor.element_size() > smallest; });
-    return wider;
+  bool reads_conjugate() const {
+    bool found = false;
+    each_input([&](const at::Tensor& tensor) { found |= tensor.is_conj(); });
+    return found;
+  }
+
+  // Notes arguments that it has returned views of in a larger dtype. LibTorch takes such a view only where a
+  // larger element may begin. Returns false if such an argument lies in a container.
+  bool note_wider_views() const {
+    bool can_be_noted = true;
+    each_new_output([&](const at::Tensor& tensor) {
+      const StorageId id = record_.storage_of(tensor);
+      if (id == kNone || record_.trace.storages[id].home != Home::input) return;
+      can_be_noted &= record_.note_wider_view(record_.trace.storages[id].leaf, tensor.element_size());
+    });
+    return can_be_noted;
   }
 
   const Frame& frame_;

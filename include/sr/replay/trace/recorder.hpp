@@ -15,11 +15,13 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
+#include <sr/replay/trace/aliased_results.hpp>
 #include <sr/replay/trace/dead_memory.hpp>
 #include <sr/replay/trace/functional_writes.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
 #include <sr/replay/trace/node_recorder.hpp>
 #include <sr/replay/trace/record.hpp>
+#include <sr/replay/trace/run_twice.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -28,7 +30,9 @@ namespace sr::replay {
 class TraceRecorder {
  public:
   TraceRecorder(const PreparedModule& content, Frame& frame)
-      : content_(&content), frame_(&frame), record_(content.slot_count), memory_(content, record_) {}
+      : content_(&content), frame_(&frame), record_(content.slot_count), memory_(content, record_) {
+    record_.may_run_twice = may_run_twice(content);
+  }
 
   // The recording follows the symbols among the words of the call's signature. Requires a SizeScope.
   void follow(const std::vector<Size>& signature) { record_.follow(signature); }
@@ -51,6 +55,7 @@ class TraceRecorder {
       record_.pin_numbers(frame_->values[output.slot], output.slot);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
+    AliasedResults(record_.trace).decide();
     if (!record_.has_bailed_out()) FunctionalWrites(record_.trace).apply();
     return std::move(record_.trace);
   }

@@ -28,10 +28,12 @@ constexpr std::int64_t head(Tag tag, std::int64_t kind = 0, std::int64_t count =
 }
 
 // Whether the tensor is dense, strided and on the CPU, and its elements are exactly its bytes (no lazy
-// conjugate, for instance).
-inline bool is_replayable(const c10::TensorImpl* impl) {
-  const c10::DispatchKeySet plain{c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
-                                  c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU};
+// conjugate, for instance, unless `also` has that key).
+inline bool is_replayable(const c10::TensorImpl* impl, c10::DispatchKeySet also = {}) {
+  const c10::DispatchKeySet plain =
+      c10::DispatchKeySet{c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
+                          c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU} |
+      also;
   const c10::DispatchKeySet keys = impl->key_set();
   return keys.has(c10::DispatchKey::CPU) && keys.raw_repr() == (keys & plain).raw_repr() &&
          impl->has_storage() && !impl->has_symbolic_sizes_strides() &&

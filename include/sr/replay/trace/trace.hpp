@@ -78,6 +78,8 @@ struct TracedNode {
   bool is_random = false;
   bool foreign = false;                 // may keep its inputs or hand them out: gets copies
   bool runs_once = false;               // a replay that ends behind it can not be made again
+  bool may_return_inputs = false;       // a replay copies a result that is an input, see aliased_results.hpp
+  bool returned_input = false;          // in the recorded call; its output there is a copy
   std::vector<c10::IValue> inputs;      // as they were at this point (lists are copies)
   std::vector<ValueId> dynamic_inputs;  // kNone: static, or a tensor
   std::vector<c10::IValue> outputs;
@@ -116,6 +118,13 @@ struct NarrowConstant {
   GroupNumbers zeros, scales;
 };
 
+// An argument that is viewed in a larger dtype: its first element must be a multiple of `elements` elements
+// behind the beginning of its storage.
+struct WiderView {
+  std::size_t argument = 0;
+  std::int64_t elements = 1;
+};
+
 struct Trace {
   std::vector<TracedStorage> storages;
   std::vector<TracedTensor> tensors;
@@ -127,12 +136,14 @@ struct Trace {
   std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   std::uint32_t leaf_count = 0;
+  std::vector<WiderView> wider_views;
   ValueId value_count = 0;
   bool draws_random_numbers = false;
   Environment environment;                       // of the call
   unsigned asked = 0;                            // parts of it that a replay depends on
   std::unordered_set<const void*> callers, own;  // containers of the arguments; made in the call
   std::string bailout;              // why no program can be made of it, in a sentence; empty: it can
+  bool answers_otherwise = false;   // results may not be those of the call, which has to be made once more
   bool bailout_is_of_call = false;  // because of these very arguments: others of the signature may do
   std::vector<c10::IValue> kept;    // so that no address is used twice while recording
 

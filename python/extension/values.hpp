@@ -1,0 +1,22 @@
+// Results of calls as Python objects.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+namespace sr::python {
+
+// True if a value of the type may be a named tuple, or contain one.
+bool may_be_named(const c10::TypePtr& type);
+
+// An object of a class that collections.namedtuple has made, as its method _make makes one.
+pybind11::object named_tuple(pybind11::handle type, const pybind11::tuple& elements);
+
+// As torch.jit.toPyObject, but a named tuple of one type has one Python class, which is made once.
+// `may_be_named` says whether tuples in the value may have names; LibTorch infers the type of each tuple that
+// it is asked about. Needs the GIL.
+pybind11::object to_python(c10::IValue value, bool may_be_named);
+
+}  // namespace sr::python
