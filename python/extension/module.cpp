@@ -207,10 +207,11 @@ void define_prepared(py::module_& module) {
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
       .def("graph", &graph_of)
       .def("clone",
-           [](const Prepared& self) {
+           [](const std::shared_ptr<Prepared>& self) {
+             if (self->module.content()->state == nullptr) return self;
              return without_gil([&] {
                return std::make_shared<Prepared>(
-                   Prepared{self.module.clone(), self.source, self.archive, self.format});
+                   Prepared{self->module.clone(), self->source, self->archive, self->format});
              });
            })
       .def("torchscript",

@@ -36,12 +36,20 @@ class Check {
       return fail("does not compile", error.what());
     }
     weights_ = buffers_of(*module_);
+    std::optional<Prepared> prepared;
+    try {
+      prepared.emplace(*module_);
+    } catch (const std::exception& error) {
+      return fail("preparation", error.what());
+    }
     reference_ = module_->deepcopy();
     interpret_all();
     if (returns_weight_) {  // results of earlier runs would change with it, so they are not kept
       for (Run& run : program_.runs) {
         if (changes_weight(run)) run.setting = Setting::none;
       }
+      // What a call may write is no tensor of the caller's but a copy, which belongs to the StaticModule.
+      program_.writes_attributes |= prepared->has_state();
       inputs_.clear();
       expected_.clear();
       reference_ = module_->deepcopy();
@@ -49,12 +57,6 @@ class Check {
     }
     const torch::jit::Module& after = program_.writes_attributes ? *module_ : *reference_;
     for (const at::Tensor& weight : buffers_of(after)) saved_.push_back(weight.clone());
-    std::optional<Prepared> prepared;
-    try {
-      prepared.emplace(*module_);
-    } catch (const std::exception& error) {
-      return fail("preparation", error.what());
-    }
     for (const std::string& name : names) {
       verdict_.configuration = name;
       check_configuration(configuration_of(name), *prepared);

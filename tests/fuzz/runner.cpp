@@ -115,6 +115,10 @@ Prepared::Prepared(const torch::jit::Module& module)
     : content_(std::make_unique<Content>(Content{module, load_graph(module)})) {}
 Prepared::~Prepared() = default;
 
+bool Prepared::has_state() const {
+  return !content_->loaded.self.isNone() || !content_->loaded.variables.empty();
+}
+
 std::function<c10::IValue(std::vector<c10::IValue>)> Prepared::interpreter() const {
   const c10::IValue& self = content_->loaded.self;
   return [self = self.isNone() ? self : self.deepcopy(),
@@ -137,8 +141,8 @@ Runner Prepared::make(const Configuration& configuration, bool exact) const {
     options.enable_out_variant = configuration.out_variants;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
     options.max_plan_bytes = row.max_plan_bytes;
-    // A module that is written belongs to one StaticModule, so it is loaded anew.
-    if (!content_->loaded.self.isNone()) return row.make(StaticModule(content_->module, options));
+    // What calls write belongs to one StaticModule, so the module is loaded anew.
+    if (has_state()) return row.make(StaticModule(content_->module, options));
     LoadedGraph copy = content_->loaded;
     copy.graph = copy.graph->copy();
     return row.make(StaticModule(std::move(copy), options));

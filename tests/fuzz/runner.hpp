@@ -34,6 +34,8 @@ class Prepared {
  public:
   explicit Prepared(const torch::jit::Module& module);
   ~Prepared();
+  // Whether calls may write what later calls read.
+  bool has_state() const;
   Runner make(const Configuration& configuration, bool exact) const;
   // A function that runs the prepared graph in the interpreter. Its calls write to one copy of the
   // attributes.

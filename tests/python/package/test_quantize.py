@@ -72,7 +72,7 @@ def test_nested_arguments_and_results():
         seen.append((expected, result))
         return error(expected['scores'], result['scores'])
 
-    with pytest.raises(sr.ArgumentError, match='nested as'):
+    with pytest.raises(sr.ArgumentError, match='exported with a dict with the keys'):
         every_layer(module, [(batch['x'],)])
     call = (batch,), {'scale': torch.tensor(2.)}
     quantized, report = every_layer(module, [call], loss=loss, max_loss=0.05)

@@ -166,7 +166,7 @@ OPERATORS = {
 }
 
 # Pairs that record a plan for each size.
-PINNING = set()
+PINNING = {('rot90', layout) for layout in LAYOUTS}
 
 SOURCE = """
 class Applies(torch.nn.Module):

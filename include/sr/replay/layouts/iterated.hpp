@@ -168,18 +168,25 @@ inline std::optional<TensorLayout> iterated_fast(const std::vector<TensorLayout>
   return std::nullopt;
 }
 
-// A new tensor that TensorIterator allocates for the operands. A number among the arguments may be another
-// operand, which rules out the fast choice, or a parameter, which does not: `has_number` leaves both open.
-inline bool iterate(LayoutRule& rule, const std::vector<TensorLayout>& operands, bool has_number = false) {
-  if (operands.empty()) return false;
+// The layout of the tensor that TensorIterator allocates for the operands. A number among the arguments may
+// be another operand, which rules out the fast choice, or a parameter, which does not: `has_number` leaves
+// both open.
+inline std::optional<TensorLayout> iterated_over(const std::vector<TensorLayout>& operands,
+                                                 bool has_number = false) {
+  if (operands.empty()) return std::nullopt;
   Dims shape = operands[0].sizes;
   for (const TensorLayout& operand : operands) shape = broadcast(shape, operand.sizes);
   std::optional<TensorLayout> layout = iterated_fast(operands, shape);
-  if (!layout || has_number) {
-    TensorLayout in_order = iterated(operands, shape);
-    if (layout && !always_equal(layout->strides, in_order.strides)) return false;
-    layout = std::move(in_order);
-  }
+  if (layout && !has_number) return layout;
+  TensorLayout in_order = iterated(operands, shape);
+  if (layout && !always_equal(layout->strides, in_order.strides)) return std::nullopt;
+  return in_order;
+}
+
+// A new tensor of that layout.
+inline bool iterate(LayoutRule& rule, const std::vector<TensorLayout>& operands, bool has_number = false) {
+  std::optional<TensorLayout> layout = iterated_over(operands, has_number);
+  if (!layout) return false;
   rule.fresh(*std::move(layout));
   return true;
 }

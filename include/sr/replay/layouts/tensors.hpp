@@ -110,6 +110,11 @@ inline bool reduce_dims_away(LayoutRule& rule) {
   const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
   return reduced(rule, dims, dims.empty(), false);
 }
+// trapezoid(x, dx, dim)
+template <std::size_t kDim>
+bool reduce_dim_away(LayoutRule& rule) {
+  return reduced(rule, rule.integers(kDim), false, false);
+}
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
   return reduced(rule, {}, true, false);
@@ -140,9 +145,17 @@ inline bool norm_of_last(LayoutRule& rule) {
   return normalizes_last(rule) && like_first(rule);
 }
 
-// rms_norm(x, normalized_shape, weight, eps): pointwise on x, so that the result keeps its order in memory
+// rms_norm(x, normalized_shape, weight, eps), which is x * rsqrt(means of rows) * weight
 inline bool rms_norm(LayoutRule& rule) {
-  return normalizes_last(rule) && is_dense(rule.tensor(0)) && like_first(rule);
+  if (!normalizes_last(rule)) return false;
+  const TensorLayout x = rule.tensor(0);
+  if (is_dense(x)) return like_first(rule);
+  Dims rows = x.sizes;
+  for (std::size_t i = 1; i <= rule.integers(1).size(); ++i) rows[rows.size() - i] = 1;
+  std::optional<TensorLayout> scaled = iterated_over({x, {rows, dense_strides(rows), 0}});
+  if (scaled && rule.has_tensor(2)) scaled = iterated_over({*scaled, rule.tensor(2)});
+  if (scaled) rule.fresh(*std::move(scaled));
+  return scaled.has_value();
 }
 
 // native_layer_norm(x, normalized_shape, weight, bias, eps), which also returns the mean and the reciprocal
