@@ -120,9 +120,10 @@ bool Prepared::has_state() const {
 }
 
 std::function<c10::IValue(std::vector<c10::IValue>)> Prepared::interpreter() const {
-  const c10::IValue& self = content_->loaded.self;
-  return [self = self.isNone() ? self : self.deepcopy(),
-          code = torch::jit::Code(content_->loaded.graph->copy(), "forward")](std::vector<c10::IValue> args) {
+  // Loaded anew, a module has a state of its own.
+  const LoadedGraph loaded = has_state() ? load_graph(content_->module) : content_->loaded;
+  return [self = loaded.self,
+          code = torch::jit::Code(loaded.graph->copy(), "forward")](std::vector<c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     if (!self.isNone()) args.insert(args.begin(), self);

@@ -240,6 +240,21 @@ TEST_CASE("arguments that share memory in one call do not rule out their signatu
   CHECK(runtime.replayed_calls() == 3);
 }
 
+TEST_CASE("calls that make sparse tensors are not recorded", "[replay]") {
+  for (const std::string number : {"1", "2"}) {  // of sparse_coo and sparse_csr
+    StaticRuntime<> runtime{StaticModule(script(
+        "def forward(self, x):\n    return torch.zeros([2, 3], layout=" + number + ").to_dense() + x\n"))};
+    const at::Tensor x = sample({2, 3});
+    for (int run = 0; run < 4; ++run) CHECK(at::equal(runtime(x).toTensor(), x));
+    CHECK(says(runtime.report(), "sparse"));
+    StaticRuntime<> with_weight{
+        StaticModule(script("def forward(self, x):\n    return torch.mv(self.w, x)\n",
+                            {{"w", number == "2" ? at::eye(3).to_sparse_csr() : at::eye(3).to_sparse()}}))};
+    const at::Tensor row = sample({3});
+    for (int run = 0; run < 4; ++run) CHECK(at::allclose(with_weight(row).toTensor(), row));
+  }
+}
+
 TEST_CASE("a model that asks whether its arguments are one tensor is answered for those", "[replay]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x, y):\n    return x + (1 if x is y else 2)\n"))};

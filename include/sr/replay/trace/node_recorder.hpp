@@ -48,6 +48,7 @@ class NodeRecorder : private RecordedNode {
     }
     if (record_.has_bailed_out()) return;  // and nothing more is kept alive for the record
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
+    if (makes_sparse()) return bail_out("makes a sparse tensor.");
     note_environment();
     layouts_.follow(traced_.inputs, frame_, facts_);
     traced_.numbers = layouts_.numbers;
@@ -58,6 +59,16 @@ class NodeRecorder : private RecordedNode {
   }
 
  private:
+  bool makes_sparse() const {
+    bool found = false;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
+        found |= tensor.defined() && tensor.layout() != c10::kStrided;
+      });
+    }
+    return found;
+  }
+
   // Notes the modes of the environment that the node reads.
   void note_environment() {
     Trace& trace = record_.trace;

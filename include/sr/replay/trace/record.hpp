@@ -130,6 +130,8 @@ class Record {
       const StorageId known = storage_of(tensor);
       if (known != kNone && trace.storages[known].home == Home::input)
         bail_out_of_call("An argument shares memory with a weight of the model.");
+      if (tensor.defined() && tensor.layout() != c10::kStrided)
+        return bail_out_of_call("A weight of the model is sparse.");
       if (is_known(tensor)) return;
       add_tensor(tensor, known != kNone ? known : add_storage(tensor, {.home = Home::weight}),
                  /*given=*/true);
