@@ -244,9 +244,6 @@ void add_rearrangements(Rows& rows) {
   rows.add("fliplr", "torch.fliplr(x)");
   rows.add("flipud", "torch.flipud(x)");
   rows.add("rot90", "torch.rot90(x)");
-  rows.add("quantile.scalar", "torch.quantile(x, 0.25, 0)");
-  rows.add("quantile.scalar", "torch.quantile(x, 0.25)");
-  rows.add("nanquantile.scalar", "torch.nanquantile(x, 0.75, -1, True)");
   rows.add("trapezoid.dx", "torch.trapezoid(x, dim=0)");
   rows.add("tile", "torch.tile(x, [2])");
   rows.add("repeat_interleave.Tensor", "torch.repeat_interleave(c)", &counts, "x, c");

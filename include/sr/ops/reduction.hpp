@@ -209,6 +209,9 @@ inline const OperatorOf<at::_ops::logcumsumexp, Layouts<&layouts::like_first>> l
 inline const OperatorOf<at::_ops::cummax, Layouts<&layouts::like_first_twice>> cummax;
 inline const OperatorOf<at::_ops::cummin, Layouts<&layouts::like_first_twice>> cummin;
 inline const OperatorOf<at::_ops::kthvalue, Layouts<&layouts::reduce_one_dim_twice<2>>> kthvalue;
+inline const OperatorOf<at::_ops::quantile_scalar, Layouts<&layouts::reduce_dims_at<2>>> quantile_scalar;
+inline const OperatorOf<at::_ops::nanquantile_scalar, Layouts<&layouts::reduce_dims_at<2>>>
+    nanquantile_scalar;
 inline const OperatorOf<at::_ops::mode, Layouts<&layouts::reduce_one_dim_twice<1>>> mode;
 inline const OperatorOf<at::_ops::median_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> median_dim;
 inline const OperatorOf<at::_ops::nanmedian_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> nanmedian_dim;

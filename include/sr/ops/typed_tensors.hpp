@@ -90,10 +90,6 @@ inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::copy_in_orde
 inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::copy_in_order>> fliplr;
 inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::copy_in_order>> flipud;
 inline const NewTensorsOf<at::_ops::rot90> rot90;
-inline const NewTensorsOf<at::_ops::quantile_scalar, Layouts<&replay::layouts::reduce_dims_at<2>>>
-    quantile_scalar;
-inline const NewTensorsOf<at::_ops::nanquantile_scalar, Layouts<&replay::layouts::reduce_dims_at<2>>>
-    nanquantile_scalar;
 inline const NewTensorsOf<at::_ops::trapezoid_dx, Layouts<&replay::layouts::reduce_dim_away<2>>> trapezoid_dx;
 inline const NewTensorsOf<at::_ops::tile, Layouts<&replay::layouts::repeat<true>>> tile;
 inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
