@@ -107,8 +107,8 @@ TreeNode::TreeNode(const py::object& spec) {
   }
 }
 
-// pytree keeps the names of a dataclass's fields in the context: those of the children, and those that were
-// None.
+// The context that pytree stores for a dataclass has two lists of field names: fields that are children, and
+// fields that were None.
 void TreeNode::read_dataclass() {
   if (!py::module_::import("dataclasses").attr("is_dataclass")(type_).cast<bool>()) return;
   if (!py::isinstance<py::list>(context_) && !py::isinstance<py::tuple>(context_)) return;

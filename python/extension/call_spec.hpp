@@ -74,7 +74,7 @@ class CallSpec {
   bool has_keyword(PyObject* name) const;
   // The result of the graph, nested as the exported program returns it.
   pybind11::object nested(const c10::IValue& result) const;
-  // The same for a result that has been converted to Python objects.
+  // Nests a result whose tensors and numbers are Python objects already.
   pybind11::object nested(const pybind11::object& result) const;
 
  private:

@@ -14,7 +14,7 @@ bool may_be_named(const c10::TypePtr& type);
 // An object of a class that collections.namedtuple has made, as its method _make makes one.
 pybind11::object named_tuple(pybind11::handle type, const pybind11::tuple& elements);
 
-// As torch.jit.toPyObject, but a named tuple of one type has one Python class, which is made once.
+// Converts like torch.jit.toPyObject, but makes the Python class of a named tuple once and reuses it.
 // `may_be_named` says whether tuples in the value may have names; LibTorch infers the type of each tuple that
 // it is asked about. Needs the GIL.
 pybind11::object to_python(c10::IValue value, bool may_be_named);

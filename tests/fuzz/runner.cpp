@@ -120,7 +120,7 @@ bool Prepared::has_state() const {
 }
 
 std::function<c10::IValue(std::vector<c10::IValue>)> Prepared::interpreter() const {
-  // Loaded anew, a module has a state of its own.
+  // Loading the module again gives the interpreter its own state.
   const LoadedGraph loaded = has_state() ? load_graph(content_->module) : content_->loaded;
   return [self = loaded.self,
           code = torch::jit::Code(loaded.graph->copy(), "forward")](std::vector<c10::IValue> args) {

@@ -34,7 +34,7 @@ class Prepared {
  public:
   explicit Prepared(const torch::jit::Module& module);
   ~Prepared();
-  // Whether calls may write what later calls read.
+  // True if calls may write values that later calls read.
   bool has_state() const;
   Runner make(const Configuration& configuration, bool exact) const;
   // A function that runs the prepared graph in the interpreter. Its calls write to one copy of the

@@ -33,8 +33,9 @@ inline bool finds_versions() {
 inline const bool kFindsVersions = finds_versions();
 
 // Counts one write, as LibTorch's in-place operators do. A bump of LibTorch's is an atomic read-modify-write,
-// which waits for all stores before it; calls of some 50 ns cannot afford that. Two threads that write views
-// of one tensor at the same time may count once: each still changes the version that others saw before both.
+// which waits for all stores before it; calls of some 50 ns cannot afford that. If two threads write views of
+// one tensor at the same time, the version may go up by one instead of two. It still differs from the version
+// that autograd saved before.
 [[gnu::always_inline]] inline void count_write(const at::Tensor& tensor) {
   c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
   if (!kFindsVersions) [[unlikely]] {

@@ -29,8 +29,9 @@ namespace sr {
 
 namespace detail {
 
-// While passes run, weights are inputs of the graph, also those that it may write: passes may still find that
-// no call takes the branch that writes. Weights that LibTorch can not hold as constants are left unchanged.
+// Turns weights into inputs of the graph while passes run. This includes weights that the graph may write,
+// because passes may find that the branch which writes is never taken. Leaves weights unchanged that LibTorch
+// cannot hold as constants.
 class HiddenWeights {
  public:
   struct Shown {
@@ -87,7 +88,7 @@ class HiddenWeights {
     return shown;
   }
 
-  // Has copied what the resulting graph may write.
+  // The copies of the tensors that the resulting graph may write. Requires that show() has run.
   FreshCopies& copies() { return *copies_; }
 
   // True if the graph may read the attribute otherwise than through a weight.
@@ -226,7 +227,7 @@ class HiddenWeights {
 
   c10::IValue self_;
   std::size_t first_;
-  bool hides_constants_ = true;        // those that passes make are no weights
+  bool hides_constants_ = true;        // false after the passes, whose own constants are not weights
   std::vector<WeightSource> weights_;  // in the order of their inputs
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;

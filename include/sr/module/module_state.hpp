@@ -1,5 +1,6 @@
-// The state of a module: what its calls may write and later calls read. Runtimes of one StaticModule share
-// it; a clone of the StaticModule has a copy.
+// Holds the state of a module: the buffers, attributes and constants that a call may write and a later call
+// may read. All runtimes of a StaticModule share one ModuleState. A clone of the StaticModule has a copy of
+// it.
 #pragma once
 
 #include <atomic>
@@ -115,7 +116,7 @@ class StateUse {
       throw BusyError(
           "Another call of this module is running. The model writes its buffers or attributes, so one call "
           "must end before the next one begins. Give each stream of calls a copy of the module (clone()), "
-          "which has a state of its own.");
+          "which has its own state.");
     }
     try {
       state_->follow();

@@ -67,8 +67,8 @@ class ModuleWeights {
     return current_;
   }
 
-  // Makes every runtime, those of copies included, read all weights anew with its next call. Does nothing if
-  // no caller can change them.
+  // Makes every runtime of this module and of its clones read all weights again at its next call. Does
+  // nothing if the caller cannot change the weights.
   void refresh() {
     if (weights_.empty()) return;
     const std::scoped_lock one_at_a_time(copies_->mutex);
@@ -78,8 +78,8 @@ class ModuleWeights {
     }
   }
 
-  // Replaces weights by copies of the given tensors, as StaticModule::update says, in all copies of the
-  // module. If it throws, all weights stay as they were.
+  // Replaces weights by copies of the given tensors, in this module and in its clones (see
+  // StaticModule::update). If it throws, no weight changes.
   void update(const StateDict& given, bool strict) {
     const std::scoped_lock one_at_a_time(copies_->mutex);
     // Only updates change `weights_`, so that calls and new runtimes need not wait while tensors are copied.
@@ -132,7 +132,7 @@ class ModuleWeights {
  private:
   static constexpr int kAttempts = 4;
 
-  // The weights of a module and of its copies, which have a state of their own each.
+  // The weights of a module and of its clones. A clone shares the weights and has its own state.
   struct Copies {
     detail::ForkSafeMutex mutex;  // held while weights are updated
     std::vector<ModuleWeights*> all;

@@ -1,4 +1,4 @@
-// Keeps constants apart that compare equal and differ in their bits, as 0.0 and -0.0 do: LibTorch's passes
+// Marks constants that compare equal and differ in their bits, such as 0.0 and -0.0. LibTorch's passes
 // merge equal constants, and 1 / 0.0 is not 1 / -0.0.
 #pragma once
 

@@ -35,7 +35,7 @@ inline void fold_constants(std::shared_ptr<torch::jit::Graph>& graph) {
 }
 
 inline void pool_constants(std::shared_ptr<torch::jit::Graph>& graph) {
-  mark_constants(*graph);  // those that passes have made
+  mark_constants(*graph);  // earlier passes have added constants
   torch::jit::ConstantPooling(graph);
 }
 

@@ -139,7 +139,8 @@ struct Program : ProgramParts {
            (asked == 0 || environment.holds(asked));
   }
 
-  // Whether the arguments can be viewed as the steps view them. No signature says where an argument begins.
+  // True if the storage offsets of the arguments allow the views in a larger dtype that the steps take. The
+  // signature does not contain storage offsets.
   [[gnu::always_inline]] bool fits_views(std::span<const c10::IValue> args) const {
     return wider_views.empty() || each_view_fits(args);
   }

@@ -9,14 +9,14 @@
 
 namespace sr::exported {
 
-// Registers them with the dispatcher, once in a process. Programs and libraries that were built with other
-// copies of sr share them.
+// Registers these operators with the dispatcher, once per process. A program and its libraries may contain
+// several copies of sr, which share the operators.
 //
-// - sr::view.dtype is aten::view.dtype, which LibTorch never finds for a node: it cannot tell a dtype from a
-// size.
-// - sr::autocast_is_off is true if autocast is off for CPUs. It takes a tensor, so that no pass computes it
-// before a
-//   call.
+// sr::view.dtype computes aten::view.dtype. LibTorch cannot find that overload for a node, because it does
+// not distinguish a dtype from a size.
+//
+// sr::autocast_is_off returns true if autocast is off for CPUs. It takes a tensor so that no pass evaluates
+// it before a call.
 inline void register_own_operators() {
   static const bool done = [] {
     if (c10::Dispatcher::singleton().findSchema({"sr::view", "dtype"})) return true;

@@ -70,7 +70,7 @@ inline bool index_select(LayoutRule& rule) {
   return true;
 }
 
-// index_add(x, dim, index, source, ...), index_copy: contiguous, with the sizes of x
+// index_add(x, dim, index, source, ...) and index_copy. The result is contiguous and has the sizes of x.
 inline bool index_add(LayoutRule& rule) {
   const Dims sizes = rule.tensor(0).sizes, source = rule.tensor(3).sizes;
   const Dims& index = rule.tensor(2).sizes;
@@ -118,7 +118,7 @@ inline bool one_hot(LayoutRule& rule) {
   return true;
 }
 
-// Whether an index tensor is at most as large as another tensor, in all dimensions but `dim`.
+// True if an index tensor is at most as large as another tensor, in all dimensions except `dim`.
 inline bool is_within(const Dims& index, const Dims& sizes, std::size_t dim) {
   if (index.size() != sizes.size()) return false;
   for (std::size_t d = 0; d < sizes.size(); ++d) {

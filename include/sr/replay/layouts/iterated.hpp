@@ -12,7 +12,7 @@
 
 namespace sr::replay::layouts {
 
-// Whether the condition holds, as the operator has shown by not throwing; it holds for other calls, too.
+// Returns the condition. Evaluating it adds a guard to the plan, so that it also holds in replays.
 inline bool require(bool condition) {
   return condition;
 }
@@ -32,7 +32,7 @@ inline Dims broadcast(const Dims& a, const Dims& b) {
   return sizes;
 }
 
-// Whether an operand of the first sizes broadcasts to these as they are.
+// True if an operand of the first sizes can be broadcast to the second sizes without changing the second.
 inline bool broadcasts_to(const Dims& sizes, const Dims& target) {
   if (sizes.size() > target.size()) return false;
   const std::size_t first = target.size() - sizes.size();
@@ -74,7 +74,7 @@ inline Dims channels_last_strides(const Dims& sizes) {
   return strides;
 }
 
-// Whether the elements do not fill a contiguous range of memory. Dimensions of size 1 are ignored, as in
+// True if the elements do not fill a contiguous range of memory. Ignores dimensions of size 1, as does
 // c10::TensorImpl::compute_non_overlapping_and_dense.
 inline bool has_gap(const TensorLayout& layout) {
   std::vector<std::size_t> rest;

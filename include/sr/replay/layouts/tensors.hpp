@@ -120,7 +120,7 @@ inline bool reduce_all(LayoutRule& rule) {
   return reduced(rule, {}, true, false);
 }
 
-// Whether the arguments of a norm over the last dimensions fit: (x, normalized_shape, weight, bias, ...).
+// True if the arguments (x, normalized_shape, weight, bias, ...) of a norm over the last dimensions fit.
 inline bool normalizes_last(LayoutRule& rule) {
   const Dims normalized = rule.integers(1);
   const auto ends_with = [&](const Dims& sizes) {

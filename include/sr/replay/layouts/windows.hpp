@@ -60,7 +60,7 @@ inline std::optional<std::vector<std::int64_t>> convolution_pads(LayoutRule& rul
 inline bool convolution_over(LayoutRule& rule, std::size_t dims, std::size_t of_groups) {
   const TensorLayout &self = rule.tensor(0), &weight = rule.tensor(1);
   if (self.sizes.size() != dims + 2 || weight.sizes.size() != dims + 2 || !is_dense(weight)) return false;
-  // Of other layouts the results of lines of one element, and of volumes, have orders of their own.
+  // LibTorch uses other memory orders for lines of one element and for volumes that are not contiguous.
   if (dims != 2 && !is_dense(self) && (dims == 3 || self.sizes[2] == 1)) return false;
   const std::int64_t groups = rule.integer(of_groups).pin();
   if (groups < 1 || !require(self.sizes[1] == weight.sizes[1] * groups)) return false;

@@ -1,4 +1,4 @@
-// Whether a call may be made a second time after it was recorded.
+// Decides whether a call can be recorded on copies of its arguments and then run on the arguments themselves.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>
@@ -9,8 +9,8 @@
 
 namespace sr::replay {
 
-// True if calls write nothing but tensors of their own, draw no random numbers, and call no code of which
-// nothing is known.
+// True if a call only writes tensors that it has made itself, draws no random numbers, and calls no unknown
+// code.
 inline bool may_run_twice(const PreparedModule& module) {
   return module.written_inputs.empty() && module.state == nullptr &&
          !sr::detail::any_node(module.graph->block(),
