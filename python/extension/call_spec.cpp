@@ -1,9 +1,8 @@
 #include "call_spec.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
-
-#include <torch/csrc/autograd/python_variable.h>
 
 #include <sr/error.hpp>
 
@@ -12,232 +11,6 @@
 namespace py = pybind11;
 
 namespace sr::python {
-
-namespace {
-
-// A line at most.
-std::string brief(py::handle value) {
-  constexpr std::size_t kMost = 120;
-  std::string text = py::repr(value);
-  std::ranges::replace(text, '\n', ' ');
-  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
-}
-
-std::string type_name(py::handle value) {
-  return Py_TYPE(value.ptr())->tp_name;
-}
-
-bool is_type(py::handle type, const PyTypeObject& other) {
-  return type.ptr() == reinterpret_cast<const PyObject*>(&other);
-}
-
-bool has_type(py::handle value, py::handle type) {
-  return reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) == type.ptr();
-}
-
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-std::string listed(const std::vector<py::object>& keys) {
-  std::string text;
-  for (const py::object& key : keys) text += (text.empty() ? "" : ", ") + brief(key);
-  return text.empty() ? "none" : text;
-}
-
-bool contains(const std::vector<py::object>& keys, py::handle key) {
-  return std::ranges::any_of(keys, [&](const py::object& known) { return known.equal(key); });
-}
-
-// What the message about a dictionary, or about keyword arguments, says of keys that do not fit.
-std::string difference(const std::vector<py::object>& wanted, const std::vector<py::object>& given) {
-  std::vector<py::object> missing, extra;
-  std::ranges::copy_if(wanted, std::back_inserter(missing),
-                       [&](const auto& key) { return !contains(given, key); });
-  std::ranges::copy_if(given, std::back_inserter(extra),
-                       [&](const auto& key) { return !contains(wanted, key); });
-  std::string text;
-  if (!missing.empty()) text += "lacks " + listed(missing);
-  if (!extra.empty())
-    text += (text.empty() ? "has " : " and has ") + listed(extra) + ", which the model does not take";
-  return text;
-}
-
-py::object pytree() {
-  return py::module_::import("torch.utils._pytree");
-}
-
-}  // namespace
-
-std::string TreePath::text(bool begins_sentence) const {
-  const std::string here = key ? brief(key) : std::to_string(position);
-  if (outer != nullptr) return outer->text(begins_sentence) + "[" + here + "]";
-  return (begins_sentence ? "Argument " : "argument ") + here;
-}
-
-TreeNode::TreeNode(const py::object& spec) {
-  if (spec.attr("is_leaf")().cast<bool>()) return;
-  type_ = spec.attr("type");
-  context_ = spec.attr("context");
-  leaf_count_ = 0;
-  for (const py::handle child : spec.attr("children")()) {
-    children_.emplace_back(py::reinterpret_borrow<py::object>(child));
-    leaf_count_ += children_.back().leaf_count();
-  }
-  const py::module_ collections = py::module_::import("collections");
-  if (is_type(type_, PyTuple_Type)) {
-    kind_ = Kind::tuple;
-  } else if (is_type(type_, PyList_Type)) {
-    kind_ = Kind::list;
-  } else if (is_type(type_, PyDict_Type) || type_.is(collections.attr("OrderedDict"))) {
-    kind_ = Kind::dict;
-    for (const py::handle key : context_) keys_.push_back(py::reinterpret_borrow<py::object>(key));
-  } else if (type_.is(collections.attr("namedtuple"))) {
-    kind_ = Kind::named_tuple;
-    type_ = context_;
-    // Then __new__ is the one that Python generated, which only makes a tuple.
-    const py::tuple bases = type_.attr("__bases__");
-    is_plain_ = bases.size() == 1 && is_type(bases[0], PyTuple_Type);
-  } else {
-    kind_ = Kind::other;
-    const py::object known = pytree().attr("SUPPORTED_NODES")[type_];
-    flatten_ = known.attr("flatten_fn");
-    unflatten_ = known.attr("unflatten_fn");
-    read_dataclass();
-  }
-}
-
-// The context that pytree stores for a dataclass has two lists of field names: fields that are children, and
-// fields that were None.
-void TreeNode::read_dataclass() {
-  if (!py::module_::import("dataclasses").attr("is_dataclass")(type_).cast<bool>()) return;
-  if (!py::isinstance<py::list>(context_) && !py::isinstance<py::tuple>(context_)) return;
-  if (py::len(context_) != 2) return;
-  const auto are_names = [](py::handle names) {
-    return py::isinstance<py::list>(names) &&
-           std::ranges::all_of(names, [](py::handle name) { return py::isinstance<py::str>(name); });
-  };
-  const py::object fields = context_[py::int_(0)], absent = context_[py::int_(1)];
-  if (!are_names(fields) || !are_names(absent) || py::len(fields) != children_.size()) return;
-  // Only pytree's own function for dataclasses makes such a context of any value.
-  if (unflatten_.attr("__module__").cast<std::string>() != "torch.utils._pytree") return;
-  kind_ = Kind::dataclass;
-  names_ = py::tuple(fields + absent);
-}
-
-std::string TreeNode::described() const {
-  switch (kind_) {
-    case Kind::leaf:
-      return "a single value";
-    case Kind::tuple:
-      return "a tuple of " + counted(children_.size(), "element");
-    case Kind::list:
-      return "a list of " + counted(children_.size(), "element");
-    case Kind::dict:
-      return "a " + type_.attr("__name__").cast<std::string>() + " with the keys " + listed(keys_);
-    default:
-      return "a value of the type " + type_.attr("__name__").cast<std::string>();
-  }
-}
-
-void TreeNode::refuse(py::handle value, const TreePath& path) const {
-  std::string given = "a value of the type " + type_name(value);
-  if (PyTuple_CheckExact(value.ptr()) || PyList_CheckExact(value.ptr()))
-    given = "a " + type_name(value) + " of " + counted(py::len(value), "element");
-  throw ArgumentError(path.text(/*begins_sentence=*/true) + " is " + given +
-                      "; the model was exported with " + described() + " there.");
-}
-
-void TreeNode::flatten(py::handle value, const TreePath& path, std::vector<py::object>& leaves) const {
-  PyObject* const object = value.ptr();
-  switch (kind_) {
-    case Kind::leaf:
-      leaves.push_back(py::reinterpret_borrow<py::object>(value));
-      return;
-    case Kind::tuple:
-    case Kind::named_tuple:
-      if (kind_ == Kind::tuple ? !PyTuple_CheckExact(object) : !has_type(value, type_)) refuse(value, path);
-      if (static_cast<std::size_t>(PyTuple_GET_SIZE(object)) != children_.size()) refuse(value, path);
-      for (std::size_t i = 0; i < children_.size(); ++i)
-        children_[i].flatten(PyTuple_GET_ITEM(object, static_cast<Py_ssize_t>(i)), {&path, i}, leaves);
-      return;
-    case Kind::list:
-      for (std::size_t i = 0; i < children_.size(); ++i) {
-        if (!PyList_CheckExact(object) ||
-            static_cast<std::size_t>(PyList_GET_SIZE(object)) != children_.size())
-          refuse(value, path);
-        children_[i].flatten(PyList_GET_ITEM(object, static_cast<Py_ssize_t>(i)), {&path, i}, leaves);
-      }
-      if (!PyList_CheckExact(object) || static_cast<std::size_t>(PyList_GET_SIZE(object)) != children_.size())
-        refuse(value, path);
-      return;
-    case Kind::dict:
-      return flatten_dict(value, path, leaves);
-    default:
-      return flatten_other(value, path, leaves);
-  }
-}
-
-void TreeNode::flatten_dict(py::handle value, const TreePath& path, std::vector<py::object>& leaves) const {
-  if (!has_type(value, type_)) refuse(value, path);
-  const bool fits = static_cast<std::size_t>(PyDict_Size(value.ptr())) == keys_.size();
-  for (std::size_t i = 0; fits && i < keys_.size(); ++i) {
-    PyObject* const element = PyDict_GetItemWithError(value.ptr(), keys_[i].ptr());
-    if (element == nullptr) {
-      if (PyErr_Occurred()) throw py::error_already_set();
-      break;
-    }
-    children_[i].flatten(element, {&path, i, keys_[i]}, leaves);
-    if (i + 1 == keys_.size()) return;
-  }
-  if (fits && keys_.empty()) return;
-  std::vector<py::object> given;
-  for (const py::handle key : value) given.push_back(py::reinterpret_borrow<py::object>(key));
-  throw ArgumentError("The dictionary that is " + path.text() + " " + difference(keys_, given) +
-                      ". The model was exported with the keys " + listed(keys_) + ".");
-}
-
-void TreeNode::flatten_other(py::handle value, const TreePath& path, std::vector<py::object>& leaves) const {
-  if (!has_type(value, type_)) refuse(value, path);
-  const py::object parts = flatten_(value);
-  const py::object children = parts[py::int_(0)], context = parts[py::int_(1)];
-  if (py::len(children) != children_.size() || !context.equal(context_)) {
-    throw ArgumentError(path.text(/*begins_sentence=*/true) + ", of the type " + type_name(value) +
-                        ", has the structure " + brief(context) + "; the model was exported with " +
-                        brief(context_) + ".");
-  }
-  std::size_t i = 0;
-  for (const py::handle child : children) {
-    children_[i].flatten(child, {&path, i}, leaves);
-    ++i;
-  }
-}
-
-py::object TreeNode::unflatten(std::vector<py::object>& leaves, std::size_t& next) const {
-  if (kind_ == Kind::leaf) return std::move(leaves[next++]);
-  if (kind_ == Kind::list) {
-    py::list made(children_.size());
-    for (std::size_t i = 0; i < children_.size(); ++i) made[i] = children_[i].unflatten(leaves, next);
-    return made;
-  }
-  if (kind_ == Kind::dict) {
-    py::object made = is_type(type_, PyDict_Type) ? py::object(py::dict()) : type_();
-    for (std::size_t i = 0; i < children_.size(); ++i) made[keys_[i]] = children_[i].unflatten(leaves, next);
-    return made;
-  }
-  py::tuple children(children_.size());
-  for (std::size_t i = 0; i < children_.size(); ++i) children[i] = children_[i].unflatten(leaves, next);
-  if (kind_ == Kind::tuple) return children;
-  if (kind_ == Kind::named_tuple && is_plain_) return named_tuple(type_, children);
-  if (kind_ == Kind::named_tuple) return type_(*children);
-  if (kind_ == Kind::other) return unflatten_(py::list(children), context_);
-  std::vector<PyObject*> values;
-  for (const py::handle child : children) values.push_back(child.ptr());
-  values.resize(py::len(names_), Py_None);
-  PyObject* const made = PyObject_Vectorcall(type_.ptr(), values.data(), 0, names_.ptr());
-  if (made == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(made);
-}
 
 CallSpec::CallSpec(const py::object& in_spec, const py::object& out_spec, const py::list& constants)
     : in_(in_spec), out_(out_spec) {
@@ -313,8 +86,7 @@ py::object CallSpec::nested(const c10::IValue& result) const {
   } else {
     for (const c10::IValue& leaf : result.toTupleRef().elements()) leaves.push_back(to_python(leaf, false));
   }
-  std::size_t next = 0;
-  return out_.unflatten(leaves, next);
+  return nested(std::move(leaves));
 }
 
 py::object CallSpec::nested(const py::object& result) const {
@@ -324,6 +96,10 @@ py::object CallSpec::nested(const py::object& result) const {
   } else {
     for (const py::handle leaf : result) leaves.push_back(py::reinterpret_borrow<py::object>(leaf));
   }
+  return nested(std::move(leaves));
+}
+
+py::object CallSpec::nested(std::vector<py::object> leaves) const {
   std::size_t next = 0;
   return out_.unflatten(leaves, next);
 }

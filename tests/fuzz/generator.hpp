@@ -91,6 +91,8 @@ class Generator {
   // These return copies of variables, since the scope grows while they are used.
   template <class Accept>
   std::optional<Variable> pick(const Accept& accept);
+  // Picks a float32 tensor whose dimension 1 has one size in all runs, as norms over channels need.
+  std::optional<Variable> with_channels();
   std::optional<Variable> any_tensor(std::size_t least_dims = 0);
   std::optional<Variable> floating(std::size_t least_dims = 0);
   std::optional<Variable> like(const Shape& shape, Dtype dtype);

@@ -93,6 +93,13 @@ std::optional<Variable> Generator::any_tensor(std::size_t least_dims) {
   return pick([&](const Variable& v) { return v.kind == Kind::tensor && v.shape.size() >= least_dims; });
 }
 
+std::optional<Variable> Generator::with_channels() {
+  return pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 2 && v.shape[1].known() &&
+           v.shape[1].a == v.shape[1].b && v.shape[1].a > 0 && room(v.magnitude + 1);
+  });
+}
+
 std::optional<Variable> Generator::floating(std::size_t least_dims) {
   return pick([&](const Variable& v) {
     return v.kind == Kind::tensor && is_floating(v.dtype) && v.shape.size() >= least_dims;

@@ -81,10 +81,7 @@ void Generator::image() {
 }
 
 void Generator::batch_norm() {
-  const auto x = pick([&](const Variable& v) {
-    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 2 && v.shape[1].known() &&
-           v.shape[1].a == v.shape[1].b && v.shape[1].a > 0 && room(v.magnitude + 1);
-  });
+  const auto x = with_channels();
   if (!x) return;
   case_.mark(Feature::images);
   case_.mark(Feature::constant_weights);

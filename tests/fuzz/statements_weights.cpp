@@ -76,10 +76,7 @@ void Generator::write_in_dead_branch(const std::string& target) {
 
 // A batch norm whose statistics it would write in training.
 void Generator::norm_with_dead_training() {
-  const auto x = pick([&](const Variable& v) {
-    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 2 && v.shape[1].known() &&
-           v.shape[1].a == v.shape[1].b && v.shape[1].a > 0 && room(v.magnitude + 1);
-  });
+  const auto x = with_channels();
   if (!x) return;
   case_.mark(Feature::dead_write);
   const Shape channels{x->shape[1]};

@@ -99,4 +99,20 @@ class AttributeScope {
   std::unordered_map<const torch::jit::Value*, c10::IValue> objects_;
 };
 
+// Calls visit(scope, node) for every node of a graph and of the bodies of its forks, with the scope of the
+// graph that the node is in. Nodes in the blocks of a node come before it. `visit` may remove the node, and
+// insert nodes before it.
+template <class Visit>
+void each_node_in_scope(AttributeScope& scope, torch::jit::Block* block, const Visit& visit) {
+  for (auto position = block->nodes().begin(); position != block->nodes().end();) {
+    torch::jit::Node* const node = *position++;
+    for (torch::jit::Block* inner : node->blocks()) each_node_in_scope(scope, inner, visit);
+    if (node->kind() == c10::prim::fork) {
+      AttributeScope body = scope.enter(node);
+      each_node_in_scope(body, body.graph().block(), visit);
+    }
+    visit(scope, node);
+  }
+}
+
 }  // namespace sr::detail

@@ -97,14 +97,17 @@ class HiddenWeights {
   }
 
  private:
+  // `constants` is false after the passes, whose own constants are not weights.
   void hide(const std::shared_ptr<torch::jit::Graph>& graph, bool constants) {
     fixed_.clear();
     assigned_.clear();
     body_inputs_.clear();
-    hides_constants_ = constants;
     const WrittenWeights written(graph, self_);
     AttributeScope top(graph, self_, written.assigned());
-    hide(top, graph->block());
+    each_node_in_scope(top, graph->block(), [&](AttributeScope& scope, torch::jit::Node* node) {
+      if (node->kind() == c10::prim::GetAttr || (constants && node->kind() == c10::prim::Constant))
+        hide(scope, node);
+    });
   }
 
   // By weight: true if the graph may write it, or a tensor that shares memory with it. Fills `written_` with
@@ -131,20 +134,6 @@ class HiddenWeights {
     }
     written_ = std::move(direct);
     return is_written;
-  }
-
-  void hide(AttributeScope& scope, torch::jit::Block* block) {
-    for (auto position = block->nodes().begin(); position != block->nodes().end();) {
-      torch::jit::Node* node = *position++;
-      for (torch::jit::Block* inner : node->blocks()) hide(scope, inner);
-      if (node->kind() == c10::prim::fork) {
-        AttributeScope body = scope.enter(node);
-        hide(body, body.graph().block());
-      } else if (node->kind() == c10::prim::GetAttr ||
-                 (hides_constants_ && node->kind() == c10::prim::Constant)) {
-        hide(scope, node);
-      }
-    }
   }
 
   void hide(AttributeScope& scope, torch::jit::Node* node) {
@@ -227,7 +216,6 @@ class HiddenWeights {
 
   c10::IValue self_;
   std::size_t first_;
-  bool hides_constants_ = true;        // false after the passes, whose own constants are not weights
   std::vector<WeightSource> weights_;  // in the order of their inputs
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;

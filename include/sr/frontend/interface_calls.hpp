@@ -31,22 +31,17 @@ inline AssignedAttributes assigned_names(const torch::jit::Module& module) {
 
 // Gives each interface on which a method is called the class of the object in the attribute, also in the
 // bodies of forks. Skips interfaces that the module assigns to. Returns whether it changed any.
-inline bool resolve_interfaces(AttributeScope& scope, torch::jit::Block* block) {
+inline bool resolve_interfaces(AttributeScope& top, torch::jit::Block* block) {
   bool resolved = false;
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks()) resolved |= resolve_interfaces(scope, inner);
-    if (node->kind() == c10::prim::fork) {
-      AttributeScope body = scope.enter(node);
-      resolved |= resolve_interfaces(body, body.graph().block());
-    }
-    if (node->kind() != c10::prim::CallMethod) continue;
+  each_node_in_scope(top, block, [&](AttributeScope& scope, torch::jit::Node* node) {
+    if (node->kind() != c10::prim::CallMethod) return;
     torch::jit::Value* callee = node->input(0);
-    if (callee->type()->kind() != c10::TypeKind::InterfaceType) continue;
+    if (callee->type()->kind() != c10::TypeKind::InterfaceType) return;
     const std::optional<c10::IValue> object = scope.object_of(callee);
-    if (!object) continue;
+    if (!object) return;
     callee->setType(object->type());
     resolved = true;
-  }
+  });
   return resolved;
 }
 

@@ -26,23 +26,12 @@ class KnownAttributes {
   KnownAttributes(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self)
       : written_(graph, self) {
     AttributeScope top(graph, self, written_.assigned());
-    replace(top, graph->block());
+    each_node_in_scope(top, graph->block(), [&](AttributeScope& scope, torch::jit::Node* node) {
+      if (node->kind() == c10::prim::GetAttr && node->output()->hasUses()) replace(scope, node);
+    });
   }
 
  private:
-  void replace(AttributeScope& scope, torch::jit::Block* block) {
-    for (auto position = block->nodes().begin(); position != block->nodes().end();) {
-      torch::jit::Node* node = *position++;
-      for (torch::jit::Block* inner : node->blocks()) replace(scope, inner);
-      if (node->kind() == c10::prim::fork) {
-        AttributeScope body = scope.enter(node);
-        replace(body, body.graph().block());
-      } else if (node->kind() == c10::prim::GetAttr && node->output()->hasUses()) {
-        replace(scope, node);
-      }
-    }
-  }
-
   void replace(AttributeScope& scope, torch::jit::Node* node) {
     const std::optional<c10::IValue> value = scope.value_of(node->output());
     if (!value || !(value->isScalar() || value->isString() || value->isNone() || is_unwritten(*value)))

@@ -31,8 +31,11 @@ class WrittenWeights {
       if (node->kind() == c10::prim::SetAttr && may_hold_object(node->input(1)->type()))
         assigned_.add_name(node->s(c10::attr::name));
     });
-    find_assigned(top, graph->block());
-    find(top, graph->block());
+    each_node_in_scope(top, graph->block(), [&](AttributeScope& scope, torch::jit::Node* node) {
+      if (node->kind() == c10::prim::SetAttr) note_assigned(scope, node);
+    });
+    each_node_in_scope(top, graph->block(),
+                       [&](AttributeScope& scope, torch::jit::Node* node) { note_written(scope, node); });
   }
 
   // The attributes that the graph sets.
@@ -62,36 +65,21 @@ class WrittenWeights {
     }
   }
 
-  void find_assigned(AttributeScope& scope, torch::jit::Block* block) {
-    each_node(block, [&](torch::jit::Node* node) {
-      if (node->kind() == c10::prim::SetAttr) {
-        if (const auto place = scope.place_of(node)) {
-          assigned_.add({place->object.get(), place->slot});
-        } else {
-          assigned_.add_name(node->s(c10::attr::name));
-        }
-      } else if (node->kind() == c10::prim::fork) {
-        AttributeScope body = scope.enter(node);
-        find_assigned(body, body.graph().block());
-      }
-    });
+  void note_assigned(AttributeScope& scope, const torch::jit::Node* node) {
+    if (const auto place = scope.place_of(node)) {
+      assigned_.add({place->object.get(), place->slot});
+    } else {
+      assigned_.add_name(node->s(c10::attr::name));
+    }
   }
 
-  void find(AttributeScope& scope, torch::jit::Block* block) {
-    for (torch::jit::Node* node : block->nodes()) {
-      const torch::jit::Operator* op = node->maybeOperator();
-      const bool is_unknown =
-          op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE;
-      if (is_unknown || keeps_values(*node) || has_fact(node->kind(), Fact::takes_storage)) {
-        for (torch::jit::Value* input : node->inputs()) add_origins(scope, input);
-      } else {
-        each_written(*node, [&](std::size_t i) { add_origins(scope, node->input(i)); });
-      }
-      if (node->kind() == c10::prim::fork) {
-        AttributeScope body = scope.enter(node);
-        find(body, body.graph().block());
-      }
-      for (torch::jit::Block* inner : node->blocks()) find(scope, inner);
+  void note_written(AttributeScope& scope, torch::jit::Node* node) {
+    const torch::jit::Operator* op = node->maybeOperator();
+    const bool is_unknown = op != nullptr && op->aliasAnalysisKind() == c10::AliasAnalysisKind::CONSERVATIVE;
+    if (is_unknown || keeps_values(*node) || has_fact(node->kind(), Fact::takes_storage)) {
+      for (torch::jit::Value* input : node->inputs()) add_origins(scope, input);
+    } else {
+      each_written(*node, [&](std::size_t i) { add_origins(scope, node->input(i)); });
     }
   }
 

@@ -17,7 +17,6 @@
 #include <sr/executor/copied_results.hpp>
 #include <sr/impl/bound_program.hpp>
 #include <sr/impl/runtime_state.hpp>
-#include <sr/module/state_copy.hpp>
 
 namespace sr::detail {
 
@@ -60,11 +59,8 @@ class BoundState {
   // The result of one call, which leaves the state of the module as it is.
   c10::IValue first_result() {
     std::vector<c10::IValue> moved_from = args_;
-    if (runtime_.prepared->state == nullptr)
-      return runtime_.call(moved_from, nullptr, nullptr, /*record=*/true);
-    RuntimeState trial(with_own_state(runtime_.prepared), *runtime_.execution.frame.planner, ObserverHooks{},
-                       nullptr);
-    return trial.call(moved_from, nullptr, nullptr);
+    return runtime_.prepared->state == nullptr ? runtime_.call(moved_from, nullptr, nullptr, /*record=*/true)
+                                               : runtime_.call_on_copied_state(moved_from, nullptr);
   }
 
   // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.

@@ -12,7 +12,6 @@
 #include <sr/executor/block_memory.hpp>
 #include <sr/executor/forked_tasks.hpp>
 #include <sr/impl/runtime_state.hpp>
-#include <sr/module/state_copy.hpp>
 #include <sr/replay/traced_call.hpp>
 #include <sr/runtime_core.hpp>
 
@@ -71,11 +70,8 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::ve
 }
 
 SR_INLINE void RuntimeCore::reserve(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
-  if (state_->prepared->state !=
-      nullptr) {  // a call would advance it, and calls of such modules are not recorded
-    RuntimeState trial(with_own_state(state_->prepared), *state_->execution.frame.planner, ObserverHooks{},
-                       nullptr);
-    trial.call(args, &kwargs, nullptr);
+  if (state_->prepared->state != nullptr) {  // there is nothing to record for such a module
+    state_->call_on_copied_state(args, &kwargs);
     return;
   }
   if (state_->plan_general_path(args, kwargs)) state_->call(args, &kwargs, nullptr, /*record=*/true);

@@ -30,6 +30,7 @@
 #include <sr/impl/bound_program.hpp>
 #include <sr/impl/repeated_call.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/module/state_copy.hpp>
 #include <sr/replay/replayer.hpp>
 #include <sr/static_module.hpp>
 
@@ -110,6 +111,12 @@ class RuntimeState {
     general(copies, &kwargs);
     for (auto& runner : execution.runners) runner.reserve();
     return may_replay_;
+  }
+
+  // Calls the module on a copy of its state, so that the state stays as it is.
+  c10::IValue call_on_copied_state(std::vector<c10::IValue>& args, const KeywordArgs* kwargs) const {
+    RuntimeState trial(with_own_state(prepared), *execution.frame.planner, ObserverHooks{}, nullptr);
+    return trial.call(args, kwargs, nullptr);
   }
 
   // What serves calls with these arguments. Follows the weights.

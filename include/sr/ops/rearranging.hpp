@@ -14,6 +14,7 @@
 #include <sr/ops/factories.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
+#include <sr/replay/layouts/copies.hpp>
 #include <sr/replay/layouts/factories.hpp>
 #include <sr/replay/layouts/indexing.hpp>
 #include <sr/replay/layouts/tensors.hpp>
@@ -93,12 +94,12 @@ inline const OutVariant<"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
                         Layouts<&layouts::repeat<>>>
     repeat;
 inline const OutVariant<"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>, Layouts<&layouts::masked_fill>,
-                        InPlace<at::_ops::masked_fill__Scalar>>
+                        MaskedFill<at::Scalar>, Lower<&lower::masked_fill>,
+                        Layouts<&layouts::broadcast_to_dense>, InPlace<at::_ops::masked_fill__Scalar>>
     masked_fill_scalar;
 inline const OutVariant<"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>, Layouts<&layouts::masked_fill>,
-                        InPlace<at::_ops::masked_fill__Tensor>>
+                        MaskedFill<at::Tensor>, Lower<&lower::masked_fill>,
+                        Layouts<&layouts::broadcast_to_dense>, InPlace<at::_ops::masked_fill__Tensor>>
     masked_fill_tensor;
 inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
                         IndexByTensors, Lower<&lower::advanced_index>, Layouts<&layouts::index>>

@@ -208,18 +208,18 @@ inline const OperatorOf<at::_ops::cumprod, Layouts<&layouts::like_first>> cumpro
 inline const OperatorOf<at::_ops::logcumsumexp, Layouts<&layouts::like_first>> logcumsumexp;
 inline const OperatorOf<at::_ops::cummax, Layouts<&layouts::like_first_twice>> cummax;
 inline const OperatorOf<at::_ops::cummin, Layouts<&layouts::like_first_twice>> cummin;
-inline const OperatorOf<at::_ops::kthvalue, Layouts<&layouts::reduce_one_dim_twice<2>>> kthvalue;
+inline const OperatorOf<at::_ops::kthvalue, Layouts<&layouts::reduce_dims_twice_at<2>>> kthvalue;
 inline const OperatorOf<at::_ops::quantile_scalar, Layouts<&layouts::reduce_dims_at<2>>> quantile_scalar;
 inline const OperatorOf<at::_ops::nanquantile_scalar, Layouts<&layouts::reduce_dims_at<2>>>
     nanquantile_scalar;
-inline const OperatorOf<at::_ops::mode, Layouts<&layouts::reduce_one_dim_twice<1>>> mode;
-inline const OperatorOf<at::_ops::median_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> median_dim;
-inline const OperatorOf<at::_ops::nanmedian_dim, Layouts<&layouts::reduce_one_dim_twice<1>>> nanmedian_dim;
-inline const OperatorOf<at::_ops::count_nonzero, Layouts<&layouts::reduce_dims_away>> count_nonzero;
+inline const OperatorOf<at::_ops::mode, Layouts<&layouts::reduce_dims_twice_at<1>>> mode;
+inline const OperatorOf<at::_ops::median_dim, Layouts<&layouts::reduce_dims_twice_at<1>>> median_dim;
+inline const OperatorOf<at::_ops::nanmedian_dim, Layouts<&layouts::reduce_dims_twice_at<1>>> nanmedian_dim;
+inline const OperatorOf<at::_ops::count_nonzero, Layouts<&layouts::reduce_dims_away<>>> count_nonzero;
 inline const OperatorOf<at::_ops::histc, Layouts<&layouts::histogram>> histc;
 inline const OperatorOf<at::_ops::renorm, Layouts<&layouts::like_first>> renorm;
-inline const OperatorOf<at::_ops::linalg_cross, Layouts<&layouts::cross>> linalg_cross;
-inline const OperatorOf<at::_ops::count_nonzero_dim_IntList, Layouts<&layouts::reduce_dims_away>>
+inline const OperatorOf<at::_ops::linalg_cross, Layouts<&layouts::broadcast_to_dense>> linalg_cross;
+inline const OperatorOf<at::_ops::count_nonzero_dim_IntList, Layouts<&layouts::reduce_dims_away<>>>
     count_nonzero_dim_IntList;
 inline const OperatorOf<at::_ops::topk, Layouts<&layouts::topk>> topk;
 inline const OperatorOf<at::_ops::sort_stable, Layouts<&layouts::copied_in_order_twice>> sort_stable;
@@ -253,13 +253,13 @@ inline const OperatorOf<at::_ops::linalg_vector_norm, Lower<&lower::norm_dims>,
                         Layouts<&layouts::reduce_dims_at<2>>>
     linalg_vector_norm;
 inline const OperatorOf<at::_ops::max_dim, Lower<&lower::extreme_of_dim<false>>,
-                        Layouts<&layouts::reduce_dim_twice>>
+                        Layouts<&layouts::reduce_dims_twice_at<>>>
     max_dim;
 inline const OperatorOf<at::_ops::mean, Lower<&lower::reduce_float_all<kernels::Reduce::sum, true>>,
                         LowerToIterator<&lower::mean_all_any>, Layouts<&layouts::reduce_all>>
     mean;
 inline const OperatorOf<at::_ops::min_dim, Lower<&lower::extreme_of_dim<true>>,
-                        Layouts<&layouts::reduce_dim_twice>>
+                        Layouts<&layouts::reduce_dims_twice_at<>>>
     min_dim;
 inline const OperatorOf<at::_ops::nansum, LowerToIterator<&lower::sum_of_numbers>,
                         Layouts<&layouts::reduce_dims>>

@@ -90,7 +90,8 @@ inline const NewTensorsOf<at::_ops::flip, Layouts<&replay::layouts::copy_in_orde
 inline const NewTensorsOf<at::_ops::fliplr, Layouts<&replay::layouts::copy_in_order>> fliplr;
 inline const NewTensorsOf<at::_ops::flipud, Layouts<&replay::layouts::copy_in_order>> flipud;
 inline const NewTensorsOf<at::_ops::rot90> rot90;
-inline const NewTensorsOf<at::_ops::trapezoid_dx, Layouts<&replay::layouts::reduce_dim_away<2>>> trapezoid_dx;
+inline const NewTensorsOf<at::_ops::trapezoid_dx, Layouts<&replay::layouts::reduce_dims_away<2>>>
+    trapezoid_dx;
 inline const NewTensorsOf<at::_ops::tile, Layouts<&replay::layouts::repeat<true>>> tile;
 inline const NewTensorsOf<at::_ops::repeat_interleave_Tensor> repeat_interleave_Tensor;
 inline const NewTensorsOf<at::_ops::repeat_interleave_self_Tensor> repeat_interleave_self_Tensor;

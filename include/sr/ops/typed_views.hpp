@@ -8,6 +8,7 @@
 #include <sr/ops/views.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/layouts/complex.hpp>
+#include <sr/replay/layouts/copies.hpp>
 #include <sr/replay/layouts/numbers.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>

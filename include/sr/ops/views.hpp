@@ -6,6 +6,7 @@
 
 #include <sr/ops/parts.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/copies.hpp>
 #include <sr/replay/layouts/numbers.hpp>
 #include <sr/replay/layouts/parts.hpp>
 #include <sr/replay/layouts/views.hpp>

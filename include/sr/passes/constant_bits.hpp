@@ -77,10 +77,6 @@ inline bool has_negative_zero(const c10::IValue& value) {
   return found;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 // What tensors that are equal have in common and is cheap to read: weights may lie in a file that no one has
 // read yet.
 using TensorSample = std::tuple<c10::ScalarType, std::vector<std::int64_t>, double>;

@@ -101,17 +101,10 @@ inline bool pointwise(LayoutRule& rule) {
   return iterate(rule, operands, has_number);
 }
 
-// masked_fill(x, mask, value), whose result is contiguous
-inline bool masked_fill(LayoutRule& rule) {
+// masked_fill(x, mask, value), linalg_cross(x, y, dim): contiguous results of the first two sizes, broadcast
+inline bool broadcast_to_dense(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
-  if (rule.value(2).isTensor()) rule.tensor(2);  // of one element
-  rule.dense(broadcast(x, rule.tensor(1).sizes));
-  return true;
-}
-
-// linalg_cross(x, y, dim), whose result is contiguous
-inline bool cross(LayoutRule& rule) {
-  const Dims x = rule.tensor(0).sizes;
+  if (rule.has_tensor(2)) rule.tensor(2);  // the value, of one element
   rule.dense(broadcast(x, rule.tensor(1).sizes));
   return true;
 }

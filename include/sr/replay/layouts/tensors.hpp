@@ -96,24 +96,17 @@ bool reduce_dims_at(LayoutRule& rule) {
 inline bool reduce_dims(LayoutRule& rule) {
   return reduce_dims_at<1>(rule);
 }
-// max(x, dim, keepdim), min: the values, and their indices
-inline bool reduce_dim_twice(LayoutRule& rule) {
-  return reduce_dims(rule) && reduce_dims(rule);
-}
-// var_mean(x, dims, correction, keepdim): both
-template <std::size_t kDims, std::size_t kKeep>
+// Two results of a reduction: max(x, dim, keepdim), min, mode and median return values and their indices;
+// kthvalue(x, k, dim, keepdim) too; var_mean(x, dims, correction, keepdim) returns both.
+template <std::size_t kDims = 1, std::size_t kKeep = kDims + 1>
 bool reduce_dims_twice_at(LayoutRule& rule) {
   return reduce_dims_at<kDims, kKeep>(rule) && reduce_dims_at<kDims, kKeep>(rule);
 }
-// count_nonzero(x, dims), where one dimension may be None
-inline bool reduce_dims_away(LayoutRule& rule) {
-  const Dims dims = rule.value(1).isNone() ? Dims() : rule.integers(1);
+// count_nonzero(x, dims), where one dimension may be None; trapezoid(x, dx, dim)
+template <std::size_t kDims = 1>
+bool reduce_dims_away(LayoutRule& rule) {
+  const Dims dims = rule.value(kDims).isNone() ? Dims() : rule.integers(kDims);
   return reduced(rule, dims, dims.empty(), false);
-}
-// trapezoid(x, dx, dim)
-template <std::size_t kDim>
-bool reduce_dim_away(LayoutRule& rule) {
-  return reduced(rule, rule.integers(kDim), false, false);
 }
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
@@ -190,12 +183,6 @@ inline bool topk(LayoutRule& rule) {
   rule.dense(sizes);
   rule.dense(std::move(sizes));
   return true;
-}
-
-// kthvalue(x, k, dim, keepdim), mode(x, dim, keepdim), median(x, dim, keepdim): the values, and their indices
-template <std::size_t kDim>
-bool reduce_one_dim_twice(LayoutRule& rule) {
-  return reduce_dims_at<kDim>(rule) && reduce_dims_at<kDim>(rule);
 }
 
 // searchsorted(sorted_sequence, x, ...)

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <c10/core/MemoryFormat.h>
-
 #include <sr/replay/layouts/pointwise.hpp>
 
 namespace sr::replay::layouts {
@@ -272,41 +270,6 @@ inline bool expand_as(LayoutRule& rule) {
 inline bool transpose_last(LayoutRule& rule) {
   const std::size_t rank = rule.tensor(0).sizes.size();
   return rank >= 2 && swapped(rule, rank - 2, rank - 1);
-}
-
-// contiguous(x), of the default memory format
-inline bool contiguous(LayoutRule& rule) {
-  if (rule.value(1).toInt() != static_cast<std::int64_t>(c10::MemoryFormat::Contiguous)) return false;
-  const TensorLayout& self = rule.tensor(0);
-  if (is_dense(self)) {
-    rule.same(0);
-  } else {
-    rule.dense(self.sizes);
-  }
-  return true;
-}
-
-// clone(x, memory_format)
-inline bool clone(LayoutRule& rule) {
-  const c10::IValue& format = rule.value(1);
-  const auto wanted =
-      format.isNone() ? c10::MemoryFormat::Preserve : static_cast<c10::MemoryFormat>(format.toInt());
-  if (wanted == c10::MemoryFormat::Preserve) return copy_in_order(rule);
-  if (wanted != c10::MemoryFormat::Contiguous) return false;
-  rule.dense(rule.tensor(0).sizes);
-  return true;
-}
-
-// A conversion of dtypes, which returns its argument if that has the dtype.
-inline bool convert(LayoutRule& rule) {
-  if (!rule.returned().is_input) return copy_in_order(rule);
-  rule.same(0);
-  return true;
-}
-// to(x, other), which only looks at the dtype of `other`
-inline bool convert_as_second(LayoutRule& rule) {
-  rule.tensor(1);
-  return convert(rule);
 }
 
 }  // namespace sr::replay::layouts

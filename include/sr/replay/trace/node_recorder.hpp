@@ -59,16 +59,6 @@ class NodeRecorder : private RecordedNode {
   }
 
  private:
-  bool makes_sparse() const {
-    bool found = false;
-    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
-        found |= tensor.defined() && tensor.layout() != c10::kStrided;
-      });
-    }
-    return found;
-  }
-
   // Notes the modes of the environment that the node reads.
   void note_environment() {
     Trace& trace = record_.trace;

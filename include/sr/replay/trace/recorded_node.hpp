@@ -113,6 +113,16 @@ class RecordedNode {
     return true;
   }
 
+  bool makes_sparse() const {
+    bool found = false;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
+        found |= tensor.defined() && tensor.layout() != c10::kStrided;
+      });
+    }
+    return found;
+  }
+
   bool reads_conjugate() const {
     bool found = false;
     each_input([&](const at::Tensor& tensor) { found |= tensor.is_conj(); });
