@@ -23,7 +23,8 @@ def check_entry(bridge: Any, name: str, at: Callable[[str], None] = lambda text:
     own_samples |= name in UNCHECKED
     record: dict[str, Any] = {'entry': name, 'uninitialised': not values, 'random': False, 'graphs': 0, 'runs': 0,
                               'throws': 0, 'wrong': [], 'strides': [], 'rounding': [], 'unrepeatable': [],
-                              'ill_conditioned': [], 'not_eager': [], 'paths': set(), 'own_samples': own_samples}
+                              'ill_conditioned': [], 'nearer': [], 'not_eager': [], 'paths': set(),
+                              'own_samples': own_samples}
     with quiet():
         exports = export_program(name) if op is None else export_entry(op, at)
         for key, group in exports.groups.items():
@@ -59,5 +60,5 @@ def add(record: dict[str, Any], found: Findings, group: Group, told: str):
     record['paths'] |= found.paths
     graph = group.exported.script.graph.str(False)
     record['wrong'] += [{'graph': told, 'ir': graph, **one} for one in found.wrong]
-    for kind in ('strides', 'rounding', 'unrepeatable', 'ill_conditioned', 'not_eager'):
+    for kind in ('strides', 'rounding', 'unrepeatable', 'ill_conditioned', 'nearer', 'not_eager'):
         record[kind] += [{'graph': told, **one} for one in getattr(found, kind)]

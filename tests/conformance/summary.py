@@ -37,7 +37,8 @@ def table(records: list[dict[str, Any]]) -> str:
     for name, key in (('strides differ from the interpreter', 'strides'),
                       ('equal within tolerances only', 'rounding'),
                       ('the interpreter does not repeat itself', 'unrepeatable'),
-                      ('a rounding of an argument decides', 'ill_conditioned'), ('own samples alone', 'own_samples')):
+                      ('a rounding of an argument decides', 'ill_conditioned'),
+                      ('fast kernels are near to double alone', 'nearer'), ('own samples alone', 'own_samples')):
         lines.append(f'{name}: {sum(bool(record[key]) for record in done)} entries')
     return '\n'.join(lines)
 
@@ -60,7 +61,8 @@ def listed(records: list[dict[str, Any]]) -> list[str]:
                            ('rounding', "exact runtimes are within tolerances of the interpreter"),
                            ('unrepeatable', 'the interpreter does not repeat itself'),
                            ('ill_conditioned', 'fast kernels differ as much as the interpreter does from itself when '
-                                               'its arguments are a rounding away')):
+                                               'its arguments are a rounding away'),
+                           ('nearer', "fast kernels are within tolerances of the interpreter's result in double alone")):
             for what, times in first_lines(record[kind]):
                 lines.append(f'{record["entry"]}: {said} ({times} times): {what}')
         for form, count in record['forms'].items():

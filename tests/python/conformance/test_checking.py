@@ -14,6 +14,7 @@ from compare import Rules
 from entries import database, dtypes_of
 from entry_check import check_entry
 from groups import export_entry
+from outcome import Outcome
 from schedule import Inputs
 from worker import unoptimised
 
@@ -114,6 +115,16 @@ def test_what_a_rounding_of_the_arguments_decides_is_told_apart():
     assert Truth(lambda x: (x[0] - x[1]).sign(), Rules(), Findings()).amplifies(inputs)
     assert not Truth(torch.exp, Rules(), Findings()).amplifies(inputs)
     assert not Truth(lambda x: x, Rules(), Findings()).amplifies(Inputs('i', (torch.tensor([1, 2]),)))
+
+
+def test_a_result_that_is_near_to_the_one_in_double_is_told_apart():
+    def off_in_single(x: torch.Tensor) -> torch.Tensor:
+        return x + 1e-3 if x.dtype == torch.float32 else x
+    inputs = Inputs('x', (torch.ones(2),))
+    truth = Truth(off_in_single, Rules(), Findings())
+    assert truth.agrees_in_double(inputs, Outcome(inputs.tensors, torch.ones(2)))
+    assert not truth.agrees_in_double(inputs, Outcome(inputs.tensors, torch.ones(2) + 1e-3))
+    assert not truth.agrees_in_double(inputs, Outcome(inputs.tensors, thrown='no'))
 
 
 def test_a_graph_that_is_refused_is_wrong():
