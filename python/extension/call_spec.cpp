@@ -1,7 +1,9 @@
 #include "call_spec.hpp"
 
 #include <algorithm>
+#include <pybind11/stl.h>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <sr/error.hpp>
@@ -12,13 +14,22 @@ namespace py = pybind11;
 
 namespace sr::python {
 
-CallSpec::CallSpec(const py::object& in_spec, const py::object& out_spec, const py::list& constants)
+CallSpec::CallSpec(const py::object& in_spec, const py::object& out_spec, const py::list& constants,
+                   const py::list& twins)
     : in_(in_spec), out_(out_spec) {
   for (const py::handle constant : constants) {
     constants_.push_back(constant.is_none() ? std::nullopt
                                             : std::optional(py::object(constant[py::int_(0)])));
     has_constants_ |= constants_.back().has_value();
   }
+  for (const py::handle pair : twins) {
+    const auto [first, second, name, other_name] =
+        pair.cast<std::tuple<std::size_t, std::size_t, std::string, std::string>>();
+    twins_.push_back({first, second, name, other_name});
+  }
+  const std::vector<TreeNode>& positional = in_.children()[0].children();
+  takes_leaves_ = std::ranges::all_of(positional, &TreeNode::is_leaf) && in_.children()[1].keys().empty() &&
+                  !has_constants_ && twins_.empty();
 }
 
 bool CallSpec::has_keyword(PyObject* name) const {
@@ -37,6 +48,12 @@ std::vector<py::object> CallSpec::flat(const Given& given, std::size_t without) 
   for (std::size_t i = 0; i < positional.size(); ++i)
     positional[i].flatten(given.values[i], {nullptr, i}, leaves);
   flatten_keywords(given, without, leaves);
+  for (const Twins& twins : twins_) {
+    if (leaves[twins.first].is(leaves[twins.second])) continue;
+    throw ArgumentError("The call gives two tensors for " + twins.name + " and " + twins.other_name +
+                        ". The model was exported with one tensor for both, so that its graph reads only one "
+                        "of them. Export it with two tensors.");
+  }
   return has_constants_ ? without_constants(std::move(leaves)) : leaves;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <pybind11/pybind11.h>
+#include <string>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -18,10 +19,15 @@ namespace sr::python {
 class CallSpec {
  public:
   // `constants` has an entry for each leaf of a call: None for an argument of the graph, or a tuple with the
-  // value that the export took for the leaf.
-  CallSpec(const pybind11::object& in_spec, const pybind11::object& out_spec,
-           const pybind11::list& constants);
+  // value that the export took for the leaf. `twins` has tuples of the indices of two leaves, which must be
+  // one tensor, and the names of both.
+  CallSpec(const pybind11::object& in_spec, const pybind11::object& out_spec, const pybind11::list& constants,
+           const pybind11::list& twins);
 
+  // True if the arguments of the call are those of the graph as they are.
+  bool is_flat(const Given& given, std::size_t without) const {
+    return takes_leaves_ && given.count == in_.leaf_count() && given.named() == (without == kNone ? 0 : 1);
+  }
   // The leaves that are arguments of the graph. Omits the keyword number `without`. Throws ArgumentError.
   std::vector<pybind11::object> flat(const Given& given, std::size_t without) const;
   // True if the program was exported with a keyword argument of this name.
@@ -36,9 +42,15 @@ class CallSpec {
   void flatten_keywords(const Given& given, std::size_t without, std::vector<pybind11::object>& leaves) const;
   std::vector<pybind11::object> without_constants(std::vector<pybind11::object> leaves) const;
 
+  struct Twins {
+    std::size_t first = 0, second = 0;
+    std::string name, other_name;
+  };
   TreeNode in_, out_;
   std::vector<std::optional<pybind11::object>> constants_;
   bool has_constants_ = false;
+  bool takes_leaves_ = false;  // by position, without constants and twins
+  std::vector<Twins> twins_;
 };
 
 }  // namespace sr::python

@@ -25,6 +25,7 @@ class TreeNode {
   // Needs the GIL, as all members do. Throws Python's exceptions if the spec is of an unknown form.
   explicit TreeNode(const pybind11::object& spec);
 
+  bool is_leaf() const { return kind_ == Kind::leaf; }
   std::size_t leaf_count() const { return leaf_count_; }
   const std::vector<TreeNode>& children() const { return children_; }
   const std::vector<pybind11::object>& keys() const { return keys_; }

@@ -242,8 +242,8 @@ void define_prepared(py::module_& module) {
 
 void define_call_spec(py::module_& module) {
   py::class_<CallSpec, std::shared_ptr<CallSpec>>(module, "CallSpec")
-      .def(py::init<const py::object&, const py::object&, const py::list&>(), py::arg("in_spec"),
-           py::arg("out_spec"), py::arg("constants"))
+      .def(py::init<const py::object&, const py::object&, const py::list&, const py::list&>(),
+           py::arg("in_spec"), py::arg("out_spec"), py::arg("constants"), py::arg("twins"))
       .def("nested", py::overload_cast<const py::object&>(&CallSpec::nested, py::const_), py::arg("result"));
 }
 

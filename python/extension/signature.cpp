@@ -135,7 +135,7 @@ py::object Signature::result(c10::IValue value) const {
 }
 
 std::vector<c10::IValue> Signature::bind(const Given& given, std::size_t without) const {
-  if (spec_ == nullptr) return bind_flat(given, without);
+  if (spec_ == nullptr || spec_->is_flat(given, without)) return bind_flat(given, without);
   const std::vector<py::object> leaves = spec_->flat(given, without);
   std::vector<PyObject*> values;
   values.reserve(leaves.size());

@@ -9,7 +9,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, Unpack
 
 import torch
@@ -21,6 +21,10 @@ from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
 
 
+# Two leaves of a call that were one tensor in the example of the export, and their names.
+Twins = tuple[int, int, str, str]
+
+
 @dataclass
 class CallSpec:
     """How a call of the program nests its arguments and its result, and which arguments are part of the graph."""
@@ -28,16 +32,18 @@ class CallSpec:
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     constants: list[tuple[Any] | None]  # of each leaf of a call: what export took for it; None: the call gives it
+    twins: list[Twins] = field(default_factory=list)
 
     @property
     def is_flat(self) -> bool:
         """Are the arguments and the result tensors and numbers by position, with nothing around them?"""
         args, kwargs = self.in_spec.children()
         leaves = all(child.is_leaf() for child in args.children())
-        return leaves and not kwargs.children() and not any(self.constants) and self.out_spec.is_leaf()
+        fixed = any(self.constants) or self.twins
+        return leaves and not kwargs.children() and not fixed and self.out_spec.is_leaf()
 
     def compiled(self) -> _C.CallSpec:
-        return _C.CallSpec(self.in_spec, self.out_spec, self.constants)
+        return _C.CallSpec(self.in_spec, self.out_spec, self.constants, self.twins)
 
 
 class ExportedModule(StaticModule):
@@ -132,6 +138,29 @@ def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
         yield name, value
 
 
+def _twins(program: torch.export.ExportedProgram) -> list[Twins]:
+    """Leaves of which the graph reads one for all, since the example gave one tensor for them."""
+    if program.example_inputs is None:
+        return []
+    users = {node.name: len(node.users) for node in program.graph.nodes if node.op == 'placeholder'}
+    names = program.graph_signature.user_inputs
+    leaves = pytree.tree_flatten_with_path(program.example_inputs)[0]
+    if len(names) != len(leaves):
+        return []
+    places: dict[int, list[int]] = {}
+    for i, (_, leaf) in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor):
+            places.setdefault(id(leaf), []).append(i)
+    return [(same[0], other, _place(leaves[same[0]][0]), _place(leaves[other][0])) for same in places.values()
+            for other in same[1:] if sum(users.get(str(names[i]), 0) != 0 for i in same) == 1]
+
+
+def _place(path: Sequence[Any]) -> str:
+    where, first, *inner = path
+    name = first.idx if where.idx == 0 else f"'{first.key}'"
+    return f'argument {name}{pytree.keystr(tuple(inner))}'
+
+
 def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Options]) -> StaticModule:
     """The module of a program of `torch.export.export`, whose weights it shares."""
     chosen = checked(dict(options))
@@ -146,7 +175,7 @@ def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Optio
     given = program.constants | program.state_dict
     tensors = dict(tensor for name, value in given.items() for tensor in _plain_tensors(name, value))
     made = _C.prepare_program(text, tensors, of_module(chosen))
-    call_spec = CallSpec(program.call_spec.in_spec, program.call_spec.out_spec, made.constants)
+    call_spec = CallSpec(program.call_spec.in_spec, program.call_spec.out_spec, made.constants, _twins(program))
     return ExportedModule._nesting(made.prepared, call_spec, 'export', chosen)
 
 
@@ -185,6 +214,15 @@ def load(source: str | bytes | os.PathLike[str], *, map_weights: bool = False,
 
 def export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
     """Exports with as many dynamic sizes as the module allows, else with the sizes of the examples."""
+    seen: set[int] = set()
+
+    def apart(leaf: Any) -> Any:  # torch.export takes one tensor that is given twice for one argument
+        if not isinstance(leaf, torch.Tensor) or id(leaf) not in seen:
+            seen.add(id(leaf))
+            return leaf
+        return leaf.clone()
+
+    args, kwargs = pytree.tree_map(apart, (args, kwargs))
     make_collection: Callable[[], Any] = torch.export.ShapesCollection
     shapes = make_collection()
     for leaf in {id(leaf): leaf for leaf in pytree.tree_leaves((args, kwargs))}.values():

@@ -247,8 +247,7 @@ class Check {
         return test::interpret(*reference_, args);
       };
       const auto in_double = [&](std::vector<c10::IValue> args) {
-        torch::jit::Module precise = reference_->deepcopy();
-        precise.to(at::kDouble);
+        torch::jit::Module precise = compile_in_double(program_, *reference_);
         return test::interpret(precise, args);
       };
       if (!program_.writes_attributes && (within_noise(inputs_[i], expected_[i], actual, reference) ||

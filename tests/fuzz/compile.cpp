@@ -15,14 +15,14 @@ using torch::jit::SugaredValue;
 
 // `torch` with the names of dtypes, which CompilationUnit::define does not know.
 struct TorchModule : torch::jit::BuiltinModule {
-  TorchModule() : BuiltinModule("aten") {}
+  explicit TorchModule(at::ScalarType dtype) : BuiltinModule("aten"), single(dtype) {}
 
   std::shared_ptr<SugaredValue> attr(const torch::jit::SourceRange& place, torch::jit::GraphFunction& method,
                                      const std::string& field) override {
-    static const std::pair<const char*, at::ScalarType> dtypes[] = {
-        {"float32", at::kFloat}, {"float64", at::kDouble}, {"int64", at::kLong},
-        {"int32", at::kInt},     {"int8", at::kChar},      {"uint8", at::kByte},
-        {"bool", at::kBool},     {"float16", at::kHalf},   {"bfloat16", at::kBFloat16}};
+    const std::pair<const char*, at::ScalarType> dtypes[] = {
+        {"float32", single}, {"float64", at::kDouble}, {"int64", at::kLong},
+        {"int32", at::kInt}, {"int8", at::kChar},      {"uint8", at::kByte},
+        {"bool", at::kBool}, {"float16", at::kHalf},   {"bfloat16", at::kBFloat16}};
     for (const auto& [spelled, dtype] : dtypes) {
       if (field != spelled) continue;
       return std::make_shared<torch::jit::SimpleValue>(
@@ -30,23 +30,39 @@ struct TorchModule : torch::jit::BuiltinModule {
     }
     return BuiltinModule::attr(place, method, field);
   }
+
+  at::ScalarType single;  // what is called float32
 };
 
 struct Names : torch::jit::Resolver {
+  explicit Names(at::ScalarType dtype) : single(dtype) {}
   std::shared_ptr<SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
                                              const torch::jit::SourceRange&) override {
-    if (name == "torch") return std::make_shared<TorchModule>();
+    if (name == "torch") return std::make_shared<TorchModule>(single);
     return nullptr;
   }
+
+  at::ScalarType single;
 };
+
+torch::jit::Module compile(const Case& program, at::ScalarType single) {
+  torch::jit::Module module("M");
+  for (const auto& [name, value] : make_attributes(program)) module.register_buffer(name, value.toTensor());
+  module.define(source(program), std::make_shared<Names>(single));
+  module.eval();
+  return module;
+}
 
 }  // namespace
 
 torch::jit::Module compile(const Case& program) {
-  torch::jit::Module module("M");
-  for (const auto& [name, value] : make_attributes(program)) module.register_buffer(name, value.toTensor());
-  module.define(source(program), std::make_shared<Names>());
-  module.eval();
+  return compile(program, at::kFloat);
+}
+
+torch::jit::Module compile_in_double(const Case& program, const torch::jit::Module& weights) {
+  torch::jit::Module module = compile(program, at::kDouble);
+  for (const auto& buffer : weights.named_buffers()) module.setattr(buffer.name, buffer.value.clone());
+  module.to(at::kDouble);
   return module;
 }
 

@@ -7,6 +7,7 @@ import argparse
 import collections
 import copy
 import io
+import os
 import pathlib
 import re
 import subprocess
@@ -14,6 +15,8 @@ import sys
 import tempfile
 import time
 import typing
+
+os.environ.setdefault('ONEDNN_MAX_CPU_ISA', 'AVX512_CORE_BF16')  # see leave_out_amx in main.cpp
 
 import sr
 import torch

@@ -1,4 +1,5 @@
 // The differential fuzzer: thousands of programs, run by the interpreter and by sr.
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -80,6 +81,13 @@ int fuzz(const Settings& settings) {
   return done.failed == 0 ? 0 : 1;
 }
 
+// oneDNN's convolutions of bfloat16 for AMX give other results from call to call for some windows with
+// padding (LibTorch 2.13: 8 channels of 4x4, 2x2 windows, stride [1, 3], padding [1, 0], dilation [1, 2]),
+// infinities among them. Nothing can be compared with such an interpreter.
+void leave_out_amx() {
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
+}
+
 int run_command(const std::vector<std::string>& arguments) {
   Settings settings;
   std::string replayed, exported;
@@ -141,6 +149,7 @@ int run_command(const std::vector<std::string>& arguments) {
 }  // namespace sr::fuzz
 
 int main(int argc, char** argv) try {
+  sr::fuzz::leave_out_amx();
   at::set_num_threads(1);  // starts no threads, which a fork would lose
   return sr::fuzz::run_command({argv + 1, argv + argc});
 } catch (const std::exception& error) {

@@ -1,4 +1,6 @@
 // Dtypes, new tensors, numbers, sizes that depend on data, and operators that sr leaves to the interpreter.
+#include <iterator>
+
 #include "fuzz/generator.hpp"
 
 namespace sr::fuzz {
@@ -98,7 +100,7 @@ void Generator::arithmetic() {
   const auto n = pick([](const Variable& v) { return v.kind == Kind::integer && v.magnitude < 3; });
   const std::string size =
       x ? x->name + ".size(" + std::to_string(random_.below(x->shape.size())) + ")" : "2";
-  switch (random_.below(8)) {
+  switch (random_.below(9)) {
     case 0:
       line(made.name + " = " + size);
       break;
@@ -131,6 +133,19 @@ void Generator::arithmetic() {
         line(made.name + (floats ? " = float(" : " = int(") + data->name + (floats ? ".max())" : ".sum())"));
       }
       made.magnitude = 1.9;
+      break;
+    }
+    case 7: {
+      const std::string other = n ? n->name : "4";
+      const std::string texts[] = {"min(" + size + ", " + other + ")",
+                                   "max([" + size + ", " + other + ", 3])",
+                                   "9 - abs(" + size + " - 4)",
+                                   "-" + size + " + 8",
+                                   "(" + size + " << 1) - (" + size + " >> 1)",
+                                   size + " if " + size + " > 3 else " + other,
+                                   "sum([" + size + ", " + other + "])",
+                                   "divmod(" + size + ", 3)[1] + 1"};
+      line(made.name + " = " + texts[random_.below(std::size(texts))]);
       break;
     }
     default:

@@ -11,7 +11,7 @@ void Generator::view() {
   Shape shape = x->shape;
   const std::size_t rank = shape.size(), dim = random_.below(rank);
   const auto at = [&](std::size_t i) { return shape.begin() + static_cast<std::ptrdiff_t>(i); };
-  switch (random_.below(rank == 0 ? 3 : 16)) {
+  switch (random_.below(rank == 0 ? 3 : 18)) {
     case 0: {
       const std::size_t place = random_.below(rank + 1);
       if (rank >= 5) return;
@@ -31,7 +31,21 @@ void Generator::view() {
     case 4: {
       const std::size_t other = random_.below(rank);
       std::swap(shape[dim], shape[other]);
-      define_view(*x, name + ".transpose(" + axis(*x, dim) + ", " + axis(*x, other) + ")", shape);
+      static const char* const calls[] = {".transpose(", ".transpose(", ".swapaxes(", ".swapdims("};
+      define_view(*x, name + random_.of(calls) + axis(*x, dim) + ", " + axis(*x, other) + ")", shape);
+      return;
+    }
+    case 16: {
+      const std::size_t to = random_.below(rank);
+      shape.erase(at(dim));
+      shape.insert(at(to), x->shape[dim]);
+      define_view(*x, name + ".movedim(" + axis(*x, dim) + ", " + axis(*x, to) + ")", shape);
+      return;
+    }
+    case 17: {
+      if (rank != 2) return;  // LibTorch warns
+      std::swap(shape[0], shape[1]);
+      define_view(*x, name + (random_.chance(50) ? ".T" : ".mT"), shape);
       return;
     }
     case 5: {

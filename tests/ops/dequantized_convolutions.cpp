@@ -191,6 +191,11 @@ TEST_CASE("threads share a convolution of integers", "[oracle][ops][replay][thre
     for (int run = 0; run < 3; ++run) runtime(std::vector<c10::IValue>(given));
     results.push_back(runtime(std::vector<c10::IValue>(given)).toTensor().clone());
     CHECK(runtime.replayed_calls() > 0);
+    const std::size_t plans = runtime.report().plans.size();
+    for (const std::int64_t batch : {2, 5, 4, 7}) {
+      for (int call = 0; call < 3; ++call) runtime(std::vector<c10::IValue>(inputs(of, at::kByte, batch)));
+    }
+    CHECK(runtime.report().plans.size() <= plans + 1);  // and one for all further batches
     check_model(module, {given, inputs(of, at::kByte, 1)}, options);
   }
   CHECK(results[0].equal(results[1]));

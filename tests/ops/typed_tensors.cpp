@@ -244,6 +244,8 @@ void add_rearrangements(Rows& rows) {
   rows.add("fliplr", "torch.fliplr(x)");
   rows.add("flipud", "torch.flipud(x)");
   rows.add("rot90", "torch.rot90(x)");
+  rows.add("quantile", "torch.quantile(x, torch.sigmoid(y).flatten(), 0)", &few_pairs, "x, y");
+  rows.add("nanquantile", "torch.nanquantile(x, torch.sigmoid(y).flatten(), 0)", &few_pairs, "x, y");
   rows.add("trapezoid.dx", "torch.trapezoid(x, dim=0)");
   rows.add("tile", "torch.tile(x, [2])");
   rows.add("repeat_interleave.Tensor", "torch.repeat_interleave(c)", &counts, "x, c");

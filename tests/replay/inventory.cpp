@@ -22,6 +22,7 @@ namespace {
 const char* const kMadeByPasses = "made by upstream's passes only";
 const char* const kNotExported =
     "LibTorch does not export the kernel that writes into a given tensor: native";
+const char* const kOtherStrides = "its result has other strides than that of `.out`: native";
 const char* const kQuantizedResult =
     "its result is quantized, and memory is planned for plain tensors: native";
 
@@ -44,6 +45,8 @@ const std::map<std::string, std::string>& exceptions() {
       {"static_runtime::dict_unpack", kMadeByPasses},
       {"static_runtime::select_tensor", kMadeByPasses},
       {"aten::diff", "returns a view of its argument where that has too few elements: native"},
+      {"aten::quantile", kOtherStrides},
+      {"aten::nanquantile", kOtherStrides},
       {"quantized::linear", kQuantizedResult},
       {"quantized::embedding_bag_byte_prepack", kNotExported},
       {"quantized::embedding_bag_byte_unpack", kNotExported},

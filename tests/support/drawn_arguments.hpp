@@ -56,7 +56,10 @@ class Drawing {
     }
   }
 
+  // What LibTorch does not check, or draws random numbers by, has a value that it takes.
   c10::IValue value(const c10::TypePtr& type, const std::string& name) {
+    if (name == "layout") return {};
+    if (name == "dropout_p") return 0.0;
     switch (type->kind()) {
       case c10::TypeKind::TensorType:
         return tensor(name);
@@ -93,10 +96,12 @@ class Drawing {
   }
 
   std::int64_t integer(const std::string& name) {
-    if (name == "dtype") {
+    if (name.ends_with("dtype")) {
       static const c10::ScalarType dtypes[] = {at::kFloat, at::kDouble, at::kLong, at::kBool, at::kBFloat16};
       return static_cast<std::int64_t>(dtypes[below(random_, std::size(dtypes))]);
     }
+    if (name == "interpolation_mode" || name == "padding_mode")
+      return static_cast<std::int64_t>(below(random_, 2));
     if (name == "memory_format") return static_cast<std::int64_t>(below(random_, 3));
     if (name == "dim" || name.starts_with("dim")) return static_cast<std::int64_t>(below(random_, 4)) - 2;
     return static_cast<std::int64_t>(below(random_, 4)) - (below(random_, 6) == 0 ? 1 : 0);

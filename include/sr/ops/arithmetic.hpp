@@ -167,9 +167,16 @@ struct Extreme {
     node.output(0) = OfScalars<Formula, false>{}(node.input(0), node.input(1));
   }
 };
-inline const NodeOp<"prim::max", Extreme<formulas::Larger>, NodeKind::native, Facts<Fact::compares_elements>>
+inline const NodeOp<"prim::max", Extreme<formulas::Larger>, NodeKind::native, Facts<Fact::compares_elements>,
+                    Layouts<&replay::layouts::extreme<false>>>
     max_of_numbers;
-inline const NodeOp<"prim::min", Extreme<formulas::Smaller>, NodeKind::native, Facts<Fact::compares_elements>>
+inline const NodeOp<"prim::min", Extreme<formulas::Smaller>, NodeKind::native, Facts<Fact::compares_elements>,
+                    Layouts<&replay::layouts::extreme<true>>>
     min_of_numbers;
+inline const Operator<"aten::neg.int", Layouts<&replay::layouts::negate>> layouts_of_neg;
+inline const Operator<"prim::abs", Layouts<&replay::layouts::absolute>> layouts_of_abs;
+inline const Operator<"aten::divmod.int", Layouts<&replay::layouts::divide_with_rest>> layouts_of_divmod;
+inline const Operator<"aten::__lshift__.int", Layouts<&replay::layouts::shift<true>>> layouts_of_lshift;
+inline const Operator<"aten::__rshift__.int", Layouts<&replay::layouts::shift<false>>> layouts_of_rshift;
 
 }  // namespace sr::ops

@@ -35,7 +35,7 @@ inline const Native<
     ScaledDotProductAttention, Lower<&lower::attention>, Layouts<&layouts::attention>>
     scaled_dot_product_attention;
 inline const Native<"aten::dropout(Tensor input, float p, bool train) -> Tensor", Dropout,
-                    Layouts<&layouts::dropout>, InPlace<at::_ops::dropout_>>
+                    Layouts<&layouts::unchanged>, InPlace<at::_ops::dropout_>>
     dropout;
 
 }  // namespace sr::ops

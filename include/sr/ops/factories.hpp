@@ -195,12 +195,12 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor",
-    ScalarTensor>
+    ScalarTensor, Layouts<&replay::layouts::of_number>>
     scalar_tensor;
 inline const OutVariant<
     "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
     "Tensor",
-    TensorOfNumber>
+    TensorOfNumber, Layouts<&replay::layouts::of_number>>
     tensor_of_int;
 inline const OutVariant<
     "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) "
@@ -230,7 +230,7 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
     "Device? device=None, bool? pin_memory=None) -> Tensor",
-    Linspace>
+    Linspace, Layouts<&replay::layouts::linspace>>
     linspace;
 
 namespace registered {

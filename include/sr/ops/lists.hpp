@@ -221,7 +221,8 @@ inline const Native<"aten::__contains__.float_list(float[] l, float item) -> boo
     contains_float;
 inline const Native<"aten::__contains__.str_list(str[] l, str item) -> bool", IsInList<std::string>>
     contains_str;
-inline const Native<"aten::sum.int(int[] self) -> int", SumOfList<std::int64_t, int, std::int64_t>>
+inline const Native<"aten::sum.int(int[] self) -> int", SumOfList<std::int64_t, int, std::int64_t>,
+                    Layouts<&replay::layouts::sum_of_list>>
     sum_of_ints;
 inline const Native<"aten::sum.float(float[] self) -> float", SumOfList<double, double, double>>
     sum_of_floats;

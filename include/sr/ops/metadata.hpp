@@ -3,6 +3,7 @@
 
 #include <sr/base/thread_modes.hpp>
 #include <sr/registry/op.hpp>
+#include <sr/replay/layouts/numbers.hpp>
 
 namespace sr::ops {
 
@@ -12,41 +13,50 @@ struct AutocastIsOff {
   bool operator()(const at::Tensor&) const { return !ThreadModes::now().autocast(); }
 };
 
+// Operators whose answers do not depend on sizes.
+template <FixedString Name>
+using WithoutSizes =
+    Operator<Name, Facts<Fact::reads_metadata_only>, Layouts<&replay::layouts::no_matter_of_sizes>>;
+
 namespace registered {
 
 inline const Native<"sr::autocast_is_off(Tensor self) -> bool", AutocastIsOff,
-                    Facts<Fact::reads_metadata_only>>
+                    Facts<Fact::reads_metadata_only>, Layouts<&replay::layouts::no_matter_of_sizes>>
     autocast_is_off;
 
-inline const Operator<"aten::stride", Facts<Fact::reads_metadata_only>> facts_of_stride;
-inline const Operator<"aten::is_contiguous", Facts<Fact::reads_metadata_only>> facts_of_is_contiguous;
-inline const Operator<"aten::is_neg", Facts<Fact::reads_metadata_only>> facts_of_is_neg;
-inline const Operator<"aten::is_signed", Facts<Fact::reads_metadata_only>> facts_of_is_signed;
-inline const Operator<"aten::element_size", Facts<Fact::reads_metadata_only>> facts_of_element_size;
+inline const Operator<"aten::stride", Facts<Fact::reads_metadata_only>, Layouts<&replay::layouts::strides>>
+    facts_of_stride;
+inline const Operator<"aten::stride.int", Layouts<&replay::layouts::stride>> layouts_of_stride;
+inline const Operator<"aten::is_contiguous", Facts<Fact::reads_metadata_only>,
+                      Layouts<&replay::layouts::asks_whether_dense>>
+    facts_of_is_contiguous;
+inline const WithoutSizes<"aten::is_neg"> facts_of_is_neg;
+inline const WithoutSizes<"aten::is_signed"> facts_of_is_signed;
+inline const WithoutSizes<"aten::element_size"> facts_of_element_size;
 inline const Operator<"aten::sym_size", Facts<Fact::reads_metadata_only>> facts_of_sym_size;
 inline const Operator<"aten::sym_numel", Facts<Fact::reads_metadata_only>> facts_of_sym_numel;
 inline const Operator<"aten::sym_stride", Facts<Fact::reads_metadata_only>> facts_of_sym_stride;
 inline const Operator<"aten::can_cast", Facts<Fact::reads_metadata_only>> facts_of_can_cast;
-inline const Operator<"aten::get_device", Facts<Fact::reads_metadata_only>> facts_of_get_device;
-inline const Operator<"prim::layout", Facts<Fact::reads_metadata_only>> facts_of_layout;
-inline const Operator<"prim::is_cpu", Facts<Fact::reads_metadata_only>> facts_of_is_cpu;
-inline const Operator<"prim::type", Facts<Fact::reads_metadata_only>> facts_of_type;
-inline const Operator<"prim::itemsize", Facts<Fact::reads_metadata_only>> facts_of_itemsize;
+inline const WithoutSizes<"aten::get_device"> facts_of_get_device;
+inline const WithoutSizes<"prim::layout"> facts_of_layout;
+inline const WithoutSizes<"prim::is_cpu"> facts_of_is_cpu;
+inline const WithoutSizes<"prim::type"> facts_of_type;
+inline const WithoutSizes<"prim::itemsize"> facts_of_itemsize;
 inline const Operator<"prim::nbytes", Facts<Fact::reads_metadata_only>> facts_of_nbytes;
-inline const Operator<"prim::is_nested", Facts<Fact::reads_metadata_only>> facts_of_is_nested;
-inline const Operator<"prim::is_sparse", Facts<Fact::reads_metadata_only>> facts_of_is_sparse;
-inline const Operator<"prim::is_sparse_csr", Facts<Fact::reads_metadata_only>> facts_of_is_sparse_csr;
-inline const Operator<"prim::is_quantized", Facts<Fact::reads_metadata_only>> facts_of_is_quantized;
-inline const Operator<"prim::is_mkldnn", Facts<Fact::reads_metadata_only>> facts_of_is_mkldnn;
-inline const Operator<"prim::is_meta", Facts<Fact::reads_metadata_only>> facts_of_is_meta;
-inline const Operator<"prim::is_xla", Facts<Fact::reads_metadata_only>> facts_of_is_xla;
-inline const Operator<"prim::is_xpu", Facts<Fact::reads_metadata_only>> facts_of_is_xpu;
-inline const Operator<"prim::is_mps", Facts<Fact::reads_metadata_only>> facts_of_is_mps;
-inline const Operator<"prim::is_vulkan", Facts<Fact::reads_metadata_only>> facts_of_is_vulkan;
-inline const Operator<"prim::is_mtia", Facts<Fact::reads_metadata_only>> facts_of_is_mtia;
-inline const Operator<"prim::is_ipu", Facts<Fact::reads_metadata_only>> facts_of_is_ipu;
-inline const Operator<"prim::is_maia", Facts<Fact::reads_metadata_only>> facts_of_is_maia;
-inline const Operator<"aten::is_conj", Facts<Fact::reads_metadata_only>> facts_of_is_conj;
+inline const WithoutSizes<"prim::is_nested"> facts_of_is_nested;
+inline const WithoutSizes<"prim::is_sparse"> facts_of_is_sparse;
+inline const WithoutSizes<"prim::is_sparse_csr"> facts_of_is_sparse_csr;
+inline const WithoutSizes<"prim::is_quantized"> facts_of_is_quantized;
+inline const WithoutSizes<"prim::is_mkldnn"> facts_of_is_mkldnn;
+inline const WithoutSizes<"prim::is_meta"> facts_of_is_meta;
+inline const WithoutSizes<"prim::is_xla"> facts_of_is_xla;
+inline const WithoutSizes<"prim::is_xpu"> facts_of_is_xpu;
+inline const WithoutSizes<"prim::is_mps"> facts_of_is_mps;
+inline const WithoutSizes<"prim::is_vulkan"> facts_of_is_vulkan;
+inline const WithoutSizes<"prim::is_mtia"> facts_of_is_mtia;
+inline const WithoutSizes<"prim::is_ipu"> facts_of_is_ipu;
+inline const WithoutSizes<"prim::is_maia"> facts_of_is_maia;
+inline const WithoutSizes<"aten::is_conj"> facts_of_is_conj;
 inline const Operator<"aten::is_same_size", Facts<Fact::reads_metadata_only>> facts_of_is_same_size;
 inline const Operator<"aten::is_set_to", Facts<Fact::compares_identity>> facts_of_is_set_to;
 inline const Operator<"aten::_version", Facts<Fact::asks_hidden_state>> facts_of__version;

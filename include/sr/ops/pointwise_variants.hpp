@@ -111,16 +111,20 @@ struct TestFunctorchFallback {
 namespace registered {
 
 inline const OutVariant<"aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::mul_out>, Facts<Fact::makes_new_results>>
+                        BinaryWithNumber<&at::cpu::mul_out>, Layouts<&layouts::pointwise>,
+                        Facts<Fact::makes_new_results>>
     multiply_scalar;
 inline const OutVariant<"aten::divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::div_out>, Facts<Fact::makes_new_results>>
+                        BinaryWithNumber<&at::cpu::div_out>, Layouts<&layouts::pointwise>,
+                        Facts<Fact::makes_new_results>>
     divide_scalar;
 inline const OutVariant<"aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                        BinaryWithNumber<&at::cpu::div_out>, Facts<Fact::makes_new_results>>
+                        BinaryWithNumber<&at::cpu::div_out>, Layouts<&layouts::pointwise>,
+                        Facts<Fact::makes_new_results>>
     true_divide_scalar;
 inline const OutVariant<"aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        BinaryScaledWithNumber<&at::cpu::sub_out>, Facts<Fact::makes_new_results>>
+                        BinaryScaledWithNumber<&at::cpu::sub_out>, Layouts<&layouts::pointwise>,
+                        Facts<Fact::makes_new_results>>
     subtract_scalar;
 inline const OutVariant<"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
                         DivideRounded, Iterator<native::structured_div_out_mode>,
@@ -132,14 +136,15 @@ inline const OutVariant<"aten::div.Scalar_mode(Tensor self, Scalar other, *, str
     div_scalar_mode;
 inline const OutVariant<
     "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-    DivideRoundedByNumber>
+    DivideRoundedByNumber, Layouts<&layouts::pointwise>>
     divide_scalar_mode;
 inline const OutVariant<"aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-                        ReverseSubtract, Lower<&lower::reverse_sub>, LowerToIterator<&lower::reverse_sub_any>>
+                        ReverseSubtract, Lower<&lower::reverse_sub>, LowerToIterator<&lower::reverse_sub_any>,
+                        Layouts<&layouts::pointwise_reversed>>
     rsub_tensor;
 inline const OutVariant<"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         ReverseSubtractFromNumber, Lower<&lower::reverse_sub>,
-                        LowerToIterator<&lower::reverse_sub_any>>
+                        LowerToIterator<&lower::reverse_sub_any>, Layouts<&layouts::pointwise>>
     rsub_scalar;
 inline const OutVariant<"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorDivideByNumber,
                         LowerToIterator<&lower::floor_divide>, Layouts<&layouts::pointwise>>
@@ -175,7 +180,7 @@ inline const OutVariant<"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tens
                         Layouts<&layouts::pointwise>>
     xor_tensor;
 inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                        AddRelu>
+                        AddRelu, Layouts<&layouts::pointwise>>
     add_relu_scalar;
 inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::relu6>,
                         LowerToIterator<&lower::relu6_any>,
@@ -183,13 +188,13 @@ inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lowe
     relu6;
 inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan, Lower<&lower::is_nan>> is_nan;
 inline const OutVariant<"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-                        WhereOtherIsNumber, Lower<&lower::choose>>
+                        WhereOtherIsNumber, Lower<&lower::choose>, Layouts<&layouts::pointwise>>
     where_scalar_other;
 inline const OutVariant<"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-                        WhereSelfIsNumber, Lower<&lower::choose>>
+                        WhereSelfIsNumber, Lower<&lower::choose>, Layouts<&layouts::pointwise>>
     where_scalar_self;
 inline const OutVariant<"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-                        WhereOfNumbers, Lower<&lower::choose>>
+                        WhereOfNumbers, Lower<&lower::choose>, Layouts<&layouts::pointwise>>
     where_scalar;
 inline const OutVariant<"aten::_test_functorch_fallback(Tensor self, Tensor other) -> Tensor",
                         TestFunctorchFallback>

@@ -116,7 +116,7 @@ inline const OutVariant<
 inline const Native<
     "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) "
     "-> Tensor(a!)",
-    Dispatched<at::_ops::index_put_>>
+    Dispatched<at::_ops::index_put_>, Layouts<&layouts::changed_in_parts>>
     index_put_in_place_hacked_twin;
 inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>, Layouts<&layouts::gather>> gather;
 inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>, Layouts<&layouts::index>>

@@ -57,10 +57,10 @@ inline const Recurrent<at::_ops::rnn_tanh_input, Layouts<&replay::layouts::recur
 inline const Recurrent<at::_ops::rnn_tanh_data> rnn_tanh_data;
 inline const Recurrent<at::_ops::rnn_relu_input, Layouts<&replay::layouts::recurrent>> rnn_relu_input;
 inline const Recurrent<at::_ops::rnn_relu_data> rnn_relu_data;
-inline const Recurrent<at::_ops::lstm_cell> lstm_cell;
-inline const Recurrent<at::_ops::gru_cell> gru_cell;
-inline const Recurrent<at::_ops::rnn_tanh_cell> rnn_tanh_cell;
-inline const Recurrent<at::_ops::rnn_relu_cell> rnn_relu_cell;
+inline const Recurrent<at::_ops::lstm_cell, Layouts<&replay::layouts::recurrent_cell>> lstm_cell;
+inline const Recurrent<at::_ops::gru_cell, Layouts<&replay::layouts::recurrent_cell>> gru_cell;
+inline const Recurrent<at::_ops::rnn_tanh_cell, Layouts<&replay::layouts::recurrent_cell>> rnn_tanh_cell;
+inline const Recurrent<at::_ops::rnn_relu_cell, Layouts<&replay::layouts::recurrent_cell>> rnn_relu_cell;
 
 }  // namespace registered
 }  // namespace sr::ops

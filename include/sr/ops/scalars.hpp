@@ -123,7 +123,9 @@ inline const Native<"prim::dtype(Tensor a) -> int", DtypeOf, Facts<Fact::reads_m
 inline const Native<"aten::__range_length(int lo, int hi, int step) -> int", LengthOfRange> length_of_range;
 inline const Native<"aten::__derive_index(int index, int start, int step) -> int", IndexInRange>
     index_in_range;
-inline const Native<"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(a|b)", Choose> choose;
+inline const Native<"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(a|b)", Choose,
+                    Layouts<&replay::layouts::choose>>
+    choose;
 inline const Native<"aten::eq.device(Device a, Device b) -> bool", Same> same_device;
 inline const Native<"aten::ne.device(Device a, Device b) -> bool", Different> different_device;
 inline const Native<"aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool", Same> same_enum;

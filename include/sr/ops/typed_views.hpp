@@ -10,6 +10,8 @@
 #include <sr/replay/layouts/complex.hpp>
 #include <sr/replay/layouts/copies.hpp>
 #include <sr/replay/layouts/numbers.hpp>
+#include <sr/replay/layouts/parts.hpp>
+#include <sr/replay/layouts/reshapes.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/int8_gemm.hpp>
@@ -59,52 +61,56 @@ struct IsCuda {
 
 namespace registered {
 
-inline const Native<"sr::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", ViewInDtype>
+inline const Native<"sr::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", ViewInDtype,
+                    Layouts<&layouts::view_in_dtype>>
     view_in_dtype;
-inline const NativeOf<at::_ops::alias> alias;
+inline const NativeOf<at::_ops::alias, Layouts<&layouts::unchanged>> alias;
 inline const NativeOf<at::_ops::adjoint, Layouts<&layouts::transpose_last>> adjoint;
-inline const NativeOf<at::_ops::conj, Layouts<&layouts::conjugate>> conj;
-inline const NativeOf<at::_ops::_conj, Layouts<&layouts::conjugate>> _conj;
+inline const NativeOf<at::_ops::conj, Layouts<&layouts::unchanged>> conj;
+inline const NativeOf<at::_ops::_conj, Layouts<&layouts::unchanged>> _conj;
 inline const NativeOf<at::_ops::_neg_view> _neg_view;
-inline const NativeOf<at::_ops::resolve_conj> resolve_conj;
-inline const NativeOf<at::_ops::resolve_neg> resolve_neg;
+inline const NativeOf<at::_ops::resolve_conj, Layouts<&layouts::unchanged>> resolve_conj;
+inline const NativeOf<at::_ops::resolve_neg, Layouts<&layouts::unchanged>> resolve_neg;
 inline const NativeOf<at::_ops::real, Layouts<&layouts::part_of_complex<0>>> real;
 inline const NativeOf<at::_ops::imag, Layouts<&layouts::part_of_complex<1>>> imag;
 inline const NativeOf<at::_ops::view_as_real, Layouts<&layouts::view_as_real>> view_as_real;
 inline const NativeOf<at::_ops::view_as_complex, Layouts<&layouts::view_as_complex>> view_as_complex;
 inline const NativeOf<at::_ops::diagonal, Layouts<&layouts::diagonal>> diagonal;
-inline const NativeOf<at::_ops::linalg_diagonal> linalg_diagonal;
-inline const NativeOf<at::_ops::numpy_T> numpy_T;
-inline const NativeOf<at::_ops::matrix_H> matrix_H;
+inline const NativeOf<at::_ops::linalg_diagonal, Layouts<&layouts::diagonal>> linalg_diagonal;
+inline const NativeOf<at::_ops::numpy_T, Layouts<&layouts::reverse_dims>> numpy_T;
+inline const NativeOf<at::_ops::matrix_H, Layouts<&layouts::transpose_last>> matrix_H;
 inline const NativeOf<at::_ops::mT, Layouts<&layouts::transpose_last>> mT;
 inline const NativeOf<at::_ops::mH, Layouts<&layouts::transpose_last>> mH;
-inline const NativeOf<at::_ops::moveaxis_intlist> moveaxis_intlist;
-inline const NativeOf<at::_ops::moveaxis_int> moveaxis_int;
-inline const NativeOf<at::_ops::movedim_int, Layouts<&layouts::move_dim>> movedim_int;
-inline const NativeOf<at::_ops::movedim_intlist> movedim_intlist;
-inline const NativeOf<at::_ops::swapaxes> swapaxes;
-inline const NativeOf<at::_ops::swapdims> swapdims;
+inline const NativeOf<at::_ops::moveaxis_intlist, Layouts<&layouts::move_dims>> moveaxis_intlist;
+inline const NativeOf<at::_ops::moveaxis_int, Layouts<&layouts::move_dims>> moveaxis_int;
+inline const NativeOf<at::_ops::movedim_int, Layouts<&layouts::move_dims>> movedim_int;
+inline const NativeOf<at::_ops::movedim_intlist, Layouts<&layouts::move_dims>> movedim_intlist;
+inline const NativeOf<at::_ops::swapaxes, Layouts<&layouts::transpose>> swapaxes;
+inline const NativeOf<at::_ops::swapdims, Layouts<&layouts::transpose>> swapdims;
 inline const NativeOf<at::_ops::narrow_Tensor> narrow_Tensor;
-inline const NativeOf<at::_ops::positive> positive;
-inline const NativeOf<at::_ops::ravel> ravel;
-inline const NativeOf<at::_ops::reshape_as, Facts<Fact::takes_shape_of_second>> reshape_as;
-inline const NativeOf<at::_ops::view_as, Facts<Fact::takes_shape_of_second>> view_as;
-inline const NativeOf<at::_ops::view_dtype> view_dtype;
-inline const NativeOf<at::_ops::unfold> unfold;
-inline const NativeOf<at::_ops::unflatten_int> unflatten_int;
+inline const NativeOf<at::_ops::positive, Layouts<&layouts::unchanged>> positive;
+inline const NativeOf<at::_ops::ravel, Layouts<&layouts::ravel>> ravel;
+inline const NativeOf<at::_ops::reshape_as, Layouts<&layouts::reshape_as>, Facts<Fact::takes_shape_of_second>>
+    reshape_as;
+inline const NativeOf<at::_ops::view_as, Layouts<&layouts::view_as>, Facts<Fact::takes_shape_of_second>>
+    view_as;
+inline const NativeOf<at::_ops::view_dtype, Layouts<&layouts::view_in_dtype>> view_dtype;
+inline const NativeOf<at::_ops::unfold, Layouts<&layouts::unfold_dim>> unfold;
+inline const NativeOf<at::_ops::unflatten_int, Layouts<&layouts::unflatten>> unflatten_int;
 inline const NativeOf<at::_ops::squeeze_dims, Layouts<&layouts::squeeze>> squeeze_dims;
 inline const NativeOf<at::_ops::as_strided, Facts<Fact::views_whole_storage>> as_strided;
-inline const NativeOf<at::_ops::split_sizes> split_sizes;
-inline const NativeOf<at::_ops::tensor_split_sections> tensor_split_sections;
-inline const NativeOf<at::_ops::tensor_split_indices> tensor_split_indices;
+inline const NativeOf<at::_ops::split_sizes, Layouts<&layouts::split_with_sizes>> split_sizes;
+inline const NativeOf<at::_ops::tensor_split_sections, Layouts<&layouts::tensor_split>> tensor_split_sections;
+inline const NativeOf<at::_ops::tensor_split_indices, Layouts<&layouts::tensor_split_at>>
+    tensor_split_indices;
 inline const NativeOf<at::_ops::tensor_split_tensor_indices_or_sections>
     tensor_split_tensor_indices_or_sections;
-inline const NativeOf<at::_ops::hsplit_int> hsplit_int;
-inline const NativeOf<at::_ops::hsplit_array> hsplit_array;
-inline const NativeOf<at::_ops::vsplit_int> vsplit_int;
-inline const NativeOf<at::_ops::vsplit_array> vsplit_array;
-inline const NativeOf<at::_ops::dsplit_int> dsplit_int;
-inline const NativeOf<at::_ops::dsplit_array> dsplit_array;
+inline const NativeOf<at::_ops::hsplit_int, Layouts<&layouts::split_dim<1, false>>> hsplit_int;
+inline const NativeOf<at::_ops::hsplit_array, Layouts<&layouts::split_dim<1, true>>> hsplit_array;
+inline const NativeOf<at::_ops::vsplit_int, Layouts<&layouts::split_dim<0, false>>> vsplit_int;
+inline const NativeOf<at::_ops::vsplit_array, Layouts<&layouts::split_dim<0, true>>> vsplit_array;
+inline const NativeOf<at::_ops::dsplit_int, Layouts<&layouts::split_dim<2, false>>> dsplit_int;
+inline const NativeOf<at::_ops::dsplit_array, Layouts<&layouts::split_dim<2, true>>> dsplit_array;
 inline const NativeOf<at::_ops::to_device, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
                       Layouts<&layouts::convert>>
     to_device;
@@ -117,16 +123,23 @@ inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_sums>, Lower
 inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
                       Layouts<&layouts::convert_as_second>, Facts<Fact::takes_shape_of_second>>
     type_as;
-inline const NativeOf<at::_ops::broadcast_tensors, Facts<Fact::takes_shape_of_second>> broadcast_tensors;
-inline const NativeOf<at::_ops::atleast_1d> atleast_1d;
-inline const NativeOf<at::_ops::atleast_2d> atleast_2d;
-inline const NativeOf<at::_ops::atleast_3d> atleast_3d;
-inline const NativeOf<at::_ops::_autocast_to_full_precision> _autocast_to_full_precision;
-inline const NativeOf<at::_ops::_autocast_to_reduced_precision> _autocast_to_reduced_precision;
+inline const NativeOf<at::_ops::broadcast_tensors, Layouts<&layouts::expand_all>,
+                      Facts<Fact::takes_shape_of_second>>
+    broadcast_tensors;
+inline const NativeOf<at::_ops::atleast_1d, Layouts<&layouts::at_least<1>>> atleast_1d;
+inline const NativeOf<at::_ops::atleast_2d, Layouts<&layouts::at_least<2>>> atleast_2d;
+inline const NativeOf<at::_ops::atleast_3d, Layouts<&layouts::at_least<3>>> atleast_3d;
+inline const NativeOf<at::_ops::_autocast_to_full_precision, Layouts<&layouts::convert>>
+    _autocast_to_full_precision;
+inline const NativeOf<at::_ops::_autocast_to_reduced_precision, Layouts<&layouts::convert>>
+    _autocast_to_reduced_precision;
 
 // Ops that are registered with TorchScript only, not with the dispatcher.
-inline const Native<"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::numpy_T>> numpy_T_a;
-inline const Native<"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::matrix_H>>
+inline const Native<"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::numpy_T>,
+                    Layouts<&layouts::reverse_dims>>
+    numpy_T_a;
+inline const Native<"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::matrix_H>,
+                    Layouts<&layouts::transpose_last>>
     matrix_H_a;
 inline const Native<"aten::mT.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_ops::mT>,
                     Layouts<&layouts::transpose_last>>
@@ -135,9 +148,9 @@ inline const Native<"aten::mH.a(Tensor(a) self) -> Tensor(a)", Dispatched<at::_o
                     Layouts<&layouts::transpose_last>>
     mH_a;
 inline const Native<"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-                    SplitWithSizes>
+                    SplitWithSizes, Layouts<&layouts::split_with_sizes>>
     split_by_sizes;
-inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu> to_cpu;
+inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu, Layouts<&layouts::convert>> to_cpu;
 inline const Native<
     "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
     "copy=False) -> Tensor(a|b)",
@@ -150,12 +163,15 @@ inline const Native<
     ToDtypeOrSame, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_prim_dtype;
 inline const Native<
-    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame>
+    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame,
+    Layouts<&layouts::convert>>
     to_prim_other;
 inline const Native<"prim::device(Tensor a) -> Device", DeviceOf, Facts<Fact::reads_metadata_only>,
                     Layouts<&layouts::no_matter_of_sizes>>
     device_of;
-inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda, Facts<Fact::reads_metadata_only>> is_cuda;
+inline const Native<"prim::is_cuda(Tensor a) -> bool", IsCuda, Facts<Fact::reads_metadata_only>,
+                    Layouts<&layouts::no_matter_of_sizes>>
+    is_cuda;
 
 // Without a functor of sr.
 inline const Operator<"aten::as_strided_copy", Facts<Fact::reads_whole_storage>> facts_of_as_strided_copy;
@@ -163,6 +179,7 @@ inline const Operator<"aten::as_strided_scatter", Facts<Fact::reads_whole_storag
     facts_of_as_strided_scatter;
 inline const Operator<"aten::set_", Facts<Fact::reads_whole_storage, Fact::takes_storage>> facts_of_set_;
 inline const Operator<"aten::set_data", Facts<Fact::takes_storage>> facts_of_set_data;
+inline const Operator<"prim::data", Layouts<&layouts::unchanged>> layouts_of_data;
 inline const Operator<"aten::as_strided_", Facts<Fact::views_whole_storage>> facts_of_as_strided_;
 
 }  // namespace registered

@@ -9,6 +9,7 @@
 #include <sr/replay/layouts/copies.hpp>
 #include <sr/replay/layouts/numbers.hpp>
 #include <sr/replay/layouts/parts.hpp>
+#include <sr/replay/layouts/reshapes.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
@@ -176,7 +177,7 @@ inline const Native<"aten::expand(Tensor(a) self, SymInt[] size, *, bool implici
 inline const Native<"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", ExpandAs,
                     Facts<Fact::takes_shape_of_second>, Layouts<&layouts::expand_as>>
     expand_as;
-inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach> detach;
+inline const Native<"aten::detach(Tensor(a) self) -> Tensor(a)", Detach, Layouts<&layouts::unchanged>> detach;
 inline const Native<
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
     Contiguous, Lower<&lower::copy>, Layouts<&layouts::contiguous>>

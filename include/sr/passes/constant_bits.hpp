@@ -1,5 +1,5 @@
-// Marks constants that compare equal and differ in their bits, such as 0.0 and -0.0. LibTorch's passes
-// merge equal constants, and 1 / 0.0 is not 1 / -0.0.
+// Marks constants that compare equal and differ: in their bits, such as 0.0 and -0.0, or in their strides.
+// LibTorch's passes merge equal constants, but 1 / 0.0 is not 1 / -0.0.
 #pragma once
 
 #include <algorithm>
@@ -92,10 +92,15 @@ inline TensorSample sample_of(const at::Tensor& tensor) {
   return {tensor.scalar_type(), tensor.sizes().vec(), std::isnan(last) ? 0.0 : last};
 }
 
+// Whether a tensor that compares equal to another one may differ from it.
+inline bool is_special(const at::Tensor& tensor) {
+  return !tensor.is_contiguous() || tensor.is_conj() || tensor.is_neg() || has_negative_zero(tensor);
+}
+
 }  // namespace detail
 
-// Marks each constant that holds a negative zero and may have an equal one with a unique attribute: nodes
-// with different attributes are not equal. Constants without one are equal only if their bits are, since NaN
+// Marks each special constant that may have an equal one with a unique attribute: nodes with different
+// attributes are not equal. Constants without one are equal only if their bits and strides are, since NaN
 // equals nothing.
 inline void mark_constants(torch::jit::Graph& graph) {
   static std::atomic<std::int64_t> count = 0;
@@ -117,7 +122,7 @@ inline void mark_constants(torch::jit::Graph& graph) {
   for (const auto& [sample, constants] : alike) {
     if (constants.size() < 2) continue;
     for (const auto& [node, tensor] : constants) {
-      if (detail::has_negative_zero(tensor)) mark(node);
+      if (detail::is_special(tensor)) mark(node);
     }
   }
 }

@@ -129,6 +129,33 @@ def test_messages_name_what_differs(change, message):
         module(d, scale={'by': x}, more=[x])
 
 
+class Multiplies(nn.Module):
+    def forward(self, d, y, *, z):
+        return d['x'] * d['mask'] + y * z
+
+
+def test_leaves_that_were_one_tensor_at_export_must_be_one_tensor():
+    x, other = torch.randn(4, 3), torch.randn(4, 3)
+    program = torch.export.export(Multiplies(), ({'x': x, 'mask': x}, other), {'z': other.clone()})
+    module = sr.from_exported(program)
+    for _ in range(4):
+        assert torch.equal(module({'mask': other, 'x': other}, x, z=x), other * other + x * x)
+        with pytest.raises(sr.ArgumentError, match=r"two tensors for argument 0\['x'\] and argument 0\['mask'\]\."):
+            module({'mask': other, 'x': x}, x, z=x)
+    with pytest.raises(sr.ArgumentError, match='Export it with two tensors'):
+        pickle.loads(pickle.dumps(module))({'mask': other, 'x': x}, x, z=x)
+    flat = sr.from_exported(torch.export.export(torch.nn.Bilinear(3, 3, 2).eval(), (x, x)))
+    with pytest.raises(sr.ArgumentError, match='two tensors for argument 0 and argument 1'):
+        flat(x, other)
+
+
+def test_an_example_given_twice_is_two_arguments_of_a_compiled_module():
+    x, other = torch.randn(4, 3), torch.randn(4, 3)
+    module = sr.compile(Multiplies(), example_args=({'x': x, 'mask': x}, x), example_kwargs={'z': x}, frontend='export')
+    for _ in range(4):
+        assert torch.allclose(module({'x': x, 'mask': other}, other, z=x), x * other + other * x)
+
+
 class ViewsInIntegers(nn.Module):
     def forward(self, x):
         return x.view(torch.int32) + 1, (x * 2).view(torch.int16), x.view(torch.float32)

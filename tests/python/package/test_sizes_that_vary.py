@@ -163,10 +163,84 @@ OPERATORS = {
     'conv_transpose2d': 'F.conv_transpose2d(x, k_transposed)',
     'pad_reflect': "F.pad(x, [1, 1, 1, 1], mode='reflect')",
     'trapezoid': 'torch.trapezoid(x, dim=1)',
+    'detach': '(x*2).detach()+x.detach()',
+    'data': '(x*2).data*2',
+    'T': '(x*2)[:,0,0].T*2',
+    'mT': '(x*2).mT*2',
+    'H': '(x*2)[:,0,0].H*2',
+    'cpu': '(x*2).cpu()*2',
+    'positive': 'torch.positive(x*2)*2',
+    'resolve_conj': '(x*2).resolve_conj()*2',
+    'moveaxis': 'torch.moveaxis(x,[0,2],[3,1])*2',
+    'moveaxis_int': 'torch.moveaxis(x,1,-1)*2',
+    'movedim_list': 'x.movedim([3,0],[0,1])*2',
+    'swapaxes': 'torch.swapaxes(x,1,2)*2',
+    'swapdims': 'torch.swapdims(x,-1,2)*2',
+    'ravel': 'torch.ravel(x*2)*2',
+    'view_as': '(x*2).contiguous().view_as(x.contiguous().flatten(1))*2',
+    'reshape_as': '(x*2).reshape_as(x.flatten(1))*2',
+    'unflatten': 'x.unflatten(1,[2,3])*2',
+    'unfold_dim': 'x.unfold(2,2,1)*2',
+    'split_sizes': 'torch.split(torch.cat([x,x]),[x.size(0),x.size(0)])[1]*2',
+    'tensor_split': 'torch.tensor_split(x,4,1)[1]*2',
+    'tensor_split_at': 'torch.tensor_split(x,[1,4],1)[1]*2',
+    'hsplit': 'torch.hsplit(x,2)[1]*2',
+    'vsplit': 'torch.vsplit(torch.cat([x,x]),[x.size(0)])[1]*2',
+    'dsplit': 'torch.dsplit(x,2)[1]*2',
+    'unsafe_chunk': 'torch.unsafe_chunk(x,2,1)[1]*2',
+    'unsafe_split': 'torch.unsafe_split(x,2,1)[1]*2',
+    'atleast_3d': 'torch.atleast_3d(x[:,0,0])*2',
+    'atleast_1d': 'torch.atleast_1d(x)*2',
+    'broadcast_tensors': 'torch.broadcast_tensors(x,x[:,:1])[1]*2',
+    'meshgrid': "torch.meshgrid([x[:,0,0,0],w],indexing='ij')[0]*2",
+    'meshgrid_xy': "torch.meshgrid([x[:,0,0,0],w],indexing='xy')[0]*2",
+    'rsub': 'torch.rsub(x,x[:,:1])',
+    'rsub_number': '1.5-x',
+    'where_number': 'torch.where(x>0.5,x,1.5)',
+    'where_number_first': 'torch.where(x>0.5,1.5,x)',
+    'where_numbers': 'torch.where(x>0.5,1.5,2.5)',
+    'divide': 'torch.divide(x,2.5)',
+    'subtract': 'torch.subtract(x,2.5)',
+    'isclose': 'torch.isclose(x,x*1.1)',
+    'fill': 'torch.fill(x,2.5)',
+    'masked_scatter': 'x.masked_scatter(x>0.5,x*2)',
+    'var_mean_all': 'torch.var_mean(x)[0]',
+    'std_mean_all': 'torch.std_mean(x)[1]',
+    'trace': 'x[:,:,0,0].trace()',
+    'cosine_similarity': 'F.cosine_similarity(x,x*x,1)',
+    'pairwise_distance': 'F.pairwise_distance(x,x*x)',
+    'cov': 'torch.cov(x[:,:,0,0])',
+    'corrcoef': 'torch.corrcoef(x[:,:,0,0])',
+    'diag_embed': 'torch.diag_embed(x[:,:,0,0],1)*2',
+    'block_diag': 'torch.block_diag(x[:,:,0,0],m)*2',
+    'eye': 'torch.eye(x.size(0))*2',
+    'eye_m': 'torch.eye(x.size(0),3)*2',
+    'linspace': 'torch.linspace(0.0,1.0,x.size(0))*2',
+    'tensor_of_size': 'x*torch.tensor(x.size(0))',
+    'affine_grid': 'F.affine_grid(x[:,:2,:3,0].contiguous(),[x.size(0),1,4,5],align_corners=False)',
+    'fake_quantize': 'torch.fake_quantize_per_tensor_affine(x,0.01,3,0,255)',
+    'rot90_twice': 'x.rot90(2,[2,3])',
+    'gru_cell': 'torch.gru_cell(x[:,:5,0,0],x[:,:,0,1].contiguous(),wi,wh)',
+    'lstm_cell': 'torch.lstm_cell(x[:,:5,0,0],[x[:,:,0,1].contiguous(),x[:,:,0,2].contiguous()],w4,h4)[1]',
+    'rnn_cell': 'torch.rnn_tanh_cell(x[:,:5,0,0],x[:,:,0,1].contiguous(),m.t(),m6)',
+    'min_of_sizes': 'x*min(x.size(0),40)',
+    'max_of_sizes': 'torch.zeros([max(x.size(0),1)])*2',
+    'min_of_list': 'x*min([x.size(0),50,70])',
+    'neg_of_size': 'x*(-x.size(0))',
+    'abs_of_size': 'x*abs(x.size(0)-30)',
+    'shifts_of_size': 'x*((x.size(0)<<2)+(x.size(0)>>1))',
+    'divmod_of_size': 'x*(divmod(x.size(0),3)[0]+divmod(x.size(0),3)[1])',
+    'sum_of_sizes': 'x*sum([x.size(0),2])',
+    'chosen_size': 'x*(x.size(0) if x.size(0)>1 else 1)',
+    'chosen_tensor': 'x*2 if x.size(0)>1 else x*3',
+    'strides': 'x*x.stride(0)+x.stride()[1]',
+    'max_pool3d': 'F.max_pool3d(x.unsqueeze(1),2)',
+    'norm_in_double': 'torch.norm(x,2.0,dtype=torch.float64)',
+    'is_floating': 'x*2 if x.is_floating_point() else x',
 }
 
 # Pairs that record a plan for each size.
-PINNING = {('rot90', layout) for layout in LAYOUTS}
+PINNING: set[tuple[str, str]] = set()
 
 SOURCE = """
 class Applies(torch.nn.Module):
@@ -179,11 +253,14 @@ class Applies(torch.nn.Module):
         self.k = torch.nn.Parameter(torch.rand(7, 6, 2, 2))
         self.k_transposed = torch.nn.Parameter(torch.rand(6, 7, 2, 2))
         self.k1 = torch.nn.Parameter(torch.rand(7, 6, 2))
+        self.m6 = torch.nn.Parameter(torch.rand(6, 6))
+        self.wi, self.wh = torch.nn.Parameter(torch.rand(18, 5)), torch.nn.Parameter(torch.rand(18, 6))
+        self.w4, self.h4 = torch.nn.Parameter(torch.rand(24, 5)), torch.nn.Parameter(torch.rand(24, 6))
         self.register_buffer('i', torch.tensor([0, 2, 3, 1]))
 
     def forward(self, x: torch.Tensor):
         w, v, w6, m, k, k1, i = self.w, self.v, self.w6, self.m, self.k, self.k1, self.i
-        k_transposed = self.k_transposed
+        k_transposed, m6, wi, wh, w4, h4 = self.k_transposed, self.m6, self.wi, self.wh, self.w4, self.h4
         return EXPRESSION
 """
 

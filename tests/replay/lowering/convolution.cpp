@@ -5,6 +5,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <sr/base/intra_op_width.hpp>
 #include <sr/sr.hpp>
 
 #include "image_plans.hpp"
@@ -342,6 +343,45 @@ TEST_CASE("images: large convolutions and products are the same on any number of
       CHECK(at::equal(results.back(), results[3]));
     }
     CHECK(at::allclose(results.back(), results.front(), 1e-4, 1e-3));  // the first is LibTorch's
+  }
+}
+
+TEST_CASE("images: one plan serves batches of which threads share some", "[replay][ops]") {
+  struct Case {
+    std::string arguments;
+    std::vector<std::int64_t> weight, image;
+  };
+  // Of each the first batch is left to one thread; then threads share strips or channels, then images or
+  // groups.
+  for (const Case& one : std::vector<Case>{{"[1, 1], [1, 1]", {31, 33, 3, 3}, {33, 10, 9}},
+                                           {"[1, 1], [1, 1]", {125, 32, 3, 3}, {32, 5, 5}},
+                                           {"[1, 1], [1, 1], [1, 1], 2", {32, 32, 3, 3}, {64, 9, 10}},
+                                           {"[4, 4]", {96, 3, 4, 4}, {3, 52, 52}}}) {
+    CAPTURE(one.arguments, one.weight, one.image);
+    const torch::jit::Module module =
+        script("def forward(self, x):\n    return torch.relu(torch.conv2d(x, self.w, self.b, " +
+                   one.arguments + "))\n",
+               {{"w", sample(one.weight)}, {"b", sample({one.weight[0]})}});
+    std::vector<at::Tensor> images, alone;
+    for (const std::int64_t count : {1, 2, 3, 4, 7, 12, 2, 1}) {
+      std::vector<std::int64_t> sizes{count};
+      sizes.insert(sizes.end(), one.image.begin(), one.image.end());
+      images.push_back(sample(sizes));
+    }
+    for (const int threads : {1, 2, 3}) {
+      const IntraOpWidth width(threads);
+      sr::StaticRuntime<> runtime{sr::StaticModule(module)};
+      for (int call = 0; call < 3; ++call) runtime(images[0]);
+      for (std::size_t i = 0; i < images.size(); ++i) {
+        at::Tensor result;
+        for (int call = 0; call < 3; ++call)
+          result = runtime(images[i]).toTensor();  // the first may be LibTorch's
+        if (threads == 1) alone.push_back(result);
+        CHECK(result.equal(alone[i]));
+      }
+      REQUIRE(runtime.report().plans.size() == 2);  // of the first size, and of all
+      CHECK(runtime.report().plans[1].kernels == 1);
+    }
   }
 }
 

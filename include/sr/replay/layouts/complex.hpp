@@ -1,42 +1,68 @@
-// Layouts of views of complex numbers, and of numbers as complex ones.
+// Layouts of views in elements of another size: complex numbers as pairs of real ones, and other dtypes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
+
+#include <c10/core/ScalarType.h>
 
 #include <sr/replay/layouts/views.hpp>
 
 namespace sr::replay::layouts {
 
-// The layout of the first input in elements that are `parts` times as large, without the last dimension of so
-// many elements; at::view_as_complex checks the same.
-inline bool joined(LayoutRule& rule, std::int64_t parts) {
+// The layout of the first input in elements that are `parts` times as large, of which the last dimension then
+// has fewer; LibTorch checks the same.
+inline std::optional<TensorLayout> in_larger_elements(LayoutRule& rule, std::int64_t parts) {
   TensorLayout layout = rule.tensor(0);
-  if (layout.sizes.empty() || !require(layout.sizes.back() == parts) ||
+  if (layout.sizes.empty() || !require(layout.sizes.back() % parts == 0) ||
       !require(layout.strides.back() == 1) || !require(layout.offset % parts == 0))
-    return false;
-  erase_dim(layout, layout.sizes.size() - 1);
-  for (Size& stride : layout.strides) {
-    if (!require(stride % parts == 0)) return false;
-    stride = stride / parts;
+    return std::nullopt;
+  layout.sizes.back() = layout.sizes.back() / parts;
+  for (std::size_t d = 0; d + 1 < layout.strides.size(); ++d) {
+    if (!require(layout.strides[d] % parts == 0)) return std::nullopt;
+    layout.strides[d] = layout.strides[d] / parts;
   }
   layout.offset = layout.offset / parts;
-  rule.view(0, std::move(layout));
-  return true;
-}
-inline bool view_as_complex(LayoutRule& rule) {
-  return joined(rule, 2);
-}
-
-// The layout of the first input in the halves of its elements.
-inline TensorLayout halved(LayoutRule& rule) {
-  TensorLayout layout = rule.tensor(0);
-  for (Size& stride : layout.strides) stride *= 2;
-  layout.offset *= 2;
   return layout;
 }
+inline bool view_as_complex(LayoutRule& rule) {
+  auto layout = in_larger_elements(rule, 2);
+  if (!layout || !require(layout->sizes.back() == 1)) return false;
+  erase_dim(*layout, layout->sizes.size() - 1);
+  rule.view(0, *std::move(layout));
+  return true;
+}
+
+// The layout of the first input in parts of its elements, each of which is a step of `parts`.
+inline TensorLayout in_parts(LayoutRule& rule, std::int64_t parts) {
+  TensorLayout layout = rule.tensor(0);
+  for (Size& stride : layout.strides) stride *= parts;
+  layout.offset *= parts;
+  return layout;
+}
+
+// view(x, dtype)
+inline bool view_in_dtype(LayoutRule& rule) {
+  const auto before = static_cast<std::int64_t>(rule.value(0).toTensor().element_size());
+  const auto after =
+      static_cast<std::int64_t>(c10::elementSize(static_cast<c10::ScalarType>(rule.value(1).toInt())));
+  if (before == after) return unchanged(rule);
+  std::optional<TensorLayout> layout;
+  if (before < after) {
+    layout = in_larger_elements(rule, after / before);
+  } else if (const TensorLayout& self = rule.tensor(0);
+             !self.sizes.empty() && require(self.strides.back() == 1)) {
+    layout = in_parts(rule, before / after);
+    layout->sizes.back() *= before / after;
+    layout->strides.back() = 1;
+  }
+  if (layout) rule.view(0, *std::move(layout));
+  return layout.has_value();
+}
 inline bool view_as_real(LayoutRule& rule) {
-  TensorLayout layout = halved(rule);
+  TensorLayout layout = in_parts(rule, 2);
   layout.sizes.push_back(2);
   layout.strides.push_back(1);
   rule.view(0, std::move(layout));
@@ -50,19 +76,9 @@ bool part_of_complex(LayoutRule& rule) {
     rule.same(0);
     return true;
   }
-  TensorLayout layout = halved(rule);
+  TensorLayout layout = in_parts(rule, 2);
   layout.offset += kPart;
   rule.view(0, std::move(layout));
-  return true;
-}
-
-// conj(x): a view of complex numbers, x itself if they are real
-inline bool conjugate(LayoutRule& rule) {
-  if (rule.returned().is_input) {
-    rule.same(0);
-  } else {
-    rule.view(0, rule.tensor(0));
-  }
   return true;
 }
 

@@ -27,6 +27,81 @@ bool of_sizes(LayoutRule& rule) {
   return true;
 }
 
+// Random numbers whose argument i is the sizes, and which are drawn by the integers before: randint(high,
+// size, ...)
+template <std::size_t i>
+bool drawn(LayoutRule& rule) {
+  for (std::size_t before = 0; before < i; ++before) rule.compute_with(before);
+  const Dims sizes = rule.integers(i);
+  if (!are_sizes(sizes)) return false;
+  rule.dense(sizes);
+  return true;
+}
+// Factories whose first arguments are the sizes, one by one: randperm(n), hann_window(n), eye(n, m)
+template <std::size_t kCount>
+bool of_counts(LayoutRule& rule) {
+  Dims sizes;
+  for (std::size_t i = 0; i < kCount; ++i) sizes.push_back(rule.integer(i));
+  if (!are_sizes(sizes)) return false;
+  rule.dense(std::move(sizes));
+  return true;
+}
+// eye(n)
+inline bool square(LayoutRule& rule) {
+  if (!require(rule.integer(0) >= 0)) return false;
+  rule.dense({rule.integer(0), rule.integer(0)});
+  return true;
+}
+// tensor(number), scalar_tensor(number)
+inline bool of_number(LayoutRule& rule) {
+  if (rule.value(0).isInt()) rule.compute_with(0);
+  rule.dense({});
+  return true;
+}
+// linspace(start, end, steps, ...)
+inline bool linspace(LayoutRule& rule) {
+  for (const std::size_t i : {0, 1}) {
+    if (rule.value(i).isInt()) rule.compute_with(i);
+  }
+  if (!require(rule.integer(2) >= 0)) return false;
+  rule.dense({rule.integer(2)});
+  return true;
+}
+// affine_grid_generator(theta, size, align_corners): the coordinates of each pixel
+inline bool affine_grid(LayoutRule& rule) {
+  rule.tensor(0);
+  Dims sizes = rule.integers(1);
+  if (sizes.size() < 3) return false;
+  sizes.erase(sizes.begin() + 1);  // the channels
+  sizes.push_back(static_cast<std::int64_t>(sizes.size()) - 1);
+  rule.dense(std::move(sizes));
+  return true;
+}
+// diag_embed(x, offset, dim1, dim2)
+inline bool diag_embed(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (sizes.empty()) return false;
+  const std::int64_t by = rule.integer(1).pin();
+  const Size edge = sizes.back() + (by < 0 ? -by : by);
+  const std::size_t rank = sizes.size() + 1, a = rule.dim(2, rank), b = rule.dim(3, rank);
+  sizes.pop_back();
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(std::min(a, b)), edge);
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(std::max(a, b)), edge);
+  rule.dense(std::move(sizes));
+  return true;
+}
+// block_diag(tensors), where a vector counts as a row
+inline bool block_diag(LayoutRule& rule) {
+  Size rows = 0, columns = 0;
+  for (const TensorLayout& tensor : rule.tensors(0)) {
+    const Dims& sizes = tensor.sizes;
+    rows += sizes.size() == 2 ? sizes[0] : Size(1);
+    columns += sizes.empty() ? Size(1) : sizes.back();
+  }
+  rule.dense({rows, columns});
+  return true;
+}
+
 // The integers from `start` to `end`, without the end, in steps of at least 1.
 inline bool counted(LayoutRule& rule, const Size& start, const Size& end, std::int64_t step) {
   const Size span = end - start;

@@ -17,6 +17,12 @@ inline bool require(bool condition) {
   return condition;
 }
 
+// Whether both have the same sizes, or strides; each comparison adds a guard.
+inline bool are_equal(c10::ArrayRef<Size> a, c10::ArrayRef<Size> b) {
+  return a.size() == b.size() &&
+         std::ranges::equal(a, b, [](const Size& one, const Size& other) { return one == other; });
+}
+
 // The size that two sizes broadcast to.
 inline Size broadcast(const Size& a, const Size& b) {
   if (Size::always_equal(a, b) || b == 1) return a;
@@ -142,10 +148,7 @@ inline TensorLayout iterated(const std::vector<TensorLayout>& operands, const Di
 // are all contiguous, all channels last, or all dense with the same strides (compute_fast_setup_type).
 inline std::optional<TensorLayout> iterated_fast(const std::vector<TensorLayout>& operands,
                                                  const Dims& shape) {
-  const auto have_shape = [&](const TensorLayout& operand) {
-    return operand.sizes.size() == shape.size() &&
-           std::ranges::equal(operand.sizes, shape, [](const Size& a, const Size& b) { return a == b; });
-  };
+  const auto have_shape = [&](const TensorLayout& operand) { return are_equal(operand.sizes, shape); };
   if (!std::ranges::all_of(operands, have_shape)) return std::nullopt;
   if (std::ranges::all_of(operands, is_dense)) return TensorLayout{shape, dense_strides(shape), 0};
   const auto fills = [&](const Dims& strides) {
@@ -161,8 +164,7 @@ inline std::optional<TensorLayout> iterated_fast(const std::vector<TensorLayout>
     if (fills(strides)) return TensorLayout{shape, std::move(strides), 0};
   }
   const auto is_like_first = [&](const TensorLayout& operand) {
-    return !has_gap(operand) && std::ranges::equal(operand.strides, operands[0].strides,
-                                                   [](const Size& a, const Size& b) { return a == b; });
+    return !has_gap(operand) && are_equal(operand.strides, operands[0].strides);
   };
   if (std::ranges::all_of(operands, is_like_first)) return TensorLayout{shape, operands[0].strides, 0};
   return std::nullopt;

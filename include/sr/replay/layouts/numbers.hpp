@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -42,9 +43,18 @@ inline bool length_of_list(LayoutRule& rule) {
   rule.constant();
   return true;
 }
-// dim(x), dtype(x) and the like, of whatever sizes
+// dim(x), dtype(x), result_type(x, y) and the like, of whatever sizes
 inline bool no_matter_of_sizes(LayoutRule& rule) {
-  rule.tensor(0);
+  for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    if (rule.has_tensor(i)) rule.tensor(i);
+  }
+  rule.constant();
+  return true;
+}
+// is_contiguous(x), whose answer is then a condition
+inline bool asks_whether_dense(LayoutRule& rule) {
+  const TensorLayout& self = rule.tensor(0);
+  if (!(product_of(self.sizes) == 0)) is_dense(self);
   rule.constant();
   return true;
 }
@@ -74,14 +84,74 @@ inline bool remainder(LayoutRule& rule) {
   rule.number(rule.integer(0) % rule.integer(1));
   return true;
 }
-// min(a, b), max(a, b)
-inline bool smaller(LayoutRule& rule) {
-  rule.number(min_of(rule.integer(0), rule.integer(1)));
+// divmod(a, b)
+inline bool divide_with_rest(LayoutRule& rule) {
+  return floor_divide(rule) && remainder(rule);
+}
+// abs(a)
+inline bool absolute(LayoutRule& rule) {
+  if (!rule.value(0).isInt()) return false;
+  const Size a = rule.integer(0);
+  rule.number(a < 0 ? -a : a);
   return true;
 }
-inline bool larger(LayoutRule& rule) {
-  rule.number(-min_of(-rule.integer(0), -rule.integer(1)));
+// a << b, a >> b
+template <bool kLeft>
+bool shift(LayoutRule& rule) {
+  const std::int64_t by = rule.integer(1).pin();
+  if (by < 0 || by > 62) return false;
+  const Size factor = std::int64_t{1} << by;
+  rule.number(kLeft ? rule.integer(0) * factor : rule.integer(0) / factor);
   return true;
+}
+// sum(list)
+inline bool sum_of_list(LayoutRule& rule) {
+  Size sum = 0;
+  for (const Size& integer : rule.integers(0)) sum += integer;
+  rule.number(sum);
+  return true;
+}
+// x if condition else y, of integers or tensors. The condition is that of the recorded call.
+inline bool choose(LayoutRule& rule) {
+  const std::size_t chosen = rule.value(0).toBool() ? 1 : 2;
+  if (rule.has_tensor(1) && rule.has_tensor(2)) {
+    rule.tensor(3 - chosen);
+    rule.same(chosen);
+    return true;
+  }
+  if (!rule.value(1).isInt() || !rule.value(2).isInt()) return false;
+  rule.integer(3 - chosen);
+  rule.number(rule.integer(chosen));
+  return true;
+}
+// stride(x)
+inline bool strides(LayoutRule& rule) {
+  rule.numbers(rule.tensor(0).strides);
+  return true;
+}
+// stride(x, dim)
+inline bool stride(LayoutRule& rule) {
+  const Dims& all = rule.tensor(0).strides;
+  if (all.empty()) return false;
+  rule.number(all[rule.dim(1, all.size())]);
+  return true;
+}
+// min(a, b, ...) and max(a, b, ...), of integers or a list of them
+template <bool kLeast>
+bool extreme(LayoutRule& rule) {
+  std::optional<Size> found;
+  for (std::size_t i = 0; i < rule.input_count(); ++i) {
+    if (!rule.value(i).isInt() && !rule.value(i).isIntList()) return false;
+    for (const Size& integer : rule.integers(i)) {
+      if (!found) {
+        found = integer;
+      } else {
+        found = kLeast ? min_of(*found, integer) : -min_of(-*found, -integer);
+      }
+    }
+  }
+  if (found) rule.number(*found);
+  return found.has_value();
 }
 
 // ListConstruct of integers

@@ -1,4 +1,4 @@
-// Layouts of views that are parts of one dimension each: split, chunk, unbind.
+// Layouts of views that are parts of one dimension each: split, chunk, tensor_split, unbind.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +50,58 @@ inline bool split_with_sizes(LayoutRule& rule) {
     start += length;
   }
   return require(start == rule.tensor(0).sizes[dim]);
+}
+
+// tensor_split(x, count, dim): the first parts are longer by one if the parts are not equal.
+inline bool even_parts(LayoutRule& rule, std::size_t dim, std::int64_t count) {
+  const Size size = rule.tensor(0).sizes[dim];
+  if (count < 1) return false;
+  const Size least = size / count, longer = size % count;
+  Size start = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Size length = longer > i ? least + 1 : least;
+    part(rule, dim, start, length, 1);
+    start += length;
+  }
+  return true;
+}
+// tensor_split(x, indices, dim): each part ends at an index, and limits beyond the dimension are its ends.
+inline bool parts_between(LayoutRule& rule, std::size_t dim, const Dims& indices) {
+  const Size size = rule.tensor(0).sizes[dim];
+  const auto limit = [&](const Size& index) {
+    const Size at = wrapped(index, size);
+    return at < 0 ? Size(0) : at >= size ? size : at;
+  };
+  Size start = 0;
+  for (std::size_t i = 0; i <= indices.size(); ++i) {
+    const Size end = i < indices.size() ? limit(indices[i]) : size;
+    part(rule, dim, start, end > start ? end - start : Size(0), 1);
+    if (i < indices.size()) start = end;
+  }
+  return true;
+}
+inline bool tensor_split(LayoutRule& rule) {
+  const std::size_t rank = rule.tensor(0).sizes.size();
+  return rank != 0 && even_parts(rule, rule.dim(2, rank), rule.integer(1).pin());
+}
+inline bool tensor_split_at(LayoutRule& rule) {
+  const std::size_t rank = rule.tensor(0).sizes.size();
+  return rank != 0 && parts_between(rule, rule.dim(2, rank), rule.integers(1));
+}
+
+// hsplit, vsplit, dsplit(x, count) and (x, indices), along dimension 1, 0 and 2; hsplit of one dimension
+// along that
+template <std::size_t kDim, bool kAt>
+bool split_dim(LayoutRule& rule) {
+  const Dims sizes = rule.tensor(0).sizes;
+  const std::size_t dim = kDim == 1 && sizes.size() == 1 ? 0 : kDim;
+  if (sizes.size() <= dim) return false;
+  if constexpr (kAt) {
+    return parts_between(rule, dim, rule.integers(1));
+  } else {
+    const std::int64_t count = rule.integer(1).pin();
+    return count > 0 && require(sizes[dim] % count == 0) && even_parts(rule, dim, count);
+  }
 }
 
 // unbind(x, dim)

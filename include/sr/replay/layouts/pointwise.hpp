@@ -149,19 +149,55 @@ inline bool like_first(LayoutRule& rule) {
 // A new tensor with the sizes of the first input. It has the strides of the input if the input's memory has
 // no gaps. Otherwise the result has no gaps, and its dimensions have the same order in memory as those of the
 // input (at::infer_dense_strides).
+inline std::optional<TensorLayout> copied_in_order(const TensorLayout& self) {
+  if (is_dense(self)) return TensorLayout{self.sizes, dense_strides(self.sizes), 0};
+  if (!has_gap(self)) return TensorLayout{self.sizes, self.strides, 0};
+  if (const auto strides = dense_in_same_order(self)) return TensorLayout{self.sizes, *strides, 0};
+  if (is_in_order(self)) return TensorLayout{self.sizes, dense_strides(self.sizes), 0};
+  return std::nullopt;
+}
 inline bool copy_in_order(LayoutRule& rule) {
+  auto layout = copied_in_order(rule.tensor(0));
+  if (layout) rule.fresh(*std::move(layout));
+  return layout.has_value();
+}
+// rot90(x, k, dims): a flipped copy, whose two dimensions are exchanged for an odd k
+inline bool rotate(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
-  if (is_dense(self)) {
-    rule.dense(self.sizes);
-  } else if (!has_gap(self)) {
-    rule.fresh({self.sizes, self.strides, 0});
-  } else if (const auto strides = dense_in_same_order(self)) {
-    rule.fresh({self.sizes, *strides, 0});
-  } else if (is_in_order(self)) {
-    rule.dense(self.sizes);
-  } else {
-    return false;
+  const std::int64_t turns = rule.integer(1).pin() % 4;
+  if (turns == 0) return like_first(rule);
+  auto layout = copied_in_order(self);
+  const std::size_t rank = self.sizes.size();
+  if (!layout || rule.integers(2).size() != 2) return false;
+  const std::size_t a = from_front(rule.integers(2)[0].pin(), rank);
+  const std::size_t b = from_front(rule.integers(2)[1].pin(), rank);
+  if (turns % 2 != 0) {
+    std::swap(layout->sizes[a], layout->sizes[b]);
+    std::swap(layout->strides[a], layout->strides[b]);
   }
+  rule.fresh(*std::move(layout));
+  return true;
+}
+
+// fill(x, value), where the value is a tensor without dimensions; fake_quantize_per_tensor_affine(x, scale,
+// zero point, ...)
+inline bool filled(LayoutRule& rule) {
+  for (const std::size_t i : {1, 2}) {
+    if (rule.has_tensor(i)) rule.tensor(i);
+  }
+  return copy_in_order(rule);
+}
+// rsub(x, y), which computes y - x: the strides of y come first
+inline bool pointwise_reversed(LayoutRule& rule) {
+  return iterate(rule, {rule.tensor(1), rule.tensor(0)});
+}
+// index_add_(x, ...), scatter_ and other operators in place that write parts of x, whatever the sizes of the
+// other tensors are
+inline bool changed_in_parts(LayoutRule& rule) {
+  for (std::size_t i = 1; i < rule.input_count(); ++i) {
+    if (rule.value(i).isTensor() || rule.value(i).isTensorList()) rule.tensors(i);
+  }
+  rule.same(0);
   return true;
 }
 

@@ -31,4 +31,27 @@ inline bool recurrent(LayoutRule& rule) {
   return true;
 }
 
+// gru_cell(x, state, input weights, state weights, biases), rnn_tanh_cell and rnn_relu_cell, which return the
+// new state; lstm_cell(x, states, ...) returns both. The new state has the order of the old one in memory, so
+// that has to be contiguous.
+inline bool recurrent_cell(LayoutRule& rule) {
+  const Dims x = rule.tensor(0).sizes;
+  const std::vector<TensorLayout> states = rule.tensors(1);
+  const Dims of_input = rule.tensor(2).sizes, of_state = rule.tensor(3).sizes;
+  if (of_input.size() != 2 || of_state.size() != 2 || x.empty() || !require(x.back() == of_input[1]))
+    return false;
+  for (const std::size_t bias : {4, 5}) {
+    if (rule.has_tensor(bias) && rule.tensor(bias).sizes.size() != 1) return false;
+  }
+  for (const TensorLayout& state : states) {
+    if (state.sizes.size() != x.size() || !is_dense(state) || !require(state.sizes.back() == of_state[1]))
+      return false;
+    for (std::size_t d = 0; d + 1 < x.size(); ++d) {
+      if (!require(state.sizes[d] == x[d])) return false;
+    }
+  }
+  for (const TensorLayout& state : states) rule.dense(state.sizes);
+  return true;
+}
+
 }  // namespace sr::replay::layouts

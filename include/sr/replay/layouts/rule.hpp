@@ -32,7 +32,8 @@ class LayoutRule {
   struct Result {
     enum class Kind : std::uint8_t { fresh, view, same };
     Kind kind = Kind::fresh;
-    std::size_t of = 0;  // view, same: the input
+    std::size_t of = 0;   // view, same: the input
+    std::size_t nth = 0;  // which tensor of a list
     TensorLayout layout;
     bool has_slack = false;  // fresh: LibTorch's storage may be larger than the tensor
   };
@@ -69,7 +70,7 @@ class LayoutRule {
 
   // --- what it returns: tensors depth first, numbers in the order of the outputs ---
 
-  void fresh(TensorLayout layout) { results_.push_back({Result::Kind::fresh, 0, std::move(layout)}); }
+  void fresh(TensorLayout layout) { results_.push_back({Result::Kind::fresh, 0, 0, std::move(layout)}); }
   // A new tensor whose elements lie in order.
   void dense(Dims sizes) {
     Dims strides = dense_strides(sizes);
@@ -95,11 +96,13 @@ class LayoutRule {
     std::swap(strides[a], strides[b]);
     fresh({std::move(sizes), std::move(strides), 0});
   }
-  // A view of the tensor that is input `i`.
-  void view(std::size_t i, TensorLayout layout) {
-    results_.push_back({Result::Kind::view, i, std::move(layout)});
+  // A view of the tensor that is input `i`, or of one in a list.
+  void view(std::size_t i, TensorLayout layout, std::size_t nth = 0) {
+    results_.push_back({Result::Kind::view, i, nth, std::move(layout)});
   }
-  void same(std::size_t i) { results_.push_back({Result::Kind::same, i, tensor(i)}); }
+  void same(std::size_t i, std::size_t nth = 0) {
+    results_.push_back({Result::Kind::same, i, nth, tensors(i)[nth]});
+  }
   void number(const Size& size) { numbers_.push_back({size}); }
   void numbers(Dims sizes) { numbers_.push_back(std::move(sizes)); }
   // A value that no size of any call changes.

@@ -50,11 +50,7 @@ inline bool stack(LayoutRule& rule) {
   if (parts.empty()) return false;
   const std::size_t rank = parts[0].sizes.size(), dim = rule.dim(rule.input_count() - 1, rank + 1);
   const Dims sizes = parts[0].sizes;
-  const auto fits = [&](const TensorLayout& part) {
-    return part.sizes.size() == rank &&
-           std::ranges::equal(part.sizes, sizes,
-                              [](const Size& a, const Size& b) { return require(a == b); });
-  };
+  const auto fits = [&](const TensorLayout& part) { return are_equal(part.sizes, sizes); };
   if (!std::ranges::all_of(parts, fits)) return false;
   if (dim == rank) {
     for (TensorLayout& part : parts) part = unsqueezed(std::move(part), dim);
@@ -111,6 +107,35 @@ bool reduce_dims_away(LayoutRule& rule) {
 // sum(x, ...): of all elements
 inline bool reduce_all(LayoutRule& rule) {
   return reduced(rule, {}, true, false);
+}
+
+// var_mean(x, unbiased) and std_mean, of all elements
+inline bool reduce_all_twice(LayoutRule& rule) {
+  return reduce_all(rule) && reduce_all(rule);
+}
+// cosine_similarity(x, y, dim, eps), a sum over one dimension of both, broadcast
+inline bool cosine_similarity(LayoutRule& rule) {
+  Dims sizes = broadcast(rule.tensor(0).sizes, rule.tensor(1).sizes);
+  if (sizes.empty()) return false;
+  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(rule.dim(2, sizes.size())));
+  rule.dense(std::move(sizes));
+  return true;
+}
+// pairwise_distance(x, y, p, eps, keepdim), a norm of the last dimension of both, broadcast
+inline bool pairwise_distance(LayoutRule& rule) {
+  Dims sizes = broadcast(rule.tensor(0).sizes, rule.tensor(1).sizes);
+  if (sizes.empty()) return false;
+  sizes.pop_back();
+  if (rule.value(4).toBool()) sizes.push_back(1);
+  rule.dense(std::move(sizes));
+  return true;
+}
+// cov(x, correction, fweights, aweights) and corrcoef(x), whose rows are variables
+inline bool covariance(LayoutRule& rule) {
+  const Dims x = rule.tensor(0).sizes;
+  if (x.size() != 2 || !require(x[0] > 1) || rule.has_tensor(2) || rule.has_tensor(3)) return false;
+  rule.dense({x[0], x[0]});
+  return true;
 }
 
 // True if the arguments (x, normalized_shape, weight, bias, ...) of a norm over the last dimensions fit.
@@ -213,6 +238,13 @@ inline bool cdist(LayoutRule& rule) {
   return true;
 }
 
+// bucketize(number, boundaries, ...)
+inline bool bucketize_number(LayoutRule& rule) {
+  if (rule.value(0).isInt()) rule.compute_with(0);
+  rule.tensor(1);
+  rule.dense({});
+  return true;
+}
 // bucketize(x, boundaries, ...)
 inline bool bucketize(LayoutRule& rule) {
   rule.tensor(1);

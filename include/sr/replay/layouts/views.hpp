@@ -1,11 +1,15 @@
-// Layouts of views, and of the copies that reshaping may need.
+// Layouts of views with the dimensions of the tensor, or some of them, in another order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <sr/replay/layouts/pointwise.hpp>
+#include <sr/replay/sizes/reshape.hpp>
 
 namespace sr::replay::layouts {
 
@@ -14,71 +18,15 @@ inline void erase_dim(TensorLayout& layout, std::size_t dim) {
   layout.strides.erase(layout.strides.begin() + static_cast<std::ptrdiff_t>(dim));
 }
 
-// The sizes that a view or reshape asks for, with -1 filled in.
-inline Dims wanted_sizes(Dims wanted, const Size& count) {
-  Size known = 1;
-  Size* unknown = nullptr;
-  for (Size& size : wanted) {
-    if (size == -1) {
-      unknown = &size;
-    } else {
-      known *= size;
-    }
-  }
-  if (unknown == nullptr || known == 0) return wanted;
-  require(count % known == 0);
-  *unknown = count / known;
-  return wanted;
-}
-
-inline bool viewed_as(LayoutRule& rule, const Dims& wanted, bool may_copy) {
-  const TensorLayout& self = rule.tensor(0);
-  if (!require(product_of(wanted) == product_of(self.sizes))) return false;
-  if (const auto strides = strides_of_view(self.sizes, self.strides, wanted)) {
-    rule.view(0, {wanted, *strides, self.offset});
-    return true;
-  }
-  if (may_copy) rule.dense(wanted);
-  return may_copy;
-}
-
-// view(x, size)
-inline bool view(LayoutRule& rule) {
-  return viewed_as(rule, wanted_sizes(rule.integers(1), product_of(rule.tensor(0).sizes)), false);
-}
-
-// reshape(x, size): a view where that is possible.
-inline bool reshape(LayoutRule& rule) {
-  return viewed_as(rule, wanted_sizes(rule.integers(1), product_of(rule.tensor(0).sizes)), true);
-}
-
-// flatten(x, start, end)
-inline bool flatten(LayoutRule& rule) {
-  const c10::ArrayRef<Size> sizes = rule.tensor(0).sizes;
-  if (sizes.empty()) return false;
-  const std::size_t first = rule.dim(1, sizes.size()), last = rule.dim(2, sizes.size());
-  if (first == last) {
+// x itself or a view of all of it: dropout outside of training, detach, alias; conj and resolve_conj of real
+// numbers
+inline bool unchanged(LayoutRule& rule) {
+  if (rule.returned().is_input) {
     rule.same(0);
-    return true;
+  } else {
+    rule.view(0, rule.tensor(0));
   }
-  Dims wanted(sizes.slice(0, first));
-  wanted.push_back(product_of(sizes.slice(first, last - first + 1)));
-  const auto rest = sizes.slice(last + 1);
-  wanted.append(rest.begin(), rest.end());
-  return viewed_as(rule, wanted, true);
-}
-
-// unflatten(x, dim, sizes)
-inline bool unflatten(LayoutRule& rule) {
-  const c10::ArrayRef<Size> sizes = rule.tensor(0).sizes;
-  if (sizes.empty()) return false;
-  const std::size_t dim = rule.dim(1, sizes.size());
-  const Dims parts = wanted_sizes(rule.integers(2), sizes[dim]);
-  Dims wanted(sizes.slice(0, dim));
-  wanted.append(parts.begin(), parts.end());
-  const auto rest = sizes.slice(dim + 1);
-  wanted.append(rest.begin(), rest.end());
-  return viewed_as(rule, wanted, false);
+  return true;
 }
 
 // permute(x, dims)
@@ -112,6 +60,15 @@ inline bool transpose(LayoutRule& rule) {
 // t(x)
 inline bool transpose_matrix(LayoutRule& rule) {
   return rule.tensor(0).sizes.size() == 2 && swapped(rule, 0, 1);
+}
+
+// x.T: all dimensions in the opposite order
+inline bool reverse_dims(LayoutRule& rule) {
+  TensorLayout layout = rule.tensor(0);
+  std::ranges::reverse(layout.sizes);
+  std::ranges::reverse(layout.strides);
+  rule.view(0, std::move(layout));
+  return true;
 }
 
 // unsqueeze(x, dim)
@@ -200,25 +157,28 @@ inline bool diagonal(LayoutRule& rule) {
   return true;
 }
 
-// movedim(x, source, destination)
-inline bool move_dim(LayoutRule& rule) {
+// movedim(x, source, destination), of one dimension or of several: the others keep their order.
+inline bool move_dims(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   const std::size_t rank = self.sizes.size();
+  const Dims sources = rule.integers(1), destinations = rule.integers(2);
   if (rank == 0) return false;
-  const std::size_t from = rule.dim(1, rank), to = rule.dim(2, rank);
-  TensorLayout layout = self;
-  erase_dim(layout, from);
-  const auto at = static_cast<std::ptrdiff_t>(to);
-  layout.sizes.insert(layout.sizes.begin() + at, self.sizes[from]);
-  layout.strides.insert(layout.strides.begin() + at, self.strides[from]);
+  std::vector<std::size_t> from(rank, rank);  // by place in the result
+  std::vector<bool> is_placed(rank);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::size_t source = from_front(sources[i].pin(), rank);
+    from[from_front(destinations[i].pin(), rank)] = source;
+    is_placed[source] = true;
+  }
+  TensorLayout layout{{}, {}, self.offset};
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < rank; ++d) {
+    while (from[d] == rank && is_placed[next]) ++next;
+    const std::size_t source = from[d] == rank ? next++ : from[d];
+    layout.sizes.push_back(self.sizes[source]);
+    layout.strides.push_back(self.strides[source]);
+  }
   rule.view(0, std::move(layout));
-  return true;
-}
-
-// dropout(x, p, train) outside of training
-inline bool dropout(LayoutRule& rule) {
-  if (!rule.returned().is_input) return false;
-  rule.same(0);
   return true;
 }
 
@@ -234,10 +194,24 @@ inline bool narrow(LayoutRule& rule) {
   return true;
 }
 
-// The first input, expanded to these sizes; -1 keeps a size.
-inline bool expanded(LayoutRule& rule, const Dims& wanted) {
-  const TensorLayout& self = rule.tensor(0);
-  if (wanted.size() < self.sizes.size()) return false;
+// unfold(x, dim, size, step): windows of a dimension, which overlap if the step is smaller
+inline bool unfold_dim(LayoutRule& rule) {
+  TensorLayout layout = rule.tensor(0);
+  if (layout.sizes.empty()) return false;
+  const std::size_t dim = rule.dim(1, layout.sizes.size());
+  const Size size = rule.integer(2), step = rule.integer(3);
+  if (!require(step > 0) || !require(size >= 0) || !require(size <= layout.sizes[dim])) return false;
+  layout.sizes.push_back(size);
+  layout.strides.push_back(layout.strides[dim]);
+  layout.sizes[dim] = (layout.sizes[dim] - size) / step + 1;
+  layout.strides[dim] *= step;
+  rule.view(0, std::move(layout));
+  return true;
+}
+
+// The layout of a tensor that is expanded to these sizes; -1 keeps a size.
+inline std::optional<TensorLayout> expanded(const TensorLayout& self, const Dims& wanted) {
+  if (wanted.size() < self.sizes.size()) return std::nullopt;
   const std::size_t added = wanted.size() - self.sizes.size();
   TensorLayout layout{wanted, Dims(wanted.size(), 0), self.offset};
   for (std::size_t d = wanted.size(); d-- > 0;) {
@@ -247,23 +221,65 @@ inline bool expanded(LayoutRule& rule, const Dims& wanted) {
         layout.sizes[d] = size;
         layout.strides[d] = self.strides[d - added];
       } else if (!require(size == 1)) {
-        return false;
+        return std::nullopt;
       }
     } else if (!self.sizes.empty() && wanted[d] == 1) {  // as inferExpandGeometry in ATen/ExpandUtils.cpp
       layout.strides[d] = layout.sizes[d + 1] * layout.strides[d + 1];
     }
   }
-  rule.view(0, std::move(layout));
-  return true;
+  return layout;
+}
+// Tensor `nth` of the first input, expanded.
+inline bool expand_first(LayoutRule& rule, const Dims& wanted, std::size_t nth = 0) {
+  auto layout = expanded(rule.tensors(0)[nth], wanted);
+  if (layout) rule.view(0, *std::move(layout), nth);
+  return layout.has_value();
 }
 
 // expand(x, size)
 inline bool expand(LayoutRule& rule) {
-  return expanded(rule, rule.integers(1));
+  return expand_first(rule, rule.integers(1));
 }
 // expand_as(x, other)
 inline bool expand_as(LayoutRule& rule) {
-  return expanded(rule, rule.tensor(1).sizes);
+  return expand_first(rule, rule.tensor(1).sizes);
+}
+// broadcast_tensors(tensors), which returns those that have the sizes of the result
+inline bool expand_all(LayoutRule& rule) {
+  const std::vector<TensorLayout> tensors = rule.tensors(0);
+  Dims sizes;
+  for (const TensorLayout& tensor : tensors) sizes = broadcast(sizes, tensor.sizes);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (are_equal(tensors[i].sizes, sizes)) {
+      rule.same(0, i);
+    } else if (!expand_first(rule, sizes, i)) {
+      return false;
+    }
+  }
+  return true;
+}
+// meshgrid(tensors), meshgrid(tensors, indexing) of lists: each lies along a dimension of its own, the first
+// two in the opposite order for "xy" (meshgrid in ATen/native/TensorShape.cpp).
+inline bool meshgrid(LayoutRule& rule) {
+  const std::vector<TensorLayout> lines = rule.tensors(0);
+  const bool swaps = rule.input_count() > 1 && rule.value(1).toStringRef() == "xy" && lines.size() >= 2;
+  const auto place_of = [&](std::size_t i) { return swaps && i < 2 ? 1 - i : i; };
+  Dims sizes(lines.size(), 1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].sizes.size() > 1) return false;
+    if (!lines[i].sizes.empty()) sizes[place_of(i)] = lines[i].sizes[0];
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    TensorLayout line{Dims(lines.size(), 1), {}, lines[i].offset};
+    line.sizes[place_of(i)] = sizes[place_of(i)];
+    const auto strides = strides_of_view(lines[i].sizes, lines[i].strides, line.sizes);
+    if (!strides) return false;
+    line.strides = *strides;
+    auto layout = expanded(line, sizes);
+    if (!layout) return false;
+    rule.view(0, *std::move(layout), i);
+  }
+  return true;
 }
 
 // x.mT, x.mH, adjoint(x)

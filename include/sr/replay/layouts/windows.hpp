@@ -95,12 +95,13 @@ inline bool convolution_either_way(LayoutRule& rule) {
   return !rule.value(6).toBool() && rank > 2 && convolution_over(rule, rank - 2, 8);
 }
 
-// conv_transpose1d, conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation)
+// conv_transpose1d, conv_transpose2d, conv_transpose3d(x, weight, bias, stride, padding, output_padding,
+// groups, dilation)
 template <std::size_t kDims>
 bool transposed_convolution(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0), weight = rule.tensor(1);
   if (self.sizes.size() != kDims + 2 || weight.sizes.size() != kDims + 2 || !is_dense(weight)) return false;
-  if (kDims == 1 && !is_dense(self) && self.sizes[2] == 1) return false;
+  if (kDims != 2 && !is_dense(self) && (kDims == 3 || self.sizes[2] == 1)) return false;
   const std::int64_t groups = rule.integer(6).pin();
   if (groups < 1 || !require(self.sizes[1] == weight.sizes[0])) return false;
   const Numbers steps = for_dims(rule, 3, kDims), pads = for_dims(rule, 4, kDims),
@@ -128,6 +129,7 @@ template <std::size_t kDims, std::size_t kDilation, std::size_t kCeiling>
 bool pool(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
   if (self.sizes.size() < kDims + 1 || rule.value(kCeiling).toBool()) return false;
+  if (kDims == 3 && self.sizes.size() == 4 && !is_dense(self)) return false;  // its channels are no batch
   const Numbers kernels = for_dims(rule, 1, kDims), pads = for_dims(rule, 3, kDims);
   const Numbers steps = rule.integers(2).empty() ? kernels : for_dims(rule, 2, kDims);
   const Numbers dilations = kDilation == 0 ? Numbers(kDims, 1) : for_dims(rule, kDilation, kDims);

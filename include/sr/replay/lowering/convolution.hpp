@@ -12,7 +12,6 @@
 #include <sr/replay/lowering/convolved.hpp>
 #include <sr/replay/lowering/int8_convolution.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/lowering/windows.hpp>
 #include <sr/replay/named_padding.hpp>
 #include <sr/replay/steps/convolution_step.hpp>
@@ -72,6 +71,14 @@ inline bool is_left_to_libtorch(const Convolved& all) {
   return !is_picture && all.in.count() + all.out.count() > most;
 }
 
+// Whether images leave the cache and LibTorch's kernels on several threads are faster. With one thread the
+// program holds for any amount of work.
+inline bool is_left_to_threads(Lowering& lowering, const Size& work) {
+  constexpr std::int64_t kMost = 1'000'000'000;  // multiply-adds
+  if (work.is_constant()) return work > kMost && lowering.threads() != 1;
+  return lowering.threads() != 1 && work > kMost;
+}
+
 // Sets the numbers of channels and taps of the step, and the distances between groups and between images.
 inline void place_images(const Convolved& all, const Lasts& last, ConvolutionStep& step) {
   step.images_of = all.in.rank() == 4 ? all.in.size(0) : Size(1);
@@ -88,6 +95,9 @@ inline void place_images(const Convolved& all, const Lasts& last, ConvolutionSte
   step.in_group = all.group_in() * (last.in ? 1 : all.in.stride(-3).pin());
   step.out_group = channels * step.shape.out_channel;
   step.out_image = all.groups * all.group_out() * step.pixels;
+  step.work_of_image = static_cast<std::size_t>(step.out_image * all.taps());
+  step.read_by_group =
+      static_cast<std::size_t>((last.is_depthwise ? all.groups : all.group_in()) * all.y.in * all.x.in);
 }
 
 inline bool convolve(Lowering& lowering, const TracedNode& node, const ConvolutionArguments& arguments) {
@@ -98,9 +108,9 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   const Lasts last = lasts_of(all);
   if (!last.any() && is_left_to_libtorch(all)) return false;
   if (all.out.count() == 0) return true;
-  if (all.taps() == 0 || is_beyond_one_thread(lowering, all.work(), kMostConvolved) ||
-      !(last.in || lowering.make_rows(all.in)))
+  if (all.taps() == 0 || is_left_to_threads(lowering, all.work()) || !(last.in || lowering.make_rows(all.in)))
     return false;
+  note_threads(lowering, all.work(), kLeastShared);
   const Operand out = last.out ? all.out : lowering.made_contiguous(all.out);
   ConvolutionStep step;
   const auto padded = shape_walk(all, last, step);
@@ -111,12 +121,6 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   step.weight.channels = step.shape.channels;
   step.weight.taps = step.shape.taps;
   step.weight.of_module = lowering.of_module(all.weight);
-  if (is_for_threads(lowering, all.work())) {
-    step.images_of.pin();
-    step.cut(
-        static_cast<std::size_t>(lowering.threads()),
-        static_cast<std::size_t>((last.is_depthwise ? all.groups : all.group_in()) * all.y.in * all.x.in));
-  }
   step.in = lowering.address(all.in);
   step.out = lowering.address(out);
   std::vector<StorageId> reads{all.in.storage}, writes{out.storage};
@@ -127,8 +131,8 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   }
   if (step.pads) {  // a whole register is read at the last strip
     const auto width = static_cast<std::int64_t>(kernels::kernels().table.width);
-    step.padded_share = *padded + width;
-    const Operand copy = lowering.temporary({step.padded_share * step.copies()});
+    step.padded_count = *padded + width;
+    const Operand copy = lowering.temporary({step.padded_count});
     step.padded = lowering.address(copy);
     writes.push_back(copy.storage);
   }

@@ -39,6 +39,12 @@ struct Convolved {
   Size work() const { return out.count() * taps(); }
 };
 
+// The step chooses how to cut work beyond `least` for the number of threads, for which the program then
+// holds.
+inline void note_threads(Lowering& lowering, const Size& work, std::int64_t least) {
+  if (!work.is_constant() || work.recorded() >= least) lowering.threads();
+}
+
 inline std::optional<Convolved> read_convolution(const Lowering& lowering, const TracedNode& node,
                                                  const ConvolutionArguments& arguments) {
   const auto in = lowering.input(node, 0), weight = lowering.input(node, 1);

@@ -14,7 +14,6 @@
 #include <sr/replay/lowering/convolved.hpp>
 #include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/threads.hpp>
 #include <sr/replay/steps/int8_convolution_step.hpp>
 
 namespace sr::replay::lower {
@@ -98,12 +97,10 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
                  .in_channels = step.in_channels,
                  .taps = static_cast<std::size_t>(all.y.kernel * all.x.kernel),
                  .of_module = lowering.of_module(weight->integers)};
-  if (is_beyond_one_thread(lowering, all.work(), least_shared_of_int8())) {
-    step.images_of.pin();
-    step.cut(lowering.threads());
-  } else {
-    step.cut(1);
-  }
+  step.work_of_image = all.y.out * all.x.out * all.group_out() * all.taps();
+  step.least_shared = least_shared_of_int8();
+  note_threads(lowering, all.work(), step.least_shared);
+  step.band_rows = step.rows_of_one_thread();
   std::vector<StorageId> reads{integers.storage, weight->integers.storage}, writes{out.storage};
   step.in = lowering.address(integers);
   step.out = lowering.address(out);
@@ -118,11 +115,9 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
     step.has_bias = true;
     reads.push_back(all.bias->storage);
   }
-  if (step.shares.count() < 2) {
-    const Operand scratch = lowering.temporary({step.scratch_floats()});
-    step.scratch = lowering.address(scratch);
-    writes.push_back(scratch.storage);
-  }
+  const Operand scratch = lowering.temporary({step.scratch_floats()});
+  step.scratch = lowering.address(scratch);
+  writes.push_back(scratch.storage);
   lowering.emit(std::move(step), std::move(reads), std::move(writes));
   return out == all.out || emit_copies(lowering, {{out, all.out}});
 }

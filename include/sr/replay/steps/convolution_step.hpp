@@ -12,6 +12,7 @@
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
 
@@ -29,6 +30,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   Size images_of;
   std::size_t images = 0, groups = 0;                                     // `images` in this call
   std::int64_t pixels = 0;                                                // of the result
+  std::size_t work_of_image = 0;                                          // multiply-adds
+  std::size_t read_by_group = 0;                                          // elements of the image
   std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
   // From one channel of the image to the next if each gives a channel of the result; else 0.
   std::ptrdiff_t in_channel = 0;
@@ -36,39 +39,17 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // What threads share: groups of images, or tiles of channels or runs of strips of each group.
   enum class Cut { groups, channels, strips };
   Cut cut_by = Cut::groups;
-  std::int64_t padded_share = 0;  // elements of the padded copy, of which each share of groups has one
+  std::int64_t padded_count =
+      0;  // elements of the padded copy, of which each part of a shared run has its own
 
   // The number of results.
   Size results() const { return images_of * groups * shape.channels * pixels; }
 
   RunStep settle(SizeValues& values) override {
     images = values.count(images_of);
-    return nullptr;
-  }
-
-  // Cuts a convolution that is too large for one thread into parts, whose results are bit-identical to those
-  // of the whole. `read` is the number of elements of the image that a group reads.
-  void cut(std::size_t threads, std::size_t read) {
-    constexpr std::size_t kManyGroups = 4, kManyRuns = 8;  // so that threads get about the same
-    const auto parts = [](std::size_t count, std::size_t each) { return (count + each - 1) / each; };
-    const std::size_t tiles = parts(shape.channels, channel_tile()), runs = parts(shape.strips, kRun);
-    std::size_t count = std::min(images * groups, threads);
-    if (images * groups < kManyGroups) {
-      // If threads share strips, each reads all weights. If they share channels, each reads the whole image.
-      const bool has_small_weights = shape.channels * shape.taps <= read && runs >= kManyRuns;
-      cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
-      count = cut_by == Cut::strips ? runs : tiles;
-    }
-    if (count > 1) shares.set(static_cast<std::int64_t>(count), 1);
-  }
-  // The smallest number of channels whose results are bit-identical when they are computed by themselves.
-  std::size_t channel_tile() const {
-    const kernels::Table& table = kernels::kernels().table;
-    return weight.by_pixels ? 2 * table.width : table.tile;
-  }
-  // The number of padded copies that exist at once.
-  std::int64_t copies() const {
-    return cut_by == Cut::groups ? std::max<std::int64_t>(shares.count(), 1) : 1;
+    const std::size_t work = images * work_of_image;
+    shares.set(work >= kLeastShared ? static_cast<std::int64_t>(cut()) : 0, static_cast<double>(work));
+    return shares.count() > 1 && cut_by == Cut::groups ? &run_shared : &run;
   }
 
   std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
@@ -80,24 +61,54 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
+    float* const copy = self.pads ? self.padded.in<float>(context.bases) : nullptr;
+    self.convolve(context, 0, self.images * self.groups, copy);
+  }
+  static void run_shared(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const ConvolutionStep&>(payload);
     const std::size_t all = self.images * self.groups;
-    if (self.cut_by != Cut::groups || self.shares.count() == 0) return self.convolve(context, 0, all, 0);
     const auto count = static_cast<std::size_t>(self.shares.count());
     self.shares.each([&](std::int64_t first, std::int64_t end) {
-      for (auto share = static_cast<std::size_t>(first); share < static_cast<std::size_t>(end); ++share)
-        self.convolve(context, share * all / count, (share + 1) * all / count, share);
+      float* const copy =
+          self.pads ? Workspace::of_thread().floats(static_cast<std::size_t>(self.padded_count)) : nullptr;
+      self.convolve(context, static_cast<std::size_t>(first) * all / count,
+                    static_cast<std::size_t>(end) * all / count, copy);
     });
   }
 
  private:
-  // Computes groups `first` to `end` - 1; the groups of an image are adjacent.
-  void convolve(const Context& context, std::size_t first, std::size_t end, std::size_t share) const {
+  // Chooses what threads share, and returns the number of parts. Their results are bit-identical to those of
+  // the whole.
+  std::size_t cut() {
+    constexpr std::size_t kManyGroups = 4, kManyRuns = 8;  // so that threads get about the same
+    constexpr std::size_t kPartsOfThread = 4;
+    const std::size_t all = images * groups;
+    if (all >= kManyGroups) {
+      cut_by = Cut::groups;
+      return std::min(all, kPartsOfThread * static_cast<std::size_t>(intra_op_threads()));
+    }
+    const auto parts = [](std::size_t count, std::size_t each) { return (count + each - 1) / each; };
+    const std::size_t tiles = parts(shape.channels, channel_tile()), runs = parts(shape.strips, kRun);
+    // If threads share strips, each reads all weights. If they share channels, each reads the whole image.
+    const bool has_small_weights = shape.channels * shape.taps <= read_by_group && runs >= kManyRuns;
+    cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
+    return cut_by == Cut::strips ? runs : tiles;
+  }
+  // The smallest number of channels whose results are bit-identical when they are computed by themselves.
+  std::size_t channel_tile() const {
+    const kernels::Table& table = kernels::kernels().table;
+    return weight.by_pixels ? 2 * table.width : table.tile;
+  }
+
+  // Computes groups `first` to `end` - 1; the groups of an image are adjacent. `padded_copy` is for one
+  // group.
+  void convolve(const Context& context, std::size_t first, std::size_t end, float* padded_copy) const {
     kernels::Convolution one = shape;
     kernels::PaddedImage copy = padding;
     one.offsets = offsets.data();
     one.at = strips.data();
     const kernels::Table& table = kernels::kernels().table;
-    if (pads) copy.to = padded.in<float>(context.bases) + static_cast<std::int64_t>(share) * padded_share;
+    copy.to = padded_copy;
     for (; first < end; ++first) {
       const auto image = static_cast<std::int64_t>(first / groups);
       const std::size_t group = first % groups;
@@ -111,7 +122,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       one.weight = packed->data + group * weight.packed_share();
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
-      if (cut_by == Cut::groups) {
+      if (cut_by == Cut::groups || shares.count() < 2) {
         multiply(one);
       } else {
         convolve_in_parts(one);

@@ -29,7 +29,8 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   std::ptrdiff_t in_image = 0, in_channel = 0, in_row = 0, in_column = 0;  // distances in elements
   std::ptrdiff_t out_image = 0, out_channel = 0, out_pixel = 0;
   Size images_of;
-  std::size_t images = 0;  // in this call
+  std::size_t images = 0;                            // in this call
+  std::int64_t work_of_image = 0, least_shared = 0;  // multiply-adds
   Address in, out, zero, image_factor, channel_factor, bias, scratch;
   bool has_zero = false, has_bias = false;
   void (*multiply)(const kernels::Int8Gemm& product) = nullptr;
@@ -50,21 +51,24 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
 
   RunStep settle(SizeValues& values) override {
     images = values.count(images_of);
-    return nullptr;
-  }
-
-  // Chooses the bands, for so many threads. Call it when the sizes are known.
-  void cut(std::int64_t threads) {
+    const auto count = static_cast<std::int64_t>(images), work = count * work_of_image;
+    band_rows = rows_of_one_thread();
+    if (work < least_shared || intra_op_threads() == 1) {
+      shares.set(0, 1);
+      return &run;
+    }
     constexpr std::ptrdiff_t kPartsOfThread = 4;
-    band_rows = std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(kPixels) / x.out, 1, y.out);
-    if (threads == 1) return;
-    const auto wanted = static_cast<std::ptrdiff_t>(threads) * kPartsOfThread;
-    const auto bands_of_image = std::max<std::ptrdiff_t>(
-        wanted / std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(images), 1), 1);
+    const std::ptrdiff_t bands_of_image =
+        std::max<std::ptrdiff_t>(kPartsOfThread * intra_op_threads() / count, 1);
     band_rows = std::min(band_rows, (y.out + bands_of_image - 1) / bands_of_image);
-    shares.set(static_cast<std::int64_t>(images) * bands(), 1);
+    shares.set(count * bands(), static_cast<double>(work));
+    return &run_shared;
   }
 
+  // The number of rows of a band that no threads share, of which `scratch` has the memory.
+  std::ptrdiff_t rows_of_one_thread() const {
+    return std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(kPixels) / x.out, 1, y.out);
+  }
   // The floats of memory that a band needs.
   std::int64_t scratch_floats() const {
     return static_cast<std::int64_t>((image_bytes() + window_bytes()) / sizeof(float) +
@@ -74,11 +78,11 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const Int8ConvolutionStep&>(payload);
     const std::int64_t parts = static_cast<std::int64_t>(self.images) * self.bands();
-    if (self.shares.count() < 2) {
-      auto* const memory = self.scratch.in<float>(context.bases);
-      for (std::int64_t part = 0; part < parts; ++part) self.convolve_band(context, part, memory);
-      return;
-    }
+    auto* const memory = self.scratch.in<float>(context.bases);
+    for (std::int64_t part = 0; part < parts; ++part) self.convolve_band(context, part, memory);
+  }
+  static void run_shared(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const Int8ConvolutionStep&>(payload);
     self.shares.each([&](std::int64_t first, std::int64_t end) {
       float* const memory = Workspace::of_thread().floats(static_cast<std::size_t>(self.scratch_floats()));
       for (; first < end; ++first) self.convolve_band(context, first, memory);

@@ -181,8 +181,11 @@ class NodeLayouts {
       const auto has = static_cast<std::int64_t>(storage->nbytes());
       if (result.has_slack ? bytes.recorded() > has : bytes.recorded() != has) return false;
     } else {
-      at::Tensor of;  // the only tensor of the input
-      sr::detail::each_tensor(values[result.of], [&](const at::Tensor& only) { of = only; });
+      at::Tensor of;
+      std::size_t i = 0;
+      sr::detail::each_tensor(values[result.of], [&](const at::Tensor& tensor_of_input) {
+        if (i++ == result.nth) of = tensor_of_input;
+      });
       if (sr::detail::storage_of(of) != storage) return false;
       if ((result.kind == Kind::same) != tensor.is_same(of)) return false;
     }

@@ -48,6 +48,7 @@ class NodeRecorder : private RecordedNode {
     }
     if (record_.has_bailed_out()) return;  // and nothing more is kept alive for the record
     for (std::uint32_t i = 0; i < node_.output_count; ++i) record_.trace.kept.push_back(output(i));
+    if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (makes_sparse()) return bail_out("makes a sparse tensor.");
     note_environment();
     layouts_.follow(traced_.inputs, frame_, facts_);
@@ -109,7 +110,6 @@ class NodeRecorder : private RecordedNode {
   }
 
   void classify() {
-    if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (facts_.has(Fact::unrepeatable))
       return bail_out("has a side effect (for example it prints), which a replay would leave out.");
     if (facts_.has(Fact::reads_whole_storage) || (facts_.has(Fact::views_whole_storage) && reads_of_caller()))
@@ -289,7 +289,10 @@ class NodeRecorder : private RecordedNode {
           return bail_out("makes a lazily conjugated or negated tensor, or one that is not dense.");
         if (!record_.is_known(tensor) && record_.storage_of(tensor) == kNone) continue;
         if (!traced_.may_return_inputs)
-          return bail_out("returns a tensor that may be one of its inputs, depending on the input data.");
+          return bail_out(
+              traced_.foreign
+                  ? "returns a tensor that shares memory with one of its inputs."
+                  : "returns a tensor that may be one of its inputs, depending on the input data.");
         traced_.returned_input = record_.trace.answers_otherwise = true;
         values_[node_.first_output + i] = copy_at(tensor, tensor.storage_offset());
         continue;
