@@ -1,6 +1,7 @@
 #include "call_tree.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -28,6 +29,27 @@ py::object pytree() {
 
 bool contains(const std::vector<py::object>& keys, py::handle key) {
   return std::ranges::any_of(keys, [&](const py::object& known) { return known.equal(key); });
+}
+
+// Whether the __init__ of a dataclass with so many fields does no more than to assign them: it has the code
+// of the one that Python makes for fields of these names.
+bool assigns_fields_only(const py::object& type, std::size_t count) {
+  const py::module_ dataclasses = py::module_::import("dataclasses");
+  py::list names;
+  for (const py::handle field : dataclasses.attr("fields")(type)) names.append(field.attr("name"));
+  const auto* const layout = reinterpret_cast<const PyTypeObject*>(type.ptr());
+  const bool is_frozen = type.attr("__dataclass_params__").attr("frozen").cast<bool>();
+  if (names.size() != count || layout->tp_new != PyBaseObject_Type.tp_new ||
+      (!is_frozen && layout->tp_setattro != &PyObject_GenericSetAttr))
+    return false;
+  const py::object init = type.attr("__init__");
+  if (!py::hasattr(init, "__code__")) return false;
+  const py::object twin =
+      dataclasses.attr("make_dataclass")("Twin", names, py::arg("frozen") = is_frozen).attr("__init__");
+  return std::ranges::all_of(
+      std::initializer_list<const char*>{"co_code", "co_names", "co_consts"}, [&](const char* part) {
+        return init.attr("__code__").attr(part).equal(twin.attr("__code__").attr(part));
+      });
 }
 
 }  // namespace
@@ -120,6 +142,7 @@ void TreeNode::read_dataclass() {
   if (unflatten_.attr("__module__").cast<std::string>() != "torch.utils._pytree") return;
   kind_ = Kind::dataclass;
   names_ = py::tuple(fields + absent);
+  is_plain_ = assigns_fields_only(type_, py::len(names_));
 }
 
 std::string TreeNode::described() const {
@@ -206,6 +229,21 @@ void TreeNode::flatten_other(py::handle value, const TreePath& path, std::vector
   }
 }
 
+// An object of a plain dataclass.
+py::object TreeNode::assigned(std::vector<py::object>& leaves, std::size_t& next) const {
+  static PyObject* const nothing = PyTuple_New(0);
+  const auto made = py::reinterpret_steal<py::object>(
+      PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(type_.ptr()), nothing, nullptr));
+  if (!made) throw py::error_already_set();
+  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(names_.ptr()));
+  for (std::size_t i = 0; i < count; ++i) {
+    const py::object value = i < children_.size() ? children_[i].unflatten(leaves, next) : py::none();
+    PyObject* const name = PyTuple_GET_ITEM(names_.ptr(), static_cast<Py_ssize_t>(i));
+    if (PyObject_GenericSetAttr(made.ptr(), name, value.ptr()) != 0) throw py::error_already_set();
+  }
+  return made;
+}
+
 py::object TreeNode::unflatten(std::vector<py::object>& leaves, std::size_t& next) const {
   if (kind_ == Kind::leaf) return std::move(leaves[next++]);
   if (kind_ == Kind::list) {
@@ -218,6 +256,7 @@ py::object TreeNode::unflatten(std::vector<py::object>& leaves, std::size_t& nex
     for (std::size_t i = 0; i < children_.size(); ++i) made[keys_[i]] = children_[i].unflatten(leaves, next);
     return made;
   }
+  if (kind_ == Kind::dataclass && is_plain_) return assigned(leaves, next);
   py::tuple children(children_.size());
   for (std::size_t i = 0; i < children_.size(); ++i) children[i] = children_[i].unflatten(leaves, next);
   if (kind_ == Kind::tuple) return children;

@@ -45,9 +45,10 @@ class TreeNode {
                      std::vector<pybind11::object>& leaves) const;
   [[noreturn]] void refuse(pybind11::handle value, const TreePath& path) const;
   std::string described() const;
+  pybind11::object assigned(std::vector<pybind11::object>& leaves, std::size_t& next) const;
 
   Kind kind_ = Kind::leaf;
-  bool is_plain_ = false;  // named_tuple: no class of the user's says how objects are made
+  bool is_plain_ = false;  // named_tuple, dataclass: no code of the user's says how objects are made
   std::size_t leaf_count_ = 1;
   pybind11::object type_, context_;
   std::vector<TreeNode> children_;

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import io
 import pickle
+import typing
 from typing import NamedTuple
 
 import pytest
@@ -21,6 +22,49 @@ class Pair:
     note: torch.Tensor | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    sum: torch.Tensor
+    product: torch.Tensor
+
+
+@dataclasses.dataclass(slots=True)
+class WithSlots:
+    sum: torch.Tensor
+    product: torch.Tensor
+
+
+@dataclasses.dataclass
+class Counted:
+    made: typing.ClassVar[int] = 0
+
+    sum: torch.Tensor
+    product: torch.Tensor
+
+    def __post_init__(self):
+        type(self).made += 1
+
+
+@dataclasses.dataclass
+class WithInit:
+    sum: torch.Tensor
+    product: torch.Tensor
+
+    def __init__(self, sum, product):
+        self.sum, self.product = sum, product * 1
+        self.is_made_by_init = True
+
+
+@dataclasses.dataclass
+class Watched:
+    sum: torch.Tensor
+    product: torch.Tensor
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+        object.__setattr__(self, 'last_set', name)
+
+
 class Named(NamedTuple):
     sum: torch.Tensor
     product: torch.Tensor
@@ -31,14 +75,16 @@ class Subclassed(collections.namedtuple('Base', 'sum product')):
         return super().__new__(cls, sum + 0, product)
 
 
-torch.export.register_dataclass(Pair, serialized_type_name='sr_tests.Pair')
+DATACLASSES = (Pair, Frozen, WithSlots, Counted, WithInit, Watched)
+for dataclass in DATACLASSES:
+    torch.export.register_dataclass(dataclass, serialized_type_name=f'sr_tests.{dataclass.__name__}')
 
 RESULTS = {
     'tuple': lambda a, b: (a, b),
     'list': lambda a, b: [a, b],
     'dict': lambda a, b: {'sum': a, 'product': b},
     'ordered dict': lambda a, b: collections.OrderedDict(sum=a, product=b),
-    'dataclass': lambda a, b: Pair(a, b),
+    **{f'dataclass {made.__name__}': lambda a, b, made=made: made(a, b) for made in DATACLASSES},
     'named tuple': lambda a, b: Named(a, b),
     'subclass of a named tuple': lambda a, b: Subclassed(a, b),
     'nested': lambda a, b: {'all': [(a,), {'b': b}], 'none': None, 'pair': Named(b, a)},
@@ -84,6 +130,15 @@ def test_results_are_nested_as_at_export(kind):
         bound = each.bind(x, y)
         tensors = [leaf for leaf in pytree.tree_leaves(model(x, y)) if isinstance(leaf, torch.Tensor)]
         assert all(torch.equal(one, other) for one, other in zip(bound.outputs, tensors))
+
+
+def test_code_of_a_dataclass_runs_for_each_result():
+    x = torch.randn(3, 3)
+    for kind, ran in (('Counted', lambda one: Counted.made), ('WithInit', lambda one: one.is_made_by_init),
+                      ('Watched', lambda one: one.last_set == 'product')):
+        module = sr.from_exported(torch.export.export(Returns(f'dataclass {kind}'), (x, x)))
+        Counted.made = 0
+        assert ran(module(x, x)) == 1
 
 
 class Takes(nn.Module):
