@@ -131,7 +131,7 @@ c10::IValue Signature::convert_others(std::size_t position, PyObject* object) co
 }
 
 py::object Signature::result(c10::IValue value) const {
-  return spec_ != nullptr ? spec_->nested(std::move(value)) : to_python(std::move(value), may_name_results_);
+  return spec_ != nullptr ? spec_->nested(value) : to_python(std::move(value), may_name_results_);
 }
 
 std::vector<c10::IValue> Signature::bind(const Given& given, std::size_t without) const {

@@ -58,8 +58,7 @@ inline bool view_in_dtype(LayoutRule& rule) {
     layout->sizes.back() *= before / after;
     layout->strides.back() = 1;
   }
-  if (layout) rule.view(0, *std::move(layout));
-  return layout.has_value();
+  return rule.view_if_known(0, layout);
 }
 inline bool view_as_real(LayoutRule& rule) {
   TensorLayout layout = in_parts(rule, 2);

@@ -157,9 +157,7 @@ inline std::optional<TensorLayout> copied_in_order(const TensorLayout& self) {
   return std::nullopt;
 }
 inline bool copy_in_order(LayoutRule& rule) {
-  auto layout = copied_in_order(rule.tensor(0));
-  if (layout) rule.fresh(*std::move(layout));
-  return layout.has_value();
+  return rule.fresh_if_known(copied_in_order(rule.tensor(0)));
 }
 // rot90(x, k, dims): a flipped copy, whose two dimensions are exchanged for an odd k
 inline bool rotate(LayoutRule& rule) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,11 @@ class LayoutRule {
   // --- what it returns: tensors depth first, numbers in the order of the outputs ---
 
   void fresh(TensorLayout layout) { results_.push_back({Result::Kind::fresh, 0, 0, std::move(layout)}); }
+  // The same if the layout is known; returns whether it is.
+  bool fresh_if_known(const std::optional<TensorLayout>& layout) {
+    if (layout) fresh(*layout);
+    return layout.has_value();
+  }
   // A new tensor whose elements lie in order.
   void dense(Dims sizes) {
     Dims strides = dense_strides(sizes);
@@ -99,6 +105,10 @@ class LayoutRule {
   // A view of the tensor that is input `i`, or of one in a list.
   void view(std::size_t i, TensorLayout layout, std::size_t nth = 0) {
     results_.push_back({Result::Kind::view, i, nth, std::move(layout)});
+  }
+  bool view_if_known(std::size_t i, const std::optional<TensorLayout>& layout, std::size_t nth = 0) {
+    if (layout) view(i, *layout, nth);
+    return layout.has_value();
   }
   void same(std::size_t i, std::size_t nth = 0) {
     results_.push_back({Result::Kind::same, i, nth, tensors(i)[nth]});

@@ -38,9 +38,7 @@ inline std::vector<TensorLayout> parts_to_join(LayoutRule& rule) {
 inline bool cat(LayoutRule& rule) {
   const std::vector<TensorLayout> parts = parts_to_join(rule);
   if (parts.empty() || parts[0].sizes.empty()) return false;
-  auto layout = joined(parts, rule.dim(rule.input_count() - 1, parts[0].sizes.size()));
-  if (layout) rule.fresh(*std::move(layout));
-  return layout.has_value();
+  return rule.fresh_if_known(joined(parts, rule.dim(rule.input_count() - 1, parts[0].sizes.size())));
 }
 
 // stack(tensors, dim), which is a view of cat(tensors, dim) unless the dimension is the last one (stack in
@@ -172,8 +170,7 @@ inline bool rms_norm(LayoutRule& rule) {
   for (std::size_t i = 1; i <= rule.integers(1).size(); ++i) rows[rows.size() - i] = 1;
   std::optional<TensorLayout> scaled = iterated_over({x, {rows, dense_strides(rows), 0}});
   if (scaled && rule.has_tensor(2)) scaled = iterated_over({*scaled, rule.tensor(2)});
-  if (scaled) rule.fresh(*std::move(scaled));
-  return scaled.has_value();
+  return rule.fresh_if_known(scaled);
 }
 
 // native_layer_norm(x, normalized_shape, weight, bias, eps), which also returns the mean and the reciprocal

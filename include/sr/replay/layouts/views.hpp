@@ -231,9 +231,7 @@ inline std::optional<TensorLayout> expanded(const TensorLayout& self, const Dims
 }
 // Tensor `nth` of the first input, expanded.
 inline bool expand_first(LayoutRule& rule, const Dims& wanted, std::size_t nth = 0) {
-  auto layout = expanded(rule.tensors(0)[nth], wanted);
-  if (layout) rule.view(0, *std::move(layout), nth);
-  return layout.has_value();
+  return rule.view_if_known(0, expanded(rule.tensors(0)[nth], wanted), nth);
 }
 
 // expand(x, size)
