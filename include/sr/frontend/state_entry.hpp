@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
