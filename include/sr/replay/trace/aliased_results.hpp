@@ -13,6 +13,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/registry/selection.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
