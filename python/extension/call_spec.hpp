@@ -19,12 +19,12 @@ namespace sr::python {
 class CallSpec {
  public:
   // `constants` has an entry for each leaf of a call: None for an argument of the graph, or a tuple with the
-  // value that the export took for the leaf. `twins` has tuples of the indices of two leaves, which must be
-  // one tensor, and the names of both.
+  // value that the export took for the leaf. `twins` has a tuple for each two leaves that must be the same
+  // tensor: their indices and their names.
   CallSpec(const pybind11::object& in_spec, const pybind11::object& out_spec, const pybind11::list& constants,
            const pybind11::list& twins);
 
-  // True if the arguments of the call are those of the graph as they are.
+  // True if the arguments of the call need no flattening: they are the arguments of the graph.
   bool is_flat(const Given& given, std::size_t without) const {
     return takes_leaves_ && given.count == in_.leaf_count() && given.named() == (without == kNone ? 0 : 1);
   }

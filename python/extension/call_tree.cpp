@@ -31,8 +31,8 @@ bool contains(const std::vector<py::object>& keys, py::handle key) {
   return std::ranges::any_of(keys, [&](const py::object& known) { return known.equal(key); });
 }
 
-// Whether the __init__ of a dataclass with so many fields does no more than to assign them: it has the code
-// of the one that Python makes for fields of these names.
+// True if the __init__ of a dataclass only assigns its `count` fields. Compares its bytecode with that of the
+// __init__ which Python generates for the same field names.
 bool assigns_fields_only(const py::object& type, std::size_t count) {
   const py::module_ dataclasses = py::module_::import("dataclasses");
   py::list names;
@@ -126,7 +126,7 @@ TreeNode::TreeNode(const py::object& spec) {
   }
 }
 
-// The context that pytree stores for a dataclass has two lists of field names: fields that are children, and
+// pytree's context for a dataclass holds two lists of field names: the fields that are children, and the
 // fields that were None.
 void TreeNode::read_dataclass() {
   if (!py::module_::import("dataclasses").attr("is_dataclass")(type_).cast<bool>()) return;
@@ -229,7 +229,7 @@ void TreeNode::flatten_other(py::handle value, const TreePath& path, std::vector
   }
 }
 
-// An object of a plain dataclass.
+// Makes an object of a dataclass without calling its __init__, which only assigns the fields.
 py::object TreeNode::assigned(std::vector<py::object>& leaves, std::size_t& next) const {
   static PyObject* const nothing = PyTuple_New(0);
   const auto made = py::reinterpret_steal<py::object>(

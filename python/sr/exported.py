@@ -21,7 +21,7 @@ from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
 
 
-# Two leaves of a call that were one tensor in the example of the export, and their names.
+# The indices and the names of two leaves of a call that were the same tensor when the model was exported.
 Twins = tuple[int, int, str, str]
 
 
@@ -139,7 +139,7 @@ def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _twins(program: torch.export.ExportedProgram) -> list[Twins]:
-    """Leaves of which the graph reads one for all, since the example gave one tensor for them."""
+    """Finds leaves that were the same tensor in the example arguments, so that the graph reads only one of them."""
     if program.example_inputs is None:
         return []
     users = {node.name: len(node.users) for node in program.graph.nodes if node.op == 'placeholder'}

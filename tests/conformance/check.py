@@ -109,7 +109,7 @@ class Truth:
         return False
 
     def agrees_in_double(self, inputs: Inputs, actual: Outcome) -> bool:
-        """Whether `actual` is within TOLERANCES of what the interpreter gets in double. Then its own result in single,
+        """True if `actual` is within TOLERANCES of what the interpreter gets in double. Then its own result in single,
         rounded by LibTorch's kernels for this CPU, is the one that is off."""
         exact = run(self.script, tuple(widened(tensor) for tensor in inputs.tensors))
         if exact.thrown is not None or actual.thrown is not None:

@@ -9,7 +9,8 @@ namespace sr::fuzz {
 
 // Returns a module in evaluation mode with its attributes filled. Throws if the program does not compile.
 torch::jit::Module compile(const Case& program);
-// The same program in double: with `weights`, a module of it, in double, and float64 where it names float32.
+// Compiles the program in double precision: with the weights of `weights` converted to float64, and float64
+// wherever the program names float32.
 torch::jit::Module compile_in_double(const Case& program, const torch::jit::Module& weights);
 
 }  // namespace sr::fuzz

@@ -81,9 +81,9 @@ int fuzz(const Settings& settings) {
   return done.failed == 0 ? 0 : 1;
 }
 
-// oneDNN's convolutions of bfloat16 for AMX give other results from call to call for some windows with
-// padding (LibTorch 2.13: 8 channels of 4x4, 2x2 windows, stride [1, 3], padding [1, 0], dilation [1, 2]),
-// infinities among them. Nothing can be compared with such an interpreter.
+// Disables AMX in oneDNN. Its bfloat16 convolutions with padding are not deterministic there: the same call
+// returns different values, and infinities (LibTorch 2.13, 8 channels of 4x4, kernel 2x2, stride [1, 3],
+// padding [1, 0], dilation [1, 2]). The fuzzer needs an interpreter that repeats its results.
 void leave_out_amx() {
   setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
 }

@@ -94,8 +94,8 @@ std::optional<Variable> Generator::any_tensor(std::size_t least_dims) {
 }
 
 std::optional<Variable> Generator::with_channels() {
-  // Without the optional input tensors have other ranks, and LibTorch's batch_norm reads the second size of
-  // tensors of one dimension, whatever lies there.
+  // If the optional input is absent, tensors have other ranks. LibTorch's batch_norm reads the second size of
+  // a tensor with one dimension, which is uninitialised memory.
   if (case_.features[static_cast<std::size_t>(Feature::optional_input)]) return std::nullopt;
   return pick([&](const Variable& v) {
     return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() >= 2 && v.shape[1].known() &&

@@ -32,7 +32,7 @@ bool passes(const Settings& settings, std::uint64_t index, Tally& tally) {
   tally.counts += verdict.counts;
   tally.not_compiled += verdict.kind == "does not compile" ? 1 : 0;
   for (std::size_t i = 0; i < kFeatureCount; ++i) tally.features[i] += program.features[i] ? 1 : 0;
-  // Alone the program may pass, and then nothing else says what was wrong.
+  // The program may pass when it runs alone; then only this line says what was wrong.
   if (!verdict.kind.empty())
     std::cerr << "program " << index << ": " << verdict.configuration << ": " << verdict.kind << ": "
               << verdict.text << '\n';

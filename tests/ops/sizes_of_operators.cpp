@@ -1,6 +1,6 @@
-// Every operator of which sr knows something, called with tensors of many sizes and layouts on one runtime:
-// the layouts that its rule finds for a family of sizes are those of the interpreter. SR_SIZES=n asks for
-// more than a few cases for each operator.
+// Calls every operator that has a rule of layouts, a lowering or a fact with tensors of many sizes and
+// layouts on one runtime, and compares results and strides with the interpreter's. Set SR_SIZES to the number
+// of cases for each operator.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace sr::test::sizes_of_operators_tests {
 
 namespace {
 
-// How the tensors of a case lie in memory, in all its calls.
+// The memory order of a tensor. It is the same in all calls of a case.
 struct Layout {
   std::vector<std::size_t> order;  // of the dimensions, the outermost first
   std::size_t gap = 0;             // the dimension of which every other element is taken; none if too large
@@ -42,7 +42,8 @@ Layout draw_layout(std::size_t rank, Random& random) {
   return layout;
 }
 
-// A tensor of these sizes that looks like `like`: of its dtype, and zeros if that holds zeros.
+// Returns a tensor of these sizes with the dtype of `like`. It holds zeros if `like` is an index tensor of
+// zeros.
 at::Tensor make_tensor(const at::Tensor& like, std::vector<std::int64_t> sizes, const Layout& layout) {
   if (layout.gap < sizes.size()) sizes[layout.gap] *= 2;
   std::vector<std::int64_t> outer, back(sizes.size());
@@ -61,8 +62,8 @@ at::Tensor make_tensor(const at::Tensor& like, std::vector<std::int64_t> sizes, 
   return made.slice(static_cast<std::int64_t>(layout.gap), 0, sizes[layout.gap], 2);
 }
 
-// The sizes of call `k`: those of 2 and more differ between calls, in the same way for dimensions that are
-// broadcast to each other or, if `by_place` is false, for all.
+// Returns the sizes of a tensor in call `k`. Sizes above 1 vary between calls: all of them alike, or, if
+// `by_place` is true, by their distance from the last dimension, so that tensors still broadcast.
 std::vector<std::int64_t> sizes_of_call(const at::Tensor& tensor, std::size_t k, bool by_place) {
   static constexpr std::int64_t kAdded[] = {0, 1, 2, 3, 1, 0, 5, -1, 2};
   std::vector<std::int64_t> sizes = tensor.sizes().vec();
@@ -73,7 +74,7 @@ std::vector<std::int64_t> sizes_of_call(const at::Tensor& tensor, std::size_t k,
   return sizes;
 }
 
-// The first difference from the interpreter in nine calls of one runtime; empty if there is none.
+// Returns the first difference from the interpreter in nine calls of one runtime, or an empty text.
 std::string difference_in_calls(const c10::FunctionSchema& schema, const DrawnCase& of, Random& random,
                                 std::size_t& replayed) {
   std::vector<Layout> layouts;

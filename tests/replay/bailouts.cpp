@@ -1,4 +1,5 @@
-// Every reason why a call is not replayed, with a program that causes it. Results are the interpreter's.
+// Has a program for each reason why a call is not recorded. Checks the reason, and the results against the
+// interpreter's.
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct ViewAsOther {
 const Native<"sr_test::view_as_other(Tensor(a) x, Tensor y) -> Tensor(a)", ViewAsOther>
     registered_view_as_other;
 
-// Those, and operators of which sr knows no more than their schemas.
+// Registers those operators with LibTorch, and others that sr has no functor for.
 TORCH_LIBRARY_FRAGMENT(sr_test, library) {
   library.def("view_and_new(Tensor(a) x) -> (Tensor(a), Tensor)",
               [](const at::Tensor& x) { return ViewAndNew()(x); });

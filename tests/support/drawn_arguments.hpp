@@ -24,7 +24,8 @@ inline std::size_t below(Random& random, std::size_t limit) {
   return random() % limit;
 }
 
-// The sizes of one call's tensors: mostly the same, since most operators want tensors that fit.
+// Draws the arguments of one call. Most tensors get the same sizes, since most operators need tensors that
+// broadcast.
 class Drawing {
  public:
   explicit Drawing(Random& random) : random_(random), common_(sizes(below(random, 7))) {}
@@ -56,7 +57,8 @@ class Drawing {
     }
   }
 
-  // What LibTorch does not check, or draws random numbers by, has a value that it takes.
+  // Draws an argument of this type. Arguments that LibTorch does not validate, and the probability of
+  // dropout, get fixed values.
   c10::IValue value(const c10::TypePtr& type, const std::string& name) {
     if (name == "layout") return {};
     if (name == "dropout_p") return 0.0;

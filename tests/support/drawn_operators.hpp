@@ -1,5 +1,4 @@
-// Draws calls of every operator of which sr knows more than its schema: how its layouts follow, a kernel or a
-// fact.
+// Draws random calls of every operator that has a rule of layouts, a lowering or a fact.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +24,8 @@
 
 namespace sr::test {
 
-// Crash or hang in LibTorch itself for such arguments, return uninitialised or random elements, or ask for a
-// state that no signature describes.
+// Operators that crash or hang in LibTorch itself for such arguments, return uninitialised or random
+// elements, or read state that no signature describes.
 inline const std::unordered_set<std::string>& excluded_operators() {
   static const std::unordered_set<std::string> names{"aten::empty",
                                                      "aten::empty_permuted",
@@ -67,8 +66,8 @@ struct DrawnCase {
   std::vector<c10::IValue> inputs;
 };
 
-// A graph of the one operator: tensors are its inputs, all else are constants. Nothing if LibTorch has no
-// such node.
+// Returns a graph with one node for the operator. Tensors are inputs of the graph, other arguments are
+// constants. Returns nullopt if LibTorch does not select this overload for the arguments.
 inline std::optional<DrawnCase> draw_case(const c10::FunctionSchema& schema, Random& random) {
   DrawnCase made;
   Drawing drawing(random);
@@ -140,13 +139,14 @@ inline std::string text_of(const c10::FunctionSchema& schema, const DrawnCase& o
   return text;
 }
 
-// Cases of each operator; the environment variable `variable` asks for another number.
+// Returns the number of cases for each operator: the value of the environment variable `variable`, or `usual`
+// if it is not set.
 inline std::size_t cases_for_each(const char* variable, std::size_t usual) {
   const char* const wanted = std::getenv(variable);
   return wanted == nullptr ? usual : static_cast<std::size_t>(std::atoi(wanted));
 }
 
-// Calls visit(schema, drawn case, random numbers) for so many cases of each operator.
+// Calls visit(schema, drawn_case, random) for `count` cases of each operator.
 template <class Visit>
 void each_drawn_case(std::size_t count, const Visit& visit) {
   std::unordered_set<std::string> keys;

@@ -16,9 +16,9 @@
 
 namespace sr::detail {
 
-// Replaces attributes that the graph and its forks read and never write by constants. It does so for numbers,
-// strings and tensors. Freezing would do the same, but it then merges equal constants before sr can mark the
-// ones that differ in their bits (passes/constant_bits.hpp).
+// Replaces attributes by constants if the graph and its forks read and never write them. It does so for
+// numbers, strings and tensors. Freezing would do the same, but it then merges equal constants before sr can
+// mark the ones that differ in their bits (passes/constant_bits.hpp).
 class KnownAttributes {
  public:
   // `self` is the module that the graph's first input stands for. The graph must be inlined, and call no

@@ -60,7 +60,8 @@ inline const NewTensorsOf<at::_ops::std_mean_correction,
     std_mean_correction;
 inline const NewTensorsOf<at::_ops::trace, Layouts<&replay::layouts::reduce_all>> trace;
 inline const NewTensorsOf<at::_ops::median, Layouts<&replay::layouts::reduce_all>> median;
-// The results of several quantiles have the first dimension last in memory, which those of `.out` have not.
+// These call the functional overload: for several quantiles its result is a transposed view, while `.out`
+// writes a contiguous tensor.
 inline const NewTensorsOf<at::_ops::quantile, Facts<Fact::makes_new_results>> quantile;
 inline const NewTensorsOf<at::_ops::nanquantile, Facts<Fact::makes_new_results>> nanquantile;
 inline const NewTensorsOf<at::_ops::bucketize_Scalar, Layouts<&replay::layouts::bucketize_number>>

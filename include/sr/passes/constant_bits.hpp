@@ -1,5 +1,5 @@
-// Marks constants that compare equal and differ: in their bits, such as 0.0 and -0.0, or in their strides.
-// LibTorch's passes merge equal constants, but 1 / 0.0 is not 1 / -0.0.
+// Protects constants that compare equal but differ in their bits (0.0 and -0.0) or in their strides.
+// LibTorch's passes merge constants that compare equal, although 1 / 0.0 is not 1 / -0.0.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +92,7 @@ inline TensorSample sample_of(const at::Tensor& tensor) {
   return {tensor.scalar_type(), tensor.sizes().vec(), std::isnan(last) ? 0.0 : last};
 }
 
-// Whether a tensor that compares equal to another one may differ from it.
+// True if a tensor that compares equal to this one may still have other bits or strides.
 inline bool is_special(const at::Tensor& tensor) {
   return !tensor.is_contiguous() || tensor.is_conj() || tensor.is_neg() || has_negative_zero(tensor);
 }

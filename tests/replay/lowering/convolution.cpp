@@ -351,8 +351,8 @@ TEST_CASE("images: one plan serves batches of which threads share some", "[repla
     std::string arguments;
     std::vector<std::int64_t> weight, image;
   };
-  // Of each the first batch is left to one thread; then threads share strips or channels, then images or
-  // groups.
+  // One thread computes the first batch of each case. For larger batches threads share strips or channels,
+  // and then images or groups.
   for (const Case& one : std::vector<Case>{{"[1, 1], [1, 1]", {31, 33, 3, 3}, {33, 10, 9}},
                                            {"[1, 1], [1, 1]", {125, 32, 3, 3}, {32, 5, 5}},
                                            {"[1, 1], [1, 1], [1, 1], 2", {32, 32, 3, 3}, {64, 9, 10}},

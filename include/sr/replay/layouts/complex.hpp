@@ -1,4 +1,4 @@
-// Layouts of views in elements of another size: complex numbers as pairs of real ones, and other dtypes.
+// Rules for views that change the element size: view_as_complex, view_as_real and view(dtype).
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace sr::replay::layouts {
 
-// The layout of the first input in elements that are `parts` times as large, of which the last dimension then
-// has fewer; LibTorch checks the same.
+// Returns the layout of the first input when `parts` adjacent elements of its last dimension become one
+// element. Returns nullopt where LibTorch refuses such a view.
 inline std::optional<TensorLayout> in_larger_elements(LayoutRule& rule, std::int64_t parts) {
   TensorLayout layout = rule.tensor(0);
   if (layout.sizes.empty() || !require(layout.sizes.back() % parts == 0) ||
@@ -35,7 +35,8 @@ inline bool view_as_complex(LayoutRule& rule) {
   return true;
 }
 
-// The layout of the first input in parts of its elements, each of which is a step of `parts`.
+// Returns the strides and the offset of the first input counted in elements that are `parts` times smaller.
+// The sizes do not change.
 inline TensorLayout in_parts(LayoutRule& rule, std::int64_t parts) {
   TensorLayout layout = rule.tensor(0);
   for (Size& stride : layout.strides) stride *= parts;

@@ -1,5 +1,4 @@
-// Layouts of copies in a memory format or dtype, and of the tensors that operators return when no copy is
-// needed.
+// Rules for operators that copy a tensor into a memory format or dtype, or return it if no copy is needed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace sr::replay::layouts {
 
-// contiguous(x), of the default memory format
+// contiguous(x). Returns false for other memory formats than torch.contiguous_format.
 inline bool contiguous(LayoutRule& rule) {
   if (rule.value(1).toInt() != static_cast<std::int64_t>(c10::MemoryFormat::Contiguous)) return false;
   const TensorLayout& self = rule.tensor(0);
@@ -33,7 +32,7 @@ inline bool clone(LayoutRule& rule) {
   return true;
 }
 
-// A conversion of dtypes, which returns its argument if that has the dtype.
+// to(x, dtype). LibTorch returns x itself if x already has the dtype.
 inline bool convert(LayoutRule& rule) {
   if (!rule.returned().is_input) return copy_in_order(rule);
   rule.same(0);

@@ -27,8 +27,8 @@ bool of_sizes(LayoutRule& rule) {
   return true;
 }
 
-// Random numbers whose argument i is the sizes, and which are drawn by the integers before: randint(high,
-// size, ...)
+// randint(high, size), randint(low, high, size): argument i holds the sizes, and the integers before it bound
+// the random numbers.
 template <std::size_t i>
 bool drawn(LayoutRule& rule) {
   for (std::size_t before = 0; before < i; ++before) rule.compute_with(before);
@@ -67,7 +67,7 @@ inline bool linspace(LayoutRule& rule) {
   rule.dense({rule.integer(2)});
   return true;
 }
-// affine_grid_generator(theta, size, align_corners): the coordinates of each pixel
+// affine_grid_generator(theta, size, align_corners). The result has the coordinates of each output pixel.
 inline bool affine_grid(LayoutRule& rule) {
   rule.tensor(0);
   Dims sizes = rule.integers(1);
@@ -90,7 +90,7 @@ inline bool diag_embed(LayoutRule& rule) {
   rule.dense(std::move(sizes));
   return true;
 }
-// block_diag(tensors), where a vector counts as a row
+// block_diag(tensors). A vector counts as a matrix of one row.
 inline bool block_diag(LayoutRule& rule) {
   Size rows = 0, columns = 0;
   for (const TensorLayout& tensor : rule.tensors(0)) {

@@ -17,7 +17,7 @@ inline bool require(bool condition) {
   return condition;
 }
 
-// Whether both have the same sizes, or strides; each comparison adds a guard.
+// True if two lists of sizes or strides are equal. Each comparison adds a guard to the plan.
 inline bool are_equal(c10::ArrayRef<Size> a, c10::ArrayRef<Size> b) {
   return a.size() == b.size() &&
          std::ranges::equal(a, b, [](const Size& one, const Size& other) { return one == other; });

@@ -43,7 +43,7 @@ inline bool length_of_list(LayoutRule& rule) {
   rule.constant();
   return true;
 }
-// dim(x), dtype(x), result_type(x, y) and the like, of whatever sizes
+// dim(x), dtype(x), result_type(x, y): operators whose result does not depend on sizes
 inline bool no_matter_of_sizes(LayoutRule& rule) {
   for (std::size_t i = 0; i < rule.input_count(); ++i) {
     if (rule.has_tensor(i)) rule.tensor(i);
@@ -51,7 +51,7 @@ inline bool no_matter_of_sizes(LayoutRule& rule) {
   rule.constant();
   return true;
 }
-// is_contiguous(x), whose answer is then a condition
+// is_contiguous(x). The recorded answer becomes a guard of the plan.
 inline bool asks_whether_dense(LayoutRule& rule) {
   const TensorLayout& self = rule.tensor(0);
   if (!(product_of(self.sizes) == 0)) is_dense(self);
@@ -111,7 +111,8 @@ inline bool sum_of_list(LayoutRule& rule) {
   rule.number(sum);
   return true;
 }
-// x if condition else y, of integers or tensors. The condition is that of the recorded call.
+// `x if condition else y` for integers or tensors. The condition has the value of the recorded call, since
+// earlier comparisons are guards.
 inline bool choose(LayoutRule& rule) {
   const std::size_t chosen = rule.value(0).toBool() ? 1 : 2;
   if (rule.has_tensor(1) && rule.has_tensor(2)) {
@@ -136,7 +137,7 @@ inline bool stride(LayoutRule& rule) {
   rule.number(all[rule.dim(1, all.size())]);
   return true;
 }
-// min(a, b, ...) and max(a, b, ...), of integers or a list of them
+// min and max of integers, or of a list of integers
 template <bool kLeast>
 bool extreme(LayoutRule& rule) {
   std::optional<Size> found;

@@ -1,4 +1,4 @@
-// Layouts of views that are parts of one dimension each: split, chunk, tensor_split, unbind.
+// Rules for operators that cut one dimension into views: split, chunk, tensor_split, unbind.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,8 @@ inline bool split_with_sizes(LayoutRule& rule) {
   return require(start == rule.tensor(0).sizes[dim]);
 }
 
-// tensor_split(x, count, dim): the first parts are longer by one if the parts are not equal.
+// tensor_split(x, count, dim). If the size is not divisible by `count`, the first parts have one element
+// more.
 inline bool even_parts(LayoutRule& rule, std::size_t dim, std::int64_t count) {
   const Size size = rule.tensor(0).sizes[dim];
   if (count < 1) return false;
@@ -65,7 +66,7 @@ inline bool even_parts(LayoutRule& rule, std::size_t dim, std::int64_t count) {
   }
   return true;
 }
-// tensor_split(x, indices, dim): each part ends at an index, and limits beyond the dimension are its ends.
+// tensor_split(x, indices, dim). Each part ends at the next index.
 inline bool parts_between(LayoutRule& rule, std::size_t dim, const Dims& indices) {
   const Size size = rule.tensor(0).sizes[dim];
   const auto limit = [&](const Size& index) {
@@ -89,8 +90,8 @@ inline bool tensor_split_at(LayoutRule& rule) {
   return rank != 0 && parts_between(rule, rule.dim(2, rank), rule.integers(1));
 }
 
-// hsplit, vsplit, dsplit(x, count) and (x, indices), along dimension 1, 0 and 2; hsplit of one dimension
-// along that
+// hsplit, vsplit and dsplit split dimension 1, 0 and 2. hsplit splits the only dimension of a vector. kAt is
+// true for the overload with indices.
 template <std::size_t kDim, bool kAt>
 bool split_dim(LayoutRule& rule) {
   const Dims sizes = rule.tensor(0).sizes;

@@ -101,7 +101,8 @@ inline bool pointwise(LayoutRule& rule) {
   return iterate(rule, operands, has_number);
 }
 
-// masked_fill(x, mask, value), linalg_cross(x, y, dim): contiguous results of the first two sizes, broadcast
+// masked_fill(x, mask, value), linalg_cross(x, y, dim). The result is contiguous; its sizes are those of the
+// first two tensors, broadcast.
 inline bool broadcast_to_dense(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
   if (rule.has_tensor(2)) rule.tensor(2);  // the value, of one element
@@ -159,7 +160,7 @@ inline std::optional<TensorLayout> copied_in_order(const TensorLayout& self) {
 inline bool copy_in_order(LayoutRule& rule) {
   return rule.fresh_if_known(copied_in_order(rule.tensor(0)));
 }
-// rot90(x, k, dims): a flipped copy, whose two dimensions are exchanged for an odd k
+// rot90(x, k, dims) returns a flipped copy. For an odd k it also transposes the two dimensions.
 inline bool rotate(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   const std::int64_t turns = rule.integer(1).pin() % 4;
@@ -177,20 +178,20 @@ inline bool rotate(LayoutRule& rule) {
   return true;
 }
 
-// fill(x, value), where the value is a tensor without dimensions; fake_quantize_per_tensor_affine(x, scale,
-// zero point, ...)
+// fill(x, value), fake_quantize_per_tensor_affine(x, scale, zero_point, ...): copies of x. The tensors after
+// x have one element and do not change the layout.
 inline bool filled(LayoutRule& rule) {
   for (const std::size_t i : {1, 2}) {
     if (rule.has_tensor(i)) rule.tensor(i);
   }
   return copy_in_order(rule);
 }
-// rsub(x, y), which computes y - x: the strides of y come first
+// rsub(x, y) computes y - x, so y is the first operand of the iterator.
 inline bool pointwise_reversed(LayoutRule& rule) {
   return iterate(rule, {rule.tensor(1), rule.tensor(0)});
 }
-// index_add_(x, ...), scatter_ and other operators in place that write parts of x, whatever the sizes of the
-// other tensors are
+// index_add_(x, ...), scatter_(x, ...): in-place operators that write some elements of x. They accept other
+// tensors of any size and check them when they run.
 inline bool changed_in_parts(LayoutRule& rule) {
   for (std::size_t i = 1; i < rule.input_count(); ++i) {
     if (rule.value(i).isTensor() || rule.value(i).isTensorList()) rule.tensors(i);

@@ -31,9 +31,9 @@ inline bool recurrent(LayoutRule& rule) {
   return true;
 }
 
-// gru_cell(x, state, input weights, state weights, biases), rnn_tanh_cell and rnn_relu_cell, which return the
-// new state; lstm_cell(x, states, ...) returns both. The new state has the order of the old one in memory, so
-// that has to be contiguous.
+// gru_cell, rnn_tanh_cell and rnn_relu_cell(x, state, w_ih, w_hh, b_ih, b_hh) return the new state;
+// lstm_cell(x, states, ...) returns two states. A new state has the memory order of the old state. The rule
+// only covers contiguous states.
 inline bool recurrent_cell(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
   const std::vector<TensorLayout> states = rule.tensors(1);

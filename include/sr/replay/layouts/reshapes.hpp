@@ -1,4 +1,4 @@
-// Layouts of tensors with other sizes and the same elements: views, and the copies that may be needed.
+// Rules for operators that change the sizes and keep the elements: view, reshape, flatten, unflatten, ravel.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sr::replay::layouts {
 
-// The sizes that a view or reshape asks for, with -1 filled in.
+// Returns the sizes passed to view or reshape, with -1 replaced by the size that it stands for.
 inline Dims wanted_sizes(Dims wanted, const Size& count) {
   Size known = 1;
   Size* unknown = nullptr;
@@ -42,7 +42,7 @@ inline bool view(LayoutRule& rule) {
   return viewed_as(rule, wanted_sizes(rule.integers(1), product_of(rule.tensor(0).sizes)), false);
 }
 
-// reshape(x, size): a view where that is possible.
+// reshape(x, size) returns a view if the strides allow it, and a copy otherwise.
 inline bool reshape(LayoutRule& rule) {
   return viewed_as(rule, wanted_sizes(rule.integers(1), product_of(rule.tensor(0).sizes)), true);
 }
@@ -56,7 +56,7 @@ inline bool reshape_as(LayoutRule& rule) {
   return viewed_as(rule, rule.tensor(1).sizes, true);
 }
 
-// ravel(x), which makes x contiguous first
+// ravel(x) flattens x.contiguous().
 inline bool ravel(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   Dims all{product_of(self.sizes)};
@@ -68,8 +68,8 @@ inline bool ravel(LayoutRule& rule) {
   return true;
 }
 
-// atleast_1d(x), atleast_2d, atleast_3d: x itself if it has so many dimensions. Two dimensions become the
-// first two of three, one the second.
+// atleast_1d(x), atleast_2d, atleast_3d. A tensor with at least kRank dimensions is returned unchanged.
+// atleast_3d makes a matrix (m, n) to (m, n, 1) and a vector (n) to (1, n, 1).
 template <std::size_t kRank>
 bool at_least(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);

@@ -34,7 +34,7 @@ class LayoutRule {
     enum class Kind : std::uint8_t { fresh, view, same };
     Kind kind = Kind::fresh;
     std::size_t of = 0;   // view, same: the input
-    std::size_t nth = 0;  // which tensor of a list
+    std::size_t nth = 0;  // view, same: the tensor, if the input is a list
     TensorLayout layout;
     bool has_slack = false;  // fresh: LibTorch's storage may be larger than the tensor
   };
@@ -72,7 +72,7 @@ class LayoutRule {
   // --- what it returns: tensors depth first, numbers in the order of the outputs ---
 
   void fresh(TensorLayout layout) { results_.push_back({Result::Kind::fresh, 0, 0, std::move(layout)}); }
-  // The same if the layout is known; returns whether it is.
+  // Adds a new tensor unless `layout` is nullopt. Returns true if it added one.
   bool fresh_if_known(const std::optional<TensorLayout>& layout) {
     if (layout) fresh(*layout);
     return layout.has_value();
@@ -102,10 +102,11 @@ class LayoutRule {
     std::swap(strides[a], strides[b]);
     fresh({std::move(sizes), std::move(strides), 0});
   }
-  // A view of the tensor that is input `i`, or of one in a list.
+  // A view of input `i`. If that is a list of tensors, `nth` selects the tensor.
   void view(std::size_t i, TensorLayout layout, std::size_t nth = 0) {
     results_.push_back({Result::Kind::view, i, nth, std::move(layout)});
   }
+  // Adds a view unless `layout` is nullopt. Returns true if it added one.
   bool view_if_known(std::size_t i, const std::optional<TensorLayout>& layout, std::size_t nth = 0) {
     if (layout) view(i, *layout, nth);
     return layout.has_value();

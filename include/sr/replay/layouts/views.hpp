@@ -18,8 +18,8 @@ inline void erase_dim(TensorLayout& layout, std::size_t dim) {
   layout.strides.erase(layout.strides.begin() + static_cast<std::ptrdiff_t>(dim));
 }
 
-// x itself or a view of all of it: dropout outside of training, detach, alias; conj and resolve_conj of real
-// numbers
+// Operators that return x itself or a view of all its elements: detach, alias, dropout outside of training,
+// conj of real numbers.
 inline bool unchanged(LayoutRule& rule) {
   if (rule.returned().is_input) {
     rule.same(0);
@@ -62,7 +62,7 @@ inline bool transpose_matrix(LayoutRule& rule) {
   return rule.tensor(0).sizes.size() == 2 && swapped(rule, 0, 1);
 }
 
-// x.T: all dimensions in the opposite order
+// x.T reverses the order of all dimensions.
 inline bool reverse_dims(LayoutRule& rule) {
   TensorLayout layout = rule.tensor(0);
   std::ranges::reverse(layout.sizes);
@@ -157,7 +157,7 @@ inline bool diagonal(LayoutRule& rule) {
   return true;
 }
 
-// movedim(x, source, destination), of one dimension or of several: the others keep their order.
+// movedim(x, source, destination), for one dimension or lists of them. The other dimensions keep their order.
 inline bool move_dims(LayoutRule& rule) {
   const TensorLayout self = rule.tensor(0);
   const std::size_t rank = self.sizes.size();
@@ -194,7 +194,7 @@ inline bool narrow(LayoutRule& rule) {
   return true;
 }
 
-// unfold(x, dim, size, step): windows of a dimension, which overlap if the step is smaller
+// unfold(x, dim, size, step) returns sliding windows over one dimension. Windows overlap if step < size.
 inline bool unfold_dim(LayoutRule& rule) {
   TensorLayout layout = rule.tensor(0);
   if (layout.sizes.empty()) return false;
@@ -209,7 +209,8 @@ inline bool unfold_dim(LayoutRule& rule) {
   return true;
 }
 
-// The layout of a tensor that is expanded to these sizes; -1 keeps a size.
+// Returns the layout of a tensor expanded to the wanted sizes; -1 keeps a size. Returns nullopt if the sizes
+// do not broadcast.
 inline std::optional<TensorLayout> expanded(const TensorLayout& self, const Dims& wanted) {
   if (wanted.size() < self.sizes.size()) return std::nullopt;
   const std::size_t added = wanted.size() - self.sizes.size();
@@ -229,7 +230,7 @@ inline std::optional<TensorLayout> expanded(const TensorLayout& self, const Dims
   }
   return layout;
 }
-// Tensor `nth` of the first input, expanded.
+// Adds a view: tensor `nth` of the first input, expanded.
 inline bool expand_first(LayoutRule& rule, const Dims& wanted, std::size_t nth = 0) {
   return rule.view_if_known(0, expanded(rule.tensors(0)[nth], wanted), nth);
 }
@@ -242,7 +243,7 @@ inline bool expand(LayoutRule& rule) {
 inline bool expand_as(LayoutRule& rule) {
   return expand_first(rule, rule.tensor(1).sizes);
 }
-// broadcast_tensors(tensors), which returns those that have the sizes of the result
+// broadcast_tensors(tensors). LibTorch returns a tensor itself if it already has the broadcast sizes.
 inline bool expand_all(LayoutRule& rule) {
   const std::vector<TensorLayout> tensors = rule.tensors(0);
   Dims sizes;
@@ -256,8 +257,8 @@ inline bool expand_all(LayoutRule& rule) {
   }
   return true;
 }
-// meshgrid(tensors), meshgrid(tensors, indexing) of lists: each lies along a dimension of its own, the first
-// two in the opposite order for "xy" (meshgrid in ATen/native/TensorShape.cpp).
+// meshgrid(tensors, indexing). Vector i is expanded along dimension i; indexing "xy" exchanges dimensions 0
+// and 1 (meshgrid in ATen/native/TensorShape.cpp).
 inline bool meshgrid(LayoutRule& rule) {
   const std::vector<TensorLayout> lines = rule.tensors(0);
   const bool swaps = rule.input_count() > 1 && rule.value(1).toStringRef() == "xy" && lines.size() >= 2;

@@ -71,8 +71,8 @@ inline bool is_left_to_libtorch(const Convolved& all) {
   return !is_picture && all.in.count() + all.out.count() > most;
 }
 
-// Whether images leave the cache and LibTorch's kernels on several threads are faster. With one thread the
-// program holds for any amount of work.
+// True if the caller has several threads and the images are too large for the cache; LibTorch's kernels are
+// faster then. With one thread the program is valid for any amount of work.
 inline bool is_left_to_threads(Lowering& lowering, const Size& work) {
   constexpr std::int64_t kMost = 1'000'000'000;  // multiply-adds
   if (work.is_constant()) return work > kMost && lowering.threads() != 1;

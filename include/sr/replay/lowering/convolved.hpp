@@ -39,8 +39,8 @@ struct Convolved {
   Size work() const { return out.count() * taps(); }
 };
 
-// The step chooses how to cut work beyond `least` for the number of threads, for which the program then
-// holds.
+// Restricts the program to the caller's number of threads if a call may have at least `least` multiply-adds,
+// since the step then divides the work by that number.
 inline void note_threads(Lowering& lowering, const Size& work, std::int64_t least) {
   if (!work.is_constant() || work.recorded() >= least) lowering.threads();
 }

@@ -77,8 +77,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   }
 
  private:
-  // Chooses what threads share, and returns the number of parts. Their results are bit-identical to those of
-  // the whole.
+  // Chooses how the threads divide the work, and returns the number of parts. The results are bit-identical
+  // to those of one thread.
   std::size_t cut() {
     constexpr std::size_t kManyGroups = 4, kManyRuns = 8;  // so that threads get about the same
     constexpr std::size_t kPartsOfThread = 4;
@@ -94,14 +94,14 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
     return cut_by == Cut::strips ? runs : tiles;
   }
-  // The smallest number of channels whose results are bit-identical when they are computed by themselves.
+  // The smallest number of channels that a part may have so that its results stay bit-identical.
   std::size_t channel_tile() const {
     const kernels::Table& table = kernels::kernels().table;
     return weight.by_pixels ? 2 * table.width : table.tile;
   }
 
-  // Computes groups `first` to `end` - 1; the groups of an image are adjacent. `padded_copy` is for one
-  // group.
+  // Computes groups `first` to `end` - 1; the groups of an image are adjacent. `padded_copy` has memory for
+  // one padded group.
   void convolve(const Context& context, std::size_t first, std::size_t end, float* padded_copy) const {
     kernels::Convolution one = shape;
     kernels::PaddedImage copy = padding;

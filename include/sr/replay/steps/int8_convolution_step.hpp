@@ -65,7 +65,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
     return &run_shared;
   }
 
-  // The number of rows of a band that no threads share, of which `scratch` has the memory.
+  // The rows of a band if one thread computes the convolution. `scratch` has memory for one such band.
   std::ptrdiff_t rows_of_one_thread() const {
     return std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(kPixels) / x.out, 1, y.out);
   }
