@@ -103,12 +103,7 @@ std::string difference_in_calls(const c10::FunctionSchema& schema, const DrawnCa
     }
     const Answer expected = interpreted(call, schema);
     const Answer answer = answer_of(call, [&](std::vector<c10::IValue>& inputs) { return runtime(inputs); });
-    std::string found;
-    if (answer.threw != expected.threw) {
-      found = expected.threw ? "only the interpreter threw" : "only sr threw";
-    } else if (!answer.threw) {
-      found = compare_values(expected.result, answer.result, options, "result");
-    }
+    const std::string found = difference_of(expected, answer, options);
     if (!found.empty()) return "call " + std::to_string(k) + ": " + found + "\n" + text_of(schema, call);
   }
   replayed += runtime.replayed_calls();

@@ -27,12 +27,7 @@ void check(const c10::FunctionSchema& schema, const DrawnCase& of) {
     for (int call = 0; call < 3; ++call) {
       const Answer answer =
           answer_of(of, [&](std::vector<c10::IValue>& inputs) { return (*runtime)(inputs); });
-      std::string difference;
-      if (answer.threw != expected.threw) {
-        difference = expected.threw ? "only the interpreter threw" : "only sr threw";
-      } else if (!answer.threw) {
-        difference = compare_values(expected.result, answer.result, {.rtol = 1e-2, .atol = 1e-2}, "result");
-      }
+      const std::string difference = difference_of(expected, answer, {.rtol = 1e-2, .atol = 1e-2});
       if (!difference.empty()) {
         FAIL_CHECK("call " << call << ", " << (numerics == Numerics::fast ? "fast" : "exact") << ": "
                            << difference << "\n"

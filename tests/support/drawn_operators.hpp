@@ -129,6 +129,12 @@ inline Answer interpreted(const DrawnCase& of, const c10::FunctionSchema& schema
   });
 }
 
+// Returns what differs, or an empty text.
+inline std::string difference_of(const Answer& expected, const Answer& actual, const OracleOptions& options) {
+  if (actual.threw != expected.threw) return expected.threw ? "only the interpreter threw" : "only sr threw";
+  return actual.threw ? "" : compare_values(expected.result, actual.result, options, "result");
+}
+
 inline std::string text_of(const c10::FunctionSchema& schema, const DrawnCase& of) {
   std::string text = c10::toString(schema) + "\n" + of.graph->toString();
   for (const c10::IValue& input : of.inputs) {

@@ -12,12 +12,8 @@ namespace sr::replay::layouts {
 // contiguous(x). Returns false for other memory formats than torch.contiguous_format.
 inline bool contiguous(LayoutRule& rule) {
   if (rule.value(1).toInt() != static_cast<std::int64_t>(c10::MemoryFormat::Contiguous)) return false;
-  const TensorLayout& self = rule.tensor(0);
-  if (is_dense(self)) {
-    rule.same(0);
-  } else {
-    rule.dense(self.sizes);
-  }
+  if (!is_dense(rule.tensor(0))) return like_first(rule);
+  rule.same(0);
   return true;
 }
 
@@ -27,9 +23,7 @@ inline bool clone(LayoutRule& rule) {
   const auto wanted =
       format.isNone() ? c10::MemoryFormat::Preserve : static_cast<c10::MemoryFormat>(format.toInt());
   if (wanted == c10::MemoryFormat::Preserve) return copy_in_order(rule);
-  if (wanted != c10::MemoryFormat::Contiguous) return false;
-  rule.dense(rule.tensor(0).sizes);
-  return true;
+  return wanted == c10::MemoryFormat::Contiguous && like_first(rule);
 }
 
 // to(x, dtype). LibTorch returns x itself if x already has the dtype.

@@ -17,14 +17,18 @@ inline bool are_sizes(const Dims& sizes) {
   return std::ranges::all_of(sizes, [](const Size& size) { return require(size >= 0); });
 }
 
+// Adds a new contiguous tensor of these sizes. Returns false if a size is negative.
+inline bool dense_of(LayoutRule& rule, Dims sizes) {
+  if (!are_sizes(sizes)) return false;
+  rule.dense(std::move(sizes));
+  return true;
+}
+
 // Factories whose argument i is the sizes: zeros(size, ...), new_zeros(x, size, ...)
 template <std::size_t i>
 bool of_sizes(LayoutRule& rule) {
-  const Dims sizes = rule.integers(i);
   for (std::size_t before = 0; before < i; ++before) rule.tensor(before);  // whose sizes do not matter
-  if (!are_sizes(sizes)) return false;
-  rule.dense(sizes);
-  return true;
+  return dense_of(rule, rule.integers(i));
 }
 
 // randint(high, size), randint(low, high, size): argument i holds the sizes, and the integers before it bound
@@ -32,25 +36,18 @@ bool of_sizes(LayoutRule& rule) {
 template <std::size_t i>
 bool drawn(LayoutRule& rule) {
   for (std::size_t before = 0; before < i; ++before) rule.compute_with(before);
-  const Dims sizes = rule.integers(i);
-  if (!are_sizes(sizes)) return false;
-  rule.dense(sizes);
-  return true;
+  return dense_of(rule, rule.integers(i));
 }
 // Factories whose first arguments are the sizes, one by one: randperm(n), hann_window(n), eye(n, m)
 template <std::size_t kCount>
 bool of_counts(LayoutRule& rule) {
   Dims sizes;
   for (std::size_t i = 0; i < kCount; ++i) sizes.push_back(rule.integer(i));
-  if (!are_sizes(sizes)) return false;
-  rule.dense(std::move(sizes));
-  return true;
+  return dense_of(rule, std::move(sizes));
 }
 // eye(n)
 inline bool square(LayoutRule& rule) {
-  if (!require(rule.integer(0) >= 0)) return false;
-  rule.dense({rule.integer(0), rule.integer(0)});
-  return true;
+  return dense_of(rule, {rule.integer(0), rule.integer(0)});
 }
 // tensor(number), scalar_tensor(number)
 inline bool of_number(LayoutRule& rule) {
@@ -63,9 +60,7 @@ inline bool linspace(LayoutRule& rule) {
   for (const std::size_t i : {0, 1}) {
     if (rule.value(i).isInt()) rule.compute_with(i);
   }
-  if (!require(rule.integer(2) >= 0)) return false;
-  rule.dense({rule.integer(2)});
-  return true;
+  return dense_of(rule, {rule.integer(2)});
 }
 // affine_grid_generator(theta, size, align_corners). The result has the coordinates of each output pixel.
 inline bool affine_grid(LayoutRule& rule) {

@@ -69,13 +69,9 @@ inline bool even_parts(LayoutRule& rule, std::size_t dim, std::int64_t count) {
 // tensor_split(x, indices, dim). Each part ends at the next index.
 inline bool parts_between(LayoutRule& rule, std::size_t dim, const Dims& indices) {
   const Size size = rule.tensor(0).sizes[dim];
-  const auto limit = [&](const Size& index) {
-    const Size at = wrapped(index, size);
-    return at < 0 ? Size(0) : at >= size ? size : at;
-  };
   Size start = 0;
   for (std::size_t i = 0; i <= indices.size(); ++i) {
-    const Size end = i < indices.size() ? limit(indices[i]) : size;
+    const Size end = i < indices.size() ? within(indices[i], size) : size;
     part(rule, dim, start, end > start ? end - start : Size(0), 1);
     if (i < indices.size()) start = end;
   }

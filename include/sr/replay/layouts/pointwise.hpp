@@ -20,6 +20,11 @@ inline std::vector<bool> are_named(const Dims& dims, std::size_t rank) {
   return named;
 }
 
+inline void swap_dims(TensorLayout& layout, std::size_t a, std::size_t b) {
+  std::swap(layout.sizes[a], layout.sizes[b]);
+  std::swap(layout.strides[a], layout.strides[b]);
+}
+
 // The layout with a dimension of size 1 inserted.
 inline TensorLayout unsqueezed(TensorLayout layout, std::size_t dim) {
   const auto at = static_cast<std::ptrdiff_t>(dim);
@@ -170,10 +175,7 @@ inline bool rotate(LayoutRule& rule) {
   if (!layout || rule.integers(2).size() != 2) return false;
   const std::size_t a = from_front(rule.integers(2)[0].pin(), rank);
   const std::size_t b = from_front(rule.integers(2)[1].pin(), rank);
-  if (turns % 2 != 0) {
-    std::swap(layout->sizes[a], layout->sizes[b]);
-    std::swap(layout->strides[a], layout->strides[b]);
-  }
+  if (turns % 2 != 0) swap_dims(*layout, a, b);
   rule.fresh(*std::move(layout));
   return true;
 }

@@ -46,9 +46,10 @@ inline bool recurrent_cell(LayoutRule& rule) {
   for (const TensorLayout& state : states) {
     if (state.sizes.size() != x.size() || !is_dense(state) || !require(state.sizes.back() == of_state[1]))
       return false;
-    for (std::size_t d = 0; d + 1 < x.size(); ++d) {
-      if (!require(state.sizes[d] == x[d])) return false;
-    }
+    const std::size_t batches = x.size() - 1;
+    if (!are_equal(c10::ArrayRef<Size>(state.sizes).slice(0, batches),
+                   c10::ArrayRef<Size>(x).slice(0, batches)))
+      return false;
   }
   for (const TensorLayout& state : states) rule.dense(state.sizes);
   return true;

@@ -45,8 +45,7 @@ inline bool permute(LayoutRule& rule) {
 
 inline bool swapped(LayoutRule& rule, std::size_t a, std::size_t b) {
   TensorLayout layout = rule.tensor(0);
-  std::swap(layout.sizes[a], layout.sizes[b]);
-  std::swap(layout.strides[a], layout.strides[b]);
+  swap_dims(layout, a, b);
   rule.view(0, std::move(layout));
   return true;
 }
@@ -98,6 +97,13 @@ inline Size wrapped(const Size& index, const Size& size) {
   return index < 0 ? index + size : index;
 }
 
+// The end of a slice as an index from 0 to `size`: LibTorch moves indices outside of the dimension to its
+// ends.
+inline Size within(const Size& index, const Size& size) {
+  const Size at = wrapped(index, size);
+  return at < 0 ? Size(0) : at >= size ? size : at;
+}
+
 // select(x, dim, index)
 inline bool select(LayoutRule& rule) {
   TensorLayout layout = rule.tensor(0);
@@ -127,9 +133,7 @@ inline bool slice(LayoutRule& rule) {
   const std::size_t dim = rule.dim(1, self.sizes.size());
   const Size& size = self.sizes[dim];
   const auto limit = [&](std::size_t i, const Size& missing) {
-    if (rule.value(i).isNone()) return missing;
-    const Size at = wrapped(rule.integer(i), size);
-    return at < 0 ? Size(0) : at >= size ? size : at;
+    return rule.value(i).isNone() ? missing : within(rule.integer(i), size);
   };
   const Size start = limit(2, 0), end = limit(3, size), step = rule.integer(4);
   const Size length = end > start ? (end - start + step - 1) / step : Size(0);
