@@ -39,8 +39,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // What threads share: groups of images, or tiles of channels or runs of strips of each group.
   enum class Cut { groups, channels, strips };
   Cut cut_by = Cut::groups;
-  std::int64_t padded_count =
-      0;  // elements of the padded copy, of which each part of a shared run has its own
+  // Elements of the padded copy of one group. Each thread of a shared run has a copy in its Workspace.
+  std::int64_t padded_count = 0;
 
   // The number of results.
   Size results() const { return images_of * groups * shape.channels * pixels; }
