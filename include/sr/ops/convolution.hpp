@@ -96,5 +96,7 @@ inline const OperatorOf<at::_ops::replication_pad2d, Layouts<&layouts::padded>> 
 inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results, Fact::out_differs>>
     facts_of_adaptive_avg_pool3d;
 
+inline const Hook<replay::Absorb<Epilogue::relu>> clamp_convolutions{&lower::clamp_convolutions};
+
 }  // namespace registered
 }  // namespace sr::ops

@@ -13,6 +13,7 @@
 #include <sr/replay/layouts/products.hpp>
 #include <sr/replay/lowering/int8_gemm.hpp>
 #include <sr/replay/lowering/products.hpp>
+#include <sr/replay/lowering/quantization_remarks.hpp>
 
 namespace sr::ops {
 
@@ -142,6 +143,14 @@ inline const Operator<"aten::outer", Facts<Fact::makes_new_results>, Layouts<&la
 inline const Operator<"aten::tensordot", Facts<Fact::makes_new_results>, Lower<&lower::tensordot>,
                       Layouts<&layouts::tensordot>>
     facts_of_tensordot;
+
+inline const Hook<replay::BeforeLowering> keep_parts_of_products{&lower::keep_parts_of_products};
+inline const Hook<replay::Remark> remark_on_quantization{&lower::quantization_remark};
+inline const Hook<replay::Absorb<Epilogue::relu>> clamp_products{&lower::clamp_products};
+inline const Hook<replay::Absorb<Epilogue::relu>> clamp_sums{&lower::clamp_sums};
+inline const Hook<replay::Absorb<Epilogue::add>> add_to_sums{&lower::add_to_sums};
+inline const Hook<replay::Absorb<Epilogue::multiply>> multiply_sums{&lower::multiply_sums};
+inline const Hook<replay::Absorb<Epilogue::convert>> convert_sums{&lower::convert_sums};
 
 }  // namespace registered
 }  // namespace sr::ops

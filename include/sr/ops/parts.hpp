@@ -4,6 +4,7 @@
 #include <sr/kernels/vector_ops.hpp>
 #include <sr/registry/operator_spec.hpp>
 #include <sr/replay/layouts/pointwise.hpp>
+#include <sr/replay/lowering/hooks.hpp>
 #include <sr/replay/lowering/iterators.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
@@ -13,6 +14,8 @@ namespace layouts = replay::layouts;
 namespace lower = replay::lower;
 namespace native = at::native;
 namespace vector_ops = kernels::vector_ops;
+using replay::Epilogue;
+using replay::Hook;
 
 // The operator is this vector op on its first arguments.
 template <class VectorOp>

@@ -10,8 +10,7 @@
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/lowering/comparison.hpp>
-#include <sr/replay/lowering/epilogues.hpp>
-#include <sr/replay/lowering/int8_gemm.hpp>
+#include <sr/replay/lowering/hooks.hpp>
 
 namespace sr::ops {
 
@@ -171,7 +170,8 @@ inline const OutVariant<"aten::bitwise_not(Tensor self) -> Tensor", Unary<&at::c
                         InPlace<at::_ops::bitwise_not_>>
     bitwise_not;
 
-inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu, Lower<&lower::relu_of_sums>,
+inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu,
+                        Lower<&lower::absorbed_or<Epilogue::relu, &lower::plain<vector_ops::Relu>>>,
                         LowerToIterator<&lower::relu_any>,
                         InPlace<at::_ops::relu_, Fact::functional_on_floats, Fact::same_when_functional>>
     relu;
@@ -207,10 +207,11 @@ inline const OutVariant<"aten::softplus(Tensor self, Scalar beta=1, Scalar thres
                         Pointwise<vector_ops::Softplus>, Iterator<native::structured_softplus_out>>
     softplus;
 
-inline const OutVariant<"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-                        BinaryScaled<&at::cpu::add_out>, Lower<&lower::add>,
-                        Iterator<native::structured_ufunc_add_CPU>,
-                        InPlace<at::_ops::add__Tensor, Fact::functional_on_floats>>
+inline const OutVariant<
+    "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    BinaryScaled<&at::cpu::add_out>,
+    Lower<&lower::absorbed_or<Epilogue::add, &lower::scaled<vector_ops::Add, vector_ops::AddScaled>>>,
+    Iterator<native::structured_ufunc_add_CPU>, InPlace<at::_ops::add__Tensor, Fact::functional_on_floats>>
     add_tensor;
 inline const OutVariant<
     "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -218,7 +219,8 @@ inline const OutVariant<
     Iterator<native::structured_sub_out>, InPlace<at::_ops::sub__Tensor, Fact::functional_on_floats>>
     sub_tensor;
 inline const OutVariant<"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::mul_out>,
-                        Lower<&lower::multiply>, Iterator<native::structured_mul_out>,
+                        Lower<&lower::absorbed_or<Epilogue::multiply, &lower::plain<vector_ops::Mul>>>,
+                        Iterator<native::structured_mul_out>,
                         InPlace<at::_ops::mul__Tensor, Fact::functional_on_floats>>
     mul_tensor;
 inline const OutVariant<"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Binary<&at::cpu::div_out>,

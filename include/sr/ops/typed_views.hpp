@@ -14,7 +14,6 @@
 #include <sr/replay/layouts/reshapes.hpp>
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
-#include <sr/replay/lowering/int8_gemm.hpp>
 
 namespace sr::ops {
 
@@ -111,16 +110,16 @@ inline const NativeOf<at::_ops::vsplit_int, Layouts<&layouts::split_dim<0, false
 inline const NativeOf<at::_ops::vsplit_array, Layouts<&layouts::split_dim<0, true>>> vsplit_array;
 inline const NativeOf<at::_ops::dsplit_int, Layouts<&layouts::split_dim<2, false>>> dsplit_int;
 inline const NativeOf<at::_ops::dsplit_array, Layouts<&layouts::split_dim<2, true>>> dsplit_array;
-inline const NativeOf<at::_ops::to_device, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+inline const NativeOf<at::_ops::to_device, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
                       Layouts<&layouts::convert>>
     to_device;
-inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
                       Layouts<&layouts::convert_as_second>>
     to_other;
-inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
-                      Layouts<&layouts::convert>>
+inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_or_epilogue>,
+                      LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_dtype_layout;
-inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>,
+inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
                       Layouts<&layouts::convert_as_second>, Facts<Fact::takes_shape_of_second>>
     type_as;
 inline const NativeOf<at::_ops::broadcast_tensors, Layouts<&layouts::expand_all>,
@@ -154,13 +153,14 @@ inline const Native<"aten::cpu(Tensor(a) self) -> Tensor(a|b)", ToCpu, Layouts<&
 inline const Native<
     "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
     "copy=False) -> Tensor(a|b)",
-    ToDeviceOrDtype, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>,
-    Facts<Fact::takes_shape_of_second>>
+    ToDeviceOrDtype, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
+    Layouts<&layouts::convert>, Facts<Fact::takes_shape_of_second>>
     to_prim_device;
 inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
     "Tensor(a|b)",
-    ToDtypeOrSame, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
+    ToDtypeOrSame, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
+    Layouts<&layouts::convert>>
     to_prim_dtype;
 inline const Native<
     "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(a|b)", ToSame,

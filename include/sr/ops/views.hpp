@@ -13,7 +13,6 @@
 #include <sr/replay/layouts/views.hpp>
 #include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/copies.hpp>
-#include <sr/replay/lowering/int8_gemm.hpp>
 
 namespace sr::ops {
 
@@ -186,7 +185,7 @@ inline const Native<
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
-    ToDtype, Lower<&lower::cast_sums>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
+    ToDtype, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
     to_dtype;
 inline const Native<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
                     Split, Layouts<&layouts::split>>

@@ -12,6 +12,7 @@
 
 #include <sr/kernels/table.hpp>
 #include <sr/replay/sizes/reshape.hpp>
+#include <sr/replay/sizes/tensor_layout.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -50,11 +51,6 @@ inline bool is_16_bit_float(c10::ScalarType dtype) {
   return dtype == c10::kBFloat16 || dtype == c10::kHalf;
 }
 
-// The dimension that is counted from the front; a negative one is counted from the end.
-inline std::size_t from_front(std::int64_t dim, std::size_t rank) {
-  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
-}
-
 struct Operand {
   StorageId storage = kNone;
   Size offset = 0;  // elements from the base of the storage in the program
@@ -68,15 +64,8 @@ struct Operand {
   Size byte_offset() const { return offset * c10::elementSize(dtype); }
   bool is_float() const { return dtype == c10::kFloat; }
 
-  // Whether elements lie in memory in the order of their indices, without gaps.
-  bool is_contiguous() const {
-    Size expected = 1;
-    for (std::size_t d = rank(); d-- > 0;) {
-      if (sizes[d] != 1 && strides[d] != expected) return false;
-      expected *= sizes[d];
-    }
-    return true;
-  }
+  // True if elements lie in memory in the order of their indices, without gaps.
+  bool is_contiguous() const { return are_dense(sizes, strides); }
   // In all calls; notes no guard.
   friend bool operator==(const Operand& a, const Operand& b) {
     return a.storage == b.storage && a.dtype == b.dtype && Size::always_equal(a.offset, b.offset) &&
@@ -95,11 +84,6 @@ inline Operand last_dims(Operand operand, std::size_t first) {
   operand.sizes.erase(operand.sizes.begin(), operand.sizes.begin() + end);
   operand.strides.erase(operand.strides.begin(), operand.strides.begin() + end);
   return operand;
-}
-
-// Whether the elements lie in memory in the order of their indices, without gaps.
-inline bool is_dense(const TensorLayout& layout) {
-  return Operand{kNone, 0, layout.sizes, layout.strides}.is_contiguous();
 }
 
 // The strides with which the operand is read when it is broadcast to these sizes: 0 where it repeats.

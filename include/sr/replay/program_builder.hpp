@@ -18,17 +18,15 @@
 #include <sr/replay/draft_lifetimes.hpp>
 #include <sr/replay/fusion.hpp>
 #include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/hooks.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/products.hpp>
-#include <sr/replay/lowering/quantization_remarks.hpp>
+#include <sr/replay/lowering/node_steps.hpp>
 #include <sr/replay/program.hpp>
 #include <sr/replay/program_instances.hpp>
 #include <sr/replay/result_maker.hpp>
 #include <sr/replay/spilled_weights.hpp>
 #include <sr/replay/step_makers.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
-#include <sr/replay/steps/interpreted_step.hpp>
-#include <sr/replay/steps/out_variant_step.hpp>
 
 namespace sr::replay {
 
@@ -41,7 +39,7 @@ class ProgramBuilder {
         blocks_(blocks),
         lowering_(trace, content.options.numerics),
         makers_(lowering_) {
-    lower::ProductsOfParts(lowering_, lower::kProductsOfParts).mark();
+    for (const auto prepare : Hook<BeforeLowering>::all()) prepare(lowering_);
   }
 
   // Makes all but the layout of memory and the signature. The trace must be complete.
@@ -89,18 +87,20 @@ class ProgramBuilder {
     }
     if (node.role == Role::compute) {
       if (!node.twin.empty()) return write_copy(node);
-      if (OutVariantStep::emit(lowering_, node)) {
+      if (lower::call_out_variant(lowering_, node)) {
         ++plan_->calls;
         return;
       }
     }
-    InterpretedStep::emit(lowering_, node, blocks_);
+    lower::interpret(lowering_, node, blocks_);
     ++plan_->interpreted;
   }
 
   void remark(std::uint32_t i, bool runs_kernel) {
-    if (auto text = lower::quantization_remark(lowering_, trace_.nodes[i], runs_kernel))
-      notes_->remarks.emplace_back(i, std::move(*text));
+    for (const auto remark_on : Hook<Remark>::all()) {
+      if (auto text = remark_on(lowering_, trace_.nodes[i], runs_kernel))
+        notes_->remarks.emplace_back(i, std::move(*text));
+    }
   }
 
   // For an in-place operator whose functional twin has no kernel: the operator writes a copy of its operand.
@@ -112,7 +112,7 @@ class ProgramBuilder {
     in_place.inputs[0] = node.outputs[0];
     in_place.outputs.clear();
     in_place.changed = {result.storage};
-    InterpretedStep::emit(lowering_, in_place, blocks_);
+    lower::interpret(lowering_, in_place, blocks_);
     ++plan_->interpreted;
   }
 

@@ -12,9 +12,9 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <sr/replay/operand.hpp>
 #include <sr/replay/sizes/arithmetic.hpp>
-#include <sr/replay/trace/trace.hpp>
+#include <sr/replay/sizes/reshape.hpp>
+#include <sr/replay/sizes/tensor_layout.hpp>
 
 namespace sr::replay {
 

@@ -7,6 +7,7 @@
 #include <ATen/ops/result_type_native.h>
 
 #include <sr/replay/lowering/copies.hpp>
+#include <sr/replay/lowering/hooks.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
@@ -154,6 +155,9 @@ inline bool cast(Lowering& lowering, const TracedNode& node) {
   // Operations of this step that read it must see 0 or 1, too.
   if (out.dtype == c10::kBool) return emit_in<vector_ops::NotEqual>(lowering, *type, {*in, 0.0}, out);
   return emit_in<vector_ops::Same>(lowering, *type, {*in}, out);
+}
+inline bool cast_or_epilogue(Lowering& lowering, const TracedNode& node) {
+  return absorbed_or<Epilogue::convert, &cast>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

@@ -10,6 +10,7 @@
 
 #include <sr/replay/lowering/convolution_walks.hpp>
 #include <sr/replay/lowering/convolved.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/int8_convolution.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/windows.hpp>
@@ -161,6 +162,10 @@ inline bool convolution_by_name(Lowering& lowering, const TracedNode& node) {
 inline bool convolution_either_way(Lowering& lowering, const TracedNode& node) {
   return !node.inputs[6].toBool() &&
          convolve(lowering, node, {node.inputs[3], node.inputs[4], node.inputs[5], node.inputs[8].toInt()});
+}
+
+inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
+  return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

@@ -1,10 +1,8 @@
-// Epilogues: what the step that makes a tensor does to its results before it writes them.
+// Epilogues: what the step of a product does to its results before it writes them.
 #pragma once
 
-#include <sr/replay/lowering/convolution.hpp>
-#include <sr/replay/lowering/gemm.hpp>
+#include <sr/replay/lowering/hooks.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/pointwise.hpp>
 
 namespace sr::replay::lower {
 
@@ -23,33 +21,21 @@ P* take_over(Lowering& lowering, const Operand& in, const Operand& out) {
   return &step;
 }
 
-// Fuses a relu into the step that makes `in`: the step then writes max(result, 0) to `out`. Returns false if
-// the step has none of these types.
-template <class... Steps>
-bool clamp_results_of(Lowering& lowering, const Operand& in, const Operand& out) {
+// Fuses relu(x) into the step that makes x, if that has one of the types `Steps` and writes floats of type
+// `kResult`. The step then writes max(result, 0).
+template <c10::ScalarType kResult, class... Steps>
+bool clamp_results(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || in->dtype != kResult || out.dtype != kResult || !always_equal(in->sizes, out.sizes) ||
+      !always_equal(in->strides, out.strides))
+    return false;
   const auto clamp = [&]<class StepType>(const StepType*) {
-    StepType* const step = take_over<StepType>(lowering, in, out);
+    StepType* const step = take_over<StepType>(lowering, *in, out);
     if (step != nullptr) step->shape.clamp_min = 0;
     return step != nullptr;
   };
   return (clamp(static_cast<const Steps*>(nullptr)) || ...);
-}
-
-inline bool relu(Lowering& lowering, const TracedNode& node) {
-  const auto in = lowering.input(node, 0);
-  const Operand out = lowering.output(node);
-  if (!in || !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides) ||
-      in->dtype != out.dtype)
-    return plain<vector_ops::Relu>(lowering, node);
-  using kernels::Bfloat16Bits, kernels::Float16Bits;
-  const bool is_epilogue =
-      out.is_float()
-          ? clamp_results_of<GemmStep, ConvolutionStep, Int8ConvolutionStep, GroupedGemmStep,
-                             Int8WeightGemmStep, GemmStepOf<Bfloat16Bits>, GemmStepOf<Float16Bits>>(lowering,
-                                                                                                    *in, out)
-          : clamp_results_of<RoundingGemmStep<Bfloat16Bits>, RoundingGemmStep<Float16Bits>>(lowering, *in,
-                                                                                            out);
-  return is_epilogue || plain<vector_ops::Relu>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

@@ -12,6 +12,7 @@
 
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/dequantized.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/grouped_gemm.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
@@ -238,6 +239,15 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
   if (!emit_batched_dot(lowering, matrices, batches))
     emit_gemm<float>(lowering, matrices, std::nullopt, batches);
   return true;
+}
+
+// relu(product)
+inline bool clamp_products(Lowering& lowering, const TracedNode& node) {
+  using kernels::Bfloat16Bits, kernels::Float16Bits;
+  return clamp_results<c10::kFloat, GemmStep, GroupedGemmStep, Int8WeightGemmStep, GemmStepOf<Bfloat16Bits>,
+                       GemmStepOf<Float16Bits>>(lowering, node) ||
+         clamp_results<c10::kBFloat16, RoundingGemmStep<Bfloat16Bits>>(lowering, node) ||
+         clamp_results<c10::kHalf, RoundingGemmStep<Float16Bits>>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

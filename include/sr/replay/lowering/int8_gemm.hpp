@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <sr/replay/lowering/comparison.hpp>
 #include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/gemm.hpp>
@@ -98,14 +97,11 @@ inline bool is_row_of(const Operand& operand, const Operand& in) {
 }
 
 // to(sums, float)
-inline bool cast_sums(Lowering& lowering, const TracedNode& node) {
+inline bool convert_sums(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (in && in->dtype == c10::kInt && out.is_float() &&
-      scale_sums(lowering, in, out, Int8GemmStep::Stage::as_floats) != nullptr) {
-    return true;
-  }
-  return cast(lowering, node);
+  return in && in->dtype == c10::kInt && out.is_float() &&
+         scale_sums(lowering, in, out, Int8GemmStep::Stage::as_floats) != nullptr;
 }
 
 // Multiplies the results of a step that quantizes its left operand by the scales of the rows, `by`.
@@ -144,36 +140,32 @@ inline bool multiply_sums(Lowering& lowering, const std::optional<Operand>& in,
   return true;
 }
 
-inline bool multiply(Lowering& lowering, const TracedNode& node) {
+inline bool multiply_sums(Lowering& lowering, const TracedNode& node) {
   const auto first = lowering.input(node, 0), second = lowering.input(node, 1);
   const Operand out = lowering.output(node);
-  return multiply_sums(lowering, first, second, out) || multiply_sums(lowering, second, first, out) ||
-         plain<vector_ops::Mul>(lowering, node);
+  return multiply_sums(lowering, first, second, out) || multiply_sums(lowering, second, first, out);
 }
 
-inline bool add(Lowering& lowering, const TracedNode& node) {
+inline bool add_to_sums(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0), bias = lowering.input(node, 1);
   const Operand out = lowering.output(node);
-  if (in && bias && in->is_float() && out.is_float() && is_one(node.inputs[2]) && is_row_of(*bias, *in)) {
-    if (Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::with_bias, &*bias)) {
-      step->bias = lowering.address(*bias);
-      step->has_bias = true;
-      return true;
-    }
-  }
-  return scaled<vector_ops::Add, vector_ops::AddScaled>(lowering, node);
+  const bool adds_bias =
+      in && bias && in->is_float() && out.is_float() && is_one(node.inputs[2]) && is_row_of(*bias, *in);
+  if (!adds_bias) return false;
+  Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::with_bias, &*bias);
+  if (step == nullptr) return false;
+  step->bias = lowering.address(*bias);
+  step->has_bias = true;
+  return true;
 }
 
-inline bool relu_of_sums(Lowering& lowering, const TracedNode& node) {
+inline bool clamp_sums(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
-  if (in && in->is_float() && out.is_float()) {
-    if (Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::clamped)) {
-      step->shape.clamp_min = 0;
-      return true;
-    }
-  }
-  return relu(lowering, node);
+  if (!in || !in->is_float() || !out.is_float()) return false;
+  Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::clamped);
+  if (step != nullptr) step->shape.clamp_min = 0;
+  return step != nullptr;
 }
 
 }  // namespace sr::replay::lower

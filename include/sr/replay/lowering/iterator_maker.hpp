@@ -55,9 +55,8 @@ class IteratorMaker {
     if (!fill(*step, reads, conversions)) return false;
     step->complete();
     for (const auto& [from, to] : conversions) convert(*lowering_, from, to);
-    BoundIterator* const made = step.get();
-    lowering_->payloads().push_back(std::move(step));
-    lowering_->emit_owned(made, made->run, std::move(reads), {out_.storage});
+    const RunStep run = step->run;
+    lowering_->emit_owned(std::move(step), run, std::move(reads), {out_.storage});
     return true;
   }
 

@@ -128,15 +128,13 @@ class Lowering : public ProgramStorages {
 
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
-    payloads_.push_back(std::make_unique<P>(std::move(payload)));
-    const RunStep run = &P::run;
-    emit_owned(payloads_.back().get(), run, std::move(reads), std::move(writes));
+    emit_owned(std::make_unique<P>(std::move(payload)), &P::run, std::move(reads), std::move(writes));
   }
-  // The same for a payload that payloads() already holds.
-  void emit_owned(Payload* payload, RunStep run, std::vector<StorageId> reads,
+  void emit_owned(std::unique_ptr<Payload> payload, RunStep run, std::vector<StorageId> reads,
                   std::vector<StorageId> writes) {
     for (const StorageId written : writes) note_writer(written, static_cast<std::uint32_t>(drafts_.size()));
-    drafts_.push_back({{run, payload, node_}, std::move(reads), std::move(writes), kNone});
+    drafts_.push_back({{run, payload.get(), node_}, std::move(reads), std::move(writes), kNone});
+    payloads_.push_back(std::move(payload));
   }
 
   // Adds the operation to the last group that it fits into, or to a new one. The operands must be of types

@@ -82,5 +82,8 @@ inline constexpr std::array kProductsOfParts{
     ProductOperator{&mm, kMm},
     ProductOperator{&matmul, kMm},
 };
+inline void keep_parts_of_products(Lowering& lowering) {
+  ProductsOfParts(lowering, kProductsOfParts).mark();
+}
 
 }  // namespace sr::replay::lower

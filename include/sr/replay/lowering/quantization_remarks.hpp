@@ -10,20 +10,13 @@
 #include <sr/registry/selection.hpp>
 #include <sr/replay/lowering/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/steps/gemm_step.hpp>
-#include <sr/replay/steps/grouped_gemm_step.hpp>
-#include <sr/replay/steps/int8_convolution_step.hpp>
-#include <sr/replay/steps/int8_gemm_step.hpp>
 
 namespace sr::replay::lower {
 
-// Whether the step that makes the operand multiplies by weights in 8 or 4 bits.
+// True if the step that makes the operand multiplies by weights of 8 or 4 bits.
 inline bool is_of_small_weights(const Lowering& lowering, const Operand& made) {
   const Payload* const payload = lowering.payload_of_maker(made.storage);
-  return dynamic_cast<const Int8GemmStep*>(payload) != nullptr ||
-         dynamic_cast<const Int8ConvolutionStep*>(payload) != nullptr ||
-         dynamic_cast<const GroupedGemmStep*>(payload) != nullptr ||
-         dynamic_cast<const Int8WeightGemmStep*>(payload) != nullptr;
+  return payload != nullptr && payload->has_small_weights();
 }
 
 // Of a node that was lowered; nothing if there is nothing to say.

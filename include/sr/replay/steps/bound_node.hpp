@@ -11,9 +11,6 @@ namespace sr::replay {
 
 // A node with a frame of its own, whose slots hold the inputs, followed by the outputs.
 struct BoundNode : Payload {
-  BoundNode() = default;
-  explicit BoundNode(Lowering& lowering) : wrappers(lowering) {}
-
   std::size_t bytes() const override {
     return sizeof(BoundNode) + bytes_of(frame.values) + bytes_of(node.inputs) + wrappers.bytes();
   }

@@ -43,6 +43,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   bool by_columns = false;
 
   std::string_view name() const override { return weight.data != nullptr ? "packed gemm" : "gemm"; }
+  bool has_small_weights() const override { return std::is_same_v<T, std::int8_t>; }
   // The number of results.
   Size results() const { return m * n * batches_of.count(); }
 

@@ -27,6 +27,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
   kernels::GroupedGemm frozen;  // with addresses; see freeze
   PanelShares panels;
 
+  bool has_small_weights() const override { return true; }
   std::string_view name() const override {
     return shape.nibbles ? "packed int4 weights" : "packed int8 weights";
   }

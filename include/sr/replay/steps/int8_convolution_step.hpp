@@ -41,6 +41,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   Shares shares;
 
   std::string_view name() const override { return "int8 convolution"; }
+  bool has_small_weights() const override { return true; }
 
   Size results() const { return images_of * shape.n * y.out * x.out; }
 

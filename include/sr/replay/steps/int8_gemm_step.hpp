@@ -35,6 +35,7 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   kernels::RowQuantization frozen_rows;
   PanelShares panels;
 
+  bool has_small_weights() const override { return true; }
   std::string_view name() const override {
     return rows.is_used ? "packed int8 gemm of floats" : "packed int8 gemm";
   }

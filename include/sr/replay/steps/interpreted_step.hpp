@@ -13,7 +13,6 @@
 #include <sr/base/identity.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/bound_node.hpp>
 #include <sr/replay/steps/varying.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
@@ -27,7 +26,6 @@ struct InterpretedStep final : BoundNode {
   bool may_fail() const override {
     return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
   }
-  using BoundNode::BoundNode;
 
   struct Result {
     ExpectedResult expected;
@@ -36,47 +34,14 @@ struct InterpretedStep final : BoundNode {
     ValueId value = kNone;      // kNone: none of these either, an undefined tensor
   };
 
-  static void emit(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
-    auto step = std::make_unique<InterpretedStep>(lowering);
-    std::vector<StorageId> reads, writes;
-    step->copies_inputs = traced.foreign;
-    step->may_return_inputs = traced.may_return_inputs;
-    if (traced.processed->sub_blocks.empty()) {
-      step->take(*traced.processed);
-    } else {
-      step->node = *traced.processed;
-      step->shared = blocks;
-    }
-    for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
-      // Control flow runs on a frame that holds the constants already.
-      if (step->shared != nullptr && is_constant(*traced.processed, i)) continue;
-      step->add(step->node.inputs[i], traced.inputs[i], traced.dynamic_inputs[i], reads);
-    }
-    for (const NumberInput& number : traced.numbers)
-      step->vary(step->node.inputs[number.input], number.values);
-    for (std::size_t i = 0; i < traced.captured.size(); ++i) {
-      step->add(traced.captured_slots[i], traced.captured[i], traced.dynamic_captured[i], reads);
-    }
-    for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
-      Result& result = step->results.emplace_back();
-      if (traced.outputs[i].isTensor() && !traced.outputs[i].toTensor().defined()) continue;
-      if (traced.outputs[i].isTensor()) {
-        const at::Tensor& tensor = traced.outputs[i].toTensor();
-        const Operand operand = lowering.operand(tensor);
-        result.expected = ExpectedResult(tensor, operand);
-        result.offset = tensor.storage_offset();
-        result.storage = operand.storage;
-        lowering.storages()[result.storage].home = Home::opaque;
-        writes.push_back(result.storage);
-      } else {
-        result.value = traced.dynamic_outputs[i];
-      }
-    }
-    writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());
-    step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
-    Payload* payload = step.get();
-    lowering.payloads().push_back(std::move(step));
-    lowering.emit_owned(payload, &InterpretedStep::run, std::move(reads), std::move(writes));
+  // `value` holds tensors of `wrappers`. If `dynamic` is not kNone, the table of values holds the value.
+  void add_input(Slot slot, c10::IValue value, ValueId dynamic) {
+    inputs_.push_back({slot, std::move(value), dynamic});
+  }
+  // Makes the number or list of numbers in the slot follow the sizes of the call.
+  void vary(Slot slot, const Dims& values) {
+    const auto input = std::ranges::find(inputs_, slot, &Input::slot);
+    if (input != inputs_.end()) input->number.values_of = values;
   }
 
   std::unique_ptr<Payload> clone(Frame* blocks) const override {
@@ -124,35 +89,6 @@ struct InterpretedStep final : BoundNode {
     ValueId dynamic;
     VaryingNumbers number = {};  // gives `value`; empty if that is the same in all calls
   };
-
-  void add(Slot slot, const c10::IValue& value, ValueId dynamic, std::vector<StorageId>& reads) {
-    inputs_.push_back({slot, dynamic == kNone ? wrappers.wrap(value, reads) : c10::IValue(), dynamic});
-  }
-
-  void vary(Slot slot, const Dims& values) {
-    const auto input = std::ranges::find(inputs_, slot, &Input::slot);
-    if (input != inputs_.end()) input->number.values_of = values;
-  }
-
-  // Dynamic values among `among`, or all: blocks read values that are not their inputs.
-  static std::vector<const c10::StorageImpl*> constants_of(const Lowering& lowering,
-                                                           const std::vector<StorageId>* among) {
-    std::vector<const c10::StorageImpl*> found;
-    const auto add = [&](StorageId id) {
-      if (lowering.is_constant(id)) found.push_back(sr::detail::storage_of(lowering.tensor_of(id)));
-    };
-    if (among != nullptr) {
-      for (const StorageId id : *among) add(id);
-    } else {
-      for (StorageId id = 0; id < lowering.trace().storages.size(); ++id) add(id);
-    }
-    std::ranges::sort(found);
-    return found;
-  }
-
-  static bool is_constant(const ProcessedNode& node, std::size_t input) {
-    return std::ranges::find(node.dynamic_inputs, input) == node.dynamic_inputs.end();
-  }
 
   // Copies for foreign code, which may keep its arguments.
   static c10::IValue copy_of(const c10::IValue& value) {

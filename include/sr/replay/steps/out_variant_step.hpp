@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <sr/registry/selection.hpp>
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/bound_node.hpp>
 #include <sr/replay/steps/varying.hpp>
 
@@ -16,29 +15,6 @@ namespace sr::replay {
 // Runs an out variant. The metadata and the memory of its results are known.
 struct OutVariantStep final : BoundNode {
   std::string_view name() const override { return "call"; }
-  using BoundNode::BoundNode;
-
-  static bool emit(Lowering& lowering, const TracedNode& traced) {
-    if (traced.processed->write.run == nullptr) return false;
-    auto call = std::make_unique<OutVariantStep>(lowering);
-    call->take(*traced.processed);
-    std::vector<StorageId> reads, writes;
-    for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
-      call->frame.values[i] = call->wrappers.wrap(traced.inputs[i], reads);
-    }
-    for (std::size_t i = 0; i < traced.outputs.size(); ++i) {
-      call->frame.values[call->node.first_output + i] = call->wrappers.wrap(traced.outputs[i], writes);
-      const at::Tensor& recorded = traced.outputs[i].toTensor();
-      call->results.emplace_back(recorded, lowering.operand(recorded));
-    }
-    for (const NumberInput& number : traced.numbers)
-      call->numbers.push_back({number.input, {number.values, {}}});
-    Payload* payload = call.get();
-    lowering.payloads().push_back(std::move(call));
-    lowering.emit_owned(payload, &OutVariantStep::run, std::move(reads), std::move(writes));
-    return true;
-  }
-
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const OutVariantStep&>(payload);
     self.wrappers.bind(context.bases);

@@ -71,6 +71,8 @@ struct Payload {
   virtual void pack_weights(PackedWeights&) {}
   // The original of the weights that the step reads in packed form; null if it reads none.
   virtual const void* packed_from() const { return nullptr; }
+  // True if the step multiplies by weights of 8 or 4 bits.
+  virtual bool has_small_weights() const { return false; }
   // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step
   // settles or is run otherwise; null: it runs as always.
   virtual RunStep freeze(std::byte* const*) { return nullptr; }

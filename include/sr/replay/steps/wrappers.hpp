@@ -12,7 +12,6 @@
 #include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/replay/fresh_tensor.hpp>
-#include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/varying.hpp>
 
@@ -24,28 +23,12 @@ inline constexpr std::size_t kTensorBytes = sizeof(c10::TensorImpl) + sizeof(c10
 // Tensors of a node that are bound to other bytes in each call.
 class Wrappers {
  public:
-  Wrappers() = default;  // to be cloned into
-  explicit Wrappers(Lowering& lowering) : lowering_(&lowering) {}
-
-  // The value with its tensors replaced. Constants are passed as they are, but for views of them that differ
-  // between calls.
-  c10::IValue wrap(const c10::IValue& value, std::vector<StorageId>& touched) {
-    return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) { return wrap(tensor, touched); });
-  }
-
-  at::Tensor wrap(const at::Tensor& tensor, std::vector<StorageId>& touched) {
-    const Operand operand = lowering_->operand(tensor);
-    touched.push_back(operand.storage);
-    const bool is_same = operand.offset.is_constant() && !varies(operand.sizes, operand.strides);
-    if (is_same && lowering_->is_constant(operand)) {
-      // A new tensor: the recorded view may also be a result, whose metadata the caller may change.
-      const Trace& trace = lowering_->trace();
-      return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
-    }
-    at::Tensor wrapper = tensor_over(memory::borrow(nullptr), operand.dtype, recorded(operand.sizes),
-                                     recorded(operand.strides));
-    if (tensor.is_conj()) wrapper._set_conj(true);
-    bind(wrapper, lowering_->address(operand), {operand.sizes, operand.strides});
+  // A new tensor with this layout, whose bytes lie at `address` in each call.
+  at::Tensor make(c10::ScalarType dtype, bool is_conj, Address address, VaryingDims dims) {
+    at::Tensor wrapper =
+        tensor_over(memory::borrow(nullptr), dtype, recorded(dims.sizes_of), recorded(dims.strides_of));
+    if (is_conj) wrapper._set_conj(true);
+    bind(wrapper, address, std::move(dims));
     return wrapper;
   }
 
@@ -101,7 +84,6 @@ class Wrappers {
     if (dims.vary()) varying_.push_back({wrapper.unsafeGetTensorImpl(), std::move(dims)});
   }
 
-  Lowering* lowering_ = nullptr;  // while wrapping only
   std::vector<Bound> bound_;
   std::vector<Varying> varying_;  // those whose sizes or strides differ between calls
 };

@@ -16,6 +16,7 @@
 
 #include <sr/graph/processed_node.hpp>
 #include <sr/replay/sizes/arithmetic.hpp>
+#include <sr/replay/sizes/tensor_layout.hpp>
 #include <sr/replay/trace/environment.hpp>
 
 namespace sr::replay {
@@ -40,16 +41,6 @@ struct TracedStorage {
   std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
   Size bytes = 0;
   bool overwritten = false;  // the recorded bytes are those of a later write, which has a storage of its own
-};
-
-// The metadata of a tensor, as lowering reads it: the recorded tensor knows only its own sizes.
-struct TensorLayout {
-  Dims sizes, strides;
-  Size offset = 0;  // elements from the start of the storage
-
-  static TensorLayout of(const at::Tensor& tensor) {
-    return {constant_dims(tensor.sizes()), constant_dims(tensor.strides()), tensor.storage_offset()};
-  }
 };
 
 // One TensorImpl has one id; views of one storage have ids of their own.
