@@ -1,7 +1,7 @@
 # An image with the tool `sr` and the Python package, on the CPU build of torch:
 #   docker build --tag sr .
 #   docker run --rm --volume "$PWD:/models" sr bench /models/model.pt2
-# Not built in CI, which has no container engine; `./dev wheel --isolated` tests what it runs. Where torch on your package
+# Not built in CI, which has no container engine; `./dev package --isolated` tests what it runs. Where torch on your package
 # index is a CUDA build, give pip the index of CPU builds: --build-arg PIP_INDEX_URL=...
 FROM debian:12-slim AS build
 ARG PIP_INDEX_URL

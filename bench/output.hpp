@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "text_table.hpp"
+#include "drawing/text_table.hpp"
 
 namespace sr::bench {
 
@@ -21,12 +21,12 @@ inline void print_table(std::ostream& out, const std::vector<Row>& rows) {
   out << std::flush;
 }
 
-// Throws std::runtime_error if the file can not be written.
+// Throws std::runtime_error if the file cannot be written.
 inline void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   std::ofstream out(path);
   write(out);
   out.close();
-  if (!out) throw std::runtime_error("The file '" + path + "' can not be written.");
+  if (!out) throw std::runtime_error("The file '" + path + "' cannot be written.");
 }
 
 }  // namespace sr::bench

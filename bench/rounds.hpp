@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "statistics.hpp"
+#include "timing/statistics.hpp"
 
 namespace sr::bench {
 

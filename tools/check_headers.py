@@ -5,6 +5,7 @@ standard library can hide there; `--thorough` compiles each without it (about 13
 """
 
 import argparse
+import re
 import sys
 import time
 
@@ -12,17 +13,22 @@ import toolchain
 
 # The folders of include/sr, lowest layer first. A folder includes only itself and earlier ones; '' is the root.
 LAYERS = ('base', 'memory', 'kernels', 'pool', 'graph', 'registry', 'passes', 'frontend', 'quantization', 'module', 'executor', 'replay',
-          'ops', 'batching', '')
+          'ops', 'runtime', 'batching', '')
+# The folders of include/sr/replay, in the same order.
+REPLAY_LAYERS = ('sizes', 'trace', 'steps', 'lowering', 'fusion', 'programs', 'runner')
 WITHOUT_TORCH = ('memory', 'kernels', 'pool')
 UMBRELLA = 'sr/sr.hpp'
 OPS = 'sr/ops/'
+REPLAY = 'sr/replay/'
 OPS_UMBRELLA = 'sr/ops/all.hpp'
 # Headers that <sr/sr.hpp> does not include even under SR_HEADER_ONLY: for compiled kernels, for tools that ask about
 # operators or times of steps, or with a JSON parser.
-OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/profile.hpp', 'sr/replay/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
+OUTSIDE_UMBRELLA = ('sr/kernels/compiled.hpp', 'sr/profile.hpp', 'sr/replay/programs/inventory.hpp', 'sr/registry/probe_node.hpp', 'sr/exported.hpp',
                     'sr/frontend/export/', 'sr/frontend/pickle/')
 # Headers that a program which links libsr never includes.
-COMPILED_ONCE = (OPS, 'sr/impl/', 'sr/memory/impl/', 'sr/replay/', 'sr/frontend/')
+COMPILED_ONCE = (OPS, 'sr/replay/', 'sr/frontend/')
+# Of these folders, too: definitions of the headers beside them.
+DEFINITIONS = 'impl'
 FLAGS = ('-Wall', '-Wextra', '-Werror')
 # Implementations of one other header, which may include them.
 PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
@@ -31,23 +37,43 @@ PARTS = ('sr/kernels/vec_avx512.hpp', 'sr/kernels/vec_generic.hpp')
 def layer_of(name):
     """The folder below include/sr; definitions of the public face, in impl/, belong to it."""
     folder = name.split('/')[1] if name.count('/') > 1 else ''
-    return '' if folder == 'impl' else folder
+    return '' if folder == DEFINITIONS else folder
+
+
+def replay_layer(name):
+    return REPLAY_LAYERS.index(name.split('/')[2])
 
 
 def layer_problems(known):
-    described = (toolchain.ROOT / 'docs' / 'architecture.md').read_text()
+    described = (toolchain.ROOT / 'docs/internals/architecture.md').read_text()
     for folder in LAYERS:
         if folder and f'| `{folder}/` |' not in described:
-            yield f'docs/architecture.md: its table has no line for the folder {folder}/'
+            yield f'docs/internals/architecture.md: its table has no line for the folder {folder}/'
     for name, path in known.items():
-        if layer_of(name) not in LAYERS:
+        if layer_of(name) not in LAYERS or (name.startswith(REPLAY) and name.split('/')[2] not in REPLAY_LAYERS):
             yield f'{name}: its folder is in no layer'
             continue
         for included in toolchain.includes(path):
             if included in known and LAYERS.index(layer_of(included)) > LAYERS.index(layer_of(name)):
                 yield f'{name}: includes {included}, of a layer above it'
+            if name.startswith(REPLAY) and included.startswith(REPLAY) and replay_layer(included) > replay_layer(name):
+                yield f'{name}: includes {included}, of a part of replay/ above it'
             if layer_of(name) in WITHOUT_TORCH and toolchain.wants_torch([included]):
                 yield f'{name}: includes {included}, of LibTorch'
+
+
+def family_problems(known):
+    """Families of operators, the folders of ops/, that include each other in a circle."""
+    family = re.compile(rf'{OPS}(\w+)/')
+    includes = {}
+    for name, path in known.items():
+        if here := family.match(name):
+            there = {found[1] for included in toolchain.includes(path) if (found := family.match(included))}
+            includes.setdefault(here[1], set()).update(there - {here[1]})
+    while ready := {name for name, others in includes.items() if not others & includes.keys()}:
+        includes = {name: others for name, others in includes.items() if name not in ready}
+    if includes:
+        yield f'{OPS}: these families include each other in a circle: {", ".join(sorted(includes))}'
 
 
 def shape_problems(known):
@@ -77,7 +103,7 @@ def shape_problems(known):
             yield f'{name}: no file of src/operators includes it, so libsr lacks it'
     if UMBRELLA in known:
         for name in sorted(toolchain.closure([UMBRELLA], known, False)):
-            if name.startswith(COMPILED_ONCE):
+            if name.startswith(COMPILED_ONCE) or f'/{DEFINITIONS}/' in name:
                 yield f'{UMBRELLA}: reaches {name}, which libsr has compiled'
 
 
@@ -116,7 +142,7 @@ def main():
     parser.add_argument('--thorough', action='store_true', help='without a precompiled LibTorch')
     args = parser.parse_args()
     known = toolchain.headers()
-    problems = [*layer_problems(known), *shape_problems(known), *alone_problems(toolchain.Compiler(args.torch), known, args.thorough)]
+    problems = [*layer_problems(known), *family_problems(known), *shape_problems(known), *alone_problems(toolchain.Compiler(args.torch), known, args.thorough)]
     for problem in problems:
         print(problem, file=sys.stderr)
     return bool(problems)

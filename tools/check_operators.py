@@ -1,4 +1,4 @@
-"""docs/operators.md is what `sr ops --markdown` prints: check_operators.py SR DOCUMENT."""
+"""docs/reference/operators.md is what `sr ops --markdown` prints: check_operators.py SR DOCUMENT."""
 
 import difflib
 import pathlib
@@ -14,7 +14,7 @@ def main() -> int:
         return 0
     changes = list(difflib.unified_diff(written.splitlines(), printed.splitlines(), 'written', 'printed', lineterm='', n=0))
     print('\n'.join(changes[:40]))
-    print(f'{document} is out of date: run `build/sr ops --markdown > docs/operators.md`.')
+    print(f'{document} is out of date: run `build/sr ops --markdown > docs/reference/operators.md`.')
     return 1
 
 

@@ -1,7 +1,7 @@
 """Unpacks what C++ needs of one version of LibTorch: headers and libraries of processors, from its wheel.
 
 Wheels for Linux are built with CUDA. Of those, everything that needs a GPU stays behind, but for two small libraries
-that libtorch_cpu.so itself names. Python can not import the result: tests in Python need the version of
+that libtorch_cpu.so itself names. Python cannot import the result: tests in Python need the version of
 tools/requirements.txt.
 """
 

@@ -117,7 +117,7 @@ def tool_output(tool, entry):
         try:
             output = torch.load(file, weights_only=False)
         except (OSError, RuntimeError, ValueError) as error:
-            sys.exit(f'main job: the output of the tool for {entry["name"]} can not be read: {error}')
+            sys.exit(f'main job: the output of the tool for {entry["name"]} cannot be read: {error}')
     while isinstance(output, (list, tuple)):  # of input sets, of results
         output = output[0]
     return output
@@ -154,7 +154,7 @@ def print_what_next(tool, entry, rows):
           '      a page about a model: latencies, each step with its time, memory\n'
           f'  {short(tool)} bench {short(model)} --inputs {short(inputs)} --against interpreter,upstream --ops\n'
           '      the same comparison for one model; yours is a file of torch.export.save or torch.jit.save\n'
-          '  docs/example.md    how a model becomes a list of kernels\n'
+          '  docs/internals/example.md    how a model becomes a list of kernels\n'
           '  README.md          C++ and Python in ten lines each')
 
 

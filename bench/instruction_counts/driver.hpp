@@ -30,7 +30,7 @@ class Driver {
 
   int threads() const { return static_cast<int>(number("--number-threads")); }
 
-  // `many(n)` runs the statement n times in a loop of its own, with nothing else between the calls.
+  // `many(n)` runs the statement n times in its own loop, with nothing else between the calls.
   template <class Many>
   void run(const Many& many) const {
     // Counting begins here: start-up runs uncounted, which is several times faster.

@@ -34,7 +34,7 @@ def pattern(text: str) -> re.Pattern:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='./dev instruction-counts', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev bench counts', description=__doc__)
     parser.add_argument('--filter', type=pattern, default='',
                         help='only what has a name that this regular expression finds')
     parser.add_argument('--destination', type=pathlib.Path, help='write the results to this file (.json)')
@@ -81,12 +81,12 @@ def chosen(args: argparse.Namespace) -> list[Case]:
 def measure(args: argparse.Namespace) -> int:
     for program in ('valgrind', 'callgrind_annotate'):
         if shutil.which(program) is None:
-            raise DefinitionError(f'there is no {program} here; ./dev instruction-counts installs it')
+            raise DefinitionError(f'there is no {program} here; ./dev bench counts installs it')
     if args.destination and not args.destination.parent.is_dir():
         raise DefinitionError(f'there is no folder {args.destination.parent} to write to')
     cases = chosen(args)
     if any(case.args.program for case in cases) and not args.runner.exists():
-        raise DefinitionError(f'there is no {args.runner}; ./dev instruction-counts builds it')
+        raise DefinitionError(f'there is no {args.runner}; ./dev bench counts builds it')
     cases = compile_statements(cases, args.data.resolve() / 'programs')
     workers = Workers(args.data.resolve() / 'logs', Measure(args.number, args.repeats, args.seconds, args.timeout))
     outcome = run_all(cases, workers, args.jobs)

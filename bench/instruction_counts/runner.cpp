@@ -15,12 +15,12 @@
 #include <torch/csrc/jit/runtime/static/impl.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include <sr/executor/call_metrics.hpp>
+#include <sr/executor/call_counters.hpp>
 #include <sr/memory/linear_scan.hpp>
 #include <sr/static_runtime.hpp>
 
 #include "driver.hpp"
-#include "inputs.hpp"
+#include "inputs/inputs.hpp"
 
 namespace sr::counts {
 namespace {
@@ -70,7 +70,7 @@ StaticModule prepared(const Module& module, bool replay, bool managed) {
   StaticModuleOptions options;
   options.enable_replay = replay;
   options.manage_output_tensors = managed;
-  options.freeze_weights = true;  // like sr::load: the module was read from a file, and nobody else holds it
+  options.freeze_weights = true;  // like sr::load: the module was read from a file, and has no other holder
   return StaticModule(module, options);
 }
 
@@ -115,6 +115,6 @@ void run(const Driver& driver) {
 
 int main(int argc, char** argv) {
   // As a short call is timed outside of the simulator: one of about forty.
-  if (RUNNING_ON_VALGRIND != 0) sr::detail::CallMetrics::cost_of_timing() = 1'000'000'000;
+  if (RUNNING_ON_VALGRIND != 0) sr::detail::CallCounters::cost_of_timing() = 1'000'000'000;
   return sr::counts::drive(argc, argv, sr::counts::run);
 }

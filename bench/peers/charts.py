@@ -1,4 +1,4 @@
-"""Measures and draws the charts of docs/: ./dev bench --peers --charts [batches|load|steps ...].
+"""Measures and draws the charts of docs/: ./dev bench peers charts [batches|load|steps ...].
 
 batches: time of a row against the rows of a call. load: p50 and p99 against the load of one caller. steps: the nodes of a
 graph, and the steps that replace them, coloured by time.
@@ -107,7 +107,7 @@ def draw_batches(folder: pathlib.Path) -> None:
     axis.set_title('A small ranking model, called from Python, one thread.\n'
                    'Circles: the rows that another runtime needs to be as cheap as one row in sr', fontsize=11)
     axis.legend(frameon=False)
-    save(figure, 'batch_sizes.svg')
+    save(figure, 'measurements/batch_sizes.svg')
 
 
 def draw_load(folder: pathlib.Path) -> None:
@@ -137,7 +137,7 @@ def draw_load(folder: pathlib.Path) -> None:
     axes[0].set_ylabel('microseconds from arrival to result')
     axes[0].legend(frameon=False)
     figure.suptitle('One caller of the ranking model, 8 rows, Poisson arrivals: 5 to 90 % of what it can take', fontsize=11)
-    save(figure, 'load.svg')
+    save(figure, 'measurements/load.svg')
 
 
 def matched(nodes: list[dict[str, Any]], steps: list[dict[str, Any]]) -> list[list[int]]:
@@ -189,7 +189,7 @@ def draw_steps(folder: pathlib.Path) -> None:
     axis.set_xlim(-0.01, 1.01)
     axis.set_ylim(0.3, len(before) + 0.7)
     axis.axis('off')
-    save(figure, 'steps.svg')
+    save(figure, 'internals/steps.svg')
 
 
 CHARTS = {'batches': draw_batches, 'load': draw_load, 'steps': draw_steps}

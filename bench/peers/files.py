@@ -59,7 +59,7 @@ def write_package(module: torch.nn.Module, inputs, dynamic_shapes, configuration
 
 
 def write_package_alone(*arguments):
-    """In a process of its own: a process keeps the interface of the first package that it compiles.
+    """In its own process: a process keeps the interface of the first package that it compiles.
 
     Copies are sent, since torch moves the memory of a tensor that it sends, and rivals are bound to its address.
     """

@@ -146,7 +146,7 @@ def measure_tables(batch: int, args: argparse.Namespace) -> list[str]:
 
 def main():
     warnings.filterwarnings('ignore')
-    parser = argparse.ArgumentParser(prog='./dev bench --peers --int8', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev bench peers int8', description=__doc__)
     peers.add_options(parser, rounds=15, slice_ms=10)
     args = parser.parse_args()
     peers.make_data_folder(args.data)

@@ -63,7 +63,7 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
 
 
 def measure_apart(name: str, args: argparse.Namespace) -> report.Measured:
-    """Runs in a process of its own, so that a crashing peer loses one row of the table, not all."""
+    """Runs in its own process, so that a crashing peer loses one row of the table, not all."""
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool:
         try:
             return pool.submit(measure, name, args).result()
@@ -90,7 +90,7 @@ def make_data_folder(path: pathlib.Path):
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='./dev bench --peers', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev bench peers', description=__doc__)
     # A slice is shorter than a time slice of the scheduler, so that most are not interrupted even on a busy machine.
     add_options(parser, rounds=101, slice_ms=1)
     parser.add_argument('--csv', type=pathlib.Path, help='write all figures to this file')
@@ -110,7 +110,7 @@ def main():
         return
     for program in (args.tool, args.runner):
         if not program.exists():
-            sys.exit(f'peers: there is no {program}; ./dev bench --peers builds it')
+            sys.exit(f'peers: there is no {program}; ./dev bench peers builds it')
     make_data_folder(args.data)
     measured = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Draws the table at the head of README as docs/readme_chart.svg: .venv-peers/bin/python bench/peers/readme_chart.py.
+"""Draws the table at the head of README as docs/measurements/readme_chart.svg: .venv-peers/bin/python bench/peers/readme_chart.py.
 
 The chart is part of README, and tests/python/pages compares it with the table.
 """
@@ -46,4 +46,4 @@ def draw(models: list[str], times: dict[str, list[float]], path: pathlib.Path) -
 
 
 if __name__ == '__main__':
-    draw(*table((ROOT / 'README.md').read_text()), ROOT / 'docs/readme_chart.svg')
+    draw(*table((ROOT / 'README.md').read_text()), ROOT / 'docs/measurements/readme_chart.svg')

@@ -143,7 +143,7 @@ def plot(measured: list[Measured], path: pathlib.Path):
 
 
 def ratios_of_page(text: str) -> dict[str, Ratios]:
-    """From the table of ratios of docs/peers.md."""
+    """From the table of ratios of docs/measurements/peers.md."""
     lines = text[text.index('Time of each over that of sr'):].split('\n\n')[1].splitlines()
     names, *rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines if not line.startswith('|---')]
 
@@ -154,6 +154,6 @@ def ratios_of_page(text: str) -> dict[str, Ratios]:
     return {row[0]: {name: read(cell) for name, cell in zip(names[1:], row[1:], strict=True) if name in RIVALS} for row in rows}
 
 
-if __name__ == '__main__':  # draws docs/peers.svg from the page again
-    docs = pathlib.Path(__file__).resolve().parents[2] / 'docs'
+if __name__ == '__main__':  # draws docs/measurements/peers.svg from the page again
+    docs = pathlib.Path(__file__).resolve().parents[2] / 'docs/measurements'
     draw(ratios_of_page((docs / 'peers.md').read_text()), docs / 'peers.svg')

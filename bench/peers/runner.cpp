@@ -24,7 +24,7 @@
 #include <sr/sr.hpp>
 
 #include "../rounds.hpp"
-#include "inputs.hpp"
+#include "inputs/inputs.hpp"
 
 namespace sr::bench {
 namespace {

@@ -111,7 +111,7 @@ def measure(name: str, stream: str, args: argparse.Namespace) -> list[str]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='./dev bench --peers --streams', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev bench peers streams', description=__doc__)
     peers.add_options(parser, rounds=15, slice_ms=10)
     return parser.parse_args()
 

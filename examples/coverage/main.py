@@ -1,6 +1,6 @@
 """Loads published architectures through torch.export, compares every call with eager's, and times them.
 
-Each runs in a process of its own (measure.py). The table says what was found; --json keeps it."""
+Each runs in its own process (measure.py). The table says what was found; --json keeps it."""
 
 import argparse
 import json

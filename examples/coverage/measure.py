@@ -1,4 +1,4 @@
-"""Exports, loads and times one architecture, and prints the result as JSON. main.py runs it in a process of its own."""
+"""Exports, loads and times one architecture, and prints the result as JSON. main.py runs it in its own process."""
 
 import io
 import inspect
@@ -92,8 +92,8 @@ def rounding(model, archive: bytes, calls, wanted) -> dict:
 
 
 def measure(name: str, rounds: int) -> dict:
-    """Measures the architecture. The result has `refused_by` and `reason` if it can not be exported or loaded."""
-    # The wheel of torchvision is built for CUDA, so its operators can not be loaded with a CPU build of torch. timm and
+    """Measures the architecture. The result has `refused_by` and `reason` if it cannot be exported or loaded."""
+    # The wheel of torchvision is built for CUDA, so its operators cannot be loaded with a CPU build of torch. timm and
     # transformers only import its Python modules, which need the schemas of these two operators.
     operators = torch.library.Library('torchvision', 'DEF')
     for operator in ('nms', 'qnms'):

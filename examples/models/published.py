@@ -43,7 +43,7 @@ def largest_difference(runner: Runner, calls: Sequence[Arguments], expected: Seq
 
 
 def make_runners(published: Published, names: Sequence[str]) -> tuple[dict[str, Runner], dict[str, str]]:
-    """By name, and of those that can not be made, why."""
+    """By name, and of those that cannot be made, why."""
     runners: dict[str, Runner] = {}
     reasons: dict[str, str] = {}
     for name in names:

@@ -4,7 +4,7 @@ PAIRS = [
     ('The train was late.',
      'Our train did not arrive on time.'),
     ('How do I reset my password?',
-     'I can not remember the password of my account and would like to choose another one.'),
+     'I cannot remember the password of my account and would like to choose another one.'),
     ('She bakes bread every Sunday morning.',
      'On Sundays, before noon, she makes fresh loaves in the oven.'),
     ('The parcel was damaged when it was delivered, and two of the six glasses inside were broken.',

@@ -1,7 +1,7 @@
 """Three models behind a router on Ray Serve: pip install "ray[serve]" sr, then python router.py.
 
 A request is a user and the items to rank. The router asks two models about the user at the same time, and a third one
-for the scores of the items. Each model is a deployment of its own, with replicas and batches of its own.
+for the scores of the items. Each model is its own deployment, with replicas and batches of its own.
 """
 
 import asyncio

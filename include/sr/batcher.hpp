@@ -19,7 +19,7 @@ class BatchQueue;
 
 }  // namespace detail
 
-// Any number of threads may call one at once. No thread of its own takes part in a call that blocks: the
+// Any number of threads may call one at once. Blocking calls use no background thread: the
 // caller at the head of the queue runs the batch for all that are in it, so that a request that finds no
 // others costs little more than the model. submit() is served by threads of the batcher, which are started
 // when they are first needed.
@@ -44,7 +44,7 @@ class Batcher {
 
   // Blocks until the request's results are there. Throws ArgumentError, BusyError if max_waiting requests
   // wait already, CancelledError if the deadline or stop token of `options` ends it while it waits (a batch
-  // that has begun is completed), UnsupportedOp if a result can not be divided, and what operators throw.
+  // that has begun is completed), UnsupportedOp if a result cannot be divided, and what operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {},
                          const CallOptions& options = {}) const;
 

@@ -58,7 +58,7 @@ void benchmark(const memory::PlannerOps& planner, std::ostream& out, const Stati
 
 }  // namespace detail
 
-// Times every node. Runs each list of arguments warmup_runs and then main_runs times on a runtime of its own;
+// Times every node. Runs each list of arguments warmup_runs and then main_runs times on its own runtime;
 // one clock reading before and after each node is part of the times. kwargs_list is empty or as long as
 // args_list. Throws ArgumentError and what the model throws.
 template <memory::Planner P = memory::LinearScan>

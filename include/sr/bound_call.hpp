@@ -19,9 +19,9 @@ class BoundState;
 
 // Made by StaticRuntime::bind. Each call reads what the tensors of the arguments hold at that time, and
 // writes the results into outputs(). It compares no signature and makes no results, so that it takes little
-// more than the kernels; programs that can not be replayed run as StaticRuntime::run_into does.
+// more than the kernels; programs that cannot be replayed run as StaticRuntime::run_into does.
 //
-// Belongs to one thread at a time. Has a runtime of its own, so that the runtime it was made by is free for
+// Belongs to one thread at a time. Has its own runtime, so that the runtime it was made by is free for
 // other calls and may be destroyed. It holds the tensors; numbers and containers are those that bind was
 // given. A tensor that has got other memory, sizes or strides is noticed by the next call, which answers for
 // the tensors as they are then.
@@ -35,9 +35,9 @@ class BoundCall {
   const std::vector<c10::IValue>& arguments() const;
   // One for each tensor of the result, depth first.
   const std::vector<at::Tensor>& outputs() const;
-  // Whether the next call replays, if nothing changes before.
+  // True if the next call replays, if nothing changes before.
   bool is_replayed() const;
-  // Of its runtime.
+  // Reports on the call's runtime.
   Report report() const;
 
   // For StaticRuntime.

@@ -28,7 +28,7 @@ namespace sr {
 namespace exported {
 
 // The program in an archive, which `name` names in messages. Throws LoadError if the archive is missing,
-// damaged or of another kind, and UnsupportedOp for parts that sr can not run. `owner` is that of
+// damaged or of another kind, and UnsupportedOp for parts that sr cannot run. `owner` is that of
 // ExportedFrontEnd.
 inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name,
                                     std::shared_ptr<const void> owner = nullptr) {
@@ -42,7 +42,7 @@ inline ExportedProgram load_program(const std::string& path) {
 
 }  // namespace exported
 
-// As sr::load, but only for archives of torch.export.save.
+// Does what sr::load does, but only for archives of torch.export.save.
 inline StaticModule load_exported(const std::string& path, const StaticModuleOptions& options = {}) {
   return detail::take_module(exported::to_module(exported::load_program(path)), options);
 }

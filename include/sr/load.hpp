@@ -15,14 +15,14 @@ namespace sr {
 enum class WeightMemory {
   copied,  // in memory of the process
   // In the file itself, whose pages all processes that map it share, and that the system may drop and read
-  // again. Nobody may change the file while the module lives, or results are wrong and the process may be
-  // killed (SIGBUS): replace it by renaming another one.
+  // again. The file must not change while the module lives, or results are wrong and the process may be
+  // killed (SIGBUS). To replace it, rename another file to its name.
   mapped
 };
 
 // The module of an archive. That of an exported program has one method, and the program's tensors are its
 // attributes. A caller includes <torch/script.h>, which defines the type. `name` names the archive in
-// messages. Throws LoadError, and UnsupportedOp for parts of an exported program that sr can not run.
+// messages. Throws LoadError, and UnsupportedOp for parts of an exported program that sr cannot run.
 torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream");
 torch::jit::Module load_module(const std::string& path, WeightMemory memory = WeightMemory::copied);
 
@@ -38,8 +38,8 @@ namespace detail {
 // From the bytes of an archive; `name` names it in messages.
 torch::jit::Module parse_archive(const std::string& bytes, const std::string& name);
 
-// A StaticModule of a module that the caller gives up: nobody else can change its weights, unless a call
-// returns them.
+// Makes a StaticModule of a module that the caller gives up. Its weights can change only if a call returns
+// them.
 StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// A module that any number of threads call. Each call has a runtime of its own while it lasts.
+// A module that any number of threads call. Each call has its own runtime while it lasts.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 #include <sr/base/error.hpp>
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/processors.hpp>
-#include <sr/executor/call_metrics.hpp>
+#include <sr/executor/call_counters.hpp>
 #include <sr/executor/forked_tasks.hpp>
-#include <sr/executor/pool_metrics.hpp>
+#include <sr/executor/pool_counters.hpp>
 #include <sr/fwd.hpp>
 #include <sr/pool/object_pool.hpp>
 #include <sr/static_module.hpp>
@@ -28,13 +28,14 @@ struct RuntimePoolOptions {
   std::size_t max_runtimes = kOwnRuntimes;  // made as they are needed; 1 to 65533
   // How long a call waits while all runtimes are in use before it throws BusyError.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
-  // Of each call; 0: as the calling thread has it, but no more than the process may use processors.
+  // Intra-op threads of each call. 0 keeps the number of the calling thread, up to the number of processors
+  // that the process may use.
   int intra_op_threads = 0;
 };
 
 struct PoolReport {
   Report runtime;  // the one this thread would use
-  pool::PoolFigures pool;
+  pool::PoolMetrics pool;
   int intra_op_threads = 0;
   int cores = 0;        // those this process may use
   std::string warning;  // empty: nothing to say
@@ -56,13 +57,13 @@ class RuntimePool {
       : RuntimePool(module.content(), options) {}
   explicit RuntimePool(std::shared_ptr<const PreparedModule> content, const RuntimePoolOptions& options = {})
       : options_(checked(options)),
-        runtimes_(options.max_runtimes, [content = std::move(content), metrics = metrics_] {
+        runtimes_(options.max_runtimes, [content = std::move(content), counters = counters_] {
           auto runtime = std::make_unique<Runtime>(content);
-          metrics->add(runtime->metrics());
+          counters->add(runtime->counters());
           return runtime;
         }) {}
 
-  // As StaticRuntime's. Throws BusyError if no runtime becomes idle in time.
+  // Calls an idle runtime; see StaticRuntime. Throws BusyError if none becomes idle in time.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const {
     return with_runtime([&](Runtime& runtime) { return runtime(std::move(args), kwargs); });
   }
@@ -82,7 +83,7 @@ class RuntimePool {
     with_runtime([&](Runtime& runtime) { runtime.run_into(args, outputs); });
   }
 
-  // As StaticRuntime's. The runtime is leased by the caller and returned when the call is done.
+  // See StaticRuntime. The caller leases the runtime, which returns to the pool when the call has ended.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
                                                     TaskLauncher launcher = {}) const {
@@ -126,15 +127,16 @@ class RuntimePool {
   void trim() const { runtimes_.trim(); }
 
   // Sums over the calls of all its runtimes, including those that trim() destroyed. Calls that are running
-  // may be missing from a sum. Calls that found no runtime in time are not counted here, but in figures().
-  CallFigures metrics() const { return metrics_->figures(); }
+  // may be missing from a sum. Calls that found no runtime in time are not counted here, but in
+  // pool_metrics().
+  CallMetrics metrics() const { return counters_->metrics(); }
   // How many runtimes there are and are in use, and how often calls waited for one.
-  pool::PoolFigures figures() const { return runtimes_.figures(); }
+  pool::PoolMetrics pool_metrics() const { return runtimes_.metrics(); }
 
   // The report of the runtime that this thread would use. Throws BusyError.
   PoolReport report() const {
     PoolReport report{
-        lease()->report(), runtimes_.figures(), options_.intra_op_threads, processors_allowed(), {}};
+        lease()->report(), runtimes_.metrics(), options_.intra_op_threads, processors_allowed(), {}};
     if (report.intra_op_threads <= 0) report.intra_op_threads = intra_op_threads();
     const std::size_t most = report.pool.made * static_cast<std::size_t>(report.intra_op_threads);
     if (most > static_cast<std::size_t>(report.cores)) {
@@ -192,7 +194,7 @@ class RuntimePool {
 
   RuntimePoolOptions options_;
   int processors_ = processors_allowed();
-  std::shared_ptr<detail::PoolMetrics> metrics_ = std::make_shared<detail::PoolMetrics>();
+  std::shared_ptr<detail::PoolCounters> counters_ = std::make_shared<detail::PoolCounters>();
   pool::ObjectPool<Runtime> runtimes_;
 };
 

@@ -18,6 +18,8 @@
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
+#include <sr/value_spec.hpp>
+#include <sr/version.hpp>
 
 #ifdef SR_HEADER_ONLY
 SR_SILENT_BEGIN

@@ -7,23 +7,27 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/call_metrics.hpp>
 #include <sr/base/call_options.hpp>
 #include <sr/base/config.hpp>
 #include <sr/base/jit_fwd.hpp>
 #include <sr/base/options.hpp>
 #include <sr/base/state_dict.hpp>
+#include <sr/value_spec.hpp>
 
 namespace sr {
 
 struct LoadedGraph;
+struct PoolReport;
 struct PreparedModule;
 
 class StaticModule {
  public:
   // Throws RegistryError if no operator is registered at all, UnsupportedOp with a sentence for each node
-  // that can not run (or, under options.strict, that needs the interpreter), and ArgumentError for an unknown
+  // that cannot run (or, under options.strict, that needs the interpreter), and ArgumentError for an unknown
   // pass in options.without_passes.
   explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {});
   explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
@@ -35,10 +39,37 @@ class StaticModule {
   // another handle of the same content. Throws BusyError if the model has state and a call of it is running.
   StaticModule clone() const;
 
-  // Runs the model on a runtime of the module's own pool, a RuntimePool with its defaults. May be called from
-  // any number of threads. Throws ArgumentError, BusyError, and what operators throw. If the model writes its
-  // buffers or attributes, a call during another call of the module throws BusyError, on whichever runtime.
+  // --- calls ---
+  //
+  // These functions act on a pool that the module makes when it is first called, a RuntimePool with its
+  // defaults, and do what the pool's functions of the same names do (<sr/runtime_pool.hpp>). They may be
+  // called from any number of threads. They throw ArgumentError, BusyError, and what operators throw. If the
+  // model writes its buffers or attributes, a call during another call of the module throws BusyError, on
+  // whichever runtime.
+
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                         const CallOptions& options) const;
+  // Writes the results into `outputs`, one tensor for each tensor of the result, depth first.
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const;
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                    const KeywordArgs& kwargs = {},
+                                                    const CallOptions& options = {}) const;
+  // Prepares `runtimes` runtimes for calls with these arguments, so that the first call of a service is fast.
+  void reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs = {},
+               std::size_t runtimes = 1) const;
+  // Destroys the runtimes that are not in use.
+  void trim() const;
+  // Counts and latencies of all calls of these functions.
+  CallMetrics metrics() const;
+  // Include <sr/runtime_pool.hpp> for the type.
+  PoolReport report() const;
+
+  // --- the model ---
+
+  // The arguments of a call, in order, and its results. A tuple of results has one entry.
+  std::vector<ValueSpec> inputs() const;
+  std::vector<ValueSpec> outputs() const;
 
   // What calls read; <sr/module/prepared_module.hpp> describes it.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }

@@ -14,11 +14,12 @@
 #include <sr/base/borrowed_args.hpp>
 #include <sr/base/call_options.hpp>
 #include <sr/bound_call.hpp>
+#include <sr/executor/call_counters.hpp>
 #include <sr/fwd.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
-#include <sr/runtime_core.hpp>
+#include <sr/runtime/runtime_core.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -115,14 +116,15 @@ class StaticRuntime {
   // already stay as they are. Throws BusyError while the runtime runs.
   void time_steps(bool on) { core_.time_steps(on); }
 
-  // A runtime of its own over the same module.
+  // Makes another runtime of the same module.
   StaticRuntime clone() const { return StaticRuntime(content()); }
 
   Report report() const { return core_.report(); }
 
-  // Numbers and latencies of its calls. Any thread may read them, while the runtime runs and after it was
-  // destroyed.
-  std::shared_ptr<const detail::CallMetrics> metrics() const { return core_.metrics(); }
+  // Counts and latencies of its calls. May be called from any thread, while the runtime runs.
+  CallMetrics metrics() const { return core_.counters()->metrics(); }
+  // For RuntimePool: what metrics() reads. Outlives the runtime.
+  std::shared_ptr<const detail::CallCounters> counters() const { return core_.counters(); }
 
   // The number of calls that were replayed.
   std::uint64_t replayed_calls() const { return core_.replayed_calls(); }
@@ -158,8 +160,5 @@ class StaticRuntime {
   Observer* observer_;
   detail::RuntimeCore core_;
 };
-
-// The largest number of runtimes for the calls of a StaticModule, and for each forked body.
-inline constexpr std::size_t kOwnRuntimes = 256;
 
 }  // namespace sr

@@ -120,7 +120,7 @@ void Told::tell(c10::IValue result, std::exception_ptr thrown) {
       told(signature->result(std::move(result)), py::none());
       return;
     } catch (...) {
-      // The result can not be converted to Python objects, or not to those with which the model was exported.
+      // The result cannot be converted to Python objects, or not to those with which the model was exported.
       thrown = std::current_exception();
     }
   }

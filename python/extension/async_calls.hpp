@@ -54,7 +54,7 @@ void watch_async_calls();
 pybind11::object start(pybind11::handle self, const pybind11::tuple& args, const pybind11::dict& kwargs,
                        pybind11::function done);
 
-// The same as a torch.Future, like upstream's StaticModule.runAsync.
+// Returns a torch.Future, as upstream's StaticModule.runAsync does.
 pybind11::object run_async(pybind11::handle self, const pybind11::tuple& args, const pybind11::dict& kwargs);
 
 // Returns when every `done` has returned. The interpreter waits for it at exit, because no thread may outlive

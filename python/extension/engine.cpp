@@ -43,10 +43,10 @@ class PoolEngine : public Engine {
   int intra_op_threads() const override { return options_.intra_op_threads; }
   void trim() const override { pool_->trim(); }
   PoolReport report() const override { return pool_->report(); }
-  CallFigures metrics() const override { return pool_->metrics(); }
-  pool::PoolFigures figures() const override { return pool_->figures(); }
+  CallMetrics metrics() const override { return pool_->metrics(); }
+  pool::PoolMetrics pool_metrics() const override { return pool_->pool_metrics(); }
 
-  // On a runtime of its own, whose calls do not count as the pool's.
+  // On its own runtime, whose calls do not count as the pool's.
   std::pair<std::vector<ProgramTimes>, Report> profile(const std::vector<c10::IValue>& args,
                                                        double seconds) const override {
     const IntraOpWidth width(options_.intra_op_threads);

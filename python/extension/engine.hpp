@@ -38,16 +38,16 @@ class Engine {
   virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                             const CallOptions& options) const = 0;
   virtual void reserve(const std::vector<c10::IValue>& args, std::size_t runtimes) const = 0;
-  // Of each call; 0: as the calling thread has it.
+  // Intra-op threads of each call. 0 keeps the number of the calling thread.
   virtual int intra_op_threads() const = 0;
   virtual void trim() const = 0;
   virtual PoolReport report() const = 0;
-  virtual CallFigures metrics() const = 0;
-  virtual pool::PoolFigures figures() const = 0;
+  virtual CallMetrics metrics() const = 0;
+  virtual pool::PoolMetrics pool_metrics() const = 0;
   // And the report of the runtime that was profiled.
   virtual std::pair<std::vector<ProgramTimes>, Report> profile(const std::vector<c10::IValue>& args,
                                                                double seconds) const = 0;
-  // Of the runtime that this thread would use.
+  // Acts on the runtime that this thread would use.
   virtual void time_steps(bool on) const = 0;
   virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
                                                      Runs runs) const = 0;

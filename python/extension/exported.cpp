@@ -56,7 +56,7 @@ Source restored(const std::string& bytes) {
   return source;
 }
 
-// Makes the StaticModule, from tensors that Python also holds or from tensors of its own.
+// Makes the StaticModule, from tensors that Python also holds or from copies.
 using MakeModule = StaticModule (*)(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 StaticModule share_module(const torch::jit::Module& module, const StaticModuleOptions& options) {

@@ -16,7 +16,7 @@
 #include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
-#include "../../src/tool/report_page.hpp"
+#include "../../src/tool/drawing/report_page.hpp"
 #include "async_calls.hpp"
 #include "batcher.hpp"
 #include "bound.hpp"
@@ -56,7 +56,7 @@ StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, 
           .without_passes = std::move(without_passes)};
 }
 
-// None means no limit.
+// Returns the largest duration for None.
 std::chrono::nanoseconds waiting_time(std::optional<double> seconds) {
   using std::chrono::nanoseconds;
   if (!seconds) return nanoseconds::max();
@@ -125,7 +125,7 @@ py::tuple report(py::handle self, const std::string& title) {
 
 py::dict metrics(py::handle self) {
   const Callee& callee = callee_of(self);
-  return described(callee.engine->metrics(), callee.engine->figures());
+  return described(callee.engine->metrics(), callee.engine->pool_metrics());
 }
 
 // The steps of the plans, and a page about them.
@@ -161,7 +161,7 @@ void copy_constants(torch::jit::Block* block) {
   }
 }
 
-// A copy. Weights without other holders are folded, so nobody may get access to them: a write would not be
+// A copy. Weights without other holders are folded, so they must not be handed out: a write would not be
 // seen.
 std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
   const PreparedModule& content = *self.module.content();
@@ -226,8 +226,8 @@ void define_prepared(py::module_& module) {
           },
           py::arg("state"), py::arg("strict"))
       .def("replaced_weights", &replaced_weights)
-      .def("inputs", [](const Prepared& self) { return described(self.module.schema().arguments()); })
-      .def("outputs", [](const Prepared& self) { return described(self.module.schema().returns()); });
+      .def("inputs", [](const Prepared& self) { return described(self.module.inputs()); })
+      .def("outputs", [](const Prepared& self) { return described(self.module.outputs()); });
   define_preparation(module, "prepare_module", &prepare_module);
   define_preparation(module, "prepare_graph", &prepare_graph);
   define_preparation(module, "prepare_function", &prepare_script_function);

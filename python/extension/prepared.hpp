@@ -21,7 +21,7 @@ struct Prepared {
   std::string format = "torchscript";          // of the archive; sr._formats has the function that reads it
 };
 
-// None of them needs the GIL. They throw LoadError, UnsupportedOp and ArgumentError.
+// These functions need no GIL. They throw LoadError, UnsupportedOp and ArgumentError.
 std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
                                          const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,
@@ -32,7 +32,7 @@ std::shared_ptr<Prepared> prepare_function(torch::jit::Function& function,
 std::shared_ptr<Prepared> prepare_file(const std::string& path, const StaticModuleOptions& options,
                                        bool map_weights);
 std::shared_ptr<Prepared> prepare_bytes(const std::string& bytes, const StaticModuleOptions& options);
-// Of a module that nobody else holds.
+// Prepares a module that has no other holder.
 std::shared_ptr<Prepared> prepare_owned(const torch::jit::Module& module, const StaticModuleOptions& options);
 
 // What torch.jit.save writes.

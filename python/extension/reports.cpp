@@ -1,11 +1,11 @@
 #include "reports.hpp"
 
 #include <chrono>
-#include <map>
 #include <optional>
 #include <pybind11/stl.h>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <torch/csrc/jit/python/pybind_utils.h>
@@ -79,7 +79,7 @@ py::dict buckets_of(const Latencies& latencies) {
 }
 
 py::dict of_pool(const PoolReport& report) {
-  const pool::PoolFigures& pool = report.pool;
+  const pool::PoolMetrics& pool = report.pool;
   return py::dict("max_runtimes"_a = pool.most, "made"_a = pool.made, "in_use"_a = pool.leased,
                   "waits"_a = pool.waiting.waits, "timeouts"_a = pool.waiting.timeouts,
                   "longest_wait"_a = seconds_of(pool.waiting.longest),
@@ -94,27 +94,6 @@ std::string text_of(const PoolReport& report) {
        << " cores";
   if (!report.warning.empty()) text << '\n' << report.warning;
   return text.str();
-}
-
-py::object dtype_of(const c10::TensorType& type) {
-  if (!type.scalarType()) return py::none();
-  return py::cast(*type.scalarType());
-}
-
-// Sizes that torch.export left open have names, the same one where they must be equal.
-py::object shape_of(const c10::TensorType& type, std::map<std::int64_t, std::string>& symbols) {
-  const auto sizes = type.symbolic_sizes().sizes();
-  if (!sizes) return py::none();
-  py::tuple shape(sizes->size());
-  for (std::size_t i = 0; i < sizes->size(); ++i) {
-    const c10::ShapeSymbol& size = (*sizes)[i];
-    if (size.is_static()) {
-      shape[i] = size.static_size();
-    } else {
-      shape[i] = symbols.try_emplace(size.value(), "s" + std::to_string(symbols.size())).first->second;
-    }
-  }
-  return shape;
 }
 
 py::dict of_layer(const QuantizedLayer& layer) {
@@ -156,7 +135,7 @@ py::dict described(const QuantizationReport& report) {
                   "unequal"_a = report.unequal, "loss"_a = report.loss, "text"_a = text.str());
 }
 
-py::dict described(const CallFigures& calls, const pool::PoolFigures& pool) {
+py::dict described(const CallMetrics& calls, const pool::PoolMetrics& pool) {
   const Latencies& latencies = calls.latencies;
   py::dict latency("count"_a = latencies.count(), "seconds"_a = latencies.seconds,
                    "p50"_a = latencies.quantile(0.5), "p90"_a = latencies.quantile(0.9),
@@ -179,15 +158,17 @@ py::list described(const std::vector<ProgramTimes>& programs) {
   });
 }
 
-py::list described(const std::vector<c10::Argument>& arguments) {
-  std::map<std::int64_t, std::string> symbols;
-  return list_of(arguments, [&](const c10::Argument& argument) {
-    const auto tensor = argument.type()->cast<c10::TensorType>();
-    const auto& value = argument.default_value();
-    return py::make_tuple(argument.name(), argument.type()->annotation_str(),
-                          tensor ? dtype_of(*tensor) : py::none(),
-                          tensor ? shape_of(*tensor, symbols) : py::none(), value.has_value(),
-                          value ? torch::jit::toPyObject(*value) : py::none());
+py::list described(const std::vector<ValueSpec>& values) {
+  return list_of(values, [](const ValueSpec& value) {
+    py::object shape = py::none();
+    if (value.sizes) {
+      shape = py::tuple(list_of(*value.sizes, [](const SizeSpec& size) {
+        return std::visit([](const auto& known) -> py::object { return py::cast(known); }, size);
+      }));
+    }
+    return py::make_tuple(value.name, value.type, value.dtype ? py::cast(*value.dtype) : py::none(), shape,
+                          value.default_value.has_value(),
+                          value.default_value ? torch::jit::toPyObject(*value.default_value) : py::none());
   });
 }
 

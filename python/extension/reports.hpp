@@ -3,21 +3,20 @@
 
 #include <pybind11/pybind11.h>
 
-#include <ATen/core/function_schema.h>
-
 #include <sr/profile.hpp>
 #include <sr/quantize.hpp>
 #include <sr/runtime_pool.hpp>
+#include <sr/value_spec.hpp>
 
 namespace sr::python {
 
 // The printed form is under "text".
 pybind11::dict described(const PoolReport& report);
 pybind11::dict described(const QuantizationReport& report);
-pybind11::dict described(const CallFigures& calls, const pool::PoolFigures& pool);
+pybind11::dict described(const CallMetrics& calls, const pool::PoolMetrics& pool);
 pybind11::list described(const std::vector<ProgramTimes>& programs);
 
 // For each argument or result of the schema: (name, type, dtype, shape, default), None where unknown.
-pybind11::list described(const std::vector<c10::Argument>& arguments);
+pybind11::list described(const std::vector<ValueSpec>& values);
 
 }  // namespace sr::python

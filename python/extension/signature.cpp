@@ -58,7 +58,7 @@ std::optional<c10::IValue> try_convert(py::handle object, const c10::TypePtr& ty
   return std::nullopt;
 }
 
-// What torch says, on a line of its own and no longer: it repeats the value, which may have any length.
+// What torch says, on its own line and no longer: it repeats the value, which may have any length.
 std::string reason_of(const std::string& why) {
   constexpr std::size_t kMost = 160;
   std::string line = why.substr(0, why.find('\n'));
@@ -181,7 +181,7 @@ std::vector<c10::IValue> Signature::bind(const py::tuple& args, const py::dict& 
   return bind(Given{values.data(), args.size(), names.ptr()});
 }
 
-// The same message as for a call from C++.
+// Throws the error of a call from C++.
 void Signature::refuse(const Given& given, std::size_t without) const {
   std::vector<c10::IValue> args(given.count);
   for (std::size_t i = 0; i < std::min(given.count, parameters_.size()); ++i) {

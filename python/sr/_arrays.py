@@ -25,7 +25,7 @@ def _tensor_of(value: Any) -> torch.Tensor:
     try:
         return _tensor_of_numpy(value) if _is_numpy(value) else from_dlpack(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        raise ArgumentError(f'A {type(value).__name__} was given that torch can not share: {error}') from error
+        raise ArgumentError(f'A {type(value).__name__} was given that torch cannot share: {error}') from error
 
 
 def with_tensors(value: Any) -> Any:
@@ -48,5 +48,5 @@ def buffer(value: Any) -> torch.Tensor:
         return _tensor_of(value)
     if not _is_numpy(value) and hasattr(value, '__dlpack__'):
         return _tensor_of(value)
-    raise ArgumentError(f'Results can not be written into a {type(value).__name__}; expected tensors or writable '
+    raise ArgumentError(f'Results cannot be written into a {type(value).__name__}; expected tensors or writable '
                         'arrays, one for each tensor of the result, or lists, tuples and dictionaries of them.')

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from . import _formats
 
 _log = logging.getLogger('sr')
 
@@ -46,14 +45,14 @@ def _sizes_among(graph: torch.fx.GraphModule) -> dict[int, tuple[int, int]]:
 
 
 def torch_backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """A backend of torch.compile: each captured graph runs in sr, or in eager mode where sr can not take it.
+    """A backend of torch.compile: each captured graph runs in sr, or in eager mode where sr cannot take it.
 
-    The logger 'sr' says why it can not. Gradients are not computed, so call within `torch.no_grad()`.
+    The logger 'sr' says why it cannot. Gradients are not computed, so call within `torch.no_grad()`.
     """
     sizes = _sizes_among(graph)
     made: list[tuple[Callable[..., Any], list[int]]] = []
 
-    # At the first call, since torch.export can not be called while torch.compile captures a graph.
+    # At the first call, since torch.export cannot be called while torch.compile captures a graph.
     def make(values: Sequence[Any]) -> tuple[Callable[..., Any], list[int]]:
         everything = list(range(len(values)))
         if torch.is_grad_enabled() and any(isinstance(v, torch.Tensor) and v.requires_grad for v in values):
@@ -61,7 +60,8 @@ def torch_backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) ->
             return graph.forward, everything
         module = _Graph(graph, values, sizes).eval()
         try:
-            exported = _formats.exported()
+            from . import exported  # imports torch.export
+
             program = exported.export(module, tuple(values[i] for i in module.given), {})
             return exported.from_exported(program), module.given
         except Exception as error:

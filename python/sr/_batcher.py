@@ -25,7 +25,7 @@ class BatcherReport:
     waiting_seconds: float  # of all requests, until their batch began
     waiting: int  # now
     running: int  # batches, now
-    batches_by_rows: dict[int, int]  # how many batches had at most so many rows: 1, 2, 4, 8, ...
+    batches_by_rows: dict[int, int]  # number of batches with at most 1, 2, 4, 8, ... rows
 
 
 class Batcher:
@@ -43,7 +43,7 @@ class Batcher:
     max_wait: seconds that a request waits for others when it could run. With 0 batches form of the requests that
     arrive while others run.
     max_waiting: requests; one more raises BusyError at once.
-    max_running: batches at once; 0: as many as the process may use processors.
+    max_running: batches that run at once. 0 takes the number of processors that the process may use.
     padding: names of arguments whose sizes in another dimension may differ, with (dimension, value): shorter ones are
     filled up. A mask is padded with 0.
     padded_result_dim: dimension of the results that is cut to the size a request had in the first entry of `padding`.

@@ -10,7 +10,6 @@ import torch
 from torch.jit._trace import TracerWarning
 from torch.utils import _pytree as pytree
 
-from . import _formats
 from ._module import StaticModule
 from ._options import Options, checked
 from ._progress import shown
@@ -44,7 +43,9 @@ def _trace(module: torch.nn.Module, examples: _Examples | None, options: Any) ->
 def _export(module: torch.nn.Module, examples: _Examples | None, options: Any) -> StaticModule:
     if examples is None:
         raise _NeedsExamples('exporting needs example_args or example_kwargs')
-    return from_exported(_formats.exported().export(module, *examples), **options)
+    from . import exported  # imports torch.export
+
+    return exported.from_exported(exported.export(module, *examples), **options)
 
 
 _FRONTENDS: dict[str, Callable[[torch.nn.Module, _Examples | None, Any], StaticModule]] = {
@@ -73,7 +74,7 @@ def _quietly(frontend: str, module: torch.nn.Module, examples: _Examples | None,
 
 
 def _order(examples: _Examples | None) -> list[str]:
-    """The front ends to try. An exported program can not leave open a size that is 0 or 1 in the examples."""
+    """The front ends to try. An exported program cannot leave open a size that is 0 or 1 in the examples."""
     sizes = [size for leaf in pytree.tree_leaves(examples) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
     first = 'script' if min(sizes, default=2) < 2 else 'export'
     return sorted(_FRONTENDS, key=lambda name: name != first)
@@ -98,7 +99,7 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
     module is scripted. Call `module.eval()` before: what the module does in training, it does here too.
 
     Examples are arguments of a call. An exported program takes calls that are nested as they are, with their numbers
-    and strings, and with the sizes that the module allows. It can not leave open a size that is 0 or 1 in the examples,
+    and strings, and with the sizes that the module allows. It cannot leave open a size that is 0 or 1 in the examples,
     so with such examples a module is scripted if it can be. A scripted one takes whatever its code takes.
 
     Raises UnsupportedOpError with the reason of each front end when none takes the module, and ArgumentError for
@@ -137,6 +138,7 @@ def compile(module: torch.nn.Module, example_args: Sequence[Any] | torch.Tensor 
 
 
 def from_exported(program: Any, **options: Unpack[Options]) -> StaticModule:
-    """The module of a program of `torch.export.export`. Raises UnsupportedOpError for what can not be imported."""
-    made: StaticModule = _formats.exported().from_exported(program, **options)
-    return made
+    """The module of a program of `torch.export.export`. Raises UnsupportedOpError for what cannot be imported."""
+    from . import exported  # imports torch.export
+
+    return exported.from_exported(program, **options)

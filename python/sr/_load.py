@@ -17,8 +17,8 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
     something else, and what the constructor of `StaticModule` raises. A program of torch.export takes its arguments
     and gives its result nested as they were when it was exported, and sizes within those it was exported for.
 
-    map_weights: True leaves the weights in the file, whose pages all processes that map it share. Nobody may change the
-    file while the module lives, or results are wrong and the process may be killed: replace it by renaming another one
+    map_weights: True leaves the weights in the file, whose pages all processes that map it share. The file must not
+    change while the module lives, or results are wrong and the process may be killed: replace it by renaming another one
     (`os.replace`).
 
     >>> import io, torch, sr
@@ -40,10 +40,10 @@ def load(source: str | bytes | bytearray | memoryview | os.PathLike[str] | IO[by
         raise ArgumentError(f'sr.load was given a {type(source).__name__}; expected a path, bytes or a binary file.')
     if map_weights and isinstance(content, bytes):
         raise ArgumentError('sr.load was asked to map weights; that needs the path of a file.')
-    exported = _formats.exported()
-    if exported.is_exported(content):
-        module: StaticModule = exported.load(content, map_weights=map_weights, **options)
-        return module
+    if _formats.is_exported(content):
+        from . import exported  # imports torch.export
+
+        return exported.load(content, map_weights=map_weights, **options)
     if isinstance(content, bytes):
         return StaticModule._made(_C.prepare_bytes(content, of_module(chosen)), 'archive', chosen)
     return StaticModule._made(_C.prepare_file(os.fsencode(content), of_module(chosen), map_weights=map_weights), 'archive', chosen)

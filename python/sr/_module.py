@@ -203,7 +203,7 @@ class StaticModule(_C.Caller):
         return self._made(self._prepared.clone(), self._frontend, self._chosen)
 
     def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
-        """Makes so many runtimes ready for calls with arguments like these: plans memory and prepares replay.
+        """Prepares `runtimes` runtimes for calls with arguments like these: plans memory and records a plan.
 
         Leaves the state of the model as it is.
         """
@@ -280,9 +280,9 @@ class StaticModule(_C.Caller):
         return Metrics(self._metrics())
 
     def profile(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Profile:
-        """Calls with these arguments for about so many seconds, and times each step of the plans that answer.
+        """Calls with these arguments for about `seconds` seconds, and times each step of the plans that answer.
 
-        Uses a runtime of its own, so other callers are not disturbed. Raises the exceptions of a call.
+        Uses its own runtime, so other callers are not disturbed. Raises the exceptions of a call.
 
         >>> import torch, sr
         >>> module = sr.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh()).eval())

@@ -12,7 +12,7 @@ class Options(TypedDict, total=False):
     planner: 'linear_scan' (default), 'standard_resizing', 'greedy_by_size' or 'no_reuse'.
     numerics: 'fast' (default; within stated ULP bounds of ATen's results) or 'exact' (bit-equal to the interpreter).
     enable_out_variant: False runs native functions and the interpreter only.
-    optimize_memory: False gives every tensor bytes of its own.
+    optimize_memory: False gives every tensor separate memory.
     manage_output_tensors: True recycles results once the caller has let go of them.
     enable_replay: False keeps to the general path; max_plan_bytes: of memory for plans (default 1 MiB).
     enable_families: False makes a plan for each combination of sizes, instead of one for calls that differ in them.

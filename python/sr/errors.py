@@ -1,4 +1,4 @@
-"""What sr raises on its own account. What an operator raises keeps the type it has in torch."""
+"""The exceptions of sr. Exceptions of operators keep the types that they have in torch."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class LoadError(Error):
 
 
 class UnsupportedOpError(Error):
-    """The model holds something that can not be run here, or that `strict` forbids; names the node and its line."""
+    """The model holds something that cannot be run here, or that `strict` forbids; names the node and its line."""
 
 
 class ArgumentError(Error, TypeError, ValueError):

@@ -1,13 +1,11 @@
 """Programs of torch.export: from memory, from archives, and the nesting of their arguments and results."""
 
 import contextlib
-import io
 import json
 import logging
 import inspect
 import os
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, Unpack
@@ -95,11 +93,6 @@ def _restored(form: str, archive: bytes, call_spec: CallSpec, frontend: str, cho
     return module
 
 
-def prepare_bytes(archive: bytes, options: _C.Options) -> _C.Prepared:
-    """From what `Prepared.archive` gives for a program."""
-    return _C.prepare_pickled_program(archive, options).prepared
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What the serializer logs is about its own choices."""
@@ -171,23 +164,12 @@ def from_exported(program: torch.export.ExportedProgram, **options: Unpack[Optio
         with _quiet():
             text = _serialised(program)
     except Exception as error:
-        raise UnsupportedOpError(f'PyTorch can not serialise the exported program: {error}') from error
+        raise UnsupportedOpError(f'PyTorch cannot serialise the exported program: {error}') from error
     given = program.constants | program.state_dict
     tensors = dict(tensor for name, value in given.items() for tensor in _plain_tensors(name, value))
     made = _C.prepare_program(text, tensors, of_module(chosen))
     call_spec = CallSpec(program.call_spec.in_spec, program.call_spec.out_spec, made.constants, _twins(program))
     return ExportedModule._nesting(made.prepared, call_spec, 'export', chosen)
-
-
-def is_exported(source: str | bytes | os.PathLike[str]) -> bool:
-    """Did torch.export.save write this file or these bytes? Says no of what is damaged."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
-            names = archive.namelist()
-    except Exception:  # of several types, for what is not as it should be
-        return False
-    return any(name.partition('/')[2].startswith('models/') or name.endswith('serialized_exported_program.json')
-               for name in names)
 
 
 def load(source: str | bytes | os.PathLike[str], *, map_weights: bool = False,

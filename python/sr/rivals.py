@@ -38,7 +38,7 @@ class _Model:
 
     def __init__(self, path: str, sets: Sequence[Sequence[Any]], threads: int, module: torch.nn.Module | None) -> None:
         self.path, self.threads, self.module = path, threads, module
-        self.program = torch.export.load(path) if _formats.exported().is_exported(path) else None
+        self.program = torch.export.load(path) if _formats.is_exported(path) else None
         self.flat = [list(values) for values in sets]
         self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         for values in self.flat:
@@ -126,7 +126,7 @@ class _Model:
 def _require_equal_sizes(sets: Sequence[Sequence[Any]]) -> None:
     shapes = [[tuple(value.shape) for value in values if isinstance(value, torch.Tensor)] for values in sets]
     if any(shape != shapes[0] for shape in shapes):
-        raise ArgumentError('the calls differ in sizes, which an ONNX model of TorchScript can not leave open; export '
+        raise ArgumentError('the calls differ in sizes, which an ONNX model of TorchScript cannot leave open; export '
                             'the model with torch.export.save')
 
 
@@ -140,7 +140,7 @@ def _flat_tensors(result: Any) -> list[torch.Tensor]:
 
 
 def _difference(expected: Any, actual: Any) -> float:
-    """The largest difference of an element. Raises ValueError where the results can not be compared."""
+    """The largest difference of an element. Raises ValueError where the results cannot be compared."""
     first, second = _flat_tensors(expected), _flat_tensors(actual)
     if [tuple(a.shape) for a in first] != [tuple(b.shape) for b in second]:
         raise ValueError('its results have other sizes than those of sr')

@@ -25,7 +25,7 @@ def tracer() -> Any:
 class Request:
     """The span 'sr.request' of one request, within the caller's current span.
 
-    `trace` is what a call fills, or None where nobody records the span: then a request costs nothing more.
+    `trace` is what a call fills in. It is None if the span is not recorded: then a request costs nothing more.
     """
 
     def __init__(self, of: Any, *, steps: bool) -> None:

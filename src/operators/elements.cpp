@@ -1,6 +1,5 @@
-// Operators on elements and numbers. They register themselves when all of the archive is linked.
-#include <sr/ops/arithmetic.hpp>
-#include <sr/ops/conversions.hpp>
-#include <sr/ops/in_place.hpp>
-#include <sr/ops/numbers.hpp>
-#include <sr/ops/scalars.hpp>
+// Operators on numbers. They register themselves when all of the archive is linked.
+#include <sr/ops/language/arithmetic.hpp>
+#include <sr/ops/language/conversions.hpp>
+#include <sr/ops/language/numbers.hpp>
+#include <sr/ops/language/scalars.hpp>

@@ -1,8 +1,8 @@
 // Operators of TorchScript itself: containers, strings, control flow.
-#include <sr/ops/containers.hpp>
-#include <sr/ops/control_flow.hpp>
-#include <sr/ops/dictionaries.hpp>
-#include <sr/ops/effects.hpp>
-#include <sr/ops/lists.hpp>
-#include <sr/ops/metadata.hpp>
-#include <sr/ops/strings.hpp>
+#include <sr/ops/language/containers.hpp>
+#include <sr/ops/language/control_flow.hpp>
+#include <sr/ops/language/dictionaries.hpp>
+#include <sr/ops/language/effects.hpp>
+#include <sr/ops/language/lists.hpp>
+#include <sr/ops/language/metadata.hpp>
+#include <sr/ops/language/strings.hpp>

@@ -1,8 +1,9 @@
 // Operators that compute with all elements: products, reductions, layers.
-#include <sr/ops/attention.hpp>
-#include <sr/ops/convolution.hpp>
-#include <sr/ops/embedding.hpp>
-#include <sr/ops/matmul.hpp>
-#include <sr/ops/normalization.hpp>
-#include <sr/ops/recurrent.hpp>
-#include <sr/ops/reduction.hpp>
+#include <sr/ops/attention/entries.hpp>
+#include <sr/ops/convolution/entries.hpp>
+#include <sr/ops/embedding/entries.hpp>
+#include <sr/ops/matmul/entries.hpp>
+#include <sr/ops/normalization/entries.hpp>
+#include <sr/ops/recurrent/entries.hpp>
+#include <sr/ops/reduction/entries.hpp>
+#include <sr/ops/reduction/entries_without_functor.hpp>

@@ -1,5 +1,5 @@
 // Pointwise operators on tensors.
-#include <sr/ops/comparison.hpp>
-#include <sr/ops/pointwise.hpp>
-#include <sr/ops/pointwise_generic.hpp>
-#include <sr/ops/pointwise_variants.hpp>
+#include <sr/ops/pointwise/comparison.hpp>
+#include <sr/ops/pointwise/entries.hpp>
+#include <sr/ops/pointwise/entries_without_functor.hpp>
+#include <sr/ops/pointwise/variants.hpp>

@@ -1,10 +1,10 @@
 // Operators that make, move and convert tensors.
-#include <sr/ops/concat.hpp>
-#include <sr/ops/factories.hpp>
-#include <sr/ops/quantization.hpp>
-#include <sr/ops/quantized.hpp>
-#include <sr/ops/rearranging.hpp>
-#include <sr/ops/resampling.hpp>
-#include <sr/ops/typed_tensors.hpp>
-#include <sr/ops/typed_views.hpp>
-#include <sr/ops/views.hpp>
+#include <sr/ops/conversion/entries.hpp>
+#include <sr/ops/convolution/resampling.hpp>
+#include <sr/ops/factories/entries.hpp>
+#include <sr/ops/indexing/entries.hpp>
+#include <sr/ops/quantized/entries.hpp>
+#include <sr/ops/rearranging/entries.hpp>
+#include <sr/ops/rearranging/join.hpp>
+#include <sr/ops/views/entries.hpp>
+#include <sr/ops/views/entries_without_functor.hpp>

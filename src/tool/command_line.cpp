@@ -8,8 +8,9 @@
 #include <torch/version.h>
 
 #include <sr/memory/planners.hpp>
+#include <sr/version.hpp>
 
-#include "verb.hpp"
+#include "verbs/verb.hpp"
 
 namespace sr::tool {
 
@@ -51,8 +52,9 @@ std::string planner_help() {
 
 // For programs of torch.export, whose signature tells the other sizes.
 void add_open_size(CLI::App& app, InputOptions& inputs) {
-  app.add_option("--batch", inputs.open_size,
-                 "Without --inputs and --shape: the sizes that an exported program leaves open (Dim)")
+  app.add_option(
+         "--batch", inputs.open_size,
+         "Value of the sizes that an exported program leaves open (Dim), without --inputs and --shape")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
       ->capture_default_str()
@@ -62,12 +64,13 @@ void add_open_size(CLI::App& app, InputOptions& inputs) {
 
 void add_inputs(CLI::App& app, InputOptions& inputs) {
   CLI::Option* file = app.add_option("--inputs", inputs.file,
-                                     "File of torch.save (a list of positional arguments, or a list of such "
-                                     "lists), .npy or .npz of NumPy")
+                                     "File of torch.save (a list of positional arguments, or a list of "
+                                     "argument lists), or .npy or .npz of NumPy")
                           ->type_name("FILE");
-  app.add_option("--shape", inputs.shapes,
-                 "Random argument, once for each: \"f32[8,50]\", \"i64[8]:0..999\", int:5, float:0.5, "
-                 "bool:true, none")
+  app.add_option(
+         "--shape", inputs.shapes,
+         "Random argument; repeat it for each argument: \"f32[8,50]\", \"i64[8]:0..999\", int:5, float:0.5, "
+         "bool:true, none")
       ->type_name("SPEC")
       ->allow_extra_args(false)
       ->take_all()
@@ -101,7 +104,7 @@ void add_run(CLI::App& tool, RunOptions& options) {
   app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
   app->add_flag("--strict", options.strict,
                 "Refuse a model that needs LibTorch's interpreter for an operator");
-  app->add_option("--repeat", options.repeat, "Run all input sets that often")
+  app->add_option("--repeat", options.repeat, "Number of times to run all input sets")
       ->check(CLI::Range(1, 1000000000))
       ->capture_default_str();
   app->footer(
@@ -147,7 +150,7 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app->add_option("--interop-threads", options.interop_threads,
-                  "Threads that forked bodies run on; unless given, as many as LibTorch takes")
+                  "Threads that forked bodies run on (default: LibTorch's number)")
       ->check(CLI::Range(1, 4096));
   app->add_option("--concurrency", options.concurrency, "Callers at once, each with its own runtime")
       ->check(CLI::Range(1, 4096))
@@ -155,7 +158,7 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
   app->add_option("--warmup", options.warmup, "Calls before timing (50, or half a second of them)")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* iters =
-      app->add_option("--iters", options.iters, "Timed calls of each runner, and as many in batches")
+      app->add_option("--iters", options.iters, "Timed calls of each runner; repeated in batches")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   app->add_option("--seconds", options.seconds, "Time for each runner")
       ->check(CLI::Range(0.001, 86400.0))
@@ -163,22 +166,22 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
       ->excludes(iters);
   CLI::Option* rate =
       app->add_option("--rate", options.load.rate,
-                      "Open loop: so many calls a second arrive, whatever becomes of those before; "
-                      "--concurrency callers take them, and latency counts from the intended arrival")
+                      "Open loop: calls that arrive per second, independent of earlier calls. "
+                      "--concurrency callers serve them; latency counts from the intended arrival")
           ->type_name("R")
           ->check(CLI::Range(1e-3, 1e9));
   app->add_flag("--poisson", options.load.poisson, "With --rate: exponential gaps, by --seed")->needs(rate);
   app->add_option("--outputs", options.outputs,
-                  "fresh: new tensors; managed: the runtime's own, used again; into: buffers of the "
-                  "caller; bound: buffers and arguments that stay")
+                  "fresh: new tensors; managed: tensors that the runtime reuses; into: buffers of the "
+                  "caller; bound: buffers and arguments that stay the same")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(one_of("kind of outputs", {"fresh", "managed", "into", "bound"}))
       ->capture_default_str();
   app->add_flag("--no-replay", no_replay, "General path only");
   CLI::Option* ops = app->add_flag("--ops", options.ops,
-                                   "Time each step of the replays, or each node where calls are not replayed "
-                                   "(--no-replay), on the first planner");
+                                   "Time each step of the replays, or each node if calls are not replayed "
+                                   "(--no-replay), with the first planner");
   app->add_option("--ops-plot", options.ops_picture, "With --ops: draw the times of the steps")
       ->type_name("FILE.svg")
       ->needs(ops);
@@ -190,7 +193,7 @@ void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
 }
 
 void add_inspect(CLI::App& tool, InspectOptions& options) {
-  CLI::App* app = tool.add_subcommand("inspect", "Show what sr makes of a model: paths, memory, graph");
+  CLI::App* app = tool.add_subcommand("inspect", "Show how sr runs a model: paths, memory, graph");
   app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
       ->required()
       ->type_name("MODEL.pt");
@@ -215,13 +218,13 @@ void add_inspect(CLI::App& tool, InspectOptions& options) {
 
 void add_report(CLI::App& tool, ReportOptions& options) {
   CLI::App* app = tool.add_subcommand(
-      "report", "Write a page about a model: latencies, steps with their times, memory, what is interpreted");
+      "report", "Write an HTML page about a model: latencies, times of steps, memory, interpreted nodes");
   app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
       ->required()
       ->type_name("MODEL.pt");
   add_inputs(*app, options.inputs);
   add_open_size(*app, options.inputs);
-  app->add_option("--html", options.html, "File to write, which needs no other file")
+  app->add_option("--html", options.html, "File to write; it needs no other file")
       ->required()
       ->type_name("FILE.html");
   app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
@@ -233,15 +236,15 @@ void add_report(CLI::App& tool, ReportOptions& options) {
 
 void add_ops(CLI::App& tool, OpsOptions& options) {
   CLI::App* app = tool.add_subcommand("ops", "List the operators that sr runs itself, and how");
-  CLI::Option* json = app->add_flag("--json", options.json, "As JSON, with the whole names of functors");
-  app->add_flag("--markdown", options.markdown, "As docs/operators.md has it")->excludes(json);
+  CLI::Option* json = app->add_flag("--json", options.json, "Print JSON, with the full names of functors");
+  app->add_flag("--markdown", options.markdown, "Print the table of docs/reference/operators.md")
+      ->excludes(json);
   app->footer("Example: sr ops | grep upsample");
 }
 
 void add_info(CLI::App& tool, InfoOptions& options) {
-  CLI::App* app =
-      tool.add_subcommand("info", "Show versions, threads, kernels and the variables that matter");
-  app->add_flag("--json", options.json, "As JSON");
+  CLI::App* app = tool.add_subcommand("info", "Show versions, threads, kernels and environment variables");
+  app->add_flag("--json", options.json, "Print JSON");
 }
 
 void add_tune(CLI::App& tool, TuneOptions& options) {
@@ -250,7 +253,7 @@ void add_tune(CLI::App& tool, TuneOptions& options) {
   CLI::Option* model = app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
                            ->type_name("MODEL.pt");
   CLI::Option* mm =
-      app->add_option("--mm", options.mm, "In place of a model: the product of two N x N matrices")
+      app->add_option("--mm", options.mm, "Tune the product of two N x N matrices in place of a model")
           ->type_name("N")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
           ->excludes(model);
@@ -258,11 +261,10 @@ void add_tune(CLI::App& tool, TuneOptions& options) {
   const auto add_counts = [&](const char* name, auto& counts, const char* help) {
     return app->add_option(name, counts, help)->type_name("N,N,...")->delimiter(',')->allow_extra_args(false);
   };
-  add_counts("--threads", options.threads,
-             "Threads inside an operator; unless given, from 1 to all processors")
+  add_counts("--threads", options.threads, "Threads inside an operator (default: from 1 to all processors)")
       ->check(CLI::Range(1, 4096));
   add_counts("--concurrency", options.concurrency,
-             "Callers of one RuntimePool at once; likewise, but one with --mm")
+             "Concurrent callers of one RuntimePool (default: from 1 to all processors; 1 with --mm)")
       ->check(CLI::Range(1, 4096));
   add_counts("--batch", options.batch, "Rows of dimension 0; the rule is below")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
@@ -272,7 +274,7 @@ void add_tune(CLI::App& tool, TuneOptions& options) {
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   app->add_option("--p99-us", options.p99_us,
-                  "Recommend the highest throughput whose p99 is within so many microseconds")
+                  "Recommend the highest throughput whose p99 latency is at most X microseconds")
       ->type_name("X")
       ->check(CLI::PositiveNumber);
   app->add_option("--json", options.json, "Write all figures")->type_name("FILE");

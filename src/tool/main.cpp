@@ -8,7 +8,7 @@
 #include <string>
 #include <unistd.h>
 
-#include "verb.hpp"
+#include "verbs/verb.hpp"
 
 namespace {
 
@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   const std::string program = verbs_program().string();
   execv(program.c_str(), argv);
-  std::cerr << "sr: The program of the verbs, " << program << ", can not be started: " << std::strerror(errno)
+  std::cerr << "sr: The program of the verbs, " << program << ", cannot be started: " << std::strerror(errno)
             << ". It is built and installed with sr.\n";
   return sr::tool::kError;
 } catch (const std::exception& error) {

@@ -10,12 +10,12 @@
 
 namespace sr::tool {
 
-// Throws LoadError if it can not be written.
+// Throws LoadError if it cannot be written.
 inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream out(path);
   out << text;
   out.close();
-  if (!out) throw LoadError("The file '" + path + "' can not be written: " + std::strerror(errno) + ".");
+  if (!out) throw LoadError("The file '" + path + "' cannot be written: " + std::strerror(errno) + ".");
 }
 
 }  // namespace sr::tool

@@ -306,14 +306,14 @@ TEST_CASE("rows may lie along any dimension", "[batcher]") {
   CHECK(gate.calls().size() == 2);
 }
 
-TEST_CASE("results that can not be divided are refused", "[batcher]") {
+TEST_CASE("results that cannot be divided are refused", "[batcher]") {
   const StaticModule module(script("def forward(self, x):\n    return x.sum(0)\n", {}));
   Held held(module, {}, {at::randn({1, 20})});
   held.add({at::randn({1, 20})});
   held.add({at::randn({2, 20})});
   held.finish();
   for (const std::size_t index : {1, 2})
-    CHECK(held.error(index).find("can not be divided among the requests") != std::string::npos);
+    CHECK(held.error(index).find("cannot be divided among the requests") != std::string::npos);
 }
 
 TEST_CASE("rows are equal to the bit for any batch", "[batcher]") {

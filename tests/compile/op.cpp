@@ -27,7 +27,7 @@
 // reject 24: the schema returns a tensor but the functor does not
 // reject 25: the key of a NodeOp is 'namespace::name' or 'namespace::name.overload', without arguments
 // reject 26: the functor of a NodeOp is called as 'void operator()(NodeView& node) const'
-// reject 27: a NodeOp is native or an out variant; nobody registers the fallback
+// reject 27: a NodeOp is native or an out variant; the fallback is not registered
 // reject 28: the parts of an entry are Lower, LowerToIterator, Layouts, Facts and InPlace
 // reject 29: an entry has one part of each kind
 #include <optional>

@@ -66,7 +66,7 @@ class Truth:
 
     def __init__(self, script: torch.jit.ScriptFunction, rules: Rules, findings: Findings, random: bool = False):
         self.script, self.rules, self.findings = script, rules, findings
-        # The database's functions set a seed of their own before they draw, which graphs do not.
+        # The database's functions set their own seed before they draw, which graphs do not.
         self.eager_rules = rules.but(close=True, values=rules.values and not random)
         self.known: dict[int, Outcome] = {}
 

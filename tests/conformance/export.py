@@ -90,7 +90,7 @@ def nested(value: Any) -> str:
         return '[' + ', '.join(nested(one) for one in value) + ']'
     if type(value) is tuple:
         return '(' + ''.join(nested(one) + ', ' for one in value) + ')'
-    raise NotExportable(f'a {type(value).__name__} can not be written as a literal')
+    raise NotExportable(f'a {type(value).__name__} cannot be written as a literal')
 
 
 def literal(value: Any) -> str:
@@ -104,7 +104,7 @@ def literal(value: Any) -> str:
         return ascii(value)
     if value is None or type(value) in (bool, int, float, torch.dtype, torch.layout, torch.memory_format):
         return str(value)
-    raise NotExportable(f'a {type(value).__name__} can not be written as a literal')
+    raise NotExportable(f'a {type(value).__name__} cannot be written as a literal')
 
 
 def reason_of(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import torch
 
 
 def copied(tensor: torch.Tensor) -> torch.Tensor:
-    """With the same strides and offset, in a storage of its own."""
+    """With the same strides and offset, in its own storage."""
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != 'cpu':
         return tensor.detach().clone()
     copy = torch.empty(0, dtype=tensor.dtype)

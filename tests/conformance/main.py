@@ -19,7 +19,7 @@ from worker import load_bridge
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='./dev conformance', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev test conformance', description=__doc__)
     parser.add_argument('--filter', type=re.compile, default=re.compile(''),
                         help='only entries whose name this regular expression finds')
     parser.add_argument('--fraction', type=float, default=1.0, help='of the entries, chosen by the seed (default 1)')
@@ -75,11 +75,11 @@ def main() -> int:
         print('\n'.join(entries))
         return 0
     if not args.bridge.exists():
-        sys.exit(f'conformance: there is no {args.bridge}; ./dev conformance builds it')
+        sys.exit(f'conformance: there is no {args.bridge}; ./dev test conformance builds it')
     try:
         registered = load_bridge(str(args.bridge)).registered()
     except ImportError as error:
-        sys.exit(f'conformance: {args.bridge} can not be loaded: {error}')
+        sys.exit(f'conformance: {args.bridge} cannot be loaded: {error}')
     records = run(args, entries)
     if args.reasons:
         args.reasons.write_text('\n'.join(summary.listed(records)) + '\n')

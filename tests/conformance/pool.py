@@ -14,7 +14,7 @@ IN_LIBTORCH = 'the interpreter and eager'  # the note of a worker that runs noth
 
 
 class Worker:
-    """A process of our own session, started again after it ended."""
+    """Our own process session, started again after it ended."""
 
     def __init__(self, command: tuple[str, ...], timeout: float):
         self.command, self.timeout = command, timeout

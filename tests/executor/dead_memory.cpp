@@ -26,7 +26,7 @@ const char* const kStatements[] = {
     "torch.celu(x)\n",
     // Writes in place, and a view that lives longer than the name of its tensor.
     "    y = torch.sigmoid(x)\n    x = y.t().t()\n    y.mul_(2)\n    x = torch.sin(x)\n",
-    // A call that can not be replayed, since it asks for the offset of an argument.
+    // A call that cannot be replayed, since it asks for the offset of an argument.
     "    x = torch.sin(x) + x.storage_offset()\n    x = torch.celu(x) - torch.cos(x)\n",
     // Tensors in lists, which a recording keeps until its end.
     "    y = torch.exp(x - 4)\n    x = torch.stack([y, x]).sum(0)\n    x = torch.sin(x) - torch.cos(x)\n",

@@ -197,7 +197,7 @@ TEST_CASE("the report says how a forked body is run", "[forks]") {
       report.nodes, [](const NodeReport& node) { return node.text.find("prim::fork") != std::string::npos; });
   REQUIRE(fork != report.nodes.end());
   CHECK(fork->path == NodeKind::native);
-  CHECK(fork->why == "its body is a task, run on runtimes of its own.");
+  CHECK(fork->why == "its body is a task, run on separate runtimes.");
   CHECK(report.fallbacks == 0);
 }
 

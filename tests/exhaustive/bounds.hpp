@@ -72,7 +72,6 @@ inline constexpr std::array kRows = [] {
   return std::array{
       row<Add>("add", 0.5, [](double x, double y) { return x + y; }),
       row<Sub>("sub", 0.5, [](double x, double y) { return x - y; }),
-      row<ReverseSub>("reverse_sub", 0.5, [](double x, double y) { return y - x; }),
       row<Mul>("mul", 0.5, [](double x, double y) { return x * y; }),
       row<Div>("div", 0.5, [](double x, double y) { return x / y; }),
       // Fused, or with the product rounded first: ATen's choice depends on the instruction set and the
@@ -142,7 +141,6 @@ inline constexpr std::array kRows = [] {
       row<Expm1>("expm1", 1.5, [](double x) { return std::expm1(x); }),
       row<Log>("log", 1, [](double x) { return std::log(x); }),
       row<Log1p>("log1p", 1.5, [](double x) { return std::log1p(x); }),
-      row<SignedLog1p>("signed_log1p", 1.5, [](double x) { return sign(x) * std::log1p(std::fabs(x)); }),
       row<Tanh>("tanh", 2, [](double x) { return std::tanh(x); }),
       row<Sigmoid>("sigmoid", 2, [](double x) { return 1 / (1 + std::exp(-x)); }),
       row<Erf>("erf", 2, [](double x) { return std::erf(x); }),

@@ -17,7 +17,7 @@ void print_head(std::ostream& out, const Sets& sets);
 // Includes the stated exceptions.
 void print_row(std::ostream& out, const Row& row, const Verdict& verdict, bool ok);
 
-// Whether the vector op is within its stated bounds; appends a sentence to `errors` for each violation.
+// True if the vector op is within its stated bounds; appends a sentence to `errors` for each violation.
 bool judge(std::ostream& errors, const Row& row, const Sets& sets, const Verdict& verdict);
 
 }  // namespace sr::exhaustive

@@ -234,7 +234,7 @@ class Check {
     }
   }
 
-  // Whether the difference is not a defect of sr: an amplified difference in the last place, or an exception
+  // True if the difference is not a defect of sr: an amplified difference in the last place, or an exception
   // of an operator whose result is unused.
   bool forgives(const std::string& kind, std::size_t i, const Outcome& actual, const Prepared& prepared,
                 bool tolerant) {

@@ -1,4 +1,4 @@
-"""Random programs in eager mode, the second reference of the fuzzer: `./dev fuzz --eager`.
+"""Random programs in eager mode, the second reference of the fuzzer: `./dev test eager`.
 
 The interpreter is the first one, in C++. Where the two differ, eager is right.
 """
@@ -195,7 +195,7 @@ def programs_of(fuzzer: pathlib.Path, seed: int, first: int, count: int):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog='./dev fuzz --eager', description=__doc__)
+    parser = argparse.ArgumentParser(prog='./dev test eager', description=__doc__)
     parser.add_argument('--fuzzer', type=pathlib.Path, required=True, help='the program sr_fuzz')
     parser.add_argument('--count', type=int, default=20000, help='programs (default 20000)')
     parser.add_argument('--seed', type=int, default=1)

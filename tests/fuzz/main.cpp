@@ -51,7 +51,7 @@ int self_test() {
 
 int replay(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw std::invalid_argument("the file " + path + " can not be opened");
+  if (!file) throw std::invalid_argument("the file " + path + " cannot be opened");
   std::stringstream text;
   text << file.rdbuf();
   const Case program = from_text(text.str());

@@ -104,7 +104,7 @@ void make_integers_real(const std::vector<c10::IValue>& args) {
   }
 }
 
-// Whether the program computes the same of real numbers in place of its integers, which can then be
+// True if the program computes the same of real numbers in place of its integers, which can then be
 // perturbed.
 bool may_be_real(const test::InputSet& inputs, const std::vector<at::Tensor>& right,
                  const std::function<c10::IValue(std::vector<c10::IValue>)>& call) {

@@ -30,7 +30,7 @@ test::OracleOptions tolerance(const c10::IValue& expected, double rtol);
 bool within_noise(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                   const std::function<c10::IValue(std::vector<c10::IValue>)>& call);
 
-// Whether sr is no further from the truth than the interpreter is, up to a small factor. The truth is the
+// True if sr is no further from the truth than the interpreter is, up to a small factor. The truth is the
 // result of `in_double`, the program with weights in double, for arguments in double.
 bool near_truth(const test::InputSet& inputs, const Outcome& expected, const Outcome& actual,
                 const std::function<c10::IValue(std::vector<c10::IValue>)>& in_double);

@@ -39,7 +39,7 @@ bool passes(const Settings& settings, std::uint64_t index, Tally& tally) {
   return verdict.kind.empty();
 }
 
-// Saves the shrunk program in a file of its own. Only the first few failures of one kind are shrunk.
+// Saves the shrunk program in its own file. Only the first few failures of one kind are shrunk.
 class Reporter {
  public:
   explicit Reporter(const Settings& settings)

@@ -49,7 +49,7 @@ c10::Symbol name_of(const c10::FunctionSchema& schema) {
 }  // namespace
 
 TEST_CASE("facts are those of operators that LibTorch knows", "[facts]") {
-  for (const OperatorSpec& spec : registry().operators()) {
+  for (const OperatorParts& spec : registry().operators()) {
     if (spec.facts == 0 || spec.key.starts_with("sr_test::") || spec.key.starts_with("sr::")) continue;
     const std::string name(spec.key.substr(0, spec.key.find('.')));
     INFO(name);
@@ -194,7 +194,7 @@ TEST_CASE("operators that return new memory are LibTorch's factories of it", "[f
 
 TEST_CASE("an operator in place has the arguments of its functional twin", "[facts]") {
   std::size_t found = 0;
-  for (const OperatorSpec& spec : registry().operators()) {
+  for (const OperatorParts& spec : registry().operators()) {
     if (spec.functional.empty()) continue;
     ++found;
     INFO(spec.key << " and " << spec.functional);

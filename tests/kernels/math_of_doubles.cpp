@@ -68,8 +68,6 @@ const Row kRows[] = {
     {"expm1", kIndex<vector_ops::Expm1>, 2, -40, 715, [](Long x) { return std::expm1(x); }},
     {"log", kIndex<vector_ops::Log>, 1, 0, 4, [](Long x) { return std::log(x); }},
     {"log1p", kIndex<vector_ops::Log1p>, 1.5, -1, 4, [](Long x) { return std::log1p(x); }},
-    {"signed_log1p", kIndex<vector_ops::SignedLog1p>, 1.5, -4, 4,
-     [](Long x) { return static_cast<Long>((x > 0) - (x < 0)) * std::log1p(std::fabs(x)); }},
     {"tanh", kIndex<vector_ops::Tanh>, 2, -22, 22, [](Long x) { return std::tanh(x); }},
     {"sigmoid", kIndex<vector_ops::Sigmoid>, 2, -750, 40, sigmoid},
     {"erf", kIndex<vector_ops::Erf>, 2, -6, 6, [](Long x) { return std::erf(x); }},

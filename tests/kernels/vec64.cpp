@@ -117,9 +117,8 @@ inline constexpr bool kMayBeFused = kIsOneOf<VectorOp, vector_ops::AddScaled, ve
 template <class VectorOp>
 inline constexpr bool kIsElementary =
     kIsOneOf<VectorOp, vector_ops::Exp, vector_ops::Expm1, vector_ops::Log, vector_ops::Log1p,
-             vector_ops::SignedLog1p, vector_ops::Tanh, vector_ops::Sigmoid, vector_ops::Erf,
-             vector_ops::Silu, vector_ops::GeluErf, vector_ops::GeluTanh, vector_ops::Elu,
-             vector_ops::Softplus>;
+             vector_ops::Tanh, vector_ops::Sigmoid, vector_ops::Erf, vector_ops::Silu, vector_ops::GeluErf,
+             vector_ops::GeluTanh, vector_ops::Elu, vector_ops::Softplus>;
 
 // The formula subtracts 1 from a number close to 1.
 template <class VectorOp>

@@ -43,7 +43,7 @@ std::size_t private_kib(const void* address) {
   return kib;
 }
 
-// Whether the machine has a disk for temporary files; a test of what is spilled means nothing without one.
+// True if the machine has a disk for temporary files; a test of what is spilled means nothing without one.
 bool has_disk() {
   const bool found = sr::detail::TemporaryFile::make().has_value();
   if (!found) WARN("There is no local disk for temporary files, so nothing is spilled.");

@@ -187,7 +187,7 @@ TEST_CASE("a tensor that the model writes takes no update", "[weights]") {
                {{"count", at::zeros({1})}, {"w", weight({8})}});
     const StaticModule prepared(module);
     CHECK_THROWS_WITH(prepared.update({{"count", at::ones({1})}, {"w", weight({8})}}),
-                      Contains("The weight 'count' can not be updated"));
+                      Contains("The weight 'count' cannot be updated"));
     prepared.update({{"w", at::full({8}, 2.0)}});
     CHECK(at::equal(prepared({at::ones({8})}).toTensor(), at::full({8}, 3.0)));
   }
@@ -202,7 +202,7 @@ TEST_CASE("a weight that LibTorch's interpreter holds takes no update", "[weight
       {{"a", weight({8, 8})}, {"b", weight({8, 8})}, {"meta", at::empty({1}, at::kMeta)}});
   const StaticModule prepared(module);
   CHECK_THROWS_WITH(prepared.update({{"a", weight({8, 8})}}, false),
-                    Contains("The weight 'a' can not be updated"));
+                    Contains("The weight 'a' cannot be updated"));
   Module other = module.copy();
   other.setattr("b", weight({8, 8}));
   prepared.update({{"b", other.attr("b").toTensor()}}, false);

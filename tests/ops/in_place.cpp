@@ -121,6 +121,8 @@ std::vector<OpRow> in_place_rows() {
   return rows;
 }
 
+const OracleTable registered{&in_place_rows};
+
 TEST_CASE("ops that work in place equal the interpreter's", "[oracle][ops]") {
   for (const OpRow& row : in_place_rows()) {
     DYNAMIC_SECTION(row.key << " as " << row.expression) {

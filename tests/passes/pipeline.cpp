@@ -180,7 +180,7 @@ TEST_CASE("a branch that only chooses becomes one node", "[passes]") {
       {{at::ones({3}), y}, {-at::ones({3}), y}, {at::ones({3}), y}});
 }
 
-TEST_CASE("the pipeline is one list of passes, each with a name of its own and what it does", "[passes]") {
+TEST_CASE("the pipeline is one list of passes, each with its own name and what it does", "[passes]") {
   std::set<std::string_view> names;
   for (const sr::passes::Pass& pass : sr::passes::pipeline()) {
     CHECK(names.insert(pass.name).second);

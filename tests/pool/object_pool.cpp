@@ -31,7 +31,7 @@ auto soon() {
 }
 
 void wait_until_waiting(const Pool& pool, std::uint64_t callers) {
-  while (pool.figures().waiting.now != callers) std::this_thread::yield();
+  while (pool.metrics().waiting.now != callers) std::this_thread::yield();
 }
 
 }  // namespace
@@ -45,15 +45,15 @@ TEST_CASE("the object returned last is leased first, and no more are made than n
     const auto first = pool.lease();
     const auto second = pool.lease();
     CHECK(&*first != &*second);
-    CHECK(pool.figures().made == 2);
-    CHECK(pool.figures().leased == 2);
+    CHECK(pool.metrics().made == 2);
+    CHECK(pool.metrics().leased == 2);
     last = &*first;  // destroyed, and so returned, after the second one
   }
   for (int i = 0; i < 5; ++i) CHECK(&*pool.lease() == last);
   CHECK(alive == 2);
-  CHECK(pool.figures().leased == 0);
-  CHECK(pool.figures().most == 8);
-  CHECK(pool.figures().waiting.waits == 0);
+  CHECK(pool.metrics().leased == 0);
+  CHECK(pool.metrics().most == 8);
+  CHECK(pool.metrics().waiting.waits == 0);
 }
 
 TEST_CASE("threads that alternate keep their objects", "[pool][threads]") {
@@ -98,8 +98,8 @@ TEST_CASE("callers wait while all objects are leased, at most until their deadli
   const auto second = pool.lease();
   CHECK_FALSE(pool.lease_until(soon()));
   CHECK_FALSE(pool.lease_until(Pool::Clock::now()));
-  CHECK(pool.figures().waiting.timeouts == 2);
-  CHECK(pool.figures().waiting.longest >= 10ms);
+  CHECK(pool.metrics().waiting.timeouts == 2);
+  CHECK(pool.metrics().waiting.longest >= 10ms);
   Object* got = nullptr;
   std::jthread waiter([&] { got = &*pool.lease(); });
   wait_until_waiting(pool, 1);
@@ -107,8 +107,8 @@ TEST_CASE("callers wait while all objects are leased, at most until their deadli
   first.reset();
   waiter.join();
   CHECK(got == returned);
-  CHECK(pool.figures().waiting.waits == 3);
-  CHECK(pool.figures().waiting.now == 0);
+  CHECK(pool.metrics().waiting.waits == 3);
+  CHECK(pool.metrics().waiting.now == 0);
   CHECK(alive == 2);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("an exception while making reaches its caller, and the next caller mak
     return std::make_unique<Object>(alive);
   });
   CHECK_THROWS_WITH(pool.lease(), "no");
-  CHECK(pool.figures().made == 0);
+  CHECK(pool.metrics().made == 0);
   CHECK_NOTHROW(pool.lease());
   CHECK(attempts == 2);
   CHECK_THROWS_AS(Pool(0, maker(alive)), std::invalid_argument);
@@ -182,7 +182,7 @@ TEST_CASE("trimming destroys idle objects only", "[pool]") {
   CHECK(alive == 3);
   pool.trim();
   CHECK(alive == 1);
-  CHECK(pool.figures().made == 1);
+  CHECK(pool.metrics().made == 1);
   const auto a = pool.lease(), b = pool.lease(), c = pool.lease();
   CHECK(alive == 4);
   CHECK_FALSE(pool.lease_until(soon()));
@@ -251,7 +251,7 @@ TEST_CASE("threads that lease, throw, give up, trim and ask for figures", "[pool
             } catch (const std::runtime_error&) {
             }
             if (random() % 64 == 0) pool.trim();
-            if (random() % 64 == 0) static_cast<void>(pool.figures());
+            if (random() % 64 == 0) static_cast<void>(pool.metrics());
           }
         });
       }

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include <sr/base/impl/team.hpp>
 #include <sr/base/team.hpp>
-#include <sr/impl/team.hpp>
 #include <sr/replay/steps/sharing_choice.hpp>
 
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// Defects that ./dev conformance found: operators whose `.out` overload, or whose deviation from their
+// Defects that ./dev test conformance found: operators whose `.out` overload, or whose deviation from their
 // schema, made sr wrong, and arguments with a storage offset.
 #include <sr/sr.hpp>
 

@@ -80,16 +80,16 @@ TEST_CASE("a functor may register twice, another one for its key is rejected by 
 TEST_CASE("an operator has the parts of one entry", "[registry]") {
   Registry table;
   CHECK(table.operator_of("aten::floor").to_kernel == nullptr);
-  table.add(detail::operator_spec<Lower<&lower>>("aten::floor", "aten::floor"));
-  table.add(detail::operator_spec<Lower<&lower>>("aten::floor", "aten::floor"));  // of another library
-  table.add(detail::operator_spec<LowerToIterator<&lower>>("aten::ceil", "aten::ceil"));
+  table.add(detail::operator_parts<Lower<&lower>>("aten::floor", "aten::floor"));
+  table.add(detail::operator_parts<Lower<&lower>>("aten::floor", "aten::floor"));  // of another library
+  table.add(detail::operator_parts<LowerToIterator<&lower>>("aten::ceil", "aten::ceil"));
   CHECK(table.operator_of("aten::floor").to_kernel == &lower);
   CHECK(table.operator_of("aten::floor").to_iterator == nullptr);
   CHECK(table.operator_of("aten::ceil").to_iterator == &lower);
   REQUIRE(table.operators().size() == 2);
   CHECK(table.operators()[0].key == "aten::ceil");
   const std::string message = message_of(
-      [&] { table.add(detail::operator_spec<LowerToIterator<&lower>>("aten::floor", "aten::floor")); });
+      [&] { table.add(detail::operator_parts<LowerToIterator<&lower>>("aten::floor", "aten::floor")); });
   CHECK(holds(message, "Two entries say how a replay runs aten::floor: "));
   CHECK_FALSE(table.find("aten::floor", NodeKind::out_variant));
 }
@@ -113,7 +113,7 @@ TEST_CASE("an operator that has other arguments in this LibTorch is left to it, 
   add("aten::celu", "aten::celu(Tensor self, Scalar alpha=2.0) -> Tensor");  // a default, which graphs hold
   add("sr_test::never_loaded", "sr_test::never_loaded(Tensor self) -> Tensor");
   static constexpr std::string_view changed = "aten::trunc(Tensor self, bool up) -> Tensor";
-  table.add(detail::operator_spec<Lower<&lower>>("aten::trunc", changed));
+  table.add(detail::operator_parts<Lower<&lower>>("aten::trunc", changed));
   for (int again = 0; again < 2; ++again) {
     CHECK(table.find("aten::frac", NodeKind::out_variant));
     CHECK_FALSE(table.find("aten::floor", NodeKind::out_variant));

@@ -82,11 +82,11 @@ std::uint64_t call_in_child(Workload& workload, unsigned seed) {
   return workload.tally().wrong - before;
 }
 
-// Whether a child of fork() gives right answers in less than a minute.
+// True if a child of fork() gives right answers in less than a minute.
 bool child_is_right(Workload& workload, unsigned seed) {
   const pid_t child = fork();
   if (child == 0) _exit(call_in_child(workload, seed) == 0 ? 0 : 1);
-  if (child < 0) throw std::runtime_error("The process can not fork.");
+  if (child < 0) throw std::runtime_error("The process cannot fork.");
   const auto end = Clock::now() + std::chrono::minutes(1);
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {

@@ -20,7 +20,7 @@ struct Source {
   const char* name;
   const char* text;
   std::vector<std::vector<c10::IValue>> args;
-  // Whether a call has at most two answers under fast numerics: the general path's and the replay's.
+  // True if a call has at most two answers under fast numerics: the general path's and the replay's.
   bool may_be_fast = true;
   int intra_op_threads = 1;
 };

@@ -6,7 +6,7 @@
 
 namespace sr::test {
 
-// Whether `work` returns true in a child. A child that takes longer than a minute is killed.
+// True if `work` returns true in a child. A child that takes longer than a minute is killed.
 template <class Work>
 bool succeeds_in_child(const Work& work) {
   constexpr unsigned kSeconds = 60;

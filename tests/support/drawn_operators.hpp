@@ -156,7 +156,7 @@ inline std::size_t cases_for_each(const char* variable, std::size_t usual) {
 template <class Visit>
 void each_drawn_case(std::size_t count, const Visit& visit) {
   std::unordered_set<std::string> keys;
-  for (const OperatorSpec& spec : registry().operators()) {
+  for (const OperatorParts& spec : registry().operators()) {
     if (spec.layouts != nullptr || spec.to_kernel != nullptr || spec.to_iterator != nullptr ||
         spec.facts != 0)
       keys.insert(std::string(spec.key));

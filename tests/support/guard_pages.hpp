@@ -1,7 +1,7 @@
 // Planners that make memory errors visible, also those inside LibTorch, which no sanitizer looks into.
 //   GuardPages  every managed tensor ends where its own pages end; the next page, and the tensor's pages
 //   while it is
-//               not alive, can not be touched. Any stale or far access is a SIGSEGV.
+//               not alive, cannot be touched. Any stale or far access is a SIGSEGV.
 //   Poison      real reuse of bytes, filled with NaN at birth and at lifetime_end.
 #pragma once
 

@@ -33,7 +33,7 @@ class Guarded {
   T* last(std::size_t count) {
     return reinterpret_cast<T*>(begin_ + bytes_) - count;
   }
-  // Whether the bytes in front of the last `count` elements are unchanged.
+  // True if the bytes in front of the last `count` elements are unchanged.
   template <class T = float>
   bool intact_before(std::size_t count) {
     const unsigned char* to = begin_ + bytes_ - count * sizeof(T);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/oracle.hpp"
@@ -18,71 +19,38 @@ struct OpRow {
   int results = 1;
 };
 
-namespace ops_pointwise_tests {
-std::vector<OpRow> pointwise_rows();
-}
-namespace ops_concat_tests {
-std::vector<OpRow> concat_rows();
-}
-namespace ops_matmul_tests {
-std::vector<OpRow> gemm_rows();
-}
-namespace ops_reductions_tests {
-std::vector<OpRow> reduction_rows();
-}
-namespace ops_views_tests {
-std::vector<OpRow> view_rows();
-}
-namespace ops_numbers_tests {
-std::vector<OpRow> number_rows();
-}
-namespace ops_language_tests {
-std::vector<OpRow> language_rows();
-}
-namespace ops_conversions_tests {
-std::vector<OpRow> conversion_rows();
-}
-namespace ops_factories_tests {
-std::vector<OpRow> factory_rows();
-}
-namespace ops_rearranging_tests {
-std::vector<OpRow> rearranging_rows();
-}
-namespace ops_pointwise_variants_tests {
-std::vector<OpRow> pointwise_variant_rows();
-}
-namespace ops_typed_views_tests {
-std::vector<OpRow> typed_view_rows();
-}
-namespace ops_in_place_tests {
-std::vector<OpRow> in_place_rows();
-}
-namespace ops_others_tests {
-std::vector<OpRow> other_rows();
-}
-namespace ops_recurrent_tests {
-std::vector<OpRow> recurrent_rows();
-}
-namespace ops_quantized_tests {
-std::vector<OpRow> quantized_rows();
-}
+// All tables of rows. A family registers its own by a static initialiser.
+class OracleTable {
+ public:
+  explicit OracleTable(std::vector<OpRow> (*rows)()) { tables().push_back(rows); }
 
-using ops_concat_tests::concat_rows;
-using ops_conversions_tests::conversion_rows;
-using ops_factories_tests::factory_rows;
-using ops_in_place_tests::in_place_rows;
-using ops_language_tests::language_rows;
-using ops_matmul_tests::gemm_rows;
-using ops_numbers_tests::number_rows;
-using ops_others_tests::other_rows;
-using ops_pointwise_tests::pointwise_rows;
-using ops_pointwise_variants_tests::pointwise_variant_rows;
-using ops_quantized_tests::quantized_rows;
-using ops_rearranging_tests::rearranging_rows;
-using ops_recurrent_tests::recurrent_rows;
-using ops_reductions_tests::reduction_rows;
-using ops_typed_views_tests::typed_view_rows;
-using ops_views_tests::view_rows;
+  static std::vector<OpRow> all_rows() {
+    std::vector<OpRow> all;
+    for (const auto rows : tables()) {
+      for (OpRow& row : rows()) all.push_back(std::move(row));
+    }
+    return all;
+  }
+
+ private:
+  static std::vector<std::vector<OpRow> (*)()>& tables() {
+    static std::vector<std::vector<OpRow> (*)()> registered;
+    return registered;
+  }
+};
+
+// Rows of operators without a functor that replays call: results may be summed in another order at other
+// addresses.
+class NativeRows {
+ public:
+  void add(const std::string& key, const std::string& expression, std::vector<InputSet> (*runs)(),
+           const std::string& parameters = "x", int results = 1) {
+    OracleOptions options{.rounds = 3, .expected_path = "native"};
+    options.rtol = options.atol = 1e-5;
+    rows.push_back({"aten::" + key, parameters, expression, runs, options, results});
+  }
+  std::vector<OpRow> rows;
+};
 
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes).to(at::kBool);

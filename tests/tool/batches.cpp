@@ -1,5 +1,5 @@
 // Changes the batch size of arguments.
-#include "../src/tool/batches.hpp"
+#include "../src/tool/inputs/batches.hpp"
 
 #include <string>
 

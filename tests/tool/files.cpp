@@ -11,7 +11,7 @@
 
 #include <sr/error.hpp>
 
-#include "../src/tool/inputs.hpp"
+#include "../src/tool/inputs/inputs.hpp"
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 
@@ -88,7 +88,7 @@ TEST_CASE("files of LibTorch's own pickle_save are read, with their types", "[to
 TEST_CASE("a file without inputs is rejected with a sentence", "[tool]") {
   const Folder folder;
   const std::string path = folder.file("in");
-  CHECK(contains(load_error(path), "can not be read: No such file"));
+  CHECK(contains(load_error(path), "cannot be read: No such file"));
   CHECK(contains(load_error(folder.path.string()), "is a directory"));
   write(path, "");
   CHECK(contains(load_error(path), "is empty"));

@@ -1,5 +1,5 @@
 // Inputs to and from Python: reads what torch.save wrote, and torch.load reads what write_values wrote.
-#include "../src/tool/inputs.hpp"
+#include "../src/tool/inputs/inputs.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -155,7 +155,7 @@ for weights_only in (False, True):
   CHECK(back[11].toComplexDouble() == values[11].toComplexDouble());
 }
 
-TEST_CASE("a value that can not be written for Python is named", "[tool]") {
+TEST_CASE("a value that cannot be written for Python is named", "[tool]") {
   const Folder folder;
   CHECK_THROWS_AS(write_values(folder.file("out"), {torch::eye(2).to_sparse()}), sr::ArgumentError);
   CHECK_THROWS_AS(write_values(folder.file("out"), {torch::empty({2}, at::kMeta)}), sr::ArgumentError);

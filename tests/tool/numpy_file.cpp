@@ -9,7 +9,7 @@
 
 #include <sr/error.hpp>
 
-#include "../src/tool/inputs.hpp"
+#include "../src/tool/inputs/inputs.hpp"
 #include "support/catch.hpp"
 #include "support/tool.hpp"
 

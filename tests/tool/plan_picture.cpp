@@ -1,5 +1,5 @@
 // The picture of memory plans: its contents, and its legibility.
-#include "../src/tool/plan_picture.hpp"
+#include "../src/tool/drawing/plan_picture.hpp"
 
 #include <cmath>
 #include <map>

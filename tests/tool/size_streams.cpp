@@ -1,5 +1,5 @@
 // Sizes that vary between calls.
-#include "../src/tool/size_streams.hpp"
+#include "../src/tool/inputs/size_streams.hpp"
 
 #include <algorithm>
 #include <set>
@@ -48,7 +48,7 @@ TEST_CASE("names are replaced where sizes stand", "[tool]") {
   CHECK(tool::varied({"f32[8,50]"}, {}, 1, 0) == std::vector<Shapes>{{"f32[8,50]"}});
 }
 
-TEST_CASE("streams that can not be drawn are refused", "[tool]") {
+TEST_CASE("streams that cannot be drawn are refused", "[tool]") {
   for (const char* const stream :
        {"uniform", "uniform:3", "uniform:9..3", "uniform:a..3", "uniform:1..2000000", "normal:1..3",
         "list:", "list:1,,2", "m=uniform:1..3", "uniform:-1..3"}) {

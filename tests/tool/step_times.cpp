@@ -1,5 +1,5 @@
 // Times of the steps of replays: their selection and their output.
-#include "../src/tool/step_times.hpp"
+#include "../src/tool/timing/step_times.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -4,6 +4,7 @@ MkDocs calls the functions.
 """
 
 import pathlib
+import posixpath
 import re
 
 import sr
@@ -35,7 +36,7 @@ The headers of the public face, with the comments of their functions, are in the
 
 
 def _python_reference():
-    text = ['# Python\n\nEverything in `sr`; [Python](../python.md) tells how it fits together.\n']
+    text = ['# Python\n\nEverything in `sr`; [Python](../guide/python.md) tells how it fits together.\n']
     for name in sorted(sr.__all__, key=str.lower):
         text.append(f'::: sr.{name}\n')
     text.append('::: sr.metrics.Collector\n')
@@ -48,18 +49,22 @@ def on_files(files, config):
     files.append(File.generated(config, 'reference/python.md', content=_python_reference()))
     files.append(File.generated(config, 'reference/cpp.md', content=CPP))
     for file in files:
-        if file.src_uri.startswith('decisions/'):
+        if file.src_uri.startswith('internals/decisions/'):
             file.inclusion = InclusionLevel.NOT_IN_NAV
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
     """Links between the root of the tree and docs/."""
+    folder = posixpath.dirname(page.file.src_uri)
+
     def moved(match):
         target, anchor = match[1], match[2] or ''
         if page.file.src_uri in AT_ROOT.values():
-            target = target.removeprefix('docs/')
-        target = target.removeprefix('../') if target.removeprefix('../') in AT_ROOT else target
-        return f'](' + AT_ROOT.get(target, target) + anchor + ')'
+            return '](' + AT_ROOT.get(target, target.removeprefix('docs/')) + anchor + ')'
+        at_root = posixpath.normpath(posixpath.join('docs', folder, target))
+        if at_root in AT_ROOT:
+            target = posixpath.relpath(AT_ROOT[at_root], folder or '.')
+        return '](' + target + anchor + ')'
 
     return re.sub(r'\]\(([^)#:\s]+)(#[^)\s]*)?\)', moved, markdown)

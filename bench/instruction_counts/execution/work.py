@@ -1,4 +1,4 @@
-"""One job in a worker of its own: started, waited for, killed with all it started, and its log kept when it fails."""
+"""One job in its own worker: started, waited for, killed with all it started, and its log kept when it fails."""
 
 import dataclasses
 import json
@@ -73,7 +73,7 @@ class Workers:
         with self.lock:
             if self.stopped:
                 raise WorkerError('stopped')
-            # In a session of its own, so that Ctrl-C reaches only this process, and its children are killed with it.
+            # In its own session, so that Ctrl-C reaches only this process, and its children are killed with it.
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                        start_new_session=True)
             self.running.add(process)

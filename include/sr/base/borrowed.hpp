@@ -1,4 +1,4 @@
-// How a storage that points into a buffer is told from all others, and how it gets bytes of its own.
+// Marks storages that point into a buffer they do not own, and copies their bytes on demand.
 #pragma once
 
 #include <cstring>
@@ -20,15 +20,15 @@ inline bool is_borrowed(const c10::StorageImpl& storage) {
   return storage.data_ptr().get_deleter() == &leave_to_buffer;
 }
 
-// Gives the storage bytes of its own, for somebody who holds it for longer than its bytes in the buffer live.
+// Copies the bytes of the storage out of the buffer, for holders that outlive the buffer's contents.
 inline void detach(c10::StorageImpl& storage) {
   at::DataPtr own = c10::GetCPUAllocator()->allocate(storage.nbytes());
   if (storage.nbytes() != 0) std::memcpy(own.get(), storage.data(), storage.nbytes());
   storage.set_data_ptr_noswap(std::move(own));
 }
 
-// Frees the bytes of a storage that owns them. Its data pointer becomes null and nbytes() stays, so nobody
-// may read the storage until it gets other bytes. Does nothing to a storage that points into a buffer.
+// Frees the bytes of a storage that owns them. Its data pointer becomes null and nbytes() stays, so the
+// storage must not be read until it gets other bytes. Does nothing to a storage that points into a buffer.
 inline void free_bytes(c10::StorageImpl& storage) {
   if (!storage.resizable() || storage.device_type() != at::kCPU || is_borrowed(storage)) return;
   storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::Device(at::kCPU)));

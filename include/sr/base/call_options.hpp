@@ -30,7 +30,7 @@ struct CallOptions {
   Clock::time_point deadline = Clock::time_point::max();
   TaskLauncher launcher = {};  // what forked bodies run on; empty: LibTorch's inter-op threads
   bool on_launcher = false;    // run_async: the whole call runs there, not on the caller
-  CallTrace* trace = nullptr;  // to be filled; null: nobody asks
+  CallTrace* trace = nullptr;  // filled in during the call; null disables tracing
 
   bool can_be_cancelled() const { return stop.stop_possible() || deadline != Clock::time_point::max(); }
 

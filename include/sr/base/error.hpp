@@ -1,4 +1,4 @@
-// Everything sr throws on its own account. All types derive from c10::Error, so handlers written for LibTorch
+// The exceptions of sr itself. All types derive from c10::Error, so handlers written for LibTorch
 // keep working; an exception thrown by an operator is never wrapped in one of these.
 #pragma once
 
@@ -21,13 +21,13 @@ class Error : public c10::Error {
   const char* what() const noexcept override { return what_without_backtrace(); }
 };
 
-// The file is missing, truncated, damaged, or not a TorchScript archive.
+// The file is missing, truncated, damaged, or not an archive of TorchScript or of torch.export.
 class LoadError : public Error {
  public:
   using Error::Error;
 };
 
-// The graph holds something that can not be run here, or that `strict` forbids.
+// The graph holds something that cannot be run here, or that `strict` forbids.
 class UnsupportedOp : public Error {
  public:
   using Error::Error;
@@ -64,7 +64,19 @@ class QuantizationError : public Error {
 };
 
 // A planner returned a layout that does not satisfy its requests.
-class PlanError : public Error {
+class PlannerError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A checked replay (SR_CHECK) differs from the interpreter.
+class CheckFailedError : public Error {
+ public:
+  using Error::Error;
+};
+
+// An invariant of sr does not hold. Please report the message.
+class InternalError : public Error {
  public:
   using Error::Error;
 };

@@ -22,13 +22,13 @@ inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
              : nullptr;
 }
 
-// Whether the tensor's storage holds no address although the tensor has elements.
+// True if the tensor's storage holds no address although the tensor has elements.
 [[gnu::noinline]] inline bool needs_memory(const at::Tensor& tensor) {
   const c10::StorageImpl* storage = storage_of(tensor);
   return storage != nullptr && tensor.numel() != 0 && storage->data() == nullptr;
 }
 
-// Whether the tensor's storage was freed or never allocated. Operators of ATen would dereference a null
+// True if the tensor's storage was freed or never allocated. Operators of ATen would dereference a null
 // pointer. Every argument of a call on the general path is asked: the first line answers for nearly all,
 // without the virtual functions of tensors.
 [[gnu::always_inline]] inline bool has_no_memory(const at::Tensor& tensor) {
@@ -38,7 +38,7 @@ inline const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
 }
 
 // The identity of what a value may change: the storage of a tensor (the tensor itself if it has none), or the
-// container or object itself. Null for values that can not change.
+// container or object itself. Null for values that cannot change.
 inline const void* identity_of(const c10::IValue& value) {
   if (value.isTensor()) {
     const void* storage = storage_of(value.toTensor());
@@ -95,7 +95,7 @@ inline c10::IValue tuple_of(const c10::TypePtr& type, std::vector<c10::IValue> e
                        : c10::ivalue::Tuple::create(std::move(elements));
 }
 
-// The value with map(tensor) in place of each tensor, in containers of its own.
+// Returns the value with map(tensor) in place of each tensor, in new containers.
 template <class Map>
 c10::IValue with_tensors(const c10::IValue& value, const Map& map) {
   if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(map(value.toTensor())) : value;

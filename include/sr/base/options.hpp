@@ -17,9 +17,9 @@ struct StaticModuleOptions {
   bool manage_output_tensors = false;  // true: output tensors are recycled once the caller has let go of them
   bool enable_replay = true;           // false: general path only
   std::size_t max_plan_bytes = 1 << 20;  // that plans of a runtime take; the least recently used goes first
-  std::size_t check_every = 0;  // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
-  bool enable_families = true;  // one plan serves calls that differ in sizes only, where that is possible
-  bool freeze_weights = false;  // true: nobody changes the weights of the model; what they decide is folded
+  std::size_t check_every = 0;     // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+  bool enable_families = true;     // one plan serves calls that differ in sizes only, where that is possible
+  bool freeze_weights = false;     // promises constant weights, so that values computed from them are folded
   bool updatable_weights = false;  // true: StaticModule::update can replace weights read from a file, too
   // true: weights loaded from a file move to a temporary file once all steps of a plan read them in packed
   // form

@@ -30,7 +30,7 @@ struct ProcessorLimits {
   }
 };
 
-// Reads them from the control groups of this process, of version 1 or 2, and those above them. What can not
+// Reads them from the control groups of this process, of version 1 or 2, and those above them. What cannot
 // be read limits nothing. `root` is a directory to look for /proc and /sys in, for tests. Thread-safe.
 ProcessorLimits read_processor_limits(const std::string& root = "");
 

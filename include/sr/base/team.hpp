@@ -13,7 +13,7 @@ namespace sr {
 // parts and runs it piece by piece. A thread whose range is empty takes half of what is left of another
 // thread's range, so the others do the work of a helper that the system does not run. At the end the caller
 // waits only for pieces that have begun. Helpers sleep when there is no job, and run nothing but steps of sr.
-// The child of a fork() starts helpers of its own. Any number of threads may call it, also from within a job.
+// The child of a fork() starts new helpers. Any number of threads may call it, also from within a job.
 // Never destroyed.
 class Team {
  public:
@@ -59,7 +59,7 @@ class Team {
     bool claim(int index);
     bool take_over(int index);
   };
-  // Where helpers find a job. A job is gone when its slot's `job` is null and nobody uses the slot.
+  // Where helpers find a job. A job has ended when its slot's `job` is null and no helper uses the slot.
   struct alignas(64) Slot {
     std::atomic<bool> is_taken{false};
     std::atomic<Job*> job{nullptr};

@@ -24,7 +24,7 @@ class TemporaryFile {
   // Creates the file in the directory that TMPDIR names, or in /var/tmp or /tmp if TMPDIR is not set. Returns
   // nothing if the directory is not writable or not on a local disk.
   static std::optional<TemporaryFile> make() {
-    const char* const chosen = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nobody here sets it
+    const char* const chosen = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): sr never sets it
     if (chosen != nullptr && *chosen != '\0') return make_in(chosen);
     auto made = make_in("/var/tmp");
     return made ? std::move(made) : make_in("/tmp");

@@ -38,7 +38,8 @@ struct BatcherOptions {
   // Positions of arguments without rows: the same tensor in all requests. Arguments of an exported program
   // all of whose sizes are fixed are shared without being named.
   std::vector<std::size_t> shared;
-  // Of a batch, and no more than an exported program takes (`Dim`); a request that has more runs by itself.
+  // Rows of a batch. An exported program may limit them further (`Dim`). A request with more rows runs by
+  // itself.
   std::int64_t max_rows = 64;
   // How long a request waits for others when it could run. With 0 it waits only while `max_running` batches
   // run, and batches form of the requests that arrive meanwhile.

@@ -16,7 +16,7 @@
 
 namespace sr::detail {
 
-// Whether the argument has no rows.
+// True if the argument has no rows.
 inline bool is_shared(const BatcherOptions& options, std::size_t position) {
   return std::ranges::find(options.shared, position) != options.shared.end();
 }

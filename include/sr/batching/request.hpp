@@ -34,7 +34,7 @@ struct Request {
   CallOptions::Clock::time_point arrived;
   c10::intrusive_ptr<c10::ivalue::Future> future;  // of a request that was submitted; else null
 
-  // Of a request that was submitted: wakes the threads of the queue.
+  // Wakes the threads of the queue when a submitted request is cancelled.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 
   bool is_taken = false;  // by a batch

@@ -51,7 +51,7 @@ class Arena {
 
   // Must be called before a run: plans and binds again if the last run had sizes that the layout does not
   // cover. If there is no memory for the new layout, which may be that of a larger call that has failed, the
-  // run has no layout, as the first run. Throws PlanError, and has changed nothing then.
+  // run has no layout, as the first run. Throws PlannerError, and has changed nothing then.
   void prepare() {
     if (stale_) {
       try {
@@ -116,7 +116,7 @@ class Arena {
   const std::vector<Request>& requests() const { return requests_; }
   const Layout& layout() const { return layout_; }
   Bytes bytes() const { return layout_.total; }
-  // Whether the layout places the value now. It does not if the value shares its storage with another, or if
+  // True if the layout places the value now. It does not if the value shares its storage with another, or if
   // a caller holds it.
   bool is_placed(std::size_t i) const { return i < layout_.offsets.size() && !entries_[i].excluded; }
 
@@ -185,8 +185,8 @@ class Arena {
     Layout layout = optimize_ ? planner_->plan(requests) : NoReuse::plan(requests);
     if constexpr (kCheckPlans) {
       if (const auto fault = validate(requests, layout)) {
-        throw PlanError("The planner '" + std::string(planner_->name) +
-                        "' returned a wrong layout: " + *fault);
+        throw PlannerError("The planner '" + std::string(planner_->name) +
+                           "' returned a wrong layout: " + *fault);
       }
     }
     buffer_->commit(requests, layout);

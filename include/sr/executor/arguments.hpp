@@ -52,13 +52,13 @@ inline bool belongs_to_transform(c10::DispatchKeySet keys) {
   return keys.has_any(kTransforms);
 }
 
-// Whether operators can run on the tensor, which must be defined.
+// True if operators can run on the tensor, which must be defined.
 inline bool is_usable(const at::Tensor& tensor) {
   return tensor.is_cpu() && !belongs_to_transform(tensor.key_set()) && !tensor.is_nested() &&
          !has_no_memory(tensor);
 }
 
-// Throws ArgumentError with the reason why a tensor can not be used.
+// Throws ArgumentError with the reason why a tensor cannot be used.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tensor(const c10::FunctionSchema& schema,
                                                                  std::size_t position,
                                                                  const at::Tensor& tensor, bool is_argument) {

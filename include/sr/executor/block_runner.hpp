@@ -64,7 +64,7 @@ class BlockRunner {
     arena_.finish();
   }
 
-  // Keeps the recyclable outputs that nobody else holds, and drops the others.
+  // Keeps the recyclable outputs that have no other holder, and drops the others.
   void recycle_outputs() noexcept {
     for (const Slot slot : info_->recycled) {
       c10::IValue& value = frame_->values[slot];

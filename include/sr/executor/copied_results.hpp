@@ -43,7 +43,7 @@ inline void copy_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> ou
   }
 }
 
-// The same for all of them. Throws ArgumentError also if there are more outputs than tensors.
+// Copies all results. Throws ArgumentError also if there are more outputs than tensors.
 inline void copy_all_results(const c10::IValue& result, c10::ArrayRef<at::Tensor> outputs) {
   std::size_t used = 0;
   copy_results(result, outputs, used);

@@ -1,4 +1,4 @@
-// Runs tasks of calls that have no launcher of their own.
+// Runs tasks of calls that bring no launcher.
 #pragma once
 
 #include <atomic>

@@ -49,7 +49,7 @@ void run_or_launch(const CallOptions& options, c10::ivalue::Future& future, Task
 
 // Tasks by the future that each completes. Only the thread that takes a task out may run it: the launcher's
 // thread and all waiting threads try, and one succeeds. A waiting thread runs only the task that it waits
-// for, and futures can not wait for each other in a circle, so that any number of nested forks ends on a
+// for, and futures cannot wait for each other in a circle, so that any number of nested forks ends on a
 // single thread.
 class ForkedTasks {
  public:

@@ -17,7 +17,7 @@
 namespace sr::memory {
 
 // A block of LibTorch's CPU allocator, which grows and never shrinks. A planner may bring another type (the
-// tests put each tensor on pages of its own): its nested type `Buffer` replaces this one.
+// tests put each tensor on separate pages): its nested type `Buffer` replaces this one.
 class HeapBuffer final : public AnyBuffer {
  public:
   void commit(std::span<const Request>, const Layout& layout) override {

@@ -1,4 +1,4 @@
-// Whether the output tensors that nodes keep from call to call may be used in this call.
+// True if the output tensors that nodes keep from call to call may be used in this call.
 #pragma once
 
 #include <c10/core/DefaultDtype.h>

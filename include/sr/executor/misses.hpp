@@ -15,7 +15,7 @@ enum class Miss : std::uint8_t {
   none,       // the call is recorded
   autocast,   // LibTorch's operators follow it
   arguments,  // no signature describes them
-  refused,    // calls of this signature can not be replayed
+  refused,    // calls of this signature cannot be replayed
   hopeless,   // nor could those of any signature so far
   is_new,     // the signature has to come back first
   no_room,    // plans take all the bytes they may

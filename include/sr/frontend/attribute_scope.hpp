@@ -87,7 +87,7 @@ class AttributeScope {
   }
 
   torch::jit::Graph& graph() const { return *graph_; }
-  // Null if this is not the body of a fork.
+  // Returns null if this is not the body of a fork.
   torch::jit::Node* fork() const { return fork_; }
   AttributeScope* outer() const { return outer_; }
 

@@ -20,7 +20,7 @@ inline void inline_forks(torch::jit::Block* block) {
   }
 }
 
-// Whether freezing would crash: it removes unused inputs and modules from a fork, and then reads the first
+// True if freezing would crash: it removes unused inputs and modules from a fork, and then reads the first
 // remaining input even if there is none (LibTorch 2.13). The bodies must be inlined.
 inline bool has_fork_without_inputs(const torch::jit::Block* block) {
   const auto is_left = [](const torch::jit::Value* input) {
@@ -32,7 +32,7 @@ inline bool has_fork_without_inputs(const torch::jit::Block* block) {
   });
 }
 
-// Whether the block calls a method that was not inlined, also in nested blocks and in forks.
+// True if the block calls a method that was not inlined, also in nested blocks and in forks.
 inline bool calls_methods(const torch::jit::Block* block) {
   return any_node<Forks::enter>(
       block, [](const torch::jit::Node* node) { return node->kind() == c10::prim::CallMethod; });

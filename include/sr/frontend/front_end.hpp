@@ -18,7 +18,7 @@ namespace sr {
 using ExportedFrontEnd = torch::jit::Module (*)(std::span<const std::byte> archive, const std::string& name,
                                                 std::shared_ptr<const void> owner);
 
-// Null if none is registered.
+// Holds null if no front end is registered.
 inline std::atomic<ExportedFrontEnd>& exported_front_end() {
   static std::atomic<ExportedFrontEnd> registered = nullptr;
   return registered;

@@ -45,7 +45,7 @@ struct LoadedGraph {
   // folded, or pooled with an equal folded constant.
   std::unordered_set<const void*> known = {};
   // Weights that the caller may change, in the order of the graph's first constants, which stand for them.
-  // Empty if nobody else holds them.
+  // Empty if the module alone holds its weights.
   std::vector<WeightSource> weights = {};
   // What the graph may write and the caller may change; their constants stand behind those of the weights.
   std::vector<StateVariable> variables = {};
@@ -55,17 +55,17 @@ struct LoadedGraph {
   std::optional<std::vector<StateEntry>> state = {};
 };
 
-// Whether the weights of a module may change after it was loaded.
+// True if the weights of a module may change after it was loaded.
 enum class WeightOwner {
-  caller,  // anybody: no pass reads their values
-  module   // nobody: what they decide is folded
+  caller,  // the caller may: no pass reads their values
+  module   // nothing may: what they decide is folded
 };
 
 // Throws ArgumentError if the options contradict each other.
 inline WeightOwner weight_owner(const StaticModuleOptions& options) {
   if (options.freeze_weights && options.updatable_weights) {
     throw ArgumentError(
-        "The options freeze_weights and updatable_weights were both given; weights that never change can not "
+        "The options freeze_weights and updatable_weights were both given; weights that never change cannot "
         "be "
         "updated. Leave one out.");
   }

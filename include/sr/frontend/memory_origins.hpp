@@ -57,7 +57,7 @@ class MemoryOrigins {
     trace(value->node()->owningBlock()->outputs()[value->offset()]);
   }
 
-  // Whether an operator of TorchScript's own makes the list: `[1] * n`, `a + b`. Its schema would say if that
+  // True if an operator of TorchScript's own makes the list: `[1] * n`, `a + b`. Its schema would say if that
   // were an argument. Lists in a new list may be old ones.
   bool is_new_list(const torch::jit::Value* value) const {
     const torch::jit::Node* node = value->node();

@@ -12,7 +12,7 @@ namespace sr {
 
 namespace detail {
 
-// Whether a tensor may be written, or a callee may write one.
+// True if a tensor may be written, or a callee may write one.
 inline bool may_write_tensors(const torch::jit::Block* block) {
   return any_node(block, [](const torch::jit::Node* node) {
     const torch::jit::Operator* op = node->maybeOperator();

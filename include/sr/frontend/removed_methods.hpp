@@ -12,8 +12,8 @@
 namespace sr::detail {
 
 // LibTorch registers the methods of a clone in the compilation unit of the original module, which would keep
-// them as long as somebody holds that module. Nobody may call the clones afterwards, and call stacks of nodes
-// that were inlined from the methods point to functions that are gone.
+// them as long as that module lives. The clones must not be called afterwards, and call stacks of nodes that
+// were inlined from the methods point to functions that are gone.
 inline void remove_methods(std::initializer_list<torch::jit::Module> clones) {
   std::set<std::string> names;  // all before the first one goes: clones may share types
   std::shared_ptr<torch::jit::CompilationUnit> unit;

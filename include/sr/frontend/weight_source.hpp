@@ -31,7 +31,7 @@ class WeightSource {
   const c10::ivalue::Object* object() const { return object_.get(); }
   std::size_t attribute() const { return attribute_; }
 
-  // The source after `tensor`, which nobody else holds, replaced the weight.
+  // Returns the source after `tensor` replaced the weight. Only the module may hold `tensor`.
   WeightSource replaced_by(at::Tensor tensor) const {
     WeightSource made{c10::IValue(std::move(tensor))};
     made.name_ = name_;
@@ -40,7 +40,7 @@ class WeightSource {
   }
   bool is_replaced() const { return is_replaced_; }
 
-  // Whether nobody else holds the weight.
+  // True if only the module holds the weight.
   bool is_private() const { return is_private_; }
   void mark_as_private() { is_private_ = true; }
 
@@ -67,7 +67,7 @@ struct StateVariable {
 
 namespace detail {
 
-// Whether a graph can hold the tensor as a constant, and sr can tell when it changes.
+// True if a graph can hold the tensor as a constant, and sr can tell when it changes.
 inline bool can_be_weight(const at::Tensor& tensor) {
   return tensor.defined() && tensor.has_storage() && tensor.is_cpu() && !tensor.is_nested() &&
          !tensor.unsafeGetTensorImpl()->is_python_dispatch();

@@ -83,7 +83,7 @@ class WrittenWeights {
     }
   }
 
-  // Whether a value that is stored in an attribute or a container may be written through it.
+  // True if a value that is stored in an attribute or a container may be written through it.
   bool keeps_values(const torch::jit::Node& node) const {
     if (node.kind() == c10::prim::SetAttr) return true;
     const c10::FunctionSchema* schema = node.maybeSchema();

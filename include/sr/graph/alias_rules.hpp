@@ -58,7 +58,7 @@ void each_written(const c10::FunctionSchema& schema, std::size_t count, const Vi
   }
 }
 
-// Whether a norm trains, see Fact::trains_statistics.
+// True if a norm trains, see Fact::trains_statistics.
 inline bool may_train_statistics(const torch::jit::Node& node) {
   if (!has_fact(node.kind(), Fact::trains_statistics) || node.inputs().size() <= 5) return false;
   const auto is_given = [&](std::size_t i) {
@@ -87,7 +87,7 @@ inline std::optional<c10::OperatorHandle> dispatched(const torch::jit::Node& nod
 }
 
 // A composite op is implemented by other ops: even without an alias annotation it may return its input
-// (dropout in evaluation, type_as, atleast_1d). An op with a kernel of its own makes new results.
+// (dropout in evaluation, type_as, atleast_1d). An op with its own kernel makes new results.
 inline bool may_return_input(const c10::FunctionSchema& schema, const c10::OperatorHandle& handle,
                              std::size_t i) {
   const auto annotated = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };

@@ -116,7 +116,7 @@ class BlockAnalysis {
     }
   }
 
-  // Whether a list of numbers is read by operators only (sizes for a view): then it stays in its slot, and
+  // True if a list of numbers is read by operators only (sizes for a view): then it stays in its slot, and
   // the next run fills it again.
   static bool is_kept(const torch::jit::Node& node) {
     if (node.kind() != c10::prim::ListConstruct || detail::may_hold_tensor(node.output()->type()))

@@ -5,10 +5,10 @@
 
 namespace sr::detail {
 
-// Whether a walk enters the bodies of forks, which are graphs of their own.
+// True if a walk enters the bodies of forks, which are separate graphs.
 enum class Forks { skip, enter };
 
-// Whether test(node) holds for any node. A node comes before those in its blocks; the first match ends the
+// True if test(node) holds for any node. A node comes before those in its blocks; the first match ends the
 // walk.
 template <Forks forks = Forks::skip, class Block, class Test>
 bool any_node(Block* block, const Test& test) {

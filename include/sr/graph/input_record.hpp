@@ -16,7 +16,7 @@ namespace sr {
 
 namespace detail {
 
-// Whether this is a plain CPU tensor with sizes and strides, which kernels may be given as an out argument.
+// True if this is a plain CPU tensor with sizes and strides, which kernels may be given as an out argument.
 inline bool is_plain(const c10::TensorImpl* impl) {
   return impl->layout() == at::kStrided && impl->device_type() == at::kCPU && !impl->is_python_dispatch() &&
          !impl->key_set().has_any(c10::DispatchKeySet(
@@ -25,7 +25,7 @@ inline bool is_plain(const c10::TensorImpl* impl) {
          !isQIntType(c10::typeMetaToScalarType(impl->dtype()));
 }
 
-// Calls sink(word, decides_category) for each word of the description. Returns false if the value can not be
+// Calls sink(word, decides_category) for each word of the description. Returns false if the value cannot be
 // described.
 template <class Sink>
 bool describe(const at::Tensor& tensor, Sink& sink) {
@@ -120,7 +120,7 @@ bool describe_inputs(const NodeView& view, Sink& sink) {
 }  // namespace detail
 
 // Remembers the inputs of a run that is about to allocate its outputs. Returns false if they hold something
-// that can not be compared (sparse or quantized tensors, dictionaries, objects); then every run has to
+// that cannot be compared (sparse or quantized tensors, dictionaries, objects); then every run has to
 // allocate.
 inline bool record_inputs(const NodeView& view, NodeState& state) {
   state.exact.clear();

@@ -10,7 +10,7 @@
 
 namespace sr {
 
-// Whether the strides are those of a new tensor of these sizes. This is stricter than contiguous: the stride
+// True if the strides are those of a new tensor of these sizes. This is stricter than contiguous: the stride
 // of a dimension of size 1 does not matter for the elements, but decides which memory format LibTorch
 // suggests for results.
 inline bool has_standard_strides(const c10::TensorImpl* impl) {

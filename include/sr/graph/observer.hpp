@@ -25,7 +25,7 @@ struct NoObserver {
 
 // The table of an observer's hooks. The observer must outlive it.
 struct ObserverHooks {
-  void* object = nullptr;  // null: nobody observes
+  void* object = nullptr;  // null if there is no observer
   void (*on_begin)(void* object, Phase phase) = nullptr;
   void (*on_end)(void* object, Phase phase) = nullptr;
   void (*on_before)(void* object, std::uint32_t block, std::size_t index,

@@ -1,5 +1,5 @@
 // What is known of operators beside their schemas. Entries of operators say it (Facts in
-// registry/operator_spec.hpp); passes, alias analysis and recording ask for it.
+// registry/operator_parts.hpp); passes, alias analysis and recording ask for it.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace sr {
 enum class Fact : std::uint32_t {
   // Returns numbers, flags or strings that depend on the metadata of tensors and never on their elements.
   reads_metadata_only = 1U << 0,
-  // Of the language: builds, unpacks or copies containers and reads no tensor in them. Does not hold for
+  // Builds, unpacks or copies containers and reads no tensor in them. Does not hold for
   // overloads on tensors.
   moves_values = 1U << 1,
-  // Of the language, on lists: compares elements.
+  // Compares elements of lists.
   compares_elements = 1U << 2,
   // Asks whether two names refer to one value, which no signature states.
   compares_identity = 1U << 3,
@@ -55,7 +55,7 @@ enum class Fact : std::uint32_t {
   // LibTorch lets the operator write them.
   functional_on_floats = 1U << 13,
   // The `.out` overload of LibTorch 2.13 computes something else than the functional one, as
-  // ./dev conformance found: LibTorch's interpreter runs the operator.
+  // ./dev test conformance found: LibTorch's interpreter runs the operator.
   out_differs = 1U << 14,
   // In place: the written tensor takes the storage of another argument. No schema says that they alias.
   takes_storage = 1U << 15,

@@ -35,7 +35,7 @@ struct ProcessedNode {
   ProcessedFunction write;  // out variants: into outputs that are ready, without the out protocol; or null
   const kernels::VectorLoops* vector_op = nullptr;  // of an op that brings its own
   std::vector<Slot> inputs;
-  std::vector<Slot> dying;  // slots nobody reads after this node, cleared as soon as it has run
+  std::vector<Slot> dying;  // slots that no later node reads; cleared as soon as this node has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants
   // Positions of integers that mean a dtype, layout, memory format or device: the kind of an output depends
   // on their values.

@@ -102,7 +102,7 @@ struct Report {
   std::vector<BlockMemory> blocks;
   std::vector<PlanReport> plans;
   std::vector<std::string> bailouts;  // why other signatures keep to the general path
-  // Operators through which sr can not follow sizes. A model with one of them needs a plan for each choice of
+  // Operators through which sr cannot follow sizes. A model with one of them needs a plan for each choice of
   // sizes.
   std::vector<std::string> pinned_by;
   std::size_t out_variants = 0;

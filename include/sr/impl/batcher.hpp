@@ -8,8 +8,8 @@
 #include <sr/base/build.hpp>
 #include <sr/batcher.hpp>
 #include <sr/batching/batch_queue.hpp>
-#include <sr/impl/batch_queue.hpp>
-#include <sr/impl/batch_runs.hpp>
+#include <sr/batching/impl/batch_queue.hpp>
+#include <sr/batching/impl/batch_runs.hpp>
 #include <sr/runtime_pool.hpp>
 
 namespace sr {

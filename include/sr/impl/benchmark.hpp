@@ -13,7 +13,7 @@
 #include <sr/benchmark.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/runtime_core.hpp>
+#include <sr/runtime/runtime_core.hpp>
 
 namespace sr {
 

@@ -7,8 +7,8 @@
 
 #include <sr/base/build.hpp>
 #include <sr/bound_call.hpp>
-#include <sr/impl/bound_state.hpp>
-#include <sr/impl/runtime_core.hpp>
+#include <sr/runtime/bound_state.hpp>
+#include <sr/runtime/impl/runtime_core.hpp>
 
 namespace sr {
 

@@ -22,7 +22,7 @@ struct LayerTimes {
   double float_us = 0, int8_us = 0;  // medians
 };
 
-// The layer as a model of its own.
+// The layer as a separate model.
 class LayerTrial {
  public:
   LayerTrial(const Observed& layer, bool in_int8)

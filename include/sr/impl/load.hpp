@@ -63,7 +63,7 @@ SR_INLINE torch::jit::Module parse_archive(const std::string& bytes, const std::
   if (is_exported(records)) return parse_exported(archive, name);
   check_archive(archive, name);
   std::istringstream stream(without_debug_records(bytes, records));
-  const std::string refusal = name + " is an intact archive that LibTorch can not load as TorchScript: ";
+  const std::string refusal = name + " is an intact archive that LibTorch cannot load as TorchScript: ";
   try {
     torch::jit::Module module = torch::jit::load(stream, c10::Device(c10::kCPU));
     UserSources(records).name_in(module);
@@ -100,7 +100,7 @@ inline StaticModule prepare(const torch::jit::Module& module, const StaticModule
 }
 
 SR_INLINE StaticModule take_module(const torch::jit::Module& module, const StaticModuleOptions& options) {
-  const std::string refusal = "LibTorch can not prepare the module of the file: ";
+  const std::string refusal = "LibTorch cannot prepare the module of the file: ";
   try {
     return prepare(module, options);
   } catch (const Error&) {

@@ -45,7 +45,7 @@ inline torch::jit::Module frozen(const torch::jit::Module& module) {
     return torch::jit::freeze_module(copy);
   } catch (const std::exception& error) {
     throw UnsupportedOp(
-        std::string("LibTorch can not freeze the module, so its weights are not known before it runs: ") +
+        std::string("LibTorch cannot freeze the module, so its weights are not known before it runs: ") +
         error.what());
   }
 }

@@ -38,17 +38,15 @@ inline std::string why_this_path(const ProcessedNode& node, const PreparedModule
     case NodeKind::native:
       if (node.body != nullptr) {
         return node.body->is_interpreted()
-                   ? "its body is a task, run by LibTorch's interpreter: it holds what sr can not run."
-                   : "its body is a task, run on runtimes of its own.";
+                   ? "its body is a task, run by LibTorch's interpreter: it holds what sr cannot run."
+                   : "its body is a task, run on separate runtimes.";
       }
       return "returns a view, a container, a number or another value that is not planned; run by " +
              node.functor + after + ".";
     case NodeKind::fallback:
       if (!content.options.enable_out_variant) return "out variants are switched off.";
-      if (!node.declined.empty())
-        return "declined by " + node.declined + ", and it has no `.out` overload of its own.";
-      return "no functor is registered for " + key_of(*node.node) +
-             " and it has no `.out` overload of its own.";
+      if (!node.declined.empty()) return "declined by " + node.declined + ", and it has no `.out` overload.";
+      return "no functor is registered for " + key_of(*node.node) + " and it has no `.out` overload.";
   }
   return {};
 }

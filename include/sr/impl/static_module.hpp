@@ -1,8 +1,12 @@
 // Definitions of <sr/static_module.hpp>.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -10,16 +14,21 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/frontend/loaded_graph.hpp>
-#include <sr/impl/core_pool.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/module/state_copy.hpp>
+#include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
 
 struct StaticModule::OwnRuntimes {
   std::once_flag once;
-  std::unique_ptr<detail::CorePool> pool;  // made by the first call
+  std::optional<RuntimePool<>> made;
+
+  const RuntimePool<>& pool(const std::shared_ptr<const PreparedModule>& content) {
+    std::call_once(once, [&] { made.emplace(content); });
+    return *made;
+  }
 };
 
 SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
@@ -46,10 +55,79 @@ SR_INLINE StaticModule StaticModule::clone() const {
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
                                                const KeywordArgs& kwargs) const {
-  std::call_once(own_->once, [this] {
-    own_->pool = std::make_unique<detail::CorePool>(content_, memory::kPlannerOps<memory::LinearScan>);
-  });
-  return own_->pool->lease()->call(args, &kwargs, nullptr);
+  return own_->pool(content_)(std::move(args), kwargs);
+}
+
+SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                                               const CallOptions& options) const {
+  return own_->pool(content_)(std::move(args), kwargs, options);
+}
+
+SR_INLINE void StaticModule::run_into(c10::ArrayRef<c10::IValue> args,
+                                      c10::ArrayRef<at::Tensor> outputs) const {
+  own_->pool(content_).run_into(args, outputs);
+}
+
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> StaticModule::run_async(std::vector<c10::IValue> args,
+                                                                          const KeywordArgs& kwargs,
+                                                                          const CallOptions& options) const {
+  return own_->pool(content_).run_async(std::move(args), kwargs, options);
+}
+
+SR_INLINE void StaticModule::reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs,
+                                     std::size_t runtimes) const {
+  own_->pool(content_).reserve(args, kwargs, runtimes);
+}
+
+SR_INLINE void StaticModule::trim() const {
+  own_->pool(content_).trim();
+}
+
+SR_INLINE CallMetrics StaticModule::metrics() const {
+  return own_->pool(content_).metrics();
+}
+
+SR_INLINE PoolReport StaticModule::report() const {
+  return own_->pool(content_).report();
+}
+
+namespace detail {
+
+// Sizes that torch.export left open have names, the same one where they must be equal.
+inline std::vector<ValueSpec> specs_of(const std::vector<c10::Argument>& arguments) {
+  std::unordered_map<std::int64_t, std::string> symbols;
+  std::vector<ValueSpec> specs;
+  for (const c10::Argument& argument : arguments) {
+    ValueSpec& spec = specs.emplace_back();
+    spec.name = argument.name();
+    spec.type = argument.type()->annotation_str();
+    spec.default_value = argument.default_value();
+    const auto tensor = argument.type()->cast<c10::TensorType>();
+    if (!tensor) continue;
+    spec.dtype = tensor->scalarType();
+    const auto sizes = tensor->symbolic_sizes().sizes();
+    if (!sizes) continue;
+    spec.sizes.emplace();
+    for (const c10::ShapeSymbol& size : *sizes) {
+      if (size.is_static()) {
+        spec.sizes->emplace_back(size.static_size());
+      } else {
+        const std::string next = "s" + std::to_string(symbols.size());
+        spec.sizes->emplace_back(symbols.try_emplace(size.value(), next).first->second);
+      }
+    }
+  }
+  return specs;
+}
+
+}  // namespace detail
+
+SR_INLINE std::vector<ValueSpec> StaticModule::inputs() const {
+  return detail::specs_of(schema().arguments());
+}
+
+SR_INLINE std::vector<ValueSpec> StaticModule::outputs() const {
+  return detail::specs_of(schema().returns());
 }
 
 SR_INLINE void StaticModule::refresh_weights() const {

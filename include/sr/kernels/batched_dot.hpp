@@ -56,7 +56,7 @@ SR_KERNEL_INLINE auto last_of_row(std::size_t k) {
   }
 }
 
-// One pair of rows of kVecs registers. It is a function of its own because the one for several pairs first
+// One pair of rows of kVecs registers. It is a separate function because the one for several pairs first
 // saves many registers.
 template <std::size_t kVecs, bool kWhole>
 [[gnu::flatten]] void short_dot(const BatchedDot& dots) {

@@ -82,7 +82,7 @@ SR_KERNEL_INLINE Vec load_widened(const std::uint8_t* from) {
   std::memcpy(&bytes, from, sizeof(bytes));
   return widened(bytes);
 }
-// Of as many half bytes, the lower one of each byte first.
+// Loads half bytes, the lower one of each byte first.
 SR_KERNEL_INLINE Vec load_nibbles(const std::uint8_t* from) {
   UnsignedBytes pairs{};
   std::memcpy(&pairs, from, kWidth / 2);

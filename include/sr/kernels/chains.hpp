@@ -29,7 +29,7 @@ struct FromArray {
     return Vec::load(self->at[kOther] + at);
   }
 };
-// The same in code of its own: see ChainEnd. The empty statement keeps the compiler from making them one.
+// Compiles to separate code: see ChainEnd. The empty statement keeps the compiler from merging them.
 struct FromKept {
   SR_KERNEL_INLINE static Vec get(const ChainLink* self, std::size_t at, Vec) {
     asm volatile("");

@@ -73,7 +73,7 @@ struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of A
 #endif
 
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
-// As pairs of 16 bits: the elements 0 and 2 of a group, and 1 and 3.
+// Keeps pairs of 16 bits: the elements 0 and 2 of a group, and 1 and 3.
 struct DotOfPairs {
   Ints even, odd;
   SR_KERNEL_INLINE static DotOfPairs left(std::int32_t group) {

@@ -49,16 +49,20 @@ inline bool agree(const Table& table, void (*one)(const Int8Gemm& product),
 
 }  // namespace detail
 
-// The forms of the table that this CPU can run, the fastest last. AMX has never been at hand for a test, so
-// its form counts only where it gives the sums of another one.
+// The forms of the table that this CPU can run, the fastest last. Few processors with AVX-VNNI or AMX were at
+// hand for tests, so their forms count only if they give the sums of another one here.
 inline std::vector<Int8Form> int8_forms(const Table& table) {
   constexpr std::size_t kWidthOfAvx512 = 16;
   std::vector<Int8Form> forms{{"widened", table.int8_gemm, false}};
   const bool is_avx512 = table.width == kWidthOfAvx512;
-  if (table.int8_gemm_by_bytes != nullptr && (is_avx512 ? has_avx512_vnni() : has_avx_vnni()))
+  const auto agrees = [&](void (*multiply)(const Int8Gemm& product)) {
+    return detail::agree(table, table.int8_gemm, multiply);
+  };
+  if (table.int8_gemm_by_bytes != nullptr &&
+      (is_avx512 ? has_avx512_vnni() : has_avx_vnni() && agrees(table.int8_gemm_by_bytes)))
     forms.push_back({is_avx512 ? "AVX512_VNNI" : "AVX-VNNI", table.int8_gemm_by_bytes, true});
   if (forms.size() == 2 && table.int8_gemm_by_tiles != nullptr && has_amx() &&
-      detail::agree(table, table.int8_gemm, table.int8_gemm_by_tiles))
+      agrees(table.int8_gemm_by_tiles))
     forms.push_back({"AMX-INT8", table.int8_gemm_by_tiles, true});
   return forms;
 }

@@ -55,8 +55,7 @@ struct LeftOfBytes {
 };
 
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
-// The same as pairs of 16 bits, into which all rows were split before: the even pairs of a row, then the odd
-// ones.
+// Rows that were split into pairs of 16 bits before: the even pairs of a row, then the odd ones.
 struct LeftOfPairs {
   using Dot = DotOfPairs;
   static constexpr bool kMoved = false;

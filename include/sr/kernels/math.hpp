@@ -1,7 +1,7 @@
 // Elementary functions of one register of floats. Argument reduction as in Cody and Waite, "Software Manual
-// for the Elementary Functions"; polynomials are weighted minimax fits of our own. Special values, signed
+// for the Elementary Functions"; polynomials are our weighted minimax fits. Special values, signed
 // zeros and denormals come out as from libm. The largest errors are stated in tests/exhaustive/bounds.hpp;
-// ./dev exhaustive measures them on all 2^32 arguments.
+// ./dev test exhaustive measures them on all 2^32 arguments.
 #pragma once
 
 #include <sr/kernels/vec.hpp>
@@ -37,8 +37,8 @@ SR_KERNEL_INLINE Vec expm1_near_zero(Vec x) {
   return fma(x * x, tail, x);
 }
 
-// The same polynomial by pairs (G. Estrin, 1960): calls on few elements wait for the chain of its operations.
-// It is rounded once more, which is too much where nothing else is added to the error.
+// Computes that polynomial by pairs (G. Estrin, 1960): calls on few elements wait for the chain of its
+// operations. It is rounded once more, which is too much where nothing else is added to the error.
 SR_KERNEL_INLINE Vec expm1_near_zero_by_pairs(Vec x) {
   const Vec square = x * x;
   const Vec low =

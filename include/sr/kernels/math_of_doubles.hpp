@@ -1,5 +1,5 @@
 // Elementary functions of one register of doubles, by the formulas of math.hpp; logarithms by those of fdlibm
-// (Sun Microsystems, 1993). Polynomials without another source are weighted minimax fits of our own. Special
+// (Sun Microsystems, 1993). Polynomials without another source are our weighted minimax fits. Special
 // values, signed zeros and denormals come out as from libm. tests/kernels/math_of_doubles.cpp states the
 // largest errors.
 #pragma once
@@ -45,7 +45,7 @@ SR_KERNEL_INLINE Doubles every_second(Doubles square, const double (&c)[kCount])
     return fma(square, every_second<kFirst + 2>(square, c), Doubles(c[kFirst]));
   }
 }
-// The same polynomial by even and odd powers, half as many steps of which wait for each other.
+// Computes a polynomial by even and odd powers: half of its steps wait for each other.
 template <class... Rest>
 SR_KERNEL_INLINE Doubles polynomial_by_parity(Doubles x, Doubles square, Rest... coefficients) {
   const double c[] = {coefficients...};

@@ -27,8 +27,8 @@ struct PackedSum {
   std::size_t count = 0, bytes = 0;
 };
 
-// Thread-safe. Weights are identified by their addresses; the module keeps them alive, and nobody writes
-// them.
+// Thread-safe. Weights are identified by their addresses; the module keeps them alive and
+// unchanged.
 class PackedWeights {
  public:
   template <class Weight>  // WeightMatrixOf, Int8Matrix, Int8Taps, GroupedMatrix or WeightTaps
@@ -42,7 +42,7 @@ class PackedWeights {
     return std::get<Packed<Weight>>(packed_).try_emplace(weight, std::move(packed)).first->second;
   }
 
-  // Of the kinds that there are.
+  // Returns one sum for each kind that exists.
   std::vector<PackedSum> sums() {
     std::vector<PackedSum> sums;
     const auto add = [&]<class Weight>(const Packed<Weight>& all) {

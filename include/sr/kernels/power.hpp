@@ -30,8 +30,8 @@ SR_KERNEL_INLINE Vec as_floats(Doubles low, Doubles high) {
   return result;
 }
 
-// Of a float that is not negative, so never denormal here: log2(m) with m near 1 as the series of atanh, of
-// which seven terms reach 2^-42.
+// Returns log2 of a float that is not negative, so it is never denormal here. Computes log2(m) with m near 1
+// by the series of atanh, of which seven terms reach 2^-42.
 SR_KERNEL_INLINE Doubles log2_of_float(Doubles x) {
   constexpr std::int64_t kSqrtHalf = 0x3fe6a09e667f3bcd;
   const auto bits = reinterpret_cast<Int64Lanes>(x.lanes);

@@ -48,13 +48,13 @@ struct QuantizedRows {
         return load_nibbles(values + offset);
       }
     }
-    // Of a row that is shorter than a register: bytes behind it may not be there.
+    // Reads the end of a row that is shorter than a register: the bytes behind it may not be mapped.
     SR_KERNEL_INLINE Vec load(std::size_t, Part part) const {
       std::uint8_t some[kWidth] = {};
       std::memcpy(some, values, bytes(part.count));
       return Row{some, scale, bias}.load(0, Full{});
     }
-    // As FBGEMM rounds it, whose kernel LibTorch calls.
+    // Rounds as FBGEMM does, whose kernel LibTorch calls.
     template <class Part>
     SR_KERNEL_INLINE Vec add(Vec total, std::size_t column, Part part) const {
       return fma(load(column, part), scale, total + bias);

@@ -1,4 +1,4 @@
-// Quantizes rows of floats to int8, each row with a scale of its own.
+// Quantizes rows of floats to int8, each row with its own scale.
 #pragma once
 
 #include <cstddef>

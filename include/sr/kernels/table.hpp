@@ -33,7 +33,7 @@ struct ChainLink {
   std::array<float*, 2> at{};
 };
 // Links that are no vector ops. Values that a link of the same chain has stored are kept and loaded by
-// functions of their own: once a load has waited for a store, the processor makes every later load at that
+// separate functions: once a load has waited for a store, the processor makes every later load at that
 // instruction wait.
 enum class ChainEnd { load, store, end, keep, load_kept };
 
@@ -48,7 +48,7 @@ struct VectorLoops {
   std::size_t operands = 0;
   std::array<VectorLoop, std::size_t{1} << kMaxOperands>
       by_scalars{};              // index: bit i = operand i is one float
-  const Links* links = nullptr;  // of the table's instruction set; null: it can not be linked
+  const Links* links = nullptr;  // of the table's instruction set; null: it cannot be linked
 };
 
 // A vector op on doubles or 64-bit integers; otherwise as VectorLoop.
@@ -223,7 +223,7 @@ struct Table {
   void (*pack)(std::size_t n, std::size_t k, const float* b, std::ptrdiff_t b_k, std::ptrdiff_t b_n,
                float* packed) = nullptr;
   void (*packed_gemm)(const Gemm& product) = nullptr;
-  // The same for weights of 16 or 8 bits, with panels of another layout: packed_small(n, k) elements.
+  // Products of weights of 16 or 8 bits. Their panels have another layout, of packed_small(n, k) elements.
   std::size_t (*packed_small)(std::size_t n, std::size_t k) = nullptr;
   SmallWeights<Bfloat16Bits> bfloat16_weights;
   SmallWeights<Float16Bits> float16_weights;
@@ -270,7 +270,7 @@ struct Table {
 
   void (*copy)(const StridedCopy& shape, const void* in, void* out) = nullptr;
   Conversions convert{};
-  // Whether all indices are from 0 to limit - 1; limit >= 0. `wide` indices have 64 bits, others 32.
+  // True if all indices are from 0 to limit - 1; limit >= 0. `wide` indices have 64 bits, others 32.
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce_bags)(const Bags& bags) = nullptr;
   void (*reduce_byte_bags)(const Bags& bags) = nullptr;    // sums and weighted sums of rows of bytes

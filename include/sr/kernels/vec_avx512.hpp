@@ -1,4 +1,4 @@
-// The parts of vec.hpp that depend on the instruction set, for AVX-512. Masks are registers of their own.
+// The parts of vec.hpp that depend on the instruction set, for AVX-512. Masks have their own registers.
 #pragma once
 
 #include <sr/kernels/vec.hpp>
@@ -72,7 +72,7 @@ SR_KERNEL_INLINE Vec scale(Vec x, Vec power) {
 }
 // A power for which scale_by_shifted returns zero, if |x| < 2^10.
 inline constexpr float kZeroPower = -160;
-// As `scale`, where `shifted` is the power plus kShift.
+// Does what `scale` does; `shifted` is the power plus kShift.
 SR_KERNEL_INLINE Vec scale_by_shifted(Vec x, Vec shifted) {
   return scale(x, shifted - kShift);
 }
@@ -135,7 +135,7 @@ SR_KERNEL_INLINE Vec even_lanes(Vec a, Vec b) {
   return Vec(_mm512_permutex2var_ps(a.lanes, order, b.lanes));
 }
 
-// The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
+// Interleave in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
 SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
   return Vec(_mm512_maskz_unpacklo_ps(kAllLanes, a.lanes, b.lanes));
 }

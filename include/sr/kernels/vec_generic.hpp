@@ -135,7 +135,8 @@ SR_KERNEL_INLINE Vec scale(Vec x, Vec power) {
 }
 // The power for which scale_by_shifted returns zero.
 inline constexpr float kZeroPower = -127;
-// As `scale`, where `shifted` is the power plus kShift. The power must be from -126 to 127, or kZeroPower.
+// Does what `scale` does; `shifted` is the power plus kShift. The power must be from -126 to 127, or
+// kZeroPower.
 SR_KERNEL_INLINE Vec scale_by_shifted(Vec x, Vec shifted) {
   return x * from_bits((bits(shifted) + Ints(127)) << 23);
 }
@@ -202,7 +203,7 @@ SR_KERNEL_INLINE Vec even_lanes(Vec a, Vec b) {
 #endif
 }
 
-// The same in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
+// Interleave in each group of four lanes: those of its first half, of its second; lanes, pairs of lanes.
 SR_KERNEL_INLINE Vec unpack_low(Vec a, Vec b) {
 #if defined(SR_KERNEL_AVX2)
   return Vec(_mm256_unpacklo_ps(a.lanes, b.lanes));

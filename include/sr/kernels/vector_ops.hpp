@@ -36,25 +36,39 @@ struct List {
   };
 };
 
-// On floats.
-using Builtin =
-    List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, AddRelu, MulRelu, Maximum, Minimum, ClampMin,
-         ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less,
-         LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct,
-         AddQuotient, Lerp, Same, RoundToBfloat16, RoundToFloat16, Neg, Abs, Sign, Square, Cube,
-         InverseSquare, Pow, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp, Expm1, Log, Log1p,
-         SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+// The ops of `Ops` that state what `Wanted` asks for, in their order.
+template <template <class> class Wanted, class Ops, class Found = List<>>
+struct Filter {
+  using Type = Found;
+};
+template <template <class> class Wanted, class First, class... Rest, class... Found>
+struct Filter<Wanted, List<First, Rest...>, List<Found...>> : Filter<Wanted, List<Rest...>, List<Found...>> {
+};
+template <template <class> class Wanted, class First, class... Rest, class... Found>
+requires Wanted<First>::value struct Filter<Wanted, List<First, Rest...>, List<Found...>>
+    : Filter<Wanted, List<Rest...>, List<Found..., First>> {
+};
 
-// On doubles, and on 64-bit integers.
-using OfDoubles =
-    List<Add, Sub, ReverseSub, Mul, Div, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax, Clamp,
-         Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual, Less, LessEqual, Greater,
-         GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill, AddProduct, AddQuotient, Lerp, Same, Neg,
-         Abs, Sign, Square, Cube, InverseSquare, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc, Exp,
-         Expm1, Log, Log1p, SignedLog1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
-using OfIntegers = List<Add, Sub, ReverseSub, Mul, AddScaled, SubScaled, Maximum, Minimum, ClampMin, ClampMax,
-                        Clamp, Relu, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Xor,
-                        Not, Where, MaskedFill, Same, Neg, Abs, Sign, Square, Cube>;
+template <class VectorOp>
+struct OnDoubles {
+  static constexpr bool value = VectorOp::on_doubles;
+};
+template <class VectorOp>
+struct OnIntegers {
+  static constexpr bool value = VectorOp::on_integers;
+};
+
+// All of them, on floats.
+using Builtin = List<Add, Sub, Mul, Div, AddScaled, SubScaled, AddRelu, MulRelu, Maximum, Minimum, ClampMin,
+                     ClampMax, Clamp, Relu, LeakyRelu, Threshold, Hardsigmoid, Hardswish, Equal, NotEqual,
+                     Less, LessEqual, Greater, GreaterEqual, And, Or, Xor, Not, IsNan, Where, MaskedFill,
+                     AddProduct, AddQuotient, Lerp, Same, RoundToBfloat16, RoundToFloat16, Neg, Abs, Sign,
+                     Square, Cube, InverseSquare, Pow, Sqrt, Rsqrt, Reciprocal, Floor, Ceil, Round, Trunc,
+                     Exp, Expm1, Log, Log1p, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh, Elu, Softplus>;
+
+// Those on doubles, and on 64-bit integers.
+using OfDoubles = Filter<OnDoubles, Builtin>::Type;
+using OfIntegers = Filter<OnIntegers, Builtin>::Type;
 
 }  // namespace sr::kernels::vector_ops
 

@@ -50,7 +50,7 @@ struct WeightMatrixOf {
 };
 using WeightMatrix = WeightMatrixOf<float>;
 
-// The same of int8, multiplied by 8-bit integers.
+// A matrix of int8 that is multiplied by 8-bit integers.
 struct Int8Matrix {
   using Element = std::uint8_t;  // of what is packed
   static constexpr const char* kKind = "int8 matrices";

@@ -60,7 +60,7 @@ class GapIndex {
     return best != kNowhere ? best : free_from;
   }
 
-  // Whether the bytes are free. The two requests of the same reuse pairs may lie there, at exactly this
+  // True if the bytes are free. The two requests of the same reuse pairs may lie there, at exactly this
   // offset.
   bool is_clear(std::span<const std::uint32_t> meeting, Bytes offset, Bytes bytes, std::uint32_t input,
                 std::uint32_t reuser) const {

@@ -11,7 +11,7 @@ namespace sr::memory {
 
 // Scans the requests by first step over a buffer that starts as large as the lower bound. A layout that is
 // right forwards in time is also right backwards, and which direction packs better depends on whether the net
-// narrows or widens: both are tried until one meets the bound. A scan can not foresee a large request. Where
+// narrows or widens: both are tried until one meets the bound. A scan cannot foresee a large request. Where
 // that costs memory and the requests are few, the largest are placed first instead.
 struct LinearScan {
   static constexpr std::string_view name = "linear_scan";

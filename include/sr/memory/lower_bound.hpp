@@ -12,7 +12,7 @@ namespace sr::memory {
 // allocation).
 Bytes lower_bound(std::span<const Request> requests);
 
-// Whether a search for something smaller is worth its time: more than 1/64 above the bound.
+// True if a search for something smaller is worth its time: more than 1/64 above the bound.
 constexpr bool is_worth_improving(Bytes total, Bytes bound) {
   constexpr Bytes kWorthwhile = 64;
   return total - bound > bound / kWorthwhile;

@@ -1,4 +1,4 @@
-// What the planners share: how much a request reserves, sums that can not overflow, the order of first steps,
+// What the planners share: how much a request reserves, sums that cannot overflow, the order of first steps,
 // and when a request may be written over its input. `validate` deliberately uses none of this.
 #pragma once
 

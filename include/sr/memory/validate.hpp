@@ -1,4 +1,4 @@
-// Whether a layout is right.
+// True if a layout is right.
 #pragma once
 
 #include <optional>

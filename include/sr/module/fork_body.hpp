@@ -1,4 +1,4 @@
-// The body of a prim::fork: a module of its own that runs on a pool of runtimes of its own. Its functions are
+// The body of a prim::fork: a separate module that runs on its own pool of runtimes. Its functions are
 // defined in impl/fork_body.hpp, since they need headers that include this one.
 #pragma once
 
@@ -32,7 +32,7 @@ class ForkBody {
   // Throws UnsupportedOp under options.strict if the body has a node that needs the interpreter.
   ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner);
 
-  // Whether LibTorch's interpreter runs the body, since sr can not.
+  // True if LibTorch's interpreter runs the body, since sr cannot.
   bool is_interpreted() const { return code_ != nullptr; }
   // The body as a module; null if it is interpreted.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }

@@ -54,7 +54,7 @@ class ModuleWeights {
     return current_;
   }
 
-  // Whether a runtime may keep its set. `turn` belongs to the runtime, see WeightSet::holds.
+  // True if a runtime may keep its set. `turn` belongs to the runtime, see WeightSet::holds.
   [[gnu::always_inline]] bool is_current(const WeightSet& set, std::size_t& turn) const {
     return set.generation_ == generation_.load(std::memory_order_relaxed) && set.holds(turn);
   }
@@ -117,7 +117,7 @@ class ModuleWeights {
     return tensors;
   }
 
-  // Whether somebody else holds a weight.
+  // True if a weight has a holder besides the module.
   bool is_shared() const {
     const std::scoped_lock lock(mutex_);
     return std::ranges::any_of(weights_, [](const Weight& weight) { return !weight.source.is_private(); });

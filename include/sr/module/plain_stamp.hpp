@@ -35,7 +35,7 @@ class ConstantStamp {
   std::uint32_t version_;
 };
 
-// The same for an attribute of an object, which must outlive the stamp.
+// Stamps an attribute of an object, which must outlive the stamp.
 class AttributeStamp {
  public:
   AttributeStamp(const at::Tensor& tensor, const c10::ivalue::Object* object, std::size_t attribute)

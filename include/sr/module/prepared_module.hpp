@@ -106,7 +106,7 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   add_blocks(graph->block(), table, selector, kinds,
              loaded.weights.empty() ? WeightOwner::module : WeightOwner::caller);
   if (!reasons.empty()) {
-    std::string message = "The model can not be run by sr:";
+    std::string message = "The model cannot be run by sr:";
     for (const std::string& reason : reasons) message += "\n  " + reason;
     throw UnsupportedOp(message);
   }
@@ -183,7 +183,7 @@ inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, 
       processed.body = std::make_shared<const ForkBody>(*node, options, owner);
       if (processed.body->is_interpreted() && options.strict) {
         throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
-                            detail::place_of(*node) + " can not be run by sr.");
+                            detail::place_of(*node) + " cannot be run by sr.");
       }
     }
     if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);

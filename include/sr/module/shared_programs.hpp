@@ -58,8 +58,8 @@ class SharedPrograms {
     return snapshot_;
   }
 
-  // Nothing if another runtime records a call of this skeleton, or if a program was published that is not in
-  // the snapshot of this version.
+  // Returns nullopt if another runtime records a call of this skeleton, or if a program was published that is
+  // not in the snapshot of this version.
   std::optional<Claim> claim(std::uint64_t skeleton, std::uint64_t version) {
     const std::scoped_lock lock(mutex_);
     if (version != version_.load(std::memory_order_relaxed)) return std::nullopt;

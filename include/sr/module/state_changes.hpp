@@ -1,4 +1,4 @@
-// Whether a call can change values that outlive it: attributes of the module, constants of the graph, its
+// True if a call can change values that outlive it: attributes of the module, constants of the graph, its
 // arguments. A branch that one signature takes may write what the program of another signature has computed
 // with.
 #pragma once

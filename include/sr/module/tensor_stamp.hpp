@@ -25,8 +25,8 @@ struct TensorDifferences {
 
 // Records the state of a tensor: its storage, the DataPtr of the storage, its sizes, strides, offset, dtype
 // and dispatch keys. To detect a change, a stamp compares the bytes of the TensorImpl and of the DataPtr.
-// That is faster than calling sizes(), strides() and so on (docs/decisions/0029-stamps-compare-bytes.md). The
-// tensor must outlive its stamp.
+// That is faster than calling sizes(), strides() and so on
+// (docs/internals/decisions/0029-stamps-compare-bytes.md). The tensor must outlive its stamp.
 class TensorStamp {
  public:
   // Returns whether LibTorch keeps these properties where the stamp reads them. Only then may a stamp be
@@ -130,7 +130,7 @@ class TensorStamp {
   std::array<Pair, kPairs.size()> pairs_;
 };
 
-// Whether all tensors are as they were when they got their stamps. Stamp::compare returns false if its tensor
+// True if all tensors are as they were when they got their stamps. Stamp::compare returns false if its tensor
 // has changed, or else adds what differs.
 template <class Stamp>
 [[gnu::always_inline]] inline bool all_hold(const std::vector<Stamp>& stamps) {

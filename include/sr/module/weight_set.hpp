@@ -62,7 +62,7 @@ class WeightSet {
   }
 
   const std::vector<c10::IValue>& constants() const { return constants_; }
-  // The weights of a forked body, which belong to a call with these. Null if the body has none of its own.
+  // The weights of a forked body, which belong to a call with these. Null if the body has no weights.
   std::shared_ptr<const WeightSet> of_body(const ModuleWeights* body) const {
     const auto found = bodies_.find(body);
     return found != bodies_.end() ? found->second : nullptr;
@@ -72,7 +72,7 @@ class WeightSet {
   // What runtimes with these weights have recorded. Thread-safe.
   replay::SharedPrograms& programs() const { return programs_; }
 
-  // Whether no weight was written, moved or replaced. Writes that change no version counter
+  // True if no weight was written, moved or replaced. Writes that change no version counter
   // (`p.data.mul_(2)`) are noticed in running statistics, in weights made in inference mode, and in one
   // sampled element a call; `turn` is the position of that element.
   [[gnu::always_inline]] bool holds(std::size_t& turn) const {
@@ -84,7 +84,7 @@ class WeightSet {
     return !has_others_ || others_hold();
   }
 
-  // The same with all sampled elements.
+  // Compares all sampled elements, too.
   bool holds() const {
     return stamps_.hold() && others_hold() &&
            std::ranges::all_of(elements_, [](const WeightElement& element) { return element.holds(); });

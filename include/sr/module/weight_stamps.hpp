@@ -1,8 +1,8 @@
 // Detects whether any weight of a module has changed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -29,7 +29,7 @@ class WeightStamps {
     if (is_plain) {
       constants_.emplace_back(tensor);
     } else {
-      others_.emplace_back(tensor, object, attribute, metadata_);
+      others_.emplace_back(tensor, object, attribute);
     }
   }
 
@@ -40,19 +40,14 @@ class WeightStamps {
   [[gnu::noinline, gnu::flatten]] bool attributes_hold() const { return all_hold(attributes_); }
   // Not inlined, since the weights of most modules are attributes.
   [[gnu::noinline]] bool others_hold() const {
-    if (!all_hold(constants_)) return false;
-    const std::int64_t* metadata = metadata_.data();
-    for (const WeightStamp& stamp : others_) {
-      if (!stamp.holds(metadata)) return false;
-    }
-    return true;
+    return all_hold(constants_) &&
+           std::ranges::all_of(others_, [](const WeightStamp& stamp) { return stamp.holds(); });
   }
 
   std::vector<AttributeStamp> attributes_;
   bool has_others_ = false;  // of the next two
   std::vector<ConstantStamp> constants_;
   std::vector<WeightStamp> others_;
-  std::vector<std::int64_t> metadata_;  // of `others_`
   std::vector<c10::Storage> storages_;
 };
 

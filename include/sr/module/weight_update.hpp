@@ -31,7 +31,7 @@ inline std::string quoted(const std::vector<std::string>& names) {
   return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
 }
 
-// Throws ArgumentError if the tensor can not replace the weight.
+// Throws ArgumentError if the tensor cannot replace the weight.
 inline void check_update(const std::string& name, const at::Tensor& weight, const at::Tensor& given) {
   const auto reject = [&](const std::string& what) {
     throw ArgumentError("update() was given " + what + " for the weight '" + name + "', which has the type " +
@@ -83,7 +83,7 @@ inline std::vector<Weight> updated_weights(const std::vector<Weight>& weights,
                                            const StateDict& given, bool strict) {
   if (!state) {
     throw ArgumentError(
-        "The weights of this module can not be updated by name: they were folded when it was made, or it was "
+        "The weights of this module cannot be updated by name: they were folded when it was made, or it was "
         "made of a graph, where they have no names. Load a file with the option updatable_weights, and leave "
         "out freeze_weights.");
   }
@@ -104,7 +104,7 @@ inline std::vector<Weight> updated_weights(const std::vector<Weight>& weights,
     if (entry.use == StateEntry::Use::fixed) {
       throw ArgumentError(
           "The weight '" + entry.name +
-          "' can not be updated: the model writes it or computes with it in a way that sr does "
+          "' cannot be updated: the model writes it or computes with it in a way that sr does "
           "not follow, and holds a copy.");
     }
     WeightSource& source = updated[entry.weight].source;

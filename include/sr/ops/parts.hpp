@@ -2,11 +2,11 @@
 #pragma once
 
 #include <sr/kernels/vector_ops.hpp>
-#include <sr/registry/operator_spec.hpp>
-#include <sr/replay/layouts/pointwise.hpp>
+#include <sr/registry/operator_parts.hpp>
 #include <sr/replay/lowering/hooks.hpp>
-#include <sr/replay/lowering/iterators.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/lowering/structured.hpp>
+#include <sr/replay/sizes/common_layouts.hpp>
 
 namespace sr::ops {
 

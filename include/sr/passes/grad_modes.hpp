@@ -11,7 +11,7 @@ namespace sr::passes {
 
 namespace detail {
 
-// Whether entering and leaving such a context changes nothing that a caller of sr can observe.
+// True if entering and leaving such a context changes nothing that a caller of sr can observe.
 inline bool is_idle_context(const c10::TypePtr& type) {
   const auto object = type->cast<c10::ClassType>();
   if (object == nullptr || !object->name()) return false;
@@ -24,7 +24,7 @@ inline bool is_idle_context(const c10::TypePtr& type) {
          ends_with("torch.autograd.profiler.record_function");
 }
 
-// Whether the object is only constructed, entered and left. Entering may return the object.
+// True if the object is only constructed, entered and left. Entering may return the object.
 inline bool is_only_entered(const torch::jit::Value* object) {
   return std::ranges::all_of(object->uses(), [](const torch::jit::Use& use) {
     const torch::jit::Node* user = use.user;

@@ -1,4 +1,4 @@
-// Whether LibTorch's alias analysis can handle a graph.
+// True if LibTorch's alias analysis can handle a graph.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>

@@ -43,7 +43,7 @@ class NoOpSlices {
     return dim && *dim >= 0 && step == 1 && from_start && to_end ? dim : std::nullopt;
   }
 
-  // Whether the node throws for a first input without dimension `dim`.
+  // True if the node throws for a first input without dimension `dim`.
   static bool needs_dim(const torch::jit::Node* node, std::int64_t dim) {
     if (node->kind() != c10::aten::slice) return false;
     const auto own = number(node->input(1));

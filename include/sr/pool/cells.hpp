@@ -10,8 +10,8 @@
 
 namespace sr::pool {
 
-// A cell is vacant, idle (it has an object that nobody uses) or leased: then the cell and its object belong
-// to one thread. The state of a cell is one word on a cache line of its own, so that threads that lease and
+// A cell is vacant, idle (it has an object that is not in use) or leased: then the cell and its object belong
+// to one thread. The state of a cell is one word on its own cache line, so that threads that lease and
 // return their own cells again and again write to no shared line.
 //
 // While a thread waits, every cell is leased and marked as wanted; at the end every cell is marked as closed.

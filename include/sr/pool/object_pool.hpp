@@ -20,7 +20,7 @@ namespace sr::pool {
 
 inline constexpr std::size_t kMostObjects = 65'533;
 
-struct PoolFigures {
+struct PoolMetrics {
   std::size_t most = 0;    // objects there may be
   std::size_t made = 0;    // objects there are
   std::size_t leased = 0;  // of them in use; a moment's figure while others lease and return
@@ -86,8 +86,8 @@ class ObjectPool {
     });
   }
 
-  PoolFigures figures() const {
-    PoolFigures figures{core_->cells.most(), core_->users.load() - 1, core_->cells.out(), {}};
+  PoolMetrics metrics() const {
+    PoolMetrics figures{core_->cells.most(), core_->users.load() - 1, core_->cells.out(), {}};
     const std::scoped_lock lock(core_->line.mutex());
     figures.waiting = core_->line.figures();
     return figures;

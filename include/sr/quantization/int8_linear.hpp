@@ -45,7 +45,7 @@ struct Int8Weight {
   at::Tensor scale;   // float32 [outputs]
 };
 
-// Of a float32 weight [outputs, inputs] of finite numbers: the largest of each output becomes 127.
+// Quantizes a float32 weight [outputs, inputs] of finite numbers: the largest of each output becomes 127.
 inline Int8Weight quantized(const at::Tensor& weight) {
   const at::NoGradGuard no_gradients;
   const at::Tensor scale = (weight.abs().amax({1}, /*keepdim=*/true) / 127.).clamp_min(1e-12);

@@ -17,7 +17,7 @@
 
 namespace sr::quantization {
 
-// Of one layer, over all calls.
+// What was observed of one layer in all calls.
 struct Observed {
   explicit Observed(const at::Tensor& of) : float_weight(of), weight(quantized(of)) {}
 
@@ -51,7 +51,7 @@ class Observation {
     return run();
   }
 
-  // Null for a layer whose weight can not be quantized.
+  // Returns null for a layer whose weight cannot be quantized.
   const Observed* find(const LinearLayer& layer) const {
     const auto found = layers_.find(key_of(layer.weight));
     return found == layers_.end() ? nullptr : &found->second;

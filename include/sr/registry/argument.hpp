@@ -16,7 +16,7 @@
 namespace sr {
 
 template <class T>
-struct Argument;  // not specialised: a functor can not have a parameter of type T
+struct Argument;  // not specialised: a functor cannot have a parameter of type T
 
 template <>
 struct Argument<at::Tensor> {

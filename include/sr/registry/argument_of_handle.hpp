@@ -47,7 +47,7 @@ struct Argument<at::OptionalSymIntArrayRef> : Argument<at::OptionalIntArrayRef> 
   }
 };
 
-// Arguments for which the schema has a type of its own (Layout, Device, ...), and None where the C++ type
+// Arguments for which the schema has its own type (Layout, Device, ...), and None where the C++ type
 // allows it.
 template <class T>
 struct BoxedArgument {

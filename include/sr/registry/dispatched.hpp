@@ -60,7 +60,7 @@ template <class Op, class... Parts>
 using NativeOf = Native<schema_of<Op>(), Dispatched<Op>, Parts...>;
 template <class Op, class... Parts>
 using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>, Parts...>;
-// Of an operator without a functor of sr.
+// An entry of an operator without a functor of sr.
 template <class Op, class... Parts>
 using OperatorOf = Operator<schema_of<Op>(), Parts...>;
 
@@ -68,12 +68,12 @@ using OperatorOf = Operator<schema_of<Op>(), Parts...>;
 // NativeOf.
 template <class Op, Fact... facts>
 struct InPlace {
-  static constexpr void add_to(OperatorSpec& spec) { spec.register_in_place = &add; }
+  static constexpr void add_to(OperatorParts& spec) { spec.register_in_place = &add; }
 
  private:
   static void add(std::string_view functional) {
     static const NativeOf<Op> functor;
-    OperatorSpec spec;
+    OperatorParts spec;
     spec.schema = std::string_view(kLiteral.view());
     spec.key = NativeOf<Op>::schema.key;
     spec.parts = &typeid(InPlace);

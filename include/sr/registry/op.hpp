@@ -21,7 +21,7 @@
 #include <sr/registry/functor_calls.hpp>
 #include <sr/registry/functor_checks.hpp>
 #include <sr/registry/op_spec.hpp>
-#include <sr/registry/operator_spec.hpp>
+#include <sr/registry/operator_parts.hpp>
 #include <sr/registry/schema.hpp>
 
 namespace sr {
@@ -61,8 +61,8 @@ void register_parts() {
                 "the parts of an entry are Lower, LowerToIterator, Layouts, Facts and InPlace");
   if constexpr (sizeof...(Parts) != 0 && (OperatorPart<Parts> && ...)) {
     static_assert(are_different_parts<Parts...>(), "an entry has one part of each kind");
-    static constexpr OperatorSpec spec =
-        operator_spec<Parts...>(key_of_literal(Literal.view()), Literal.view());
+    static constexpr OperatorParts spec =
+        operator_parts<Parts...>(key_of_literal(Literal.view()), Literal.view());
     register_operator(spec);
   }
 }
@@ -79,8 +79,8 @@ void register_parts() {
 //   argument of the schema (`[](auto x, auto slope) { return select(x > 0, x, x * slope); }`). Replays use it
 //   on fp32 under Numerics::fast.
 // Parts follow the functor, in any order, and say how a replay runs the operator
-// (registry/operator_spec.hpp). Throws RegistryError from the static initialiser when another functor has the
-// schema's key.
+// (registry/operator_parts.hpp). Throws RegistryError from the static initialiser when another functor has
+// the schema's key.
 template <FixedString Literal, class Functor, class... Parts>
 struct OutVariant {
   static constexpr Schema schema = parse_schema(Literal.view());
@@ -169,7 +169,7 @@ struct NodeOp {
   static_assert(std::is_invocable_v<const Functor&, NodeView&>,
                 "the functor of a NodeOp is called as 'void operator()(NodeView& node) const'");
   static_assert(Kind != NodeKind::fallback,
-                "a NodeOp is native or an out variant; nobody registers the fallback");
+                "a NodeOp is native or an out variant; the fallback is not registered");
   static_assert(Kind != NodeKind::out_variant || !detail::traits_of<Functor>().makes_new_tensor,
                 "makes_new_tensor is for native ops: an out variant always does");
 

@@ -20,7 +20,7 @@ namespace sr {
 
 namespace detail {
 
-// Whether the tensor's elements are the conjugates or negatives of its bytes.
+// True if the tensor's elements are the conjugates or negatives of its bytes.
 inline bool is_lazy(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() &&
          value.toTensor().key_set().has_any(
@@ -122,7 +122,7 @@ inline void run_by_interpreter(NodeView& view) {
   own_outputs(view);
 }
 
-// Whether an output that lies on the bytes of its input will have exactly that input's sizes and layout,
+// True if an output that lies on the bytes of its input will have exactly that input's sizes and layout,
 // since the other inputs broadcast to it. Ops that may write in place are pointwise (OutTraits).
 inline bool fills_dying_input(const NodeView& view) {
   const auto position = static_cast<std::size_t>(view.processed().traits.writes_in_place);
@@ -140,7 +140,7 @@ inline bool fills_dying_input(const NodeView& view) {
   return true;
 }
 
-// Whether a kernel that is given outputs without elements will lay them out as the functional operator would.
+// True if a kernel that is given outputs without elements will lay them out as the functional operator would.
 inline bool may_resize(const NodeView& view, const NodeState& state) {
   if (!state.takes_no_elements) return false;
   if (state.placed_in_place && !fills_dying_input(view)) return false;

@@ -20,7 +20,7 @@
 #include <sr/graph/processed_function.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/kernels/table.hpp>
-#include <sr/registry/operator_spec.hpp>
+#include <sr/registry/operator_parts.hpp>
 #include <sr/registry/schema_check.hpp>
 
 namespace sr {
@@ -55,7 +55,7 @@ class Registry {
     }
   }
 
-  // Nothing, too, if LibTorch's operator is no longer the one that the entry was compiled for.
+  // Returns nullopt also if LibTorch's operator is no longer the one that the entry was compiled for.
   std::optional<OpEntry> find(std::string_view key, NodeKind kind) const {
     std::optional<OpEntry> found;
     {
@@ -69,7 +69,7 @@ class Registry {
   }
 
   // Throws RegistryError if the operator has other parts.
-  void add(const OperatorSpec& spec) {
+  void add(const OperatorParts& spec) {
     const std::unique_lock lock(mutex_);
     const auto [position, inserted] = operators_.try_emplace(std::string(spec.key), spec);
     if (!inserted && *position->second.parts != *spec.parts) {
@@ -81,21 +81,21 @@ class Registry {
 
   // What entries say of the operator; nothing if no entry has parts, or if LibTorch's operator is no longer
   // the one that they were compiled for.
-  OperatorSpec operator_of(const std::string& key) const {
-    OperatorSpec found;
+  OperatorParts operator_of(const std::string& key) const {
+    OperatorParts found;
     {
       const std::shared_lock lock(mutex_);
       if (const auto position = operators_.find(key); position != operators_.end()) found = position->second;
     }
-    return detail::is_libtorchs(key, std::string(found.schema)) ? found : OperatorSpec{};
+    return detail::is_libtorchs(key, std::string(found.schema)) ? found : OperatorParts{};
   }
 
-  // Of which entries say anything, sorted by key.
-  std::vector<OperatorSpec> operators() const {
+  // The operators of which entries say anything, sorted by key.
+  std::vector<OperatorParts> operators() const {
     const std::shared_lock lock(mutex_);
-    std::vector<OperatorSpec> all;
+    std::vector<OperatorParts> all;
     for (const auto& [key, spec] : operators_) all.push_back(spec);
-    std::ranges::sort(all, {}, &OperatorSpec::key);
+    std::ranges::sort(all, {}, &OperatorParts::key);
     return all;
   }
 
@@ -122,7 +122,7 @@ class Registry {
   mutable std::shared_mutex mutex_;
   Table out_variants_;
   Table natives_;
-  std::unordered_map<std::string, OperatorSpec> operators_;
+  std::unordered_map<std::string, OperatorParts> operators_;
 };
 
 inline Registry& registry() {

@@ -1,4 +1,4 @@
-// Whether the LibTorch that runs has an operator as it was when sr was compiled.
+// True if the LibTorch that runs has an operator as it was when sr was compiled.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::optional<c10::FunctionSchema> libtorch_schema(const std::string& key
   return std::nullopt;
 }
 
-// Whether calls mean the same: names, types and order of arguments and results. Defaults may differ, since
+// True if calls mean the same: names, types and order of arguments and results. Defaults may differ, since
 // graphs hold every argument.
 inline bool means_the_same(const c10::FunctionSchema& a, const c10::FunctionSchema& b) {
   const auto same_argument = [](const c10::Argument& one, const c10::Argument& other) {
@@ -43,7 +43,7 @@ inline bool means_the_same(const c10::FunctionSchema& a, const c10::FunctionSche
          std::ranges::equal(a.returns(), b.returns(), same_type);
 }
 
-// Whether LibTorch's operator `key` is the one of `schema`, with which sr's code for it was compiled. If not,
+// True if LibTorch's operator `key` is the one of `schema`, with which sr's code for it was compiled. If not,
 // warns once: the operator is then left to LibTorch. A schema without arguments says nothing. Thread-safe.
 inline bool is_libtorchs(const std::string& key, const std::string& schema) {
   static std::mutex mutex;

@@ -92,7 +92,7 @@ inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& trait
 
 }  // namespace detail
 
-// Selects a function for every node. Adds a sentence to `reasons` for each node that can not be run. The
+// Selects a function for every node. Adds a sentence to `reasons` for each node that cannot be run. The
 // boxed ops that it makes live in `interpreted`, whose elements must not move.
 class Selector {
  public:
@@ -154,8 +154,8 @@ class Selector {
     return true;
   }
 
-  // Null if LibTorch has no operator for the node (control flow, attributes, and nodes that the interpreter
-  // inlines).
+  // Returns null if LibTorch has no operator for the node (control flow, attributes, and nodes that the
+  // interpreter inlines).
   BoxedOp* make_interpreted(const torch::jit::Node& node) {
     const torch::jit::Operator* found = node.maybeOperator();
     if (found == nullptr || !found->hasOperation() || !node.blocks().empty()) return nullptr;

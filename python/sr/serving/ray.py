@@ -54,7 +54,7 @@ class Replica:
             self._weights = weights
 
     def check_health(self) -> None:
-        """Called by Ray: a replica that can not answer is replaced."""
+        """Called by Ray: a replica that cannot answer is replaced."""
         for request in self._warmup[:1]:
             self._module(*_args(request), **_kwargs(request))
 
@@ -90,7 +90,7 @@ def deployment(model: Model, *, name: str = 'sr', replicas: int | None = None,
                autoscaling: Mapping[str, Any] | None = None, batching: Mapping[str, Any] | None = None,
                warmup: Sequence[Request] = (), options: Options | None = None, max_ongoing_requests: int = 256,
                weights: str | None = None, **serve_options: Any) -> serve.Application:
-    """An application for `serve.run`: replicas of a model, each on one processor, with batches of their own.
+    """An application for `serve.run`: replicas of a model, each on one processor, each with its own batches.
 
     model: path of a file of torch.export.save or torch.jit.save, which every node can read; or a function that makes
     the module in the replica. A `.pt2` is mapped: the replicas of a node share its weights.

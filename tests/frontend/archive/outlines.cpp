@@ -79,7 +79,7 @@ TEST_CASE("a value that is recalled has the depth it has", "[load]") {
   CHECK(problem(begin + "]q" + '\0' + "h" + '\0' + "a.") != "");  // a list in itself
 }
 
-TEST_CASE("a pickle that can not be followed is a problem", "[load]") {
+TEST_CASE("a pickle that cannot be followed is a problem", "[load]") {
   CHECK(problem("") == "ends in the middle of a value");
   CHECK(problem("\x80") == "ends in the middle of a value");
   CHECK(problem("X\xff\xff\xff\xff") == "ends in the middle of a value");

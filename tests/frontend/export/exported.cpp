@@ -130,6 +130,15 @@ TEST_CASE("sr::load reads an archive of torch.export.save", "[exported][load]") 
   CHECK(module.schema().arguments().at(0).name() == "x");
 }
 
+TEST_CASE("a module describes the sizes and dtypes of an exported program", "[exported]") {
+  std::istringstream stream(archive(program()));
+  const std::vector<sr::ValueSpec> inputs = sr::load(stream).inputs();
+  REQUIRE(inputs.size() == 1);
+  CHECK(inputs[0].name == "x");
+  CHECK((inputs[0].dtype == at::kFloat));
+  CHECK((inputs[0].sizes == std::vector<sr::SizeSpec>{std::string("s0"), std::int64_t{4}}));
+}
+
 TEST_CASE("sr::load maps the weights of a file", "[exported][load]") {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("sr_mapped_" + std::to_string(getpid()) + ".pt2");
@@ -143,7 +152,7 @@ TEST_CASE("sr::load maps the weights of a file", "[exported][load]") {
   const auto refuses = [&](const std::string& path, const char* words) {
     CHECK_THROWS_WITH(sr::load(path, {}, sr::WeightMemory::mapped), Catch::Matchers::Contains(words));
   };
-  refuses(file.string(), "can not be opened for reading: No such file");
+  refuses(file.string(), "cannot be opened for reading: No such file");
   refuses(std::filesystem::temp_directory_path().string(), "is not a file");
   std::ofstream(file, std::ios::binary) << "";
   refuses(file.string(), "is empty");

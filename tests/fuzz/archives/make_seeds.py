@@ -1,4 +1,4 @@
-"""Writes the archives that `./dev fuzz --archives` damages: `./dev python tests/fuzz/archives/make_seeds.py`.
+"""Writes the archives that `./dev test archives` damages: `./dev python tests/fuzz/archives/make_seeds.py`.
 
 Small files, which together hold what archives can hold: nested modules, attributes of every kind, shared and
 empty weights, control flow, symbolic sizes, subgraphs and constants.
@@ -131,7 +131,7 @@ class Containers(nn.Module):
 
 
 def quantized():
-    """Weights of a class of Python's: export pickles them, each into an archive of its own."""
+    """Weights of a class of Python's: export pickles them, each into its own archive."""
     from torchao import quantization
     layers = nn.Sequential(nn.Linear(4, 3)).eval()
     quantization.quantize_(layers, quantization.Int8DynamicActivationInt8WeightConfig())

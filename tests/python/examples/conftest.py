@@ -14,5 +14,5 @@ PYTHON = ROOT / '.venv-examples' / 'bin' / 'python'
 @pytest.fixture
 def example_python():
     if not PYTHON.exists():
-        pytest.skip('there is no .venv-examples with the published models; ./dev examples makes it')
+        pytest.skip('there is no .venv-examples with the published models; ./dev bench examples makes it')
     return PYTHON

@@ -1,4 +1,4 @@
-"""The published models give eager's results; their packages are in an environment of their own."""
+"""The published models give eager's results; their packages are in their own environment."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A sample of what `./dev conformance --quantized` checks."""
+"""A sample of what `./dev test quantized` checks."""
 
 import drawn_quantized
 import pytest

@@ -174,7 +174,7 @@ def of_unknown_function(pickled):
 
 
 @pytest.mark.parametrize(('damage', 'words'), [
-    (without_end, "The pickle of the tensor '0.weight' .* can not be read: its pickle ends in the middle"),
+    (without_end, "The pickle of the tensor '0.weight' .* cannot be read: its pickle ends in the middle"),
     (of_unknown_function, "has no values for the parameter '0.weight'"),
     (lambda pickled: pickled[:50], "'0.weight'"),
 ])

@@ -1,4 +1,4 @@
-"""What can not be run, or is damaged, is refused with a sentence that says what and where."""
+"""What cannot be run, or is damaged, is refused with a sentence that says what and where."""
 
 import copy
 import io

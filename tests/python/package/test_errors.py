@@ -83,7 +83,7 @@ def test_deep_files_do_not_exhaust_the_stack(record, content):
     ((torch.ones(2),), {'out': torch.ones(3)}, 'the model returns Float'),
     ((torch.ones(2),), {'out': torch.ones(2).double()}, 'the model returns Float'),
     ((torch.ones(2),), {'out': [torch.ones(2)] * 2}, 'given 2 output tensors'),
-    ((torch.ones(2),), {'out': 3}, 'can not be written into a int'),
+    ((torch.ones(2),), {'out': 3}, 'cannot be written into a int'),
     ((torch.ones(2, device='meta'),), {}, 'is on meta'),
 ])
 def test_calls_that_do_not_fit(args, kwargs, message):

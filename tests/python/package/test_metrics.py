@@ -96,7 +96,7 @@ def test_the_dashboard_asks_for_what_there_is(module):
     batcher = sr.Batcher(module)
     batcher(X)
     there_are = {name.partition('{')[0] for name in samples({'relu': batcher})}
-    dashboard = json.loads((pathlib.Path(__file__).parents[3] / 'docs/grafana.json').read_text())
+    dashboard = json.loads((pathlib.Path(__file__).parents[3] / 'docs/guide/grafana.json').read_text())
     asked = {name for panel in dashboard['panels'] for target in panel['targets']
              for name in re.findall(r'sr_\w+', target['expr'])}
     assert len(asked) >= 10 and asked <= there_are

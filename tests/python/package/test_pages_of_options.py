@@ -5,7 +5,7 @@ import re
 
 from sr import _options
 
-PAGE = pathlib.Path(__file__).parents[3] / 'docs/options.md'
+PAGE = pathlib.Path(__file__).parents[3] / 'docs/reference/options.md'
 
 
 def rows(text):
@@ -25,7 +25,7 @@ def test_options_and_defaults():
 
 
 def test_every_variable_that_the_code_reads():
-    root = PAGE.parents[1]
+    root = PAGE.parents[2]
     read = {name for folder in ('include', 'src') for path in (root / folder).rglob('*.[ch]pp')
             for name in re.findall(r'getenv\("(\w+)"\)', path.read_text())}
     assert read and all(f'`{name}' in PAGE.read_text() for name in read), read

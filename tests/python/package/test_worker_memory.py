@@ -1,4 +1,4 @@
-"""The memory of workers, as bench/workers.py measures it."""
+"""The memory of workers, as bench/calls/workers.py measures it."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def test_what_workers_hold_for_themselves():
-    text = subprocess.run([sys.executable, ROOT / 'bench' / 'workers.py', '--width', '1024', '--rounds', '1'],
+    text = subprocess.run([sys.executable, ROOT / 'bench/calls/workers.py', '--width', '1024', '--rounds', '1'],
                           check=True, capture_output=True, text=True, timeout=300).stdout
     weights = int(re.search(r'A model of (\d+) MiB', text)[1])
     spawned, kept, mapped, loaded, called, thread = (

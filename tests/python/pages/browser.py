@@ -62,7 +62,7 @@ def _measured(page: str) -> str:
 
 def _drawn(address: str, width: int) -> dict:
     if BROWSER is None:
-        pytest.skip('no Chromium here; ./dev pages installs it')
+        pytest.skip('no Chromium here; ./dev test pages installs it')
     command = [BROWSER, '--no-sandbox', '--disable-gpu', f'--window-size={width},1200', '--virtual-time-budget=5000',
                '--dump-dom', address]
     dom = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout

@@ -8,7 +8,7 @@ import pytest
 from browser import opened
 
 DOCS = pathlib.Path(__file__).parents[3] / 'docs'
-PICTURES = sorted(path.name for path in DOCS.glob('*.svg'))
+PICTURES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob('*.svg'))
 PAGE, LEAST = 800, 9  # pixels: the width, and the height of letters
 
 
@@ -26,6 +26,7 @@ def test_nothing_is_clipped_or_tiny(name, tmp_path):
 
 @pytest.mark.parametrize('name', PICTURES)
 def test_a_page_shows_it_and_says_what_it_is(name):
-    pages = [*DOCS.glob('*.md'), DOCS.parent / 'README.md']
-    shown = [text for page in pages for text in re.findall(rf'!\[([^\]]+)\]\((?:docs/)?{name}\)', page.read_text())]
+    pages = [*DOCS.rglob('*.md'), DOCS.parent / 'README.md']
+    shown = [text for page in pages for text, target in re.findall(r'!\[([^\]]+)\]\(([^)]+)\)', page.read_text())
+             if (page.parent / target).resolve() == (DOCS / name).resolve()]
     assert shown and all(len(text) > 20 for text in shown), name

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 
 def test_the_chart_shows_the_table(tmp_path):
-    chart = (ROOT / 'docs/readme_chart.svg').read_text()
+    chart = (ROOT / 'docs/measurements/readme_chart.svg').read_text()
     chart = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'width="100%"', chart[chart.index('<svg'):], count=1)
     seen = opened(f'<!doctype html><body style="margin:0">{chart}</body>', tmp_path)
     assert seen['errors'] == [] and seen['clipped'] == [] and seen['width'] <= 800

@@ -60,7 +60,7 @@ def test_what_the_interpreter_runs_is_named(tmp_path):
 def test_a_page_that_can_not_be_written_is_an_error(program):
     done = subprocess.run([TOOL, 'report', program, '--html', '/nowhere/page.html', '--seconds', '0.01'],
                           capture_output=True, text=True)
-    assert done.returncode == 1 and '/nowhere/page.html' in done.stderr and 'can not be written' in done.stderr
+    assert done.returncode == 1 and '/nowhere/page.html' in done.stderr and 'cannot be written' in done.stderr
 
 
 def test_reports_and_profiles_of_python(tmp_path):

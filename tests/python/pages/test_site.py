@@ -1,4 +1,4 @@
-"""Each page of the documentation, where ./dev site has built it."""
+"""Each page of the documentation, where ./dev docs has built it."""
 
 import functools
 import http.server
@@ -29,7 +29,7 @@ def served():
         thread.join()
 
 
-@pytest.mark.skipif(not PAGES, reason='./dev site has not built it')
+@pytest.mark.skipif(not PAGES, reason='./dev docs has not built it')
 def test_the_site_has_pages_of_its_references():
     assert {'index.html', 'tuning.html', 'reference/python.html', 'reference/cpp.html'} <= set(PAGES)
     assert (SITE / 'cpp/classsr_1_1StaticRuntime.html').exists()

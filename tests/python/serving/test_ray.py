@@ -1,6 +1,6 @@
 """A deployment of Ray Serve on a cluster of several nodes on this machine, which loses a replica and a node.
 
-Runs in an environment of its own (.venv-ray), where `./dev test` has made one.
+Runs in its own environment (.venv-ray), where `./dev test` has made one.
 """
 
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""docs/example.md shows what the tool prints."""
+"""docs/internals/example.md shows what the tool prints."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 TOOL = os.environ['SR_TOOL']
-PAGE = (pathlib.Path(__file__).parents[3] / 'docs/example.md').read_text()
+PAGE = (pathlib.Path(__file__).parents[3] / 'docs/internals/example.md').read_text()
 
 
 def blocks(language=''):

@@ -88,4 +88,4 @@ def test_wrong_usage(files, tmp_path, arguments, said):
 def test_a_file_that_can_not_be_written(files, tmp_path):
     folder, _, _ = files
     text = sr('quantize', folder / 'model.pt', tmp_path / 'none' / 'int8.pt', '--inputs', folder / 'inputs.pt', status=1)
-    assert 'can not be written' in text
+    assert 'cannot be written' in text

@@ -69,7 +69,7 @@ def test_torchscript_has_no_eager(tmp_path):
 
 def test_a_python_that_does_not_run_it(program):
     done = bench(program, '--against', 'eager', SR_PYTHON='/nowhere/python')
-    assert done.returncode == 1 and "'/nowhere/python' can not be run" in done.stderr
+    assert done.returncode == 1 and "'/nowhere/python' cannot be run" in done.stderr
     done = bench(program, '--against', 'eager', PYTHONPATH='')
     if done.returncode:  # else sr is installed
         assert 'SR_PYTHON' in done.stderr and len(done.stderr.splitlines()) < 4, done.stderr

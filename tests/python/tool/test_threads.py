@@ -79,7 +79,7 @@ def test_info_follows_a_quota():
     try:
         group.mkdir()
     except OSError:
-        pytest.skip('control groups can not be made here')
+        pytest.skip('control groups cannot be made here')
     try:
         (group / 'cpu.cfs_quota_us').write_text('150000')
         code = f'open("{group}/cgroup.procs", "w").write("0"); import os; os.execv({TOOL!r}, ["sr", "info", "--json"])'
@@ -155,7 +155,7 @@ def test_mistakes_in_tune_are_named(model, tmp_path):
     assert 'Give sr tune a model file, or --mm N' in refusal('tune')
     assert '--mm' in refusal('tune', model, '--mm', '8')
     assert "not as 'plot.png'" in refusal('tune', '--mm', '8', '--plot', 'plot.png')
-    assert 'can not be written' in refusal('tune', '--mm', '8', *QUICK, '--threads', 1, '--json', tmp_path / 'no' / 'x')
+    assert 'cannot be written' in refusal('tune', '--mm', '8', *QUICK, '--threads', 1, '--json', tmp_path / 'no' / 'x')
     assert '--threads' in refusal('tune', '--mm', '8', '--threads', '0')
     assert 'the model takes 4' in refusal('tune', model, '--shape', 'f32[4,8]')
     assert refusal('tune', tmp_path / 'missing.pt').count('missing.pt') == 1

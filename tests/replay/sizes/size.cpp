@@ -171,5 +171,5 @@ TEST_CASE("A size with symbols is of no use outside of its recording", "[sizes]"
     const Recording r;
     escaped = r.s;
   }
-  CHECK_THROWS_AS(escaped + 1, sr::PlanError);
+  CHECK_THROWS_AS(escaped + 1, sr::InternalError);
 }

@@ -312,7 +312,7 @@ TEST_CASE("a checked replay names the node that is wrong", "[replay][errors]") {
   std::string message;
   try {
     runtime(x);
-  } catch (const PlanError& error) {
+  } catch (const CheckFailedError& error) {
     message = error.what();
   }
   CHECK(message.find("sr_replay::doubled") != std::string::npos);

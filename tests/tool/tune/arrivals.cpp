@@ -1,5 +1,5 @@
 // Open-loop loads: arrival times, and the verdict on callers that cannot keep up.
-#include "../src/tool/tune/arrivals.hpp"
+#include "../src/tool/timing/arrivals.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../src/tool/statistics.hpp"
+#include "../src/tool/timing/statistics.hpp"
 #include "support/catch.hpp"
 
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 // An open loop with runners whose minimum duration is known.
-#include "../src/tool/tune/open_loop.hpp"
+#include "../src/tool/timing/open_loop.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -78,7 +78,7 @@ TEST_CASE("every arrival is answered once, by whichever caller is free", "[tool]
   for (const float latency : answered.latencies) CHECK(latency >= 0);
 }
 
-TEST_CASE("calls that can not start in time are given up, and their waiting time counts", "[tool]") {
+TEST_CASE("calls that cannot start in time are given up, and their waiting time counts", "[tool]") {
   const auto slow = [](int call) {
     if (call > 0) std::this_thread::sleep_for(600ms);
   };

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "../src/tool/tune/chart.hpp"
-#include "../src/tool/tune/tune_plot.hpp"
-#include "../src/tool/tune/tune_point.hpp"
+#include "../src/tool/drawing/chart.hpp"
+#include "../src/tool/drawing/tune_plot.hpp"
+#include "../src/tool/verbs/tune/tune_point.hpp"
 #include "support/catch.hpp"
 
 using sr::tool::counts_to_try;

@@ -20,10 +20,10 @@ inline std::string read_stream(std::istream& stream, const std::string& name) {
 
 inline std::string read_file(const std::string& path) {
   constexpr auto kExpected = "; expected a file written by torch.jit.save or torch.export.save.";
-  std::error_code ignored;  // a path that can not be asked about can not be opened
+  std::error_code ignored;  // a path that cannot be asked about cannot be opened
   if (std::filesystem::is_directory(path, ignored)) throw LoadError(path + " is a directory" + kExpected);
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw LoadError("The file " + path + " can not be opened for reading.");
+  if (!file) throw LoadError("The file " + path + " cannot be opened for reading.");
   std::string bytes;
   file.seekg(0, std::ios::end);
   const auto size = file.tellg();

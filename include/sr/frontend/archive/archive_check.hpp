@@ -1,5 +1,6 @@
 // Checks a whole archive before LibTorch parses it: LibTorch is built without checksum tests, and treats a
-// damaged file as an internal error. After check_archive a file can only be wrong if somebody wrote it so.
+// damaged file as an internal error. A file that passes check_archive is well formed; only a deliberate
+// author can still make it wrong.
 #pragma once
 
 #include <algorithm>
@@ -98,7 +99,7 @@ inline void check_record(const ZipRecord& record, const std::string& file) {
 
 }  // namespace detail
 
-// torch.save can leave checksums out (torch.serialization.set_crc32_options); torch.jit.save can not.
+// torch.save can leave checksums out (torch.serialization.set_crc32_options); torch.jit.save cannot.
 enum class Checksums { required, optional };
 
 // Checks any zip archive: directory, headers, and the checksum of every record. `file` is the name in errors.
@@ -114,7 +115,7 @@ inline std::vector<ZipRecord> check_zip(std::span<const std::byte> bytes, const 
   return records;
 }
 
-// Whether torch.export.save wrote these records.
+// True if torch.export.save wrote these records.
 inline bool is_exported(const std::vector<ZipRecord>& records) {
   return std::ranges::any_of(records, [](const ZipRecord& record) {
     const std::string_view below = record.name.substr(record.name.find('/') + 1);  // all of it in no folder
@@ -151,7 +152,7 @@ inline std::uint64_t element_size_of(std::string_view storage_class) {
   return 0;
 }
 
-// Whether the record of each storage is as large as the pickle says: LibTorch takes its word.
+// True if the record of each storage is as large as the pickle says: LibTorch takes its word.
 inline bool holds_storages(const std::vector<PickleOutline::Storage>& storages, const std::string& folder,
                            const std::unordered_map<std::string_view, const ZipRecord*>& records) {
   return std::ranges::all_of(storages, [&](const PickleOutline::Storage& storage) {
@@ -170,12 +171,12 @@ inline bool is_named(const ZipRecord& record, std::string_view ending) {
          std::ranges::equal(record.name.substr(record.name.size() - ending.size()), ending, same);
 }
 
-// Whether LibTorch reads the record only to show in messages where the code is from.
+// True if LibTorch reads the record only to show in messages where the code is from.
 inline bool is_for_messages(const ZipRecord& record) {
   return is_named(record, ".debug_pkl");
 }
 
-// Rejects pickles and code that LibTorch can not read without exhausting the stack, reading other memory or
+// Rejects pickles and code that LibTorch cannot read without exhausting the stack, reading other memory or
 // taking hours.
 inline void check_contents(const std::vector<ZipRecord>& records, const std::string& file) {
   constexpr std::uint32_t kDeepest = 500;

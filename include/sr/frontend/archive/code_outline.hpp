@@ -29,10 +29,10 @@ class CodeOutline {
   // The largest number of `Tuple[...]` types that are nested directly in each other.
   std::size_t tuple_depth() const { return deepest_tuple_; }
 
-  // Whether each line of each enumeration is `NAME = value`.
+  // True if each line of each enumeration is `NAME = value`.
   bool enumerations_have_values() const { return enumerations_have_values_; }
 
-  // Whether brackets behind a name, a bracket or a string are empty, as in `Optional[]`.
+  // True if brackets behind a name, a bracket or a string are empty, as in `Optional[]`.
   bool has_empty_subscript() const { return has_empty_subscript_; }
 
  private:
@@ -122,7 +122,7 @@ class CodeOutline {
     const auto end = std::ranges::find_if_not(text, is_of_word);
     return without_space(text.substr(static_cast<std::size_t>(end - text.begin())));
   }
-  // Of what follows the word `class`: NAME(Enum).
+  // True if the text after the word `class` is NAME(Enum).
   static bool derives_from_enum(std::string_view rest) {
     rest = without_word(without_space(rest));
     if (!rest.starts_with('(')) return false;

@@ -193,7 +193,7 @@ class SourceMap {
     std::int64_t begin, end;
   };
 
-  // Null for code that no user wrote.
+  // Returns null for generated code.
   Source source_of(const DebugValue& texts, const DebugValue& source) {
     if (source.items == nullptr) return nullptr;
     const auto [known, is_new] = sources_.try_emplace(source.items.get());

@@ -35,7 +35,7 @@ inline constexpr std::array<Magic, 14> kMagics{{
     {"\x28\xb5\x2f\xfd", "data compressed by zstd"},
 }};
 
-// Whether the text begins as ONNX's protocol buffers do: field 1, a small version, then the name of the
+// True if the text begins as ONNX's protocol buffers do: field 1, a small version, then the name of the
 // producer, the graph or another field that is a string.
 inline bool looks_like_onnx(std::string_view text) {
   constexpr char kVersion = 0x08, kProducer = 0x12, kGraph = 0x3a, kOperators = 0x42, kLatestVersion = 32;

@@ -16,9 +16,9 @@
 namespace sr::detail {
 
 // The system reads a page of the file when it is first used, and all processes that map the file share the
-// page. A process that writes to a page gets a copy of it; the file does not change. Nobody may write to the
-// file or shorten it in the meantime: bytes() would change, and a process that reads beyond the new end is
-// killed (SIGBUS).
+// page. A process that writes to a page gets a copy of it; the file does not change. No process may write to
+// the file or shorten it in the meantime: bytes() would change, and a process that reads beyond the new end
+// is killed (SIGBUS).
 class MappedFile {
  public:
   // Throws LoadError.
@@ -47,7 +47,7 @@ class MappedFile {
 
  private:
   [[noreturn]] static void fail(const std::string& path, const char* what) {
-    throw LoadError("The file " + path + " can not be " + what + ": " + std::strerror(errno) + ".");
+    throw LoadError("The file " + path + " cannot be " + what + ": " + std::strerror(errno) + ".");
   }
 
   void* data_ = nullptr;

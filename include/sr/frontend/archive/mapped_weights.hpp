@@ -37,7 +37,7 @@ class MappedWeights {
     }
   }
 
-  // For the tensors of a module that nobody else holds, and that has not been called. Throws ArgumentError if
+  // The module must have no other holder and must not have been called. Throws ArgumentError if
   // a large one is in the file only in another form, as in archives that were packed again.
   void take(const torch::jit::Module& module) {
     c10::IValue(module._ivalue()).visit([&](const c10::IValue& value) {
@@ -70,7 +70,7 @@ class MappedWeights {
       return;
     }
     throw ArgumentError("A weight of " + std::to_string(storage.nbytes()) +
-                        " bytes can not be mapped, since the file holds it compressed or not aligned. Write "
+                        " bytes cannot be mapped, since the file holds it compressed or not aligned. Write "
                         "the file by torch.jit.save, or load it without mapping.");
   }
 

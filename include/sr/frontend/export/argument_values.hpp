@@ -42,7 +42,7 @@ inline std::optional<Value*> Builder::single(const Tagged& given) {
   return std::nullopt;
 }
 
-// The same for an argument that is a list.
+// Returns the values of an argument that is a list.
 inline std::vector<Value*> Builder::elements(const Tagged& given) {
   const auto& [tag, value] = given;
   if (!value.is_array()) malformed(where_, "has an argument of the unknown kind '" + tag + "'");

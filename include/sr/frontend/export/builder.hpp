@@ -184,7 +184,7 @@ inline void Builder::define_result(const Json& result, Value* value) {
   if (tag == "as_sym_float") return number(c10::FloatType::get());
   if (tag == "as_sym_bool") return number(c10::BoolType::get());
   if (tag == "as_optional_tensor") return define_result(content, value);
-  if (tag != "as_tensors") return;  // None or a number that export has found to be constant
+  if (tag != "as_tensors") return;  // it is None, or a number that export has found to be constant
   if (!content.is_array()) malformed(where_, "has a list of results that is none");
   torch::jit::Node* unpack = graph_.insertNode(graph_.createListUnpack(value, content.size()));
   unpack->setSourceRange(range_);
@@ -234,7 +234,7 @@ inline void Builder::unsupported(const std::string& why) const {
   if (const auto line = range_.file_line_col()) {
     place += " at " + std::get<0>(*line) + ":" + std::to_string(std::get<1>(*line));
   }
-  throw UnsupportedOp("The exported program can not be run by sr: " + place + " " + why + ".");
+  throw UnsupportedOp("The exported program cannot be run by sr: " + place + " " + why + ".");
 }
 
 }  // namespace sr::exported

@@ -89,7 +89,7 @@ class ExpressionParser {
 
 }  // namespace detail
 
-// Nothing if the expression has an unknown part.
+// Returns nullopt if the expression has an unknown part.
 inline std::optional<Expression> parse_expression(std::string_view text) {
   return detail::ExpressionParser(text).whole();
 }

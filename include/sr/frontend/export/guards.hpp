@@ -74,7 +74,7 @@ class SizeGuards {
     bound("max_val", "aten::le", "more than");
   }
 
-  // Null if no argument gives the symbol directly.
+  // Returns null if no argument gives the symbol directly.
   Value* compute(const Expression& expression) {
     using Kind = Expression::Kind;
     if (expression.kind == Kind::number) return builder_.constant(expression.number);

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
                   "; export it again with torch.export.save of PyTorch 2.8 or later.");
 }
 
-// Whether objects and lists are nested deeper than `most`. Readers call themselves for nested values, so a
+// True if objects and lists are nested deeper than `most`. Readers call themselves for nested values, so a
 // crafted file could exhaust the stack.
 inline bool nests_deeper_than(std::string_view text, int most) {
   int depth = 0;

@@ -90,7 +90,7 @@ class Mutations {
   void refuse_write(const torch::jit::Node& node, std::size_t position) const {
     const auto found = origins_.find(node.input(position));
     if (found == origins_.end() || found->second.empty()) return;
-    throw UnsupportedOp("The exported program can not be run by sr: " + sr::detail::place_of(node) +
+    throw UnsupportedOp("The exported program cannot be run by sr: " + sr::detail::place_of(node) +
                         " writes to " + names_.at(*found->second.begin()) +
                         ". Export a model that returns what is new instead, in evaluation mode.");
   }

@@ -53,7 +53,7 @@ inline std::optional<c10::OperatorName> operator_name(const std::string& target)
                            overload == "default" ? "" : overload);
 }
 
-// Whether `other` takes numbers in place of tensors of `schema`, and is otherwise equal.
+// True if `other` takes numbers in place of tensors of `schema`, and is otherwise equal.
 inline bool takes_numbers(const c10::FunctionSchema& schema, const c10::FunctionSchema& other,
                           const std::vector<bool>& is_number) {
   if (schema.arguments().size() != other.arguments().size()) return false;

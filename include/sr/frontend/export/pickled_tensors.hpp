@@ -49,7 +49,7 @@ inline void add_parts(const std::string& name, const c10::IValue& value, int dep
 // Adds a tensor, or those inside an object as "name.attribute". Throws LoadError where the pickle is damaged.
 inline void add_pickled(const std::string& name, std::span<const std::byte> bytes, const std::string& where,
                         Tensors& tensors) {
-  const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " can not be read", ""});
+  const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " cannot be read", ""});
   sr::detail::PickleReader reader(archive, &detail::of_python);
   detail::add_parts(name, reader.read(), 0, tensors);
 }
@@ -57,7 +57,7 @@ inline void add_pickled(const std::string& name, std::span<const std::byte> byte
 // Adds the tensors of a pickled dictionary by its keys. Throws LoadError where the pickle is damaged.
 inline void add_pickled_by_name(std::span<const std::byte> bytes, const std::string& where,
                                 Tensors& tensors) {
-  const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " can not be read", ""});
+  const sr::detail::PickleArchive archive(bytes, where, {"The pickle of " + where + " cannot be read", ""});
   sr::detail::PickleReader reader(archive, &detail::of_python);
   const c10::IValue values = reader.read();
   if (!values.isGenericDict()) archive.reject("it holds no dictionary of tensors");

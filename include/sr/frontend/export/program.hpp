@@ -87,7 +87,7 @@ class Importer {
       std::string what = "has an output of the kind '" + kind + "', and sr only reads results for the caller";
       if (kind == "parameter_mutation")
         what = "changes its parameter '" + text_of(value, "parameter_name", "the signature") + "'";
-      throw UnsupportedOp("The exported program can not be run by sr: it " + what +
+      throw UnsupportedOp("The exported program cannot be run by sr: it " + what +
                           ". Export a model that returns what is new instead, in evaluation mode.");
     }
   }
@@ -138,8 +138,8 @@ class Importer {
       } else if (kind == "tensor_constant") {
         add_tensor(spec, "tensor_constant_name", "the constant ");
       } else {
-        throw UnsupportedOp("The exported program can not be run by sr: it has an input of the kind '" +
-                            kind + "'; sr reads tensors, numbers, parameters, buffers and constants.");
+        throw UnsupportedOp("The exported program cannot be run by sr: it has an input of the kind '" + kind +
+                            "'; sr reads tensors, numbers, parameters, buffers and constants.");
       }
     }
   }
@@ -290,7 +290,7 @@ class Importer {
 }  // namespace detail
 
 // The graph shares the tensors. Throws LoadError if the program is damaged, and UnsupportedOp for parts that
-// sr can not run.
+// sr cannot run.
 inline ExportedProgram import_program(std::string_view json, const Tensors& tensors) {
   const Json parsed = parse_json(json, "the program");
   try {

@@ -51,7 +51,8 @@ struct Holder {
   }
 };
 
-// Of submodules. LibTorch walks over them by recursion, and a name in a file may have any number of dots.
+// The deepest nesting of submodules. LibTorch visits them recursively, and a name in a file may have any
+// number of dots.
 constexpr int kMaxDepth = 64;
 
 // Turns constants of the graph that are weights of the program into attributes with the weights' names, of

@@ -191,7 +191,7 @@ inline detail::Blocks Builder::blocks_of(const Json& node) {
   return blocks;
 }
 
-// Whether a number of the graph is the symbol that a size is.
+// True if a number of the graph is the symbol that a size is.
 inline bool Builder::is_same_size(const Json& number, const Json& size) const {
   const Tagged named = tagged(number, where_);
   if (named.tag != "as_name") return false;

@@ -52,7 +52,7 @@ inline torch::jit::Value* before_offset(const torch::jit::Value* value, const Dt
   return has_dtype(dtypes, widened.input(0), at::kChar) ? widened.input(0) : nullptr;
 }
 
-// Whether `value` is 128 times the sums of the columns of `right`, in 32 bits.
+// True if `value` is 128 times the sums of the columns of `right`, in 32 bits.
 inline bool is_correction(const torch::jit::Value* value, const torch::jit::Value* right,
                           const Dtypes& dtypes) {
   const torch::jit::Node& scaled = *value->node();

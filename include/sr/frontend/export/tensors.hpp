@@ -55,7 +55,7 @@ class TensorReader {
     const std::vector<std::int64_t> sizes = numbers("sizes"), strides = numbers("strides");
     const std::int64_t offset = number(member(meta, "storage_offset", where), where);
     if (layout_of(member(meta, "layout", where), where) != at::kStrided) {
-      throw UnsupportedOp("The exported program can not be run by sr: " + where + " is not a dense tensor.");
+      throw UnsupportedOp("The exported program cannot be run by sr: " + where + " is not a dense tensor.");
     }
     const at::Tensor& flat = flat_tensor(path, dtype, where);
     if (sizes.size() != strides.size() || !within(sizes, strides, offset, flat.numel())) {
@@ -71,7 +71,7 @@ class TensorReader {
     return as_int(value, where);
   }
 
-  // Whether the last element lies within `count` elements.
+  // True if the last element lies within `count` elements.
   static bool within(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
                      std::int64_t offset, std::int64_t count) {
     std::int64_t last = offset, elements = 1, step = 0;

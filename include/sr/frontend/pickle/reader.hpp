@@ -96,7 +96,7 @@ class PickleReader {
     }
   }
 
-  // Of a class or function that the pickle names.
+  // Returns the name of a class or function that the pickle mentions.
   std::string global_name(const c10::IValue& value) const {
     if (value.isCapsule()) {
       const auto capsule = value.toCapsule();

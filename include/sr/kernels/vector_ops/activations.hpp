@@ -8,61 +8,61 @@
 
 namespace sr::kernels::vector_ops {
 
-struct AddRelu : Binary {
+struct AddRelu : Binary<> {
   template <class V>
   static V apply(V x, V y) {
     return first_max(V(0), x + y);
   }
 };
-struct MulRelu : Binary {
+struct MulRelu : Binary<kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return first_max(V(0), x * y);
   }
 };
-struct Relu : Unary {
+struct Relu : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return first_max(V(0), x);
   }
 };
-struct LeakyRelu : Binary {
+struct LeakyRelu : Binary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x, V slope) {
     return select(x > V(0), x, x * slope);
   }
 };
-struct Threshold : Ternary {
+struct Threshold : Ternary<kDoubles> {
   template <class V>
   static V apply(V x, V threshold, V value) {
     return select(x <= threshold, value, x);
   }
 };
-struct Hardsigmoid : Unary {
+struct Hardsigmoid : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return first_min(V(6), first_max(V(0), x + V(3))) / V(6);
   }
 };
-struct Hardswish : Unary {
+struct Hardswish : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return x * first_min(V(6), first_max(V(0), x + V(3))) / V(6);
   }
 };
-struct Sigmoid : InexactUnary {
+struct Sigmoid : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return sigmoid(x);
   }
 };
-struct Silu : InexactUnary {
+struct Silu : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return logistic(x, x);
   }
 };
-struct GeluErf : InexactUnary {
+struct GeluErf : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return x * normal_cdf(x);  // NaN for -inf, as in ATen
@@ -72,7 +72,7 @@ template <class T>
 inline constexpr T kGeluLinear = static_cast<T>(1.5957691216057308);  // 2 * sqrt(2 / pi)
 template <class T>
 inline constexpr T kGeluCubic = static_cast<T>(0.071354816272600249);  // 0.044715 of that
-struct GeluTanh : InexactUnary {
+struct GeluTanh : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     // (1 + tanh(y)) / 2 is 1 / (1 + exp(-2y)).
@@ -80,15 +80,13 @@ struct GeluTanh : InexactUnary {
     return logistic(x * fma(x * x, V(kGeluCubic<T>), V(kGeluLinear<T>)), x);
   }
 };
-struct Elu : Binary {
-  static constexpr bool exact = false;
+struct Elu : Binary<kDoubles | kInexact> {
   template <class V>
   static V apply(V x, V alpha) {
     return select(x >= V(0), x, expm1(x) * alpha);
   }
 };
-struct Softplus : Ternary {
-  static constexpr bool exact = false;
+struct Softplus : Ternary<kDoubles | kInexact> {
   template <class V>
   static V apply(V x, V beta, V threshold) {
     const V scaled = x * beta;

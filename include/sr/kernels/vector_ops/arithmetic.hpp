@@ -7,83 +7,72 @@
 
 namespace sr::kernels::vector_ops {
 
-struct Add : Binary {
+struct Add : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return x + y;
   }
 };
-struct Sub : Binary {
+struct Sub : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return x - y;
   }
 };
-struct ReverseSub : Binary {
-  template <class V>
-  static V apply(V x, V y) {
-    return y - x;
-  }
-};
-struct Mul : Binary {
+struct Mul : Binary<kDoubles | kIntegers | kHalves | kHalvesByNumbers> {
   template <class V>
   static V apply(V x, V y) {
     return x * y;
   }
 };
-struct Div : Binary {
+struct Div : Binary<kDoubles | kHalves | kHalvesByNumbers> {
   template <class V>
   static V apply(V x, V y) {
     return x / y;
   }
 };
 // Fused like ATen's where there is such an instruction, but what ATen does then depends on the position, too.
-struct AddScaled : Ternary {
-  static constexpr bool exact = false;
+struct AddScaled : Ternary<kDoubles | kIntegers | kHalves | kInexact> {
   template <class V>
   static V apply(V x, V y, V alpha) {
     return fma(y, alpha, x);
   }
 };
-struct SubScaled : Ternary {
-  static constexpr bool exact = false;
+struct SubScaled : Ternary<kDoubles | kIntegers | kHalves | kInexact> {
   template <class V>
   static V apply(V x, V y, V alpha) {
     return fma(y, -alpha, x);
   }
 };
 // What ATen fuses here depends on the instruction set.
-struct AddProduct : Ternary {
-  static constexpr bool exact = false;
+struct AddProduct : Ternary<kDoubles | kInexact> {
   template <class V>
   static V apply(V x, V y, V z) {
     return fma(y, z, x);
   }
 };
-struct AddQuotient : Ternary {
-  static constexpr bool exact = false;
+struct AddQuotient : Ternary<kDoubles | kInexact> {
   template <class V>
   static V apply(V x, V y, V z) {
     return x + y / z;
   }
 };
 // From the end that is nearer, so that a weight of 1 gives `end` itself.
-struct Lerp : Ternary {
-  static constexpr bool exact = false;
+struct Lerp : Ternary<kDoubles | kInexact> {
   template <class V>
   static V apply(V begin, V end, V weight) {
     const auto near_begin = abs(weight) < V(0.5f);
     return fma(select(near_begin, weight, weight - V(1)), end - begin, select(near_begin, begin, end));
   }
 };
-struct Same : Unary {
+struct Same : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return x;
   }
 };
 // To the nearest bfloat16, of two the even one.
-struct RoundToBfloat16 : Unary {
+struct RoundToBfloat16 : Unary<kHalves> {
   template <class V>
   static V apply(V x) {
     const auto all = bits(x);
@@ -94,7 +83,7 @@ struct RoundToBfloat16 : Unary {
   }
 };
 // Rounds to the nearest float16, ties to even; from 65520 on to infinity. See kernels/float16.hpp.
-struct RoundToFloat16 : Unary {
+struct RoundToFloat16 : Unary<kHalves> {
   template <class V>
   static V apply(V x) {
     using Whole = decltype(bits(x));
@@ -107,79 +96,79 @@ struct RoundToFloat16 : Unary {
     return select(is_nan(x), x, copysign(rounded, x));
   }
 };
-struct Neg : Unary {
+struct Neg : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return -x;
   }
 };
-struct Abs : Unary {
+struct Abs : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return abs(x);
   }
 };
-struct Sign : Unary {
+struct Sign : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return select(x > V(0), V(1), V(0)) - select(x < V(0), V(1), V(0));
   }
 };
-struct Square : Unary {
+struct Square : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return x * x;
   }
 };
-struct Cube : Unary {
+struct Cube : Unary<kDoubles | kIntegers> {
   template <class V>
   static V apply(V x) {
     return x * x * x;
   }
 };
-struct InverseSquare : Unary {
+struct InverseSquare : Unary<kDoubles> {
   template <class V>
   static V apply(V x) {
     return V(1) / (x * x);
   }
 };
-struct Reciprocal : Unary {
+struct Reciprocal : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return V(1) / x;
   }
 };
-struct Sqrt : InexactUnary {
+struct Sqrt : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return sqrt(x);
   }
 };
-struct Rsqrt : InexactUnary {
+struct Rsqrt : Unary<kDoubles | kInexact> {
   template <class V>
   static V apply(V x) {
     return V(1) / sqrt(x);
   }
 };
-struct Floor : Unary {
+struct Floor : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return floor(x);
   }
 };
-struct Ceil : Unary {
+struct Ceil : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return ceil(x);
   }
 };
-struct Round : Unary {
+struct Round : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return round_even(x);
   }
 };
-struct Trunc : Unary {
+struct Trunc : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return trunc(x);

@@ -6,79 +6,79 @@
 
 namespace sr::kernels::vector_ops {
 
-struct Equal : Binary {
+struct Equal : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x == y, V(1), V(0));
   }
 };
-struct NotEqual : Binary {
+struct NotEqual : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x != y, V(1), V(0));
   }
 };
-struct Less : Binary {
+struct Less : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x < y, V(1), V(0));
   }
 };
-struct LessEqual : Binary {
+struct LessEqual : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x <= y, V(1), V(0));
   }
 };
-struct Greater : Binary {
+struct Greater : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x > y, V(1), V(0));
   }
 };
-struct GreaterEqual : Binary {
+struct GreaterEqual : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x >= y, V(1), V(0));
   }
 };
-struct And : Binary {
+struct And : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select((x != V(0)) & (y != V(0)), V(1), V(0));
   }
 };
-struct Or : Binary {
+struct Or : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select((x != V(0)) | (y != V(0)), V(1), V(0));
   }
 };
-struct Xor : Binary {
+struct Xor : Binary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V y) {
     return select(x != V(0), select(y != V(0), V(0), V(1)), select(y != V(0), V(1), V(0)));
   }
 };
-struct Not : Unary {
+struct Not : Unary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x) {
     return select(x == V(0), V(1), V(0));
   }
 };
-struct IsNan : Unary {
+struct IsNan : Unary<kDoubles | kHalves> {
   template <class V>
   static V apply(V x) {
     return select(is_nan(x), V(1), V(0));
   }
 };
-struct Where : Ternary {
+struct Where : Ternary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V condition, V yes, V no) {
     return select(condition != V(0), yes, no);
   }
 };
-struct MaskedFill : Ternary {
+struct MaskedFill : Ternary<kDoubles | kIntegers | kHalves> {
   template <class V>
   static V apply(V x, V mask, V value) {
     return select(mask != V(0), value, x);

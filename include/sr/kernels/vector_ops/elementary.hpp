@@ -9,50 +9,43 @@
 
 namespace sr::kernels::vector_ops {
 
-struct Pow : Binary {
-  static constexpr bool exact = false;
+struct Pow : Binary<kInexact> {
   template <class V>
   static V apply(V x, V y) {
     return pow(x, y);
   }
 };
-struct Exp : InexactUnary {
+struct Exp : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return exp(x);
   }
 };
-struct Expm1 : InexactUnary {
+struct Expm1 : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return expm1(x);
   }
 };
-struct Log : InexactUnary {
+struct Log : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return log(x);
   }
 };
-struct Log1p : InexactUnary {
+struct Log1p : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return log1p(x);
   }
 };
-struct SignedLog1p : InexactUnary {
-  template <class V>
-  static V apply(V x) {
-    return Sign::apply(x) * log1p(abs(x));
-  }
-};
-struct Tanh : InexactUnary {
+struct Tanh : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return tanh(x);
   }
 };
-struct Erf : InexactUnary {
+struct Erf : Unary<kDoubles | kHalves | kInexact> {
   template <class V>
   static V apply(V x) {
     return erf(x);

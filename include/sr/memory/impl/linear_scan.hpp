@@ -33,7 +33,7 @@ std::vector<std::uint32_t> sorted_by(std::size_t count, const Key& key) {
   return order;
 }
 
-// Replaces `best` if this scan needs less memory; stops as soon as it can not.
+// Replaces `best` if this scan needs less memory; stops as soon as it cannot.
 inline void scan(const std::vector<Interval>& intervals, bool larger_first, Bytes bound, Layout& best) {
   const std::size_t count = intervals.size();
   const auto births = sorted_by(count, [&](std::uint32_t i) {

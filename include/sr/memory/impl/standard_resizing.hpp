@@ -98,7 +98,7 @@ inline Layout group(std::span<const Request> requests, std::span<const std::uint
 
 // Requests that overwrite one another form a chain. The largest chain chooses first, and takes the smallest
 // (or the largest) group none of whose members is alive at the same time. Unlike in a scan by first step, a
-// small value that lives long can not occupy a group that a large one needs later.
+// small value that lives long cannot occupy a group that a large one needs later.
 inline Layout group_largest_first(std::span<const Request> requests, std::span<const std::uint32_t> births,
                                   std::span<const std::uint32_t> inputs, Choice choice) {
   struct Chain {

@@ -1,5 +1,5 @@
 // Keeps LibTorch's optimiser from folding the rank of a convolution's result: an image without a batch has
-// one dimension less, and a convolution that is folded away can not throw.
+// one dimension less, and a convolution that is folded away cannot throw.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>

@@ -10,42 +10,9 @@
 #include <vector>
 
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/lowering/pointwise.hpp>
+#include <sr/replay/steps/copy_step.hpp>
 
 namespace sr::replay {
-
-struct CopyStep final : ClonableStep<CopyStep> {
-  std::string_view name() const override { return "copy"; }
-  struct Part {
-    std::size_t width = 0;  // bytes of an element
-    Dims sizes, in_strides, out_strides;
-    Address in, out;
-    kernels::StridedCopy shape;  // in this call
-  };
-  c10::SmallVector<Part, 4> parts;
-  void (*copy)(const kernels::StridedCopy& shape, const void* in, void* out) = nullptr;
-
-  std::size_t vector_bytes() const { return bytes_of(parts); }
-
-  RunStep settle(SizeValues& values) override {
-    for (Part& part : parts) {
-      part.shape.width = part.width;
-      part.shape.rank = part.sizes.size();
-      for (std::size_t d = 0; d < part.sizes.size(); ++d) {
-        part.shape.sizes[d] = values(part.sizes[d]);
-        part.shape.in_strides[d] = values(part.in_strides[d]);
-        part.shape.out_strides[d] = values(part.out_strides[d]);
-      }
-    }
-    return nullptr;
-  }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const CopyStep&>(payload);
-    for (const Part& part : self.parts)
-      self.copy(part.shape, part.in.in(context.bases), part.out.in(context.bases));
-  }
-};
 
 namespace lower {
 
@@ -115,25 +82,6 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
     out.strides = dense_strides(in->sizes);
   }
   return emit_copies(lowering, {{*in, out}});
-}
-
-// Values that were placed in the result need no copy.
-template <bool kStacks>
-bool join(Lowering& lowering, const TracedNode& node) {
-  const Operand out = lowering.output(node);
-  if (lowering.parts_kept_apart(out.storage) != nullptr) return true;
-  std::vector<std::pair<Operand, Operand>> pairs;
-  for (const JoinedPart& part : parts_of(lowering.trace(), node, kStacks, out.strides)) {
-    if (part.tensor.scalar_type() != out.dtype) return false;
-    if (lowering.is_placed(part.tensor)) continue;
-    const Operand in = lowering.operand(part.tensor);
-    Operand to = out;
-    to.sizes = in.sizes;
-    to.strides = part.strides;
-    to.offset += part.offset;
-    pairs.emplace_back(in, std::move(to));
-  }
-  return emit_copies(lowering, pairs);
 }
 
 }  // namespace lower

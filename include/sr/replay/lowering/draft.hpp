@@ -13,9 +13,9 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/kernels.hpp>
-#include <sr/replay/operand.hpp>
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <sr/registry/operator_spec.hpp>
+#include <sr/registry/operator_parts.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {

@@ -18,11 +18,11 @@
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/options.hpp>
 #include <sr/replay/lowering/draft.hpp>
+#include <sr/replay/lowering/placement.hpp>
 #include <sr/replay/lowering/program_storages.hpp>
-#include <sr/replay/operand.hpp>
-#include <sr/replay/placement.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/environment.hpp>
+#include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -72,17 +72,17 @@ class Lowering : public ProgramStorages {
 
   bool is_written_in_place(StorageId storage) const { return written_in_place_.count(storage) != 0; }
 
-  // Whether anything reads a result besides the first; often only training does.
+  // True if anything reads a result besides the first; often only training does.
   bool reads_behind_first(const TracedNode& node) const {
     return std::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](const c10::IValue& output) {
       return readers_[trace().tensors[trace().id_of(output.toTensor())].storage] != 0;
     });
   }
 
-  // Whether a single node reads the storage and no caller, or the other way round.
+  // True if a single node reads the storage and no caller, or the other way round.
   bool is_read_once(StorageId storage) const { return storage < readers_.size() && readers_[storage] == 1; }
 
-  // Whether a node reads the result, and not only the caller.
+  // True if a node reads the result, and not only the caller.
   bool is_read_by_node(const Operand& result) const {
     std::uint32_t returned = 0;
     for (const c10::IValue& value : trace().results) {
@@ -100,7 +100,7 @@ class Lowering : public ProgramStorages {
     return groups_[drafts_[made].group].type;
   }
 
-  // Whether the tensor's bytes are written as a part of the tensor that a later concatenation makes.
+  // True if the tensor's bytes are written as a part of the tensor that a later concatenation makes.
   bool is_placed(const at::Tensor& tensor) const {
     return placements_.count(trace().tensors[trace().id_of(tensor)].storage) != 0;
   }
@@ -154,7 +154,7 @@ class Lowering : public ProgramStorages {
     join(g, std::move(op));
   }
 
-  // Makes the group that computes `rows.in` run the kernel on its rows. Returns false if it can not: rows and
+  // Makes the group that computes `rows.in` run the kernel on its rows. Returns false if it cannot: rows and
   // results must be short and contiguous, and the storages in `reads`, which the kernel reads, must be
   // complete before the group runs.
   bool behind_group(GroupRows rows, const std::vector<StorageId>& reads) {
@@ -179,8 +179,9 @@ class Lowering : public ProgramStorages {
     return true;
   }
 
-  // The step that alone writes the operand's storage, if its payload is a P and exactly `readers` nodes and
-  // results read the storage; else null. Whatever else that step writes are temporaries of its own.
+  // Returns the step that alone writes the operand's storage, if its payload is a P and exactly `readers`
+  // nodes and results read the storage. Returns null otherwise. Other storages that the step writes are its
+  // temporaries.
   template <class P>
   Draft* sole_maker(const Operand& operand, std::size_t readers) {
     const std::uint32_t made = maker_of(operand.storage);
@@ -211,8 +212,8 @@ class Lowering : public ProgramStorages {
     return storage < made_at_.size() ? made_at_[storage] : kNone;
   }
 
-  // Of the step that completes the storage; null if there is none, or if it is a group of pointwise
-  // operations.
+  // Returns the payload of the step that completes the storage. Returns null if there is none, or if it is a
+  // group of pointwise operations.
   const Payload* payload_of_maker(StorageId storage) const {
     const std::uint32_t made = maker_of(storage);
     return made == kNone ? nullptr : drafts_[made].step.payload;
@@ -244,7 +245,7 @@ class Lowering : public ProgramStorages {
     return true;
   }
 
-  // Whether the type of the result in memory loses a part of what was computed: a fraction, high bits or
+  // True if the type of the result in memory loses a part of what was computed: a fraction, high bits or
   // digits. Then an operation of the group may not read the computed value. (Groups of floats round to
   // 16 bits themselves.)
   static bool is_changed_by_memory(const Operand& made, const Group& group) {

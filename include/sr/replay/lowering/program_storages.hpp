@@ -12,9 +12,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
-#include <sr/replay/operand.hpp>
 #include <sr/replay/steps/derived_base.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -27,7 +27,7 @@ class ProgramStorages {
     storages_.resize(storages_.size() + 2, {.home = Home::opaque});
   }
 
-  // Whether the bytes are the same in every call.
+  // True if the bytes are the same in every call.
   bool is_constant(const Operand& operand) const { return is_constant(operand.storage); }
   bool is_constant(StorageId storage) const {
     return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
@@ -130,7 +130,7 @@ class ProgramStorages {
                : offset / (element_size / base.element_size());  // see WiderView
   }
 
-  // The address of an offset in bytes. One that differs between calls has a base of its own.
+  // The address of an offset in bytes. One that differs between calls has its own base.
   Address address(StorageId storage, const Size& offset) {
     if (offset.is_constant()) return {storage, offset.recorded()};
     for (const DerivedBase& known : derived_) {

@@ -20,7 +20,7 @@ class SizeScope {
   ~SizeScope() { current_ = outer_; }
 
   static SizeExpressions& current() {
-    if (current_ == nullptr) throw PlanError("A size with symbols was used outside of its recording.");
+    if (current_ == nullptr) throw InternalError("A size with symbols was used outside of its recording.");
     return *current_;
   }
 

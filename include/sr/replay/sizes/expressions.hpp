@@ -183,9 +183,9 @@ class SizeExpressions {
     return known->second;
   }
 
-  // The quotient if there is never a remainder. Throws PlanError if the divisor is 0.
+  // The quotient if there is never a remainder. Throws InternalError if the divisor is 0.
   std::optional<Polynomial> divide_exactly(const Size& a, const Size& b) {
-    if (is_zero(b)) throw PlanError("A size was divided by zero.");
+    if (is_zero(b)) throw InternalError("A size was divided by zero.");
     const Polynomial divisor = terms_of(b);
     return divisor.size() == 1 ? divide_by_term(terms_of(a), divisor[0]) : std::nullopt;
   }

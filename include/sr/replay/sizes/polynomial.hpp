@@ -129,7 +129,7 @@ inline std::optional<AtomId> only_atom(const Polynomial& polynomial) {
   return only;
 }
 
-// Whether the value only grows, or only falls, with atoms that are positive. It grows if the factor of the
+// True if the value only grows, or only falls, with atoms that are positive. It grows if the factor of the
 // last term is positive.
 inline bool is_monotone(const Polynomial& polynomial) {
   return std::ranges::all_of(polynomial, [&](const Term& term) {

@@ -36,7 +36,7 @@ class Size {
   // The value, which from now on is a condition for calls that the recording serves.
   std::int64_t pin() const;
 
-  // Whether both are equal for all values of the symbols. A no may be wrong. Notes no guard, so that programs
+  // True if both are equal for all values of the symbols. A no may be wrong. Notes no guard, so that programs
   // do not depend on sizes that are equal by accident.
   static bool always_equal(const Size& a, const Size& b) { return a.id_ == b.id_ && a.value_ == b.value_; }
 
@@ -94,11 +94,11 @@ inline Numbers recorded(c10::ArrayRef<Size> sizes) {
   return numbers;
 }
 
-// Whether a size differs between calls.
+// True if a size differs between calls.
 inline bool varies(c10::ArrayRef<Size> sizes) {
   return std::ranges::any_of(sizes, [](const Size& size) { return !size.is_constant(); });
 }
-// Whether a size or a stride of a tensor differs between calls.
+// True if a size or a stride of a tensor differs between calls.
 inline bool varies(c10::ArrayRef<Size> sizes, c10::ArrayRef<Size> strides) {
   return varies(sizes) || varies(strides);
 }

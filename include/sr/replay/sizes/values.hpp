@@ -50,7 +50,7 @@ class SizeValues {
     for (std::size_t i = 0; i < sizes.size(); ++i) numbers[i] = (*this)(sizes[i]);
   }
 
-  // Whether a value since the last assignment does not fit into 64 bits. It counts as 0.
+  // True if a value since the last assignment does not fit into 64 bits. It counts as 0.
   bool overflows() const { return overflows_; }
 
  private:
@@ -71,7 +71,7 @@ class SizeValues {
     explicit KnownPolynomial(const std::optional<Line>& as_line) : line(as_line) {}
   };
 
-  // Nothing if the polynomial is none.
+  // Returns nullopt if the polynomial is not linear.
   static std::optional<Line> line_of(const Polynomial& polynomial) {
     Line line;
     for (const Term& term : polynomial) {

@@ -22,8 +22,8 @@
 namespace sr::replay {
 
 // The part that is the same for all kernels. A call sets the addresses of the placeholders' storages as well
-// as the pointers in the iterator, since some kernels fill or copy through the tensors. A clone builds an
-// iterator of its own.
+// as the pointers in the iterator, since some kernels fill or copy through the tensors. A clone builds
+// another iterator.
 struct BoundIterator : Payload {
   explicit BoundIterator(RunStep run_step) : run(run_step) {}
 

@@ -9,7 +9,7 @@
 
 namespace sr::replay {
 
-// A node with a frame of its own, whose slots hold the inputs, followed by the outputs.
+// A node with its own frame, whose slots hold the inputs, followed by the outputs.
 struct BoundNode : Payload {
   std::size_t bytes() const override {
     return sizeof(BoundNode) + bytes_of(frame.values) + bytes_of(node.inputs) + wrappers.bytes();

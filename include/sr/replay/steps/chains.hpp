@@ -109,7 +109,7 @@ class ChainSearch {
     return kind;
   }
 
-  // Whether the result of operation `i` is read from memory.
+  // True if the result of operation `i` is read from memory.
   bool is_stored(std::size_t i, std::size_t end) const {
     const TileOperand& made = op(i).out;
     if (made.advance != 0) return true;

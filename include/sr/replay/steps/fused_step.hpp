@@ -82,7 +82,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
     return static_cast<std::int32_t>(copies.size() - 1);
   }
 
-  // Whether an operand is one element for the whole tile.
+  // True if an operand is one element for the whole tile.
   bool repeats_in_tile(const Dims& strides) const {
     return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(split), strides.end(),
                        [](const Size& stride) { return stride == 0; });

@@ -11,8 +11,8 @@
 #include <c10/core/TensorOptions.h>
 
 #include <sr/base/borrowed.hpp>
-#include <sr/replay/fresh_tensor.hpp>
-#include <sr/replay/operand.hpp>
+#include <sr/replay/steps/fresh_tensor.hpp>
+#include <sr/replay/trace/operand.hpp>
 
 namespace sr::replay {
 
@@ -38,7 +38,7 @@ inline at::Tensor result_placeholder(c10::ScalarType dtype, at::IntArrayRef size
   return tensor_over(memory::borrow(nullptr), dtype, sizes, strides);
 }
 
-// The same as a structured kernel asks for it: without strides the memory format of the options decides.
+// A placeholder that a structured kernel asks for: without strides, the memory format of the options decides.
 inline at::Tensor result_placeholder(at::IntArrayRef sizes, at::IntArrayRef strides,
                                      const at::TensorOptions& options) {
   const c10::ScalarType dtype = c10::typeMetaToScalarType(options.dtype());

@@ -51,7 +51,7 @@ class Shares {
     work_ = work;
   }
   std::int64_t count() const { return count_; }
-  // Whether a later step of the program is shared, too.
+  // True if a later step of the program is shared, too.
   void set_more_follow(bool more) { more_follow_ = more; }
 
   // Calls body(first, end) for ranges of parts, concurrently on as many threads as the caller may use, or

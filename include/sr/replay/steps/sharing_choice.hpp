@@ -1,4 +1,4 @@
-// Whether a step is shared by threads: by the times that both took.
+// True if a step is shared by threads: by the times that both took.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 
 namespace sr::replay {
 
-// Of one step, which one thread runs at a time. Sharing pays if the other processors are free, which nobody
-// knows but by trying: the first runs try both ways, and later the worse one is tried again, less and less
-// often as long as it stays the worse one, and never so often that trying takes more than a small part of the
-// time.
+// The choice for one step, which one thread runs at a time. Sharing pays if the other processors are free,
+// which only a trial can tell: the first runs try both ways, and later the worse one is tried again, less and
+// less often as long as it stays the worse one, and never so often that trying takes more than a small part
+// of the time.
 class SharingChoice {
  public:
   // For the next run.

@@ -61,9 +61,9 @@ struct Payload {
   // differ from those of the one before. Returns the function to run; null: always the one it was emitted
   // with. Memory that it keeps must not grow from call to call.
   virtual RunStep settle(SizeValues&) { return nullptr; }
-  // Whether data may make this step throw Deoptimized.
+  // True if data may make this step throw Deoptimized.
   virtual bool may_fail() const { return false; }
-  // Whether the step has no effect but its results, and can be removed if none of them is read.
+  // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }
@@ -76,9 +76,9 @@ struct Payload {
   // Keeps the addresses that the step has in this call. Returns the function to run on them, until the step
   // settles or is run otherwise; null: it runs as always.
   virtual RunStep freeze(std::byte* const*) { return nullptr; }
-  // The same step for another program, which shares nothing with this one that a replay writes. Null if there
-  // can be none. Control flow that data decide runs its blocks on `blocks`. Must not be called while this
-  // step runs or settles.
+  // Returns a copy of the step for another program. The copy shares nothing with this one that a replay
+  // writes. Returns null if the step cannot be copied. Control flow that data decide runs its blocks on
+  // `blocks`. Must not be called while this step runs or settles.
   virtual std::unique_ptr<Payload> clone(Frame* blocks) const = 0;
   // The memory that the step takes, for itself only, in bytes. An estimate.
   virtual std::size_t bytes() const = 0;

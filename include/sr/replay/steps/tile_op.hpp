@@ -49,7 +49,7 @@ struct TileOp {
   kernels::VectorLoop loop = nullptr;  // on floats; at most one of three is not null, else it is a copy
   kernels::Loop64 loop64 = nullptr;    // on doubles or integers
   kernels::Convert convert = nullptr;
-  const kernels::Links* links = nullptr;    // of the vector op; null: it can not be part of a chain
+  const kernels::Links* links = nullptr;    // of the vector op; null: it cannot be part of a chain
   std::uint32_t operands = 0, scalars = 0;  // scalars: bit i = operand i is one float
   std::int32_t copy = -1;                   // its index
   TileOperand out;

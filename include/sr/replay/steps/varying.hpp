@@ -7,8 +7,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/graph/node_state.hpp>
-#include <sr/replay/operand.hpp>
 #include <sr/replay/sizes/values.hpp>
+#include <sr/replay/trace/operand.hpp>
 
 namespace sr::replay {
 

@@ -26,7 +26,7 @@ inline const std::array<VectorOpPair, 2>& vector_op_pairs() {
   return pairs;
 }
 
-// Whether anything but the next operation reads the result of operation `i`.
+// True if anything but the next operation reads the result of operation `i`.
 inline bool is_read_besides(const std::vector<TileOp>& ops, std::size_t i,
                             const std::vector<TileOperand>& read_after) {
   const TileOperand& made = ops[i].out;

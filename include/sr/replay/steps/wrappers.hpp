@@ -11,13 +11,13 @@
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/replay/fresh_tensor.hpp>
+#include <sr/replay/steps/fresh_tensor.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/varying.hpp>
 
 namespace sr::replay {
 
-// The memory of a tensor on bytes of somebody else.
+// The memory of a tensor whose elements lie in another owner's memory.
 inline constexpr std::size_t kTensorBytes = sizeof(c10::TensorImpl) + sizeof(c10::StorageImpl);
 
 // Tensors of a node that are bound to other bytes in each call.

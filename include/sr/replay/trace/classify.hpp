@@ -20,7 +20,7 @@ namespace sr::replay {
 
 namespace detail {
 
-// Whether x[i, j] is indexed by integers only, so that the size of the result does not depend on data, as it
+// True if x[i, j] is indexed by integers only, so that the size of the result does not depend on data, as it
 // does for masks.
 inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>& inputs) {
   if (kind != c10::aten::index || inputs.size() != 2 || !inputs[1].isList()) return false;
@@ -132,7 +132,7 @@ inline bool is_repeatable(const torch::jit::Node& node) {
          !has_fact(kind, Fact::unrepeatable);
 }
 
-// Whether a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
+// True if a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
 // run it.
 inline bool body_is_pure(const torch::jit::Block* block) {
   return !sr::detail::any_node(block, [](const torch::jit::Node* node) {

@@ -84,7 +84,7 @@ class DeadMemory {
     return storage;
   }
 
-  // Whether Tensor.set_ has given the tensor another storage. Other slots may hold the same tensor.
+  // True if Tensor.set_ has given the tensor another storage. Other slots may hold the same tensor.
   bool has_other_storage(Slot slot, const c10::IValue& value) {
     return held_[slot] != kNone && value.isTensor() && storage_of(value.toTensor()) != held_[slot];
   }

@@ -30,7 +30,7 @@ struct Environment {
     return {c10::get_default_dtype_as_scalartype(), memory_is_filled(), flush_bits(), libtorch_threads()};
   }
 
-  // Whether the modes in the set still have these values.
+  // True if the modes in the set still have these values.
   bool holds(unsigned parts) const {
     return ((parts & default_dtype) == 0 || dtype == c10::get_default_dtype_as_scalartype()) &&
            ((parts & new_memory) == 0 || fills_memory == memory_is_filled()) &&
@@ -38,7 +38,7 @@ struct Environment {
            ((parts & threads) == 0 || thread_count == libtorch_threads());
   }
 
-  // Whether LibTorch fills new memory with NaN, as it does by default under
+  // True if LibTorch fills new memory with NaN, as it does by default under
   // torch.use_deterministic_algorithms.
   static bool memory_is_filled() {
     const at::Context& context = at::globalContext();

@@ -35,7 +35,7 @@ class ExportedSizes {
   // if their sizes are 0 or 1 in this call.
   std::optional<FamilySignature> family_of(const SignatureWords& words) const {
     if (symbols_.empty()) return std::nullopt;
-    // Of a second call, in which every symbol has another value.
+    // The words of a second call, in which every symbol has another value.
     SignatureWords other = words;
     std::map<std::int64_t, std::int64_t> distances;
     std::size_t at = 2;

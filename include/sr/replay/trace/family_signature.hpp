@@ -71,7 +71,7 @@ void each_word_of_value(const SignatureWords& words, std::size_t& at, const Fixe
 
 // Visits the words of a described call: fixed(at) for words that say what there is, size(at) for integers and
 // for sizes of tensors, strides(first size, rank) once for each tensor. The elements of a container follow it
-// as values of their own.
+// as separate values.
 template <class Fixed, class Number, class Strides>
 void each_word(const SignatureWords& words, const Fixed& fixed, const Number& number,
                const Strides& strides) {
@@ -105,7 +105,7 @@ inline std::uint64_t skeleton_of(const SignatureWords& words) {
 
 // The family of two calls of the same skeleton: integers and sizes that differ between them become symbols,
 // one symbol if they are equal in both calls. The recorded values are those of `now`. Nothing if a word that
-// differs can not be a symbol.
+// differs cannot be a symbol.
 class FamilyMaker {
  public:
   FamilyMaker(const SignatureWords& before, const SignatureWords& now) : before_(before), now_(now) {}

@@ -16,7 +16,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/graph/operator_facts.hpp>
 #include <sr/registry/registry.hpp>
-#include <sr/replay/operand.hpp>
+#include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -89,7 +89,7 @@ class FunctionalWrites {
     return Written{node.inputs[0].toTensor(), node.changed[0]};
   }
 
-  // Whether the functional operator can replace the write. The write must cover the whole storage, all
+  // True if the functional operator can replace the write. The write must cover the whole storage, all
   // operands must have the dtype of the result, and no other view may read the storage later.
   bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const auto is_dynamic = [](ValueId id) { return id != kNone; };
@@ -119,7 +119,7 @@ class FunctionalWrites {
     return true;
   }
 
-  // Whether the tensor's elements are all bytes of its storage, in every call.
+  // True if the tensor's elements are all bytes of its storage, in every call.
   bool is_whole(const at::Tensor& tensor, StorageId storage) const {
     const TensorLayout& layout = trace_.layout_of(tensor);
     if (!tensor.is_non_overlapping_and_dense() || layout.offset != 0) return false;
@@ -138,7 +138,7 @@ class FunctionalWrites {
       if (now_on_[other] == before) now_on_[other] = trace_.tensors[other].storage = storage;
     }
     now_on_[trace_.id_of(written.tensor)] = storage;
-    at::Tensor result = self.detach();  // the same bytes under a name of its own
+    at::Tensor result = self.detach();  // the same bytes under a new name
     trace_.ids.emplace(result.unsafeGetTensorImpl(), static_cast<TensorId>(trace_.tensors.size()));
     trace_.tensors.push_back({result, storage, trace_.layout_of(self)});
     names_[written.tensor.unsafeGetTensorImpl()] = result;

@@ -8,7 +8,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
 
-#include <sr/replay/operand.hpp>
+#include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/record.hpp>
 
 namespace sr::replay {

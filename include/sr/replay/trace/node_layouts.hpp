@@ -14,8 +14,8 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/registry/selection.hpp>
-#include <sr/replay/layouts/pointwise.hpp>
-#include <sr/replay/layouts/rule.hpp>
+#include <sr/replay/sizes/common_layouts.hpp>
+#include <sr/replay/sizes/rule.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/record.hpp>
 
@@ -35,7 +35,7 @@ class NodeLayouts {
     for (const torch::jit::Value* value : captures_of(*node.node)) captured_.push_back(value);
   }
 
-  // Whether the node is given sizes with symbols.
+  // True if the node is given sizes with symbols.
   bool varies() const { return varies_; }
 
   // Pins what the blocks of the node read from outside, whose slots `slot_of` knows.
@@ -128,7 +128,7 @@ class NodeLayouts {
 
   LayoutFunction rule_of(const std::vector<c10::IValue>& values) const {
     if (!node_.sub_blocks.empty()) return nullptr;
-    const OperatorSpec spec = registry().operator_of(key_of(*node_.node));
+    const OperatorParts spec = registry().operator_of(key_of(*node_.node));
     if (spec.layouts != nullptr) return spec.layouts;
     if (!spec.functional.empty()) return &layouts::in_place;
     const auto handle = sr::detail::dispatched(*node_.node);
@@ -147,7 +147,7 @@ class NodeLayouts {
     return made;
   }
 
-  // Whether the rule says of the recorded call what it was.
+  // True if the rule says of the recorded call what it was.
   bool agrees(const LayoutRule& rule, const std::vector<c10::IValue>& values,
               const std::vector<at::Tensor>& tensors, const Frame& frame) const {
     if (rule.results().size() != tensors.size()) return false;

@@ -205,7 +205,7 @@ class NodeRecorder : private RecordedNode {
     }
   }
 
-  // Whether every new tensor is a view of a tensor that the node read: then a replay has nothing to do. Bails
+  // True if every new tensor is a view of a tensor that the node read: then a replay has nothing to do. Bails
   // out if tensors share storage in a way that metadata do not determine.
   bool is_view() {
     std::size_t fresh = 0;

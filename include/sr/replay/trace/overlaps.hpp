@@ -1,4 +1,4 @@
-// Whether operands of one node overlap in memory. LibTorch refuses some writes because of that.
+// True if operands of one node overlap in memory. LibTorch refuses some writes because of that.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace sr::replay {
 
 namespace detail {
 
-// Whether the elements fill a run of memory, each its own place, in whatever order of the dimensions.
+// True if the elements fill a run of memory, each its own place, in whatever order of the dimensions.
 // Compares what compute_non_overlapping_and_dense compares (c10/core/TensorImpl.h), so that the comparisons
 // hold for every call that has the same answer.
 inline bool fills_memory(const TensorLayout& layout) {
@@ -33,8 +33,8 @@ inline bool fills_memory(const TensorLayout& layout) {
 }  // namespace detail
 
 // Makes guards of everything that at::get_overlap_status (ATen/MemoryOverlap.cpp) asks about two tensors of
-// one storage: a call for which the answer is another one is not served by the recording. Replays can not
-// ask, since each of their tensors has a storage of its own. Requires a SizeScope if the layouts have
+// one storage: a call for which the answer is another one is not served by the recording. Replays cannot
+// ask, since each of their tensors has its own storage. Requires a SizeScope if the layouts have
 // symbols.
 inline void guard_overlap(const TensorLayout& a, const TensorLayout& b) {
   if (product_of(a.sizes) == 0 || product_of(b.sizes) == 0) return;

@@ -97,7 +97,7 @@ class Record {
 
   // --- integers with symbols ---
 
-  // Of an integer in a slot, or of a list of integers.
+  // Returns the sizes that an integer in a slot, or a list of integers, stands for.
   Dims numbers_of(const c10::IValue& value, Slot slot) const {
     if (value.isInt()) return {numbers_[slot].is_constant() ? Size(value.toInt()) : numbers_[slot]};
     const auto known = lists_.find(value.internalToPointer());

@@ -39,7 +39,7 @@ class RecordedNode {
     }
   }
 
-  // Whether it runs code that the general path would run again after a replay that ended half way: a method
+  // True if it runs code that the general path would run again after a replay that ended half way: a method
   // or a forked body. (Results of foreign operators are kept for the general path.)
   bool calls_unknown_code() const {
     const torch::jit::Node& node = *node_.node;
@@ -65,7 +65,7 @@ class RecordedNode {
     each_input([&](const at::Tensor&) { ++count; });
     return count;
   }
-  // Whether it reads a tensor that is not the same in every call.
+  // True if it reads a tensor that is not the same in every call.
   bool reads_of_call() const {
     bool found = false;
     each_input([&](const at::Tensor& tensor) {
@@ -74,14 +74,14 @@ class RecordedNode {
     });
     return found;
   }
-  // Whether it reads memory of the caller, of which a signature describes only the elements of the tensor.
+  // True if it reads memory of the caller, of which a signature describes only the elements of the tensor.
   bool reads_of_caller() const {
     bool found = false;
     each_input([&](const at::Tensor& tensor) { found |= home_of(tensor) == Home::input; });
     return found;
   }
 
-  // Whether it compares two values, neither of them None, of which one is another in each call.
+  // True if it compares two values, neither of them None, of which one is another in each call.
   bool compares_values_of_call() const {
     const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
     if (std::ranges::any_of(traced_.inputs, is_none)) return false;
@@ -102,7 +102,7 @@ class RecordedNode {
     return given && !(traced_.inputs[5].isBool() && !traced_.inputs[5].toBool());
   }
 
-  // Whether it only builds, unpacks or copies containers.
+  // True if it only builds, unpacks or copies containers.
   bool is_structural() const { return facts_.builtin && facts_.has(Fact::moves_values); }
 
   bool outputs_are_plain() const {

@@ -26,7 +26,7 @@
 
 namespace sr::replay {
 
-// Runs on a frame of its own, whose slots hold the constants. The module must outlive it.
+// Runs on its own frame, whose slots hold the constants. The module must outlive it.
 class TraceRecorder {
  public:
   TraceRecorder(const PreparedModule& content, Frame& frame)

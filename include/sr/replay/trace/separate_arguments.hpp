@@ -1,4 +1,4 @@
-// Arguments that share memory, as a recording needs them: each with memory of its own.
+// Copies arguments that share memory, so that a recording sees each in separate memory.
 #pragma once
 
 #include <optional>

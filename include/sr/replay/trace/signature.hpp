@@ -83,7 +83,7 @@ inline bool describe(const c10::IValue& value, SignatureWords& words) {
 // element to `leaves`.
 inline bool match(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves);
 
-// The same for values that are no tensors.
+// Compares a value that is not a tensor.
 inline bool match_other(const c10::IValue& value, const std::int64_t*& at, std::byte**& leaves) {
   if (value.isInt()) {
     const bool same = at[0] == head(Tag::integer) && at[1] == value.toInt();
@@ -161,7 +161,7 @@ inline void note_asked(SignatureWords& words, unsigned asked) {
   words[1] |= std::int64_t{asked} << detail::kAskedAt;
 }
 
-// Whether both describe the same call. The modes that a program has read do not matter.
+// True if both describe the same call. The modes that a program has read do not matter.
 inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
   return a.size() == b.size() && a[0] == b[0] && detail::argument_count(a) == detail::argument_count(b) &&
          std::equal(a.begin() + 2, a.end(), b.begin() + 2);
@@ -177,7 +177,7 @@ inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
   return true;
 }
 
-// Whether the call has this signature, and the modes that its program has read are unchanged. On success
+// True if the call has this signature, and the modes that its program has read are unchanged. On success
 // `leaves` holds the address of every tensor, depth first; it must have room for as many as the described
 // call had.
 [[gnu::always_inline]] inline bool matches(std::span<const c10::IValue> args, const SignatureWords& words,
@@ -202,8 +202,8 @@ inline bool is_same_call(const SignatureWords& a, const SignatureWords& b) {
   return true;
 }
 
-// As `matches`, but sizes and strides of tensors and integers are not compared: they are written to `words`,
-// which must hold the description of another call. Values inside of containers are compared.
+// Does what `matches` does, but does not compare integers and the sizes and strides of tensors: it writes
+// them to `words`, which must hold the description of another call. Values inside of containers are compared.
 inline bool reads_sizes(std::span<const c10::IValue> args, SignatureWords& words, std::byte** leaves) {
   std::int64_t* at = words.data();
   if (at[0] != static_cast<std::int64_t>(ThreadModes::now().excluded) ||

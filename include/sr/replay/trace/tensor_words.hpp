@@ -27,7 +27,7 @@ constexpr std::int64_t head(Tag tag, std::int64_t kind = 0, std::int64_t count =
   return static_cast<std::int64_t>(tag) | kind << 8 | count << kCountAt;
 }
 
-// Whether the tensor is dense, strided and on the CPU, and its elements are exactly its bytes (no lazy
+// True if the tensor is dense, strided and on the CPU, and its elements are exactly its bytes (no lazy
 // conjugate, for instance, unless `also` has that key).
 inline bool is_replayable(const c10::TensorImpl* impl, c10::DispatchKeySet also = {}) {
   const c10::DispatchKeySet plain =
@@ -129,7 +129,7 @@ inline bool add_tensor(const c10::TensorImpl* impl, SignatureWords& words) {
   return match_layout(impl, at) && find_begin(impl, bytes, begin);
 }
 
-// As match_tensor, but writes the sizes and strides over the words instead of comparing them.
+// Does what match_tensor does, but writes the sizes and strides over the words instead of comparing them.
 inline bool read_tensor(const c10::TensorImpl* impl, std::int64_t*& at, std::byte*& begin) {
   const std::int64_t bytes = at[0] >> kCountAt;
   if (!match_head(impl, at)) return false;

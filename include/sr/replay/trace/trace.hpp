@@ -40,10 +40,10 @@ struct TracedStorage {
   std::uint32_t leaf = kNone;      // input: which tensor of the arguments, depth first
   std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
   Size bytes = 0;
-  bool overwritten = false;  // the recorded bytes are those of a later write, which has a storage of its own
+  bool overwritten = false;  // the recorded bytes are those of a later write, which has its own storage
 };
 
-// One TensorImpl has one id; views of one storage have ids of their own.
+// One TensorImpl has one id; views of one storage have different ids.
 struct TracedTensor {
   at::Tensor recorded;  // keeps the identity; its bytes count for nothing once lowered
   StorageId storage = kNone;
@@ -68,7 +68,7 @@ struct TracedNode {
   Role role = Role::compute;
   bool is_random = false;
   bool foreign = false;                 // may keep its inputs or hand them out: gets copies
-  bool runs_once = false;               // a replay that ends behind it can not be made again
+  bool runs_once = false;               // a replay that ends behind it cannot be made again
   bool may_return_inputs = false;       // a replay copies a result that is an input, see aliased_results.hpp
   bool returned_input = false;          // in the recorded call; its output there is a copy
   std::vector<c10::IValue> inputs;      // as they were at this point (lists are copies)
@@ -139,7 +139,7 @@ struct Trace {
   std::vector<c10::IValue> kept;    // so that no address is used twice while recording
 
   TensorId id_of(const at::Tensor& tensor) const { return ids.at(tensor.unsafeGetTensorImpl()); }
-  // Whether data decide which blocks run.
+  // True if data decide which blocks run.
   bool has_blocks() const {
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const TracedNode& node) { return !node.processed->sub_blocks.empty(); });

@@ -28,7 +28,7 @@ class WrittenTensors {
     });
   }
 
-  // After the node has run: the storages that it may change in a replay. Bails out if a replay can not repeat
+  // After the node has run: the storages that it may change in a replay. Bails out if a replay cannot repeat
   // the write: it writes only tensors that it is given, in the program's own memory, and makes no new ones.
   std::vector<StorageId> check() const {
     std::vector<StorageId> changed;

@@ -1,0 +1,65 @@
+// Products of floats with constants that were made of int8: (integers - zeros) * scales. The weights stay in
+// 8 bits, or in 4 where those suffice.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <sr/ops/matmul/grouped_gemm_step.hpp>
+#include <sr/ops/quantized/dequantized.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+
+namespace sr::replay::lower {
+
+inline bool are_nibbles(const std::int8_t* values, std::int64_t count) {
+  return std::all_of(values, values + count, [](std::int8_t value) { return value >= -8 && value <= 7; });
+}
+
+// Rows of `a`, `a_row` floats apart, times b [k, n]. Emits nothing and returns false if b was not made of
+// int8. Rows of `out` must be contiguous.
+inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_row, const Operand& b,
+                            const ProductSizes& sizes, const std::optional<Operand>& bias, const Operand& out,
+                            const Size& out_row) {
+  const auto matrix = dequantized_columns(lowering, b, sizes);
+  if (!matrix || kernels::kernels().table.width < kLeastToWiden) return false;
+  const auto* const integers = static_cast<const std::int8_t*>(lowering.constant_bytes(matrix->integers));
+  GroupedGemmStep step;
+  step.m = sizes.m;
+  step.n = sizes.n;
+  step.k = sizes.k;
+  step.a_row = a_row;
+  step.out_row = out_row;
+  step.a = lowering.address(a);
+  step.out = lowering.address(out);
+  step.scales = matrix->scales.values;
+  step.zeros = matrix->zeros.values;
+  step.shape.group = static_cast<std::size_t>(matrix->group());
+  step.shape.nibbles = are_nibbles(integers, matrix->rows() * matrix->groups() * matrix->group());
+  step.shape.has_zeros = step.zeros.defined();
+  step.weight.weights = {.n = static_cast<std::size_t>(matrix->rows()),
+                         .k = static_cast<std::size_t>(matrix->groups() * matrix->group()),
+                         .group = step.shape.group,
+                         .nibbles = step.shape.nibbles,
+                         .b = integers,
+                         .b_k = 1,
+                         .b_n = static_cast<std::ptrdiff_t>(matrix->groups() * matrix->group()),
+                         .scales = step.scales.const_data_ptr<float>(),
+                         .zeros = step.shape.has_zeros ? step.zeros.const_data_ptr<float>() : nullptr};
+  step.weight.scales_of = matrix->scales.given;
+  step.weight.zeros_of = matrix->zeros.given;
+  step.weight.of_module = lowering.of_module(matrix->integers) && matrix->scales.given != nullptr &&
+                          (!step.shape.has_zeros || matrix->zeros.given != nullptr);
+  std::vector<StorageId> reads{a.storage, matrix->integers.storage};
+  if (bias) {
+    step.bias = lowering.address(*bias);
+    step.has_bias = true;
+    reads.push_back(bias->storage);
+  }
+  lowering.emit(std::move(step), std::move(reads), {out.storage});
+  return true;
+}
+
+}  // namespace sr::replay::lower

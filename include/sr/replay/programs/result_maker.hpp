@@ -1,0 +1,173 @@
+// Makes the results template of a program from the results of the recorded call.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/programs/program.hpp>
+#include <sr/replay/programs/results.hpp>
+#include <sr/replay/trace/trace.hpp>
+
+namespace sr::replay {
+
+// Used when every node is lowered.
+class ResultMaker {
+ public:
+  ResultMaker(const Trace& trace, Lowering& lowering, Program& program)
+      : trace_(trace), lowering_(lowering), program_(program) {}
+
+  // Fills in the program's results, or the reason why a replay cannot build them.
+  void make() {
+    program_.results.roots = static_cast<std::uint32_t>(trace_.results.size());
+    for (std::size_t i = 0; i < trace_.results.size(); ++i)
+      note(trace_.results[i], trace_.dynamic_results[i]);
+    if (program_.bailout.empty()) program_.results.finish();
+  }
+
+ private:
+  void bail_out(const std::string& why) {
+    if (program_.bailout.empty()) program_.bailout = why;
+  }
+
+  void note(const c10::IValue& value, ValueId dynamic = kNone) {
+    Results& results = program_.results;
+    const auto self = static_cast<std::uint32_t>(results.nodes.size());
+    ResultNode node;
+    const bool container = value.isList() || value.isTuple() || value.isGenericDict();
+    if (container) {
+      const void* identity = value.internalToPointer();
+      const auto known_dynamic = trace_.dynamic_containers.find(identity);
+      if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
+      if (trace_.callers.count(identity) != 0)
+        return bail_out("The model returns a list or dictionary that it was given.");
+      if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
+        results.returns_constants = true;
+        return note_literal(value);
+      }
+      const auto [known, first] = containers_.try_emplace(identity, self);
+      if (!first) {
+        node.kind = ResultNode::Kind::again;
+        node.index = known->second;
+        results.nodes.push_back(std::move(node));
+        return;
+      }
+    }
+    if (dynamic != kNone) {
+      node.kind = ResultNode::Kind::dynamic;
+      node.index = dynamic;
+      results.nodes.push_back(std::move(node));
+    } else if (value.isTensor() && value.toTensor().defined()) {
+      node.kind = ResultNode::Kind::tensor;
+      node.index = note_tensor(value.toTensor());
+      results.nodes.push_back(std::move(node));
+    } else if (value.isTuple()) {
+      node.kind = ResultNode::Kind::tuple;
+      node.type = sr::detail::type_of_tuple(value);
+      const auto& elements = value.toTupleRef().elements();
+      node.children = static_cast<std::uint32_t>(elements.size());
+      results.nodes.push_back(std::move(node));
+      for (const c10::IValue& element : elements) note(element);
+    } else if (value.isList()) {
+      node.kind = ResultNode::Kind::list;
+      node.type = value.toList().elementType();
+      const auto elements = value.toListRef();
+      node.children = static_cast<std::uint32_t>(elements.size());
+      results.nodes.push_back(std::move(node));
+      for (const c10::IValue& element : elements) note(element);
+    } else if (value.isGenericDict()) {
+      const auto dict = value.toGenericDict();
+      node.kind = ResultNode::Kind::dict;
+      node.type = dict.keyType();
+      node.value_type = dict.valueType();
+      node.children = static_cast<std::uint32_t>(dict.size());
+      results.nodes.push_back(std::move(node));
+      for (const auto& entry : dict) {
+        note(entry.key());
+        note(entry.value());
+      }
+    } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
+               value.isString() || value.isDevice() || value.isComplexDouble()) {
+      note_literal(value);
+    } else {
+      bail_out("The model returns a value of the type " + value.type()->repr_str() +
+               ", which no plan makes.");
+    }
+  }
+
+  void note_literal(const c10::IValue& value) {
+    ResultNode node;
+    node.literal = c10::IValue(value);
+    program_.results.nodes.push_back(std::move(node));
+  }
+
+  std::uint32_t note_tensor(const at::Tensor& tensor) {
+    Results& results = program_.results;
+    const TensorId id = trace_.id_of(tensor);
+    const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
+    if (!first) return known->second;
+    if (tensor.is_conj() || tensor.is_neg())
+      bail_out("The model returns a lazily conjugated or negated tensor.");
+    const Operand operand = lowering_.operand(tensor);
+    const TracedStorage& storage = lowering_.storages()[operand.storage];
+    ResultTensor result;
+    result.dtype = operand.dtype;
+    result.layout = {operand.sizes, operand.strides, operand.offset};
+    switch (storage.home) {
+      case Home::input:
+        result.from = storage.leaf;
+        result.kind = tensor.is_same(lowering_.tensor_of(operand.storage)) ? ResultTensor::From::argument
+                                                                           : ResultTensor::From::view;
+        break;
+      case Home::weight:
+        pinned(operand.sizes);
+        pinned(operand.strides);
+        result.layout.offset = operand.offset.pin();
+        // A copy: the caller gets the recorded tensor, and may change the metadata of a view.
+        result.kind =
+            trace_.tensors[id].given ? ResultTensor::From::constant : ResultTensor::From::constant_view;
+        result.constant = trace_.tensors[id].given ? tensor : same_view(tensor);
+        results.returns_constants = true;
+        break;
+      case Home::opaque:
+        result.kind = ResultTensor::From::opaque;
+        result.from = operand.storage;
+        result.is_whole = tensor.is_same(lowering_.tensor_of(operand.storage));
+        break;
+      case Home::literal:
+      case Home::produced:
+        result.kind = ResultTensor::From::fresh;
+        result.from = fresh_storage_of(operand.storage, storage);
+        break;
+    }
+    results.tensors.push_back(std::move(result));
+    return known->second;
+  }
+
+  std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
+    Results& results = program_.results;
+    const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
+    if (first) {
+      FreshStorage fresh{id, storage.bytes, nullptr};
+      if (storage.home == Home::literal) {
+        // A copy: steps read the literal itself.
+        fresh.storage = static_cast<StorageId>(lowering_.storages().size());
+        fresh.copy_of = lowering_.constant_base(id);
+        program_.constants.push_back(lowering_.tensor_of(id));
+        lowering_.temporary({0});
+      }
+      results.fresh.push_back(fresh);
+    }
+    return known->second;
+  }
+
+  const Trace& trace_;
+  Lowering& lowering_;
+  Program& program_;
+  std::unordered_map<const void*, std::uint32_t> containers_;  // positions in the results, by identity
+  std::unordered_map<TensorId, std::uint32_t> tensors_;
+  std::unordered_map<StorageId, std::uint32_t> fresh_;
+};
+
+}  // namespace sr::replay

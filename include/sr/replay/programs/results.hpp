@@ -1,0 +1,287 @@
+// Builds the results of a replay from a template of the recorded call's results.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/identity.hpp>
+#include <sr/replay/programs/direct_result.hpp>
+#include <sr/replay/programs/result_template.hpp>
+#include <sr/replay/steps/fresh_tensor.hpp>
+#include <sr/replay/steps/step.hpp>
+
+namespace sr::replay {
+
+class Results {
+ public:
+  // Addresses of the tensors in the arguments, depth first. `arguments` are searched only if needed.
+  using Arguments = std::span<const c10::IValue>;
+
+  std::vector<FreshStorage> fresh;
+  std::vector<ResultTensor> tensors;
+  std::vector<ResultNode> nodes;
+  std::uint32_t roots = 1;
+  bool returns_constants = false;
+  std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
+
+  bool has_literals = false;  // some of these are copies of literals
+  bool recycles = false;      // reuses tensors of the last call that have no other holder, nor their storages
+
+  // Allocates the storages of the results, and enters their addresses in the table of bases.
+  void prepare(std::byte** bases) {
+    if (recycles) {
+      recycle(bases);
+    } else {
+      allocate(bases);
+    }
+  }
+
+  // Must be called after the steps: makes the results of the storages that `prepare` allocated.
+  c10::IValue build(const Context& context, Arguments arguments) {
+    if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
+      return c10::IValue(make(0, context, arguments));
+    }
+    built_.assign(tensors.size(), at::Tensor());
+    values_.assign(nodes.size(), c10::IValue());
+    std::size_t at = 0;
+    std::vector<c10::IValue> all;
+    for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
+    built_.clear();
+    values_.clear();
+    return sr::detail::join_results(std::move(all));
+  }
+
+  // Makes the caller's buffers the storages of the results, one for each tensor, depth first. Returns false,
+  // and writes nothing, if a buffer is not laid out like its result, or overlaps another buffer or an
+  // argument (whose first elements are the first bases).
+  bool write_into(c10::ArrayRef<at::Tensor> buffers, std::byte** bases,
+                  std::span<const std::size_t> leaf_bytes) const {
+    if (direct.empty() || buffers.size() != direct.size()) return false;
+    const at::Tensor* buffer = buffers.data();
+    for (const DirectResult& result : direct) {
+      std::byte* const begin = result.address_in(*buffer++);
+      if (begin == nullptr) return false;
+      for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf) {
+        if (overlap(begin, result.bytes, bases[leaf], leaf_bytes[leaf])) return false;
+      }
+      for (const DirectResult* other = direct.data(); other != &result; ++other) {
+        if (overlap(begin, result.bytes, bases[other->storage], other->bytes)) return false;
+      }
+      bases[result.storage] = begin;
+    }
+    copy_literals(bases);
+    return true;
+  }
+
+  // Writes the results that no step writes into the caller's buffers.
+  [[gnu::always_inline]] void copy_literals(std::byte* const* bases) const {
+    if (has_literals) [[unlikely]]
+      copy_all_literals(bases);
+  }
+  [[gnu::noinline]] void copy_all_literals(std::byte* const* bases) const {
+    for (const DirectResult& result : direct) {
+      if (result.copy_of != nullptr) std::memcpy(bases[result.storage], result.copy_of, result.bytes);
+    }
+  }
+
+  // Computes what depends on the sizes of a call; see Payload::settle.
+  void settle(SizeValues& values) {
+    for (FreshStorage& each : fresh) each.settle(values);
+    for (ResultTensor& tensor : tensors) tensor.settle(values);
+    for (DirectResult& result : direct) {
+      const ResultTensor& tensor = tensors[result.tensor];
+      result.settle(tensor, fresh[tensor.from].bytes, plain_keys());
+    }
+  }
+
+  // Must be called when all else is set: finds whether all tensors can be written into the caller's buffers.
+  void finish() {
+    std::vector<std::uint32_t> users(fresh.size(), 0);
+    for (const ResultTensor& tensor : tensors) {
+      if (tensor.kind == ResultTensor::From::fresh) ++users[tensor.from];
+    }
+    for (ResultTensor& tensor : tensors) {
+      if (tensor.kind != ResultTensor::From::fresh || users[tensor.from] != 1) continue;
+      const Size bytes = product_of(tensor.layout.sizes) * c10::elementSize(tensor.dtype);
+      tensor.is_alone =
+          tensor.layout.offset == 0 && bytes != 0 && Size::always_equal(bytes, fresh[tensor.from].bytes_of);
+    }
+    std::vector<bool> seen(tensors.size(), false);
+    for (const ResultNode& node : nodes) {
+      // Only tensors are written; numbers and the keys of dictionaries are not.
+      const bool no_tensor = node.kind == ResultNode::Kind::tuple || node.kind == ResultNode::Kind::list ||
+                             node.kind == ResultNode::Kind::dict ||
+                             (node.kind == ResultNode::Kind::literal &&
+                              (node.literal.isScalar() || node.literal.isBool() || node.literal.isString()));
+      const bool plain =
+          node.kind == ResultNode::Kind::tensor && tensors[node.index].is_alone && !seen[node.index];
+      if (plain) {
+        seen[node.index] = true;
+        direct.emplace_back(node.index, fresh[tensors[node.index].from]);
+        has_literals |= direct.back().copy_of != nullptr;
+      } else if (!no_tensor) {
+        direct.clear();
+        return;
+      }
+    }
+  }
+
+  void release() noexcept {
+    if (!recycles) storages_.clear();
+  }
+
+ private:
+  void allocate(std::byte** bases) {
+    storages_.resize(fresh.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  void set_base(std::size_t i, std::byte** bases, std::byte* address) const {
+    bases[fresh[i].storage] = address;
+    if (fresh[i].copy_of != nullptr && fresh[i].bytes != 0)
+      std::memcpy(address, fresh[i].copy_of, fresh[i].bytes);
+  }
+
+  void recycle(std::byte** bases) {
+    storages_.resize(fresh.size());
+    kept_.resize(tensors.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      if (!is_free(i)) {
+        storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
+        }
+      }
+      set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  static bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+    return a < b + b_bytes && b < a + a_bytes;
+  }
+
+  bool is_free(std::size_t i) const {
+    if (!storages_[i]) return false;
+    const c10::StorageImpl* storage = storages_[i].unsafeGetStorageImpl();
+    std::size_t holders = 1;
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      const ResultTensor& wanted = tensors[t];
+      if (wanted.kind != ResultTensor::From::fresh || wanted.from != i || !kept_[t].defined()) continue;
+      const c10::TensorImpl* impl = kept_[t].unsafeGetTensorImpl();
+      if (kept_[t].use_count() != 1 || !impl->has_storage() ||
+          impl->unsafe_storage().unsafeGetStorageImpl() != storage || !impl->sizes().equals(wanted.sizes) ||
+          !impl->strides().equals(wanted.strides) || impl->storage_offset() != wanted.offset ||
+          impl->dtype() != c10::scalarTypeToTypeMeta(wanted.dtype) || kept_[t].requires_grad() ||
+          impl->key_set() != plain_keys()) {
+        return false;
+      }
+      ++holders;
+    }
+    return storage->nbytes() == fresh[i].bytes && storages_[i].use_count() == holders &&
+           storage->device_type() == at::kCPU && storage->resizable();
+  }
+
+  static c10::DispatchKeySet plain_keys() {
+    static const c10::DispatchKeySet keys =
+        tensor_on(c10::Storage(fresh_storage(0)), at::kFloat, {0}, {1}, 0).key_set();
+    return keys;
+  }
+
+  at::Tensor argument(std::uint32_t leaf, Arguments arguments) const {
+    std::vector<at::Tensor> leaves;
+    for (const c10::IValue& value : arguments) {
+      if (value.isTensor() && leaves.size() == leaf) return value.toTensor();
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { leaves.push_back(tensor); });
+      if (leaves.size() > leaf) break;
+    }
+    return leaves.at(leaf);
+  }
+
+  at::Tensor make(std::uint32_t t, const Context& context, Arguments arguments) {
+    const ResultTensor& wanted = tensors[t];
+    switch (wanted.kind) {
+      case ResultTensor::From::fresh:
+        if (recycles && kept_[t].defined()) return kept_[t];
+        {
+          at::Tensor tensor = tensor_on(
+              recycles || !wanted.is_alone ? storages_[wanted.from] : std::move(storages_[wanted.from]),
+              wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
+          if (recycles) kept_[t] = tensor;
+          return tensor;
+        }
+      case ResultTensor::From::argument:
+        return argument(wanted.from, arguments);
+      case ResultTensor::From::view: {
+        const at::Tensor base = argument(wanted.from, arguments);
+        const auto bytes = static_cast<std::int64_t>(c10::elementSize(wanted.dtype));
+        return tensor_on(base.storage(), wanted.dtype, wanted.sizes, wanted.strides,
+                         base.storage_offset() * base.element_size() / bytes + wanted.offset);
+      }
+      case ResultTensor::From::constant:
+        return wanted.constant;
+      case ResultTensor::From::constant_view:
+        return same_view(wanted.constant);
+      case ResultTensor::From::opaque: {
+        const at::Tensor& made = (*context.tensors)[wanted.from];
+        if (wanted.is_whole) return made;
+        return tensor_on(made.storage(), wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
+      }
+    }
+    return {};
+  }
+
+  c10::IValue build_node(std::size_t& at, const Context& context, Arguments arguments) {
+    const std::size_t self = at++;
+    const ResultNode& node = nodes[self];
+    switch (node.kind) {
+      case ResultNode::Kind::tensor:
+        if (!built_[node.index].defined()) built_[node.index] = make(node.index, context, arguments);
+        return built_[node.index];
+      case ResultNode::Kind::literal:
+        return node.literal;
+      case ResultNode::Kind::dynamic:
+        return (*context.values)[node.index];
+      case ResultNode::Kind::again:
+        return values_[node.index];
+      case ResultNode::Kind::tuple: {
+        std::vector<c10::IValue> elements;
+        for (std::uint32_t i = 0; i < node.children; ++i)
+          elements.push_back(build_node(at, context, arguments));
+        values_[self] = sr::detail::tuple_of(node.type, std::move(elements));
+        return values_[self];
+      }
+      case ResultNode::Kind::list: {
+        c10::impl::GenericList list(node.type);
+        values_[self] = list;
+        for (std::uint32_t i = 0; i < node.children; ++i) list.push_back(build_node(at, context, arguments));
+        return values_[self];
+      }
+      case ResultNode::Kind::dict: {
+        c10::impl::GenericDict dict(node.type, node.value_type);
+        values_[self] = dict;
+        for (std::uint32_t i = 0; i < node.children; ++i) {
+          c10::IValue key = build_node(at, context, arguments);
+          dict.insert(std::move(key), build_node(at, context, arguments));
+        }
+        return values_[self];
+      }
+    }
+    return {};
+  }
+
+  std::vector<c10::Storage> storages_;
+  std::vector<at::Tensor> kept_, built_;
+  std::vector<c10::IValue> values_;
+};
+
+}  // namespace sr::replay

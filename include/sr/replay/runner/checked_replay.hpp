@@ -1,0 +1,50 @@
+// A replay that is compared with the interpreter, step by step.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/executor/execution_state.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/module/weight_set.hpp>
+#include <sr/replay/programs/program.hpp>
+#include <sr/replay/programs/program_table.hpp>
+#include <sr/replay/runner/check.hpp>
+#include <sr/replay/runner/step_runner.hpp>
+#include <sr/replay/trace/recorder.hpp>
+
+namespace sr::replay {
+
+// The module, the weights, the planner and the programs must outlive it.
+struct CheckedReplay {
+  const PreparedModule& content;
+  const WeightSet& weights;
+  const memory::PlannerOps& planner;
+  ProgramTable& programs;
+
+  // Throws CheckFailedError if a step leaves other bytes than the interpreter, and what operators throw.
+  void run(Program& program, Context& context, std::span<const c10::IValue> args) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    ExecutionState state(content, weights, planner);
+    std::vector<c10::IValue> others;
+    for (const c10::IValue& arg : args) others.push_back(moved(arg));
+    TraceRecorder recorder(content, state.frame);
+    recorder.keep_bytes();  // they are compared with the replay's
+    const Trace trace = recorder.run(others);
+    const ProgramCheck check(program, trace, content.options.numerics);
+    if (programs.is_shared()) check.poison_arena();
+    StepRunner(programs).run(program, context, /*call=*/nullptr, [&](std::size_t step, const auto& run_step) {
+      run_step();
+      if (programs.is_shared()) check.after(step);
+    });
+  }
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,200 @@
+// Which calls of a runtime are recorded, and how they become programs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/call_options.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/base/thread_modes.hpp>
+#include <sr/executor/execution_state.hpp>
+#include <sr/executor/misses.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/module/weight_set.hpp>
+#include <sr/replay/programs/program_builder.hpp>
+#include <sr/replay/programs/program_copies.hpp>
+#include <sr/replay/programs/program_table.hpp>
+#include <sr/replay/runner/family_policy.hpp>
+#include <sr/replay/runner/recording_policy.hpp>
+#include <sr/replay/trace/exported_sizes.hpp>
+#include <sr/replay/trace/recorder.hpp>
+#include <sr/replay/trace/separate_arguments.hpp>
+
+namespace sr::replay {
+
+// How a call is recorded. Other runtimes of the module do not record the same until it is destroyed.
+struct Recording {
+  std::optional<FamilySignature> family;
+  std::optional<SharedPrograms::Claim> claim;
+};
+
+// Belongs to one runtime, and is used by one thread at a time. The module and `misses` must outlive it.
+// `weights` are those that the runtime has at the time.
+class Recordings {
+ public:
+  Recordings(const PreparedModule& content, const memory::PlannerOps& planner, Misses& misses)
+      : content_(&content),
+        planner_(&planner),
+        shared_(content, planner),
+        exported_(content.schema),
+        policy_(content.options.max_plan_bytes),
+        misses_(&misses) {}
+
+  // Returns nullopt if this call, for which the table has no program, should not be recorded. If `at_once` is
+  // true, a new signature is recorded, too.
+  std::optional<Recording> begin(std::span<const c10::IValue> args, bool at_once,
+                                 const ProgramTable& programs, const WeightSet& weights) {
+    Recording recording;
+    const Miss why = prepare(recording, args, at_once, programs, weights);
+    if (why == Miss::none) return recording;
+    misses_->note(why);
+    return std::nullopt;
+  }
+
+  struct Recorded {
+    std::optional<c10::IValue> result;  // none: it ran on copies of tensors, and is still to be answered
+    std::unique_ptr<Program> program;   // null: there can be none
+  };
+
+  // Runs the call as the interpreter would. Throws what operators throw. `call` may be null.
+  Recorded record(std::span<const c10::IValue> args, const CallOptions* call, Recording recording,
+                  const WeightSet& weights) {
+    SignatureWords words;
+    const bool described = describe_call(args, words);
+    std::optional<FamilySignature>& family = recording.family;
+    SizeExpressions no_symbols;
+    const SizeScope scope(family ? *family->expressions : no_symbols);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    // A separate state, not the program's: arenas of blocks that run on it know its values.
+    ExecutionState state(*content_, weights, *planner_);
+    state.frame.call = call;
+    TraceRecorder recorder(*content_, state.frame);
+    if (family) recorder.follow(family->words);
+    const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*content_, args);
+    const Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args);
+    c10::IValue result = sr::detail::join_results(trace.results);
+    std::unique_ptr<Program> program;
+    if (described) program = make_program(trace, words, recording, weights);
+    // The program goes on reading its literals.
+    if (program != nullptr) result = sr::detail::FreshCopies(literals_of(trace))(result);
+    if (apart || trace.answers_otherwise) return {std::nullopt, std::move(program)};
+    return {fresh_copies(*content_, result), std::move(program)};
+  }
+
+  // A program that another runtime of the module has recorded for such calls; null if there is none.
+  std::unique_ptr<Program> copy(const SignatureWords& words, const WeightSet& weights) {
+    if (policy_.refuses(hash_of(words))) return nullptr;
+    std::unique_ptr<Program> copy = shared_.find(weights, words);
+    if (copy == nullptr || (copy->family != nullptr && families_.refuses(words))) return nullptr;
+    ++copied_;
+    return copy;
+  }
+
+  // Notes that a replay was ended by data, and why the program is given up, if it is.
+  void note_ended() { misses_->note(Miss::ended); }
+  void note_given_up(const Program& program, const std::string& why, const WeightSet& weights) {
+    if (program.family != nullptr) families_.refuse(program.signature);
+    ProgramCopies::withdraw(weights, program);
+    policy_.note_bailout(hash_of(program.signature), why, /*is_of_call=*/false);
+  }
+
+  // Must be called before the runtime takes other weights; see RecordingPolicy::note_changed_weights.
+  void note_changed_weights(std::size_t programs, std::uint64_t replays) {
+    policy_.note_changed_weights(programs, replays);
+    shared_.forget();
+  }
+
+  // Forgets what came so far, but for what the report counts.
+  void reset() {
+    policy_.reset();
+    families_.reset();
+  }
+
+  void report(Report& report) const {
+    report.bailouts = policy_.reasons();
+    report.pinned_by = families_.pinned_by();
+    report.misses = misses_->report();
+    report.recorded_plans = recorded_;
+    report.copied_plans = copied_;
+  }
+
+  std::uint64_t recorded() const { return recorded_; }
+
+ private:
+  Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once,
+               const ProgramTable& programs, const WeightSet& weights) {
+    if (ThreadModes::now().autocast()) {
+      policy_.note_bailout(
+          "The call was made under torch.autocast, which only LibTorch's dispatcher applies.");
+      return Miss::autocast;
+    }
+    SignatureWords words;
+    if (!at_once && policy_.is_hopeless(programs.size())) return Miss::hopeless;
+    if (!describe_call(args, words)) return at_once ? Miss::none : Miss::arguments;
+    const bool has_families = content_->options.enable_families;
+    if (has_families) recording.family = families_.note_call(words);
+    if (!at_once && !recording.family) {
+      const Miss why = policy_.why_not(hash_of(words), programs.is_full(), programs.evictions());
+      if (why != Miss::none) return why;
+    }
+    if (has_families && !recording.family && !families_.refuses(words))
+      recording.family = exported_.family_of(words);
+    recording.claim = shared_.claim(weights, words);
+    return at_once || recording.claim ? Miss::none : Miss::elsewhere;
+  }
+
+  std::unique_ptr<Program> make_program(const Trace& trace, const SignatureWords& words, Recording& recording,
+                                        const WeightSet& weights) {
+    std::unique_ptr<Program> program = build_program(*content_, weights, *planner_, trace);
+    if (!weights.holds()) return nullptr;  // some of it may be made of the old values
+    if (!program->bailout.empty()) {
+      if (recording.family) families_.refuse(words);
+      policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
+      return nullptr;
+    }
+    program->serve(words);
+    if (recording.family) add_family(*program, std::move(*recording.family));
+    if (recording.claim) shared_.publish(weights, *program);
+    ++recorded_;
+    return program;
+  }
+
+  // Makes the program one of a family, unless it holds for the recorded sizes only.
+  void add_family(Program& program, FamilySignature signature) {
+    auto family = std::make_unique<Family>(std::move(signature));
+    if (family->is_pinned()) return families_.refuse(program.signature, family->expressions().pinned_by());
+    program.family = std::move(family);
+  }
+
+  static std::unordered_set<const void*> literals_of(const Trace& trace) {
+    std::unordered_set<const void*> literals;
+    for (const TracedTensor& tensor : trace.tensors) {
+      if (trace.storages[tensor.storage].home == Home::literal)
+        literals.insert(sr::detail::identity_of(tensor.recorded));
+    }
+    return literals;
+  }
+
+  const PreparedModule* content_;
+  const memory::PlannerOps* planner_;
+  ProgramCopies shared_;
+  ExportedSizes exported_;
+  RecordingPolicy policy_;
+  FamilyPolicy families_;
+  Misses* misses_;
+  std::uint64_t recorded_ = 0, copied_ = 0;  // programs
+};
+
+}  // namespace sr::replay
