@@ -1,4 +1,4 @@
-// Layouts of convolutions, pools, and norms over channels.
+// Layouts of what convolutions, pooling and resampling return.
 #pragma once
 
 #include <algorithm>

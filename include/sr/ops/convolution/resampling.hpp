@@ -1,4 +1,5 @@
-// upsample_*.vec, to a size or by a scale, which F.interpolate becomes in a graph.
+// Resampling: upsample_*.vec, to a size or by a scale, which F.interpolate becomes in a graph, and
+// grid_sampler.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>

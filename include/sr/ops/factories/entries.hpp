@@ -1,4 +1,4 @@
-// Factory ops: full, arange, empty and their like.
+// Operators that make tensors: full, arange, empty, random numbers.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>

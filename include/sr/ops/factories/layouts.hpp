@@ -1,4 +1,4 @@
-// Layouts of new tensors: factories, and copies whose sizes differ from those of the input.
+// Layouts of what factories return.
 #pragma once
 
 #include <algorithm>

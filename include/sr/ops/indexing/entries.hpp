@@ -1,4 +1,4 @@
-// Ops that copy: clone, repeat, masked_fill, index and index_put.
+// Operators that read or write where indices or masks say: index, gather, scatter, masked_fill, index_select.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>

@@ -1,4 +1,4 @@
-// Layouts of what indices choose, and of copies changed where they say.
+// Layouts of what indices and masks select, and of copies that are changed there.
 #pragma once
 
 #include <algorithm>

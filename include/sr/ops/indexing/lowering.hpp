@@ -1,4 +1,4 @@
-// gather, take_along_dim and x[i, j] by index tensors, in any layout and of any dtype.
+// gather, take_along_dim and x[i, j] by index tensors, in any layout and of any dtype, and masked_fill.
 #pragma once
 
 #include <utility>

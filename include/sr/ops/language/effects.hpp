@@ -1,4 +1,5 @@
-// Operators whose answer or effect is not a matter of their arguments. LibTorch's interpreter runs them.
+// Operators with side effects, or with results that do not depend only on their arguments. LibTorch's
+// interpreter runs them.
 #pragma once
 
 #include <sr/registry/op.hpp>

@@ -1,4 +1,4 @@
-// Operators that ask about a tensor and not about its elements. LibTorch's interpreter runs them.
+// Operators that read the metadata of tensors: sizes, dtype, device and so on.
 #pragma once
 
 #include <sr/base/thread_modes.hpp>

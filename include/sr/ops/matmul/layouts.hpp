@@ -1,4 +1,4 @@
-// Layouts of matrix products and of attention.
+// Layouts of matrix products.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Layouts of results that have the sizes of all operands, broadcast.
+// Layouts of pointwise operators that `layouts::pointwise` does not fit.
 #pragma once
 
 #include <algorithm>

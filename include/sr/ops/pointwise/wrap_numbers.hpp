@@ -55,8 +55,8 @@ struct CountParameters<void (Functor::*)(Parameters...) const> {
 // `Functor` with numbers at these positions of its tensors. They are wrapped, so that they take part in type
 // promotion as in the interpreter.
 template <class Functor, std::size_t... kNumbers>
-using WrapNumbers =
-    WithNumbers<Functor, decltype(&Functor::operator()),
-                typename CountParameters<decltype(&Functor::operator())>::Positions, kNumbers...>;
+struct WrapNumbers
+    : WithNumbers<Functor, decltype(&Functor::operator()),
+                  typename CountParameters<decltype(&Functor::operator())>::Positions, kNumbers...> {};
 
 }  // namespace sr::ops

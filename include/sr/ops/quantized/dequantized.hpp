@@ -1,6 +1,6 @@
-// Products of floats that were made of 8-bit integers, as PT2E writes them: (q - zero) * scale on both sides.
-// The product is then one of the integers themselves, scaled afterwards. Its sums are exact, so it is nearer
-// to the exact result than the product of floats.
+// Recognizes floats that were made of 8-bit integers, as PT2E writes them: (q - zero) * scale. A product of
+// two of them is one of the integers, scaled afterwards. Its sums are exact, so it is nearer to the exact
+// result than the product of floats.
 #pragma once
 
 #include <cstdint>

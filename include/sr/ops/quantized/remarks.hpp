@@ -1,4 +1,4 @@
-// What of a quantized model is not computed in small integers, in sentences for the report.
+// Sentences for the report about layers of quantized models that are computed in floats.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Ops that return new tensors and have no out overload, called through the typed handles of ATen: one
-// allocation and no boxing.
+// Operators that rearrange or repeat elements: roll, flip, tile, padding, pixel_shuffle. Most are called
+// through the typed handles of ATen, with one allocation and no boxing.
 #pragma once
 
 #include <ATen/Functions.h>

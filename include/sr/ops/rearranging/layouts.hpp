@@ -1,4 +1,4 @@
-// Layouts of tensors that hold the elements of others in another order.
+// Layouts of tensors that hold the elements of others in another order: joined, repeated, padded, shuffled.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sums, means, extrema, softmax, layer_norm.
+// Sums, means, extrema, sorting, softmax.
 #pragma once
 
 #include <sr/base/dispatch_stub.hpp>

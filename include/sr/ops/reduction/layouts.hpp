@@ -1,4 +1,4 @@
-// Layouts of joined tensors, reductions, norms and searches.
+// Layouts of what reductions, sorting and distances return.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Ops that return views, or read only the metadata of tensors.
+// Operators that return views.
 #pragma once
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// True if threads may run the tiles of a fused step in any order.
+// Decides if threads may run the tiles of a fused step in any order.
 #pragma once
 
 #include <algorithm>

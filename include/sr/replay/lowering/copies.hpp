@@ -1,5 +1,4 @@
-// Copies between tensors of one dtype with any strides: clone, contiguous, cat, stack, and reshapes that need
-// a copy.
+// Emits copies between tensors of one dtype with any strides.
 #pragma once
 
 #include <algorithm>

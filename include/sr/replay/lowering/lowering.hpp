@@ -1,5 +1,5 @@
-// From a trace to drafts of steps. The functions of replay/lowering/ that say what each operator becomes are
-// given a Lowering.
+// From a trace to drafts of steps. Families of operators register functions that lower a node; they are given
+// a Lowering.
 #pragma once
 
 #include <algorithm>
@@ -128,7 +128,9 @@ class Lowering : public ProgramStorages {
 
   template <class P>
   void emit(P payload, std::vector<StorageId> reads, std::vector<StorageId> writes) {
-    emit_owned(std::make_unique<P>(std::move(payload)), &P::run, std::move(reads), std::move(writes));
+    std::unique_ptr<Payload> owned = std::make_unique<P>(std::move(payload));
+    const RunStep run = &P::run;
+    emit_owned(std::move(owned), run, std::move(reads), std::move(writes));
   }
   void emit_owned(std::unique_ptr<Payload> payload, RunStep run, std::vector<StorageId> reads,
                   std::vector<StorageId> writes) {

@@ -1,5 +1,4 @@
-// Pointwise arithmetic and functions as vector ops of fused steps: all on floats, most on doubles, simple
-// ones also on 64-bit integers.
+// Emits vector ops into fused steps: all on floats, most on doubles, simple ones also on 64-bit integers.
 #pragma once
 
 #include <cmath>

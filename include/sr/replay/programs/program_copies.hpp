@@ -1,5 +1,4 @@
-// How a runtime publishes programs, and takes copies of those that other runtimes of the module have
-// recorded.
+// Publishes the programs of a runtime, and copies programs that other runtimes of the module have published.
 #pragma once
 
 #include <cstdint>

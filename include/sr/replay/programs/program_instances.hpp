@@ -1,4 +1,4 @@
-// Copies of programs, their memory, and how they are adapted to the sizes of a call.
+// Copies programs, lays out their memory, and gives them the sizes of a call.
 #pragma once
 
 #include <cstddef>

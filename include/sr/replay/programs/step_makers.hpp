@@ -1,4 +1,4 @@
-// Which steps compute the results of which nodes, for reports.
+// Maps the results of nodes to the steps that compute them, for reports.
 #pragma once
 
 #include <algorithm>

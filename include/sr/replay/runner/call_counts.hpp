@@ -1,4 +1,4 @@
-// How often recent signatures came.
+// Counts the calls of recent signatures.
 #pragma once
 
 #include <algorithm>

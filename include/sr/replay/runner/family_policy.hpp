@@ -1,4 +1,4 @@
-// Which calls are recorded as a family.
+// Decides which calls are recorded as a family.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which calls are recorded.
+// Decides which calls are recorded.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which calls of a runtime are recorded, and how they become programs.
+// Records calls of a runtime, and makes programs of them.
 #pragma once
 
 #include <cstdint>

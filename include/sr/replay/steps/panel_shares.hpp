@@ -1,4 +1,4 @@
-// How threads share a product with packed weights: each computes some panels of its columns.
+// Divides a product with packed weights among threads: each computes some panels of its columns.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How threads share a kernel on the rows of a matrix: each computes some of the rows.
+// Divides a kernel on the rows of a matrix among threads: each computes some of the rows.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// True if a step is shared by threads: by the times that both took.
+// Decides if threads share a step, by the times of both ways.
 #pragma once
 
 #include <algorithm>

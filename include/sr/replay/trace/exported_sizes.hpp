@@ -1,4 +1,4 @@
-// Sizes of arguments that vary, as torch.export was told (Dim): the types in the schema say which.
+// Sizes of arguments that vary as torch.export was told (Dim); types in the schema have symbols for them.
 #pragma once
 
 #include <cstddef>

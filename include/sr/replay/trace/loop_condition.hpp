@@ -1,5 +1,5 @@
-// True if a loop can be unrolled: its condition must be a function of static values. This is decided before
-// the loop is entered, since recorded nodes cannot be removed again.
+// Decides if a loop can be unrolled: its condition must be a function of static values. This is decided
+// before the loop is entered, since recorded nodes cannot be removed again.
 #pragma once
 
 #include <unordered_set>

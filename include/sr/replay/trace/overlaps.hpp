@@ -1,4 +1,4 @@
-// True if operands of one node overlap in memory. LibTorch refuses some writes because of that.
+// Finds operands of one node that overlap in memory. LibTorch refuses some writes to such operands.
 #pragma once
 
 #include <algorithm>
