@@ -19,6 +19,7 @@ packages=(
 check_packages=(
   clang-format:/usr/bin/clang-format
   clang-tidy:/usr/bin/clang-tidy
+  clang:/usr/bin/clang++
 )
 count_packages=(
   valgrind:/usr/bin/valgrind

@@ -118,10 +118,10 @@ def test(arguments):
 
 
 def peers(arguments):
-    if arguments and arguments[0] in ('streams', 'int8', 'busy', 'charts'):
-        return in_python(f'bench/peers/{arguments[0]}.py', arguments[1:], 'sr', 'bench/bench_peers', 'python-package',
-                         needs=('setup', 'setup_peers'), python=environment('peers'))
-    return [*built('sr', 'bench/bench_peers', needs=('setup', 'setup_peers')), f'{environment("peers")} bench/peers/main.py {quoted(arguments)}']
+    if not arguments or arguments[0] not in ('streams', 'int8', 'busy', 'charts'):
+        arguments = ['main', *arguments]
+    return in_python(f'bench/peers/{arguments[0]}.py', arguments[1:], 'sr', 'bench/bench_peers', 'python-package',
+                     needs=('setup', 'setup_peers'), python=environment('peers'))
 
 
 def counts(arguments):

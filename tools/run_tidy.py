@@ -21,7 +21,7 @@ EXTRA_FLAGS = {
     'src/quantize.cpp': ['-DSR_HEADER_ONLY'],
     'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
 }
-SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/*.cpp', 'src/tool/tune/*.cpp', 'python/extension/*.cpp')
+SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'python/extension/*.cpp')
 
 
 def main():
@@ -35,6 +35,9 @@ def main():
     rules = (ROOT / '.clang-tidy').read_text()
     version = subprocess.run(['clang-tidy', '--version'], capture_output=True, text=True).stdout
     sources = [p for pattern in SOURCES for p in sorted(ROOT.glob(pattern))]
+    missing = [name for name in EXTRA_FLAGS if ROOT / name not in sources]
+    if missing:
+        sys.exit(f'tidy: no such source: {", ".join(missing)}')
     flags_of = {p: flags + EXTRA_FLAGS.get(str(p.relative_to(ROOT)), []) for p in sources}
     key = {p: toolchain.digest(rules, version, flags_of[p], compiler.identity,
                                *(text for q in sorted(toolchain.files_read(p)) for text in (q, q.read_text())))

@@ -29,7 +29,7 @@ inline torch::jit::Module module_of(const std::string& forward) {
 
 inline StaticModule sr_module(const torch::jit::Module& module, bool replay) {
   StaticModuleOptions options;
-  options.enable_replay = replay;
+  options.debug.enable_replay = replay;
   return StaticModule(module, options);
 }
 

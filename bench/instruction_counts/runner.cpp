@@ -68,9 +68,9 @@ void call_sr(const Driver& driver, const StaticModule& module, const Inputs& inp
 
 StaticModule prepared(const Module& module, bool replay, bool managed) {
   StaticModuleOptions options;
-  options.enable_replay = replay;
-  options.manage_output_tensors = managed;
-  options.freeze_weights = true;  // like sr::load: the module was read from a file, and has no other holder
+  options.debug.enable_replay = replay;
+  options.memory.manage_outputs = managed;
+  options.weights.freeze = true;  // like sr::load: the module was read from a file, and has no other holder
   return StaticModule(module, options);
 }
 

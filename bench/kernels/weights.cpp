@@ -78,10 +78,10 @@ Many calls_after_writes(StaticRuntime<>& runtime, const Subject& subject) {
 }
 
 Row compare(const Subject& subject, const WeightsOptions& options) {
-  StaticRuntime<> frozen{StaticModule(subject.module, {.freeze_weights = true})};
+  StaticRuntime<> frozen{StaticModule(subject.module, {.weights = {.freeze = true}})};
   StaticRuntime<> followed{StaticModule(subject.module)};
   StaticRuntime<> frozen_general{
-      StaticModule(subject.module, {.enable_replay = false, .freeze_weights = true})};
+      StaticModule(subject.module, {.weights = {.freeze = true}, .debug = {.enable_replay = false}})};
   StaticRuntime<> changing{StaticModule(subject.module)};
   const std::vector<Many> many{calls(frozen, subject.inputs), calls(followed, subject.inputs),
                                calls_after_writes(frozen_general, subject),

@@ -15,7 +15,7 @@ void record_plans(const std::vector<Model>& models, const std::string& directory
   std::filesystem::create_directories(directory);
   for (const Model& model : models) {
     StaticModuleOptions options;
-    options.enable_replay = false;
+    options.debug.enable_replay = false;
     StaticRuntime<memory::LinearScan> runtime{StaticModule(model.module, options)};
     // Sizes are known after the first call.
     for (int call = 0; call < 2; ++call) runtime(std::vector<c10::IValue>(model.inputs));

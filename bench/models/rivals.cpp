@@ -56,9 +56,9 @@ Rival upstream_rival(const Model& model, const std::shared_ptr<torch::jit::Stati
 
 StaticModule sr_module(const Model& model, bool replay, bool managed) {
   StaticModuleOptions options;
-  options.enable_replay = replay;
-  options.manage_output_tensors = managed;
-  options.optimize_memory = model.optimize_memory;
+  options.debug.enable_replay = replay;
+  options.memory.manage_outputs = managed;
+  options.memory.optimize = model.optimize_memory;
   return StaticModule(model.module, options);
 }
 

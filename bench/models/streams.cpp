@@ -65,8 +65,8 @@ Many in_turn(Runtime& runtime, const Calls& calls) {
 
 StaticModuleOptions without_families(std::size_t most_bytes) {
   StaticModuleOptions options;
-  options.enable_families = false;
-  options.max_plan_bytes = most_bytes;
+  options.debug.enable_families = false;
+  options.memory.max_plan_bytes = most_bytes;
   return options;
 }
 
@@ -75,7 +75,8 @@ Row compare(const SizedModel& model, const Stream& stream, const StreamOptions& 
   for (const std::int64_t size : stream.sizes) calls.push_back(model.inputs(size));
   StaticRuntime<> family{StaticModule(model.module)};
   StaticRuntime<> own{StaticModule(model.module, without_families(std::numeric_limits<std::size_t>::max()))};
-  StaticRuntime<> exact{StaticModule(model.module, without_families(StaticModuleOptions().max_plan_bytes))};
+  StaticRuntime<> exact{
+      StaticModule(model.module, without_families(StaticModuleOptions().memory.max_plan_bytes))};
   for (const auto& call : calls) own.reserve(call);
   torch::jit::StaticModule upstream_module(model.module.clone(/*inplace=*/true));
   torch::jit::StaticRuntime upstream(upstream_module);

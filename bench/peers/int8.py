@@ -16,6 +16,7 @@ import onnx
 import sr
 import torch
 from onnxruntime import quantization
+from sr.rivals import time_in_rounds
 from torch import nn
 
 import main as peers
@@ -99,7 +100,9 @@ def measure(name: str, rows: int, args: argparse.Namespace) -> list[str]:
     for peer, why in reasons.items():
         peers.say(f'{name}, {rows} rows, {peer}: {why}')
     errors = {peer: error(buffer, files.expected) for peer, (_, buffer) in calls.items()}
-    times = dict(zip(calls, rivals.time_in_rounds([call for call, _ in calls.values()], args.rounds, args.slice_ms * 1e-3)))
+    with torch.inference_mode():
+        times = time_in_rounds({peer: call for peer, (call, _) in calls.items()}, rounds=args.rounds,
+                               seconds=args.slice_ms * 1e-3)
     ours = times['sr int8']
 
     def over(peer: str) -> str:
@@ -136,8 +139,10 @@ def measure_tables(batch: int, args: argparse.Namespace) -> list[str]:
                 made(*call)
         return run
 
-    ours, floats = (each / len(calls) for each in rivals.time_in_rounds(
-        [turn(quantized), turn(in_float)], args.rounds, args.slice_ms * 1e-3))
+    with torch.inference_mode():
+        turns = time_in_rounds({'int8': turn(quantized), 'float': turn(in_float)}, rounds=args.rounds,
+                               seconds=args.slice_ms * 1e-3)
+    ours, floats = (each / len(calls) for each in turns.values())
     in_int8 = sum(layer['is_quantized'] for layer in report['layers'])
     return ['DLRM, 26 tables of 100,000 x 64', str(batch), f"{report['float_bytes'] / 2 ** 20:.0f}",
             f"{report['int8_bytes'] / report['float_bytes']:.2f}", f"{in_int8} of {len(report['layers'])}", f'{ours:.1f}',

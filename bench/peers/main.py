@@ -27,13 +27,14 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
     """All peers on one model, some rounds of each in turns, then again; the medians of the passes."""
     import programs  # here, so that --help and --list need no peers
     import rivals
+    import sr.rivals
     from files import Files
 
     torch.set_num_threads(1)
     module, inputs = models.MODELS[name].make()
     files = Files(args.data, name, module, [inputs])
     calls, reasons = rivals.make_calls(files)
-    peers, flat = list(calls), [call for pair in calls.values() for call in pair]
+    flat = {key: call for peer, pair in calls.items() for key, call in zip((peer, ('floor', peer)), pair)}
     slice_seconds, passes = args.slice_ms * 1e-3, collections.defaultdict(list)
 
     def add(peers, time_them):
@@ -53,13 +54,13 @@ def measure(name: str, args: argparse.Namespace) -> report.Measured:
         add(('sr', 'upstream'), time_sr)
         add(('AOTInductor', 'AOTInductor arrays', 'interpreter', 'sr into', 'sr bound'),
             lambda: programs.time_runner(args.runner, files, args.rounds, slice_seconds))
-        times = rivals.time_in_rounds(flat, args.rounds, slice_seconds)
-        for i, peer in enumerate(peers):
-            passes[peer].append(times[2 * i])
-            passes['floor', peer].append(times[2 * i + 1])
+        with torch.inference_mode():
+            times = sr.rivals.time_in_rounds(flat, rounds=args.rounds, seconds=slice_seconds)
+        for key, microseconds in times.items():
+            passes[key].append(microseconds)
     medians = {peer: statistics.median(times) for peer, times in passes.items() if peer not in reasons}
     return report.Measured(name, {peer: medians[peer] for peer in report.PEERS if peer in medians},
-                           {peer: medians['floor', peer] for peer in peers}, reasons)
+                           {peer: medians['floor', peer] for peer in calls}, reasons)
 
 
 def measure_apart(name: str, args: argparse.Namespace) -> report.Measured:

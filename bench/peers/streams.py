@@ -14,6 +14,7 @@ import time
 from typing import Callable, NamedTuple
 
 import torch
+from sr.rivals import onnx_session, time_in_rounds
 
 import main as peers
 import programs
@@ -82,7 +83,7 @@ def in_turn(call: Callable, calls: list, expected: list[torch.Tensor]) -> rivals
 
 
 def turn_of_onnx_runtime(files: Files) -> rivals.Call:
-    session = rivals.onnx_session(files.onnx())
+    session = onnx_session(files.onnx())
     names = [wanted.name for wanted in session.get_inputs()]
     calls = [dict(zip(names, (tensor.numpy() for tensor in call))) for call in files.calls]
     return in_turn(lambda named: session.run(None, named)[0], calls, files.expected_of_calls)
@@ -103,8 +104,10 @@ def measure(name: str, stream: str, args: argparse.Namespace) -> list[str]:
         times, reasons = programs.time_runner(args.runner, files, args.rounds, seconds, ours=('sr',), libraries=False)
         for peer, why in reasons.items():
             peers.say(f'{name}, {stream}: no figure of {peer}: {why}')
-        ours, onnx = (microseconds / len(files.calls) for microseconds in rivals.time_in_rounds(
-            [turn_of_sr(files), turn_of_onnx_runtime(files)], args.rounds, seconds))
+        with torch.inference_mode():
+            turns = time_in_rounds({'sr': turn_of_sr(files), 'onnx': turn_of_onnx_runtime(files)}, rounds=args.rounds,
+                                   seconds=seconds)
+        ours, onnx = (microseconds / len(files.calls) for microseconds in turns.values())
         passes.append((times['sr'], times['interpreter'] / times['sr'],
                        times.get('AOTInductor', float('nan')) / times['sr'], ours, onnx / ours))
     return [name, stream, *(f'{statistics.median(column):.2f}' for column in zip(*passes))]

@@ -1,5 +1,6 @@
 """Exports, loads and times one architecture, and prints the result as JSON. main.py runs it in its own process."""
 
+import functools
 import io
 import inspect
 import json
@@ -11,10 +12,10 @@ import warnings
 import torch
 
 import sr
+from sr.rivals import time_in_rounds
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / 'models'))
 from table import BOUND  # noqa: E402
-from timing import time_in_rounds  # noqa: E402  (of the other examples)
 
 CALLS = 4  # of a shape: the general path, the recording, replays
 
@@ -146,7 +147,8 @@ def measure(name: str, rounds: int) -> dict:
         except Exception as error:
             runners.pop('torchscript', None)
             found['no_torchscript'] = first_line(error)
-        found['microseconds'] = time_in_rounds(runners, calls[0], rounds, 0.1)
+        found['microseconds'] = time_in_rounds(
+            {name: functools.partial(runner, *calls[0]) for name, runner in runners.items()}, rounds=rounds, seconds=0.1)
     return found
 
 

@@ -1,15 +1,16 @@
 """What the examples share: a published model with its inputs, compared with eager and timed against its rivals."""
 
 import argparse
+import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from sr.rivals import time_in_rounds
 
 from rivals import RIVALS, Program, Runner, make_runner
-from timing import time_in_rounds
 
 Arguments = tuple[torch.Tensor, ...]
 
@@ -117,7 +118,8 @@ def main(make: Callable[[], Published]) -> int:
         if not args.check:
             say(f'{published.program.name}: timing')
             runners = {name: runners[name] for name in names if name in runners} | {'eager': eager}
-            times = {case: time_in_rounds(runners, arguments, args.rounds, args.seconds)
+            times = {case: time_in_rounds({name: functools.partial(runner, *arguments) for name, runner in runners.items()},
+                                          rounds=args.rounds, seconds=args.seconds)
                      for case, arguments in published.timed.items()}
             print(f'\n{table(published, list(runners), times)}\n')
         if args.report:

@@ -85,12 +85,10 @@ def write_onnx(program: Program, path: pathlib.Path) -> None:
                       input_names=list(program.inputs), dynamic_shapes=program.dynamic_shapes)
 
 
-def onnx_session(path: pathlib.Path) -> Runner:
-    import onnxruntime
+def onnx_runner(path: pathlib.Path) -> Runner:
+    from sr.rivals import onnx_session
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+    session = onnx_session(path)
     names = [wanted.name for wanted in session.get_inputs()]
 
     def call(*tensors: torch.Tensor) -> torch.Tensor:
@@ -104,7 +102,7 @@ def onnx_runtime(program: Program) -> Runner:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'model.onnx'
         write_onnx(program, path)
-        return onnx_session(path)
+        return onnx_runner(path)
 
 
 def onnx_runtime_int8(program: Program) -> Runner:
@@ -118,7 +116,7 @@ def onnx_runtime_int8(program: Program) -> Runner:
         model = onnx.load(str(path))
         del model.graph.value_info[:]  # of weights that the quantizer transposes
         quantize_dynamic(model, str(int8_path), per_channel=True, weight_type=QuantType.QInt8)
-        return onnx_session(int8_path)
+        return onnx_runner(int8_path)
 
 
 # The first is what the tables compare with.

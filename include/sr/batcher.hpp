@@ -44,7 +44,7 @@ class Batcher {
 
   // Blocks until the request's results are there. Throws ArgumentError, BusyError if max_waiting requests
   // wait already, CancelledError if the deadline or stop token of `options` ends it while it waits (a batch
-  // that has begun is completed), UnsupportedOp if a result cannot be divided, and what operators throw.
+  // that has begun is completed), UnsupportedOpError if a result cannot be divided, and what operators throw.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {},
                          const CallOptions& options = {}) const;
 

@@ -28,7 +28,7 @@ namespace sr {
 namespace exported {
 
 // The program in an archive, which `name` names in messages. Throws LoadError if the archive is missing,
-// damaged or of another kind, and UnsupportedOp for parts that sr cannot run. `owner` is that of
+// damaged or of another kind, and UnsupportedOpError for parts that sr cannot run. `owner` is that of
 // ExportedFrontEnd.
 inline ExportedProgram load_program(std::span<const std::byte> archive, const std::string& name,
                                     std::shared_ptr<const void> owner = nullptr) {

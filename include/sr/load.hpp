@@ -11,26 +11,16 @@
 
 namespace sr {
 
-// Where the weights of a loaded module lie.
-enum class WeightMemory {
-  copied,  // in memory of the process
-  // In the file itself, whose pages all processes that map it share, and that the system may drop and read
-  // again. The file must not change while the module lives, or results are wrong and the process may be
-  // killed (SIGBUS). To replace it, rename another file to its name.
-  mapped
-};
-
 // The module of an archive. That of an exported program has one method, and the program's tensors are its
 // attributes. A caller includes <torch/script.h>, which defines the type. `name` names the archive in
-// messages. Throws LoadError, and UnsupportedOp for parts of an exported program that sr cannot run.
+// messages. Throws LoadError, and UnsupportedOpError for parts of an exported program that sr cannot run.
 torch::jit::Module load_module(std::istream& stream, const std::string& name = "the stream");
 torch::jit::Module load_module(const std::string& path, WeightMemory memory = WeightMemory::copied);
 
 // Loads, verifies every byte of the archive against its checksums, and prepares. Throws LoadError for a file
-// that is missing, truncated, damaged or something else, ArgumentError if `mapped` is asked for an archive
-// whose weights are compressed, and what the constructor of StaticModule throws.
-StaticModule load(const std::string& path, const StaticModuleOptions& options = {},
-                  WeightMemory memory = WeightMemory::copied);
+// that is missing, truncated, damaged or something else, ArgumentError if options.weights.memory is `mapped`
+// and the weights are compressed or come from a stream, and what the constructor of StaticModule throws.
+StaticModule load(const std::string& path, const StaticModuleOptions& options = {});
 StaticModule load(std::istream& stream, const StaticModuleOptions& options = {});
 
 namespace detail {

@@ -66,7 +66,7 @@ struct QuantizationReport {
 //
 // `report`, if not null, is filled before anything is thrown about the loss. Throws QuantizationError if
 // the loss is above a bound of the options, ArgumentError without inputs and for bounds that nothing can
-// meet, UnsupportedOp if the module cannot be frozen, and what the model throws.
+// meet, UnsupportedOpError if the module cannot be frozen, and what the model throws.
 torch::jit::Module quantize(const torch::jit::Module& module,
                             const std::vector<std::vector<c10::IValue>>& inputs,
                             const QuantizeOptions& options = {}, QuantizationReport* report = nullptr);

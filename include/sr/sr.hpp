@@ -6,8 +6,8 @@
 
 #include <sr/base/build.hpp>
 #include <sr/batcher.hpp>
-#include <sr/benchmark.hpp>
 #include <sr/bound_call.hpp>
+#include <sr/compat/benchmark.hpp>
 #include <sr/error.hpp>
 #include <sr/load.hpp>
 #include <sr/memory/planners.hpp>

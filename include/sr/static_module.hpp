@@ -26,9 +26,9 @@ struct PreparedModule;
 
 class StaticModule {
  public:
-  // Throws RegistryError if no operator is registered at all, UnsupportedOp with a sentence for each node
-  // that cannot run (or, under options.strict, that needs the interpreter), and ArgumentError for an unknown
-  // pass in options.without_passes.
+  // Throws RegistryError if no operator is registered at all, UnsupportedOpError with a sentence for each
+  // node that cannot run (or, under options.strict, that needs the interpreter), and ArgumentError for an
+  // unknown pass in options.debug.without_passes.
   explicit StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options = {});
   explicit StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                         const StaticModuleOptions& options = {});
@@ -75,7 +75,7 @@ class StaticModule {
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
   // Makes every runtime of the module read all weights anew with its next call, also after writes that
   // LibTorch does not count (`p.data`, memory shared with NumPy). May be called from any number of threads.
-  // Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
+  // Throws UnsupportedOpError if a weight is no longer a dense tensor on the CPU.
   void refresh_weights() const;
   // Replaces weights by copies of the tensors in `state`, which has the names of the caller's module
   // (`torch.nn.Module.state_dict`). A call that runs keeps the old weights, all calls that begin later use
@@ -87,7 +87,7 @@ class StaticModule {
   // Throws ArgumentError, and leaves all weights as they were, if a name is not in the caller's module or one
   // of its parameters is missing (unless `strict` is false), if a tensor has other sizes or a dtype that can
   // not be converted, and if the weights were folded when the module was made: weights of a file need
-  // options.updatable_weights.
+  // options.weights.updatable.
   void update(const StateDict& state, bool strict = true) const;
 
   const StaticModuleOptions& options() const;

@@ -11,8 +11,8 @@
 #include <ATen/core/ivalue_inl.h>
 
 #include <sr/base/call_options.hpp>
-#include <sr/benchmark.hpp>
 #include <sr/bound_call.hpp>
+#include <sr/compat/benchmark.hpp>
 #include <sr/profile.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <string_view>
 #include <utility>
 
@@ -15,13 +16,18 @@ namespace sr::python {
 
 namespace {
 
-void raise(const char* name, const sr::Error& error) {
+// The exception of sr.errors with this name; null, with an error set, if it cannot be made.
+py::object made(const char* name, const sr::Error& error) {
   const py::object type = py::module_::import("sr.errors").attr(name);
   // A message may quote bytes of a file that are no UTF-8.
   const std::string_view text = error.what();
   const auto message = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
-  if (message) PyErr_SetObject(type.ptr(), message.ptr());
+  return message ? type(message) : py::object();
+}
+
+void raise(const py::object& error) {
+  if (error) PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 
 // Exceptions that it does not catch go to torch's own translators.
@@ -29,19 +35,23 @@ void translate(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (const LoadError& error) {
-    raise("LoadError", error);
-  } catch (const UnsupportedOp& error) {
-    raise("UnsupportedOpError", error);
+    raise(made("LoadError", error));
+  } catch (const UnsupportedOpError& error) {
+    const py::object exception = made("UnsupportedOpError", error);
+    if (exception) exception.attr("operators") = py::tuple(py::cast(error.operators()));
+    raise(exception);
   } catch (const ArgumentError& error) {
-    raise("ArgumentError", error);
+    const py::object exception = made("ArgumentError", error);
+    if (exception && !error.argument().empty()) exception.attr("argument") = error.argument();
+    raise(exception);
   } catch (const CancelledError& error) {
-    raise("CancelledError", error);
+    raise(made("CancelledError", error));
   } catch (const BusyError& error) {
-    raise("BusyError", error);
+    raise(made("BusyError", error));
   } catch (const QuantizationError& error) {
-    raise("QuantizationError", error);
+    raise(made("QuantizationError", error));
   } catch (const Error& error) {
-    raise("Error", error);
+    raise(made("Error", error));
   }
 }
 

@@ -1,9 +1,7 @@
 // The Python module sr._C; sr/_C.pyi describes its contents.
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <pybind11/stl.h>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 
 #include <sr/base/processors.hpp>
 #include <sr/kernels/kernels.hpp>
+#include <sr/memory/planners.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/sr.hpp>
 
@@ -23,6 +22,8 @@
 #include "caller.hpp"
 #include "errors.hpp"
 #include "exported.hpp"
+#include "individual_metrics.hpp"
+#include "options.hpp"
 #include "quantize.hpp"
 #include "reports.hpp"
 #include "running.hpp"
@@ -32,41 +33,6 @@ namespace py = pybind11;
 namespace sr::python {
 
 namespace {
-
-StaticModuleOptions make_options(bool enable_out_variant, bool optimize_memory, bool manage_output_tensors,
-                                 bool enable_replay, std::size_t max_plan_bytes, std::size_t check_every,
-                                 bool enable_families, bool freeze_weights, bool updatable_weights,
-                                 bool spill_weights, bool strict, const std::string& numerics,
-                                 std::vector<std::string> without_passes) {
-  if (numerics != "fast" && numerics != "exact") {
-    throw ArgumentError("The option `numerics` is '" + numerics + "'; expected 'fast' or 'exact'.");
-  }
-  return {.enable_out_variant = enable_out_variant,
-          .optimize_memory = optimize_memory,
-          .manage_output_tensors = manage_output_tensors,
-          .enable_replay = enable_replay,
-          .max_plan_bytes = max_plan_bytes,
-          .check_every = check_every,
-          .enable_families = enable_families,
-          .freeze_weights = freeze_weights,
-          .updatable_weights = updatable_weights,
-          .spill_weights = spill_weights,
-          .strict = strict,
-          .numerics = numerics == "fast" ? Numerics::fast : Numerics::exact,
-          .without_passes = std::move(without_passes)};
-}
-
-// Returns the largest duration for None.
-std::chrono::nanoseconds waiting_time(std::optional<double> seconds) {
-  using std::chrono::nanoseconds;
-  if (!seconds) return nanoseconds::max();
-  if (!(*seconds >= 0)) {
-    throw ArgumentError("The option `timeout` is " + std::to_string(*seconds) +
-                        "; expected seconds, 0 or more, or None.");
-  }
-  const std::chrono::duration<double, std::nano> time(std::chrono::duration<double>{*seconds});
-  return time.count() < 9e18 ? std::chrono::duration_cast<nanoseconds>(time) : nanoseconds::max();
-}
 
 void initialise(py::handle self, std::shared_ptr<Prepared> prepared, std::shared_ptr<CallSpec> spec,
                 const std::string& planner, std::size_t max_runtimes, std::optional<double> timeout,
@@ -196,12 +162,13 @@ py::dict replaced_weights(const Prepared& self) {
 }
 
 void define_prepared(py::module_& module) {
-  py::class_<StaticModuleOptions>(module, "Options")
-      .def(py::init(&make_options), py::kw_only(), py::arg("enable_out_variant"), py::arg("optimize_memory"),
-           py::arg("manage_output_tensors"), py::arg("enable_replay"), py::arg("max_plan_bytes"),
-           py::arg("check_every"), py::arg("enable_families"), py::arg("freeze_weights"),
-           py::arg("updatable_weights"), py::arg("spill_weights"), py::arg("strict"), py::arg("numerics"),
-           py::arg("without_passes"));
+  py::class_<StaticModuleOptions>(module, "Options").def(py::init(&make_options));
+  module.def("option_defaults", &option_defaults);
+  module.def("planner_names", [] {
+    py::tuple names(memory::planner_names().size());
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = memory::planner_names()[i];
+    return names;
+  });
   py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared")
       .def_readonly("format", &Prepared::format)
       .def("archive", [](const Prepared& self) { return py::bytes(self.archive()); })
@@ -290,39 +257,6 @@ void define_caller(py::module_& module) {
     inheriting->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
     PyType_Modified(inheriting);
   });
-}
-
-void define_metrics(py::module_& module) {
-  py::class_<IndividualMetrics>(
-      module, "IndividualMetrics",
-      "Milliseconds of one call, averaged over all timed calls: of the phases of a call, of every node "
-      "(time_per_node, in the order of the report), of every kind of node, and its percentage of total_time.")
-      .def_readonly("setup_time", &IndividualMetrics::setup_time, "Taking the arguments.")
-      .def_readonly("memory_alloc_time", &IndividualMetrics::memory_alloc_time,
-                    "Planning, where sizes changed.")
-      .def_readonly("memory_dealloc_time", &IndividualMetrics::memory_dealloc_time,
-                    "Dropping what the run left behind.")
-      .def_readonly("output_dealloc_time", &IndividualMetrics::output_dealloc_time,
-                    "The caller's drop of the result.")
-      .def_readonly("first_iter_time", &IndividualMetrics::first_iter_time,
-                    "The very first call, which makes all tensors.")
-      .def_readonly("total_time", &IndividualMetrics::total_time, "The sum over the nodes of the top block.")
-      .def_readonly("out_nodes_count", &IndividualMetrics::out_nodes_count, "Nodes that run an out variant.")
-      .def_readonly("total_nodes_count", &IndividualMetrics::total_nodes_count, "All nodes.")
-      .def_readonly("time_per_node", &IndividualMetrics::time_per_node,
-                    "Of each node, in the order of the report.")
-      .def_readonly("time_per_node_type", &IndividualMetrics::time_per_node_type, "By kind of node.")
-      .def_readonly("percent_per_node_type", &IndividualMetrics::percent_per_node_type,
-                    "By kind of node, of total_time.")
-      .def_readonly("instances_per_node_type", &IndividualMetrics::instances_per_node_type,
-                    "Nodes of each kind.")
-      .def_readonly("out_nodes", &IndividualMetrics::out_nodes, "Kinds of which a node runs an out variant.")
-      .def_readonly("native_nodes", &IndividualMetrics::native_nodes, "Kinds of which a node is native.")
-      .def("__repr__", [](const IndividualMetrics& self) {
-        std::ostringstream text;
-        text << self;
-        return text.str();
-      });
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ std::shared_ptr<Prepared> prepare(LoadedGraph loaded, const std::shared_ptr<torc
 }
 
 LoadedGraph load(const std::shared_ptr<torch::jit::Graph>& graph, const StaticModuleOptions& options) {
-  return load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options));
+  return load_graph(graph, {.off = options.debug.without_passes, .watch = nullptr}, weight_owner(options));
 }
 
 // A module of TorchScript takes some hundred KiB beside its weights. For a small one its archive is kept

@@ -21,7 +21,7 @@ struct Prepared {
   std::string format = "torchscript";          // of the archive; sr._formats has the function that reads it
 };
 
-// These functions need no GIL. They throw LoadError, UnsupportedOp and ArgumentError.
+// These functions need no GIL. They throw LoadError, UnsupportedOpError and ArgumentError.
 std::shared_ptr<Prepared> prepare_module(const torch::jit::Module& module,
                                          const StaticModuleOptions& options);
 std::shared_ptr<Prepared> prepare_graph(const std::shared_ptr<torch::jit::Graph>& graph,

@@ -124,10 +124,11 @@ c10::IValue Signature::convert_others(std::size_t position, PyObject* object) co
     const py::object converted = with_tensors(object);
     if (auto value = try_convert(converted, parameter.type, why)) return *std::move(value);
   }
-  throw ArgumentError("The value given for " + sr::detail::name_of(*schema_, position) +
-                      " is of Python's type " + Py_TYPE(object)->tp_name + ", expected " +
-                      parameter.type->annotation_str() + "." +
-                      (array ? " torch.tensor(...) makes one of numbers and lists." : "") + reason_of(why));
+  throw ArgumentError(
+      "The value given for " + sr::detail::name_of(*schema_, position) + " is of Python's type " +
+          Py_TYPE(object)->tp_name + ", expected " + parameter.type->annotation_str() + "." +
+          (array ? " torch.tensor(...) makes one of numbers and lists." : "") + reason_of(why),
+      schema_->arguments()[position].name());
 }
 
 py::object Signature::result(c10::IValue value) const {

@@ -13,7 +13,7 @@ void define_exported(py::module_& module) {
   for (const char* name :
        {"prepare_program", "prepare_exported_file", "prepare_exported_bytes", "prepare_pickled_program"}) {
     module.def(name, [](const py::args&, const py::kwargs&) {
-      throw UnsupportedOp(
+      throw UnsupportedOpError(
           "This copy of sr reads no programs of torch.export: nlohmann_json 3 was missing when it was built. "
           "Install it (Debian: nlohmann-json3-dev) and build sr again, or give a scripted or traced module.");
     });

@@ -5,10 +5,10 @@ import torch
 from typing_extensions import disjoint_base
 
 class Options:
-    def __init__(self, *, enable_out_variant: bool, optimize_memory: bool, manage_output_tensors: bool,
-                 enable_replay: bool, max_plan_bytes: int, check_every: int, enable_families: bool,
-                 freeze_weights: bool, updatable_weights: bool, spill_weights: bool, strict: bool,
-                 numerics: str, without_passes: list[str]) -> None: ...
+    def __init__(self, **options: Any) -> None: ...
+
+def option_defaults() -> dict[str, Any]: ...
+def planner_names() -> tuple[str, ...]: ...
 
 class Prepared:
     @property

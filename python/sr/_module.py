@@ -1,10 +1,9 @@
 """A model made ready to run."""
 
-import contextlib
 import inspect
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
 
 import torch
@@ -12,16 +11,13 @@ from torch.jit._trace import TopLevelTracedModule, TracedModule
 
 from . import _C, _formats
 from ._future import Future
+from ._measured import Measured
 from ._options import Options, checked, of_module, of_pool, of_restored
-from ._profile import Profile, Timing, time_calls
-from ._report import Metrics, Report, Value
+from ._report import Value
 from .errors import ArgumentError
 
 
 _log = logging.getLogger('sr')
-_INTERPRETED = 'interpreted'  # the kind of such steps
-_HOT = 0.2  # of a call's time
-_TIMED_SECONDS = 0.05
 
 
 def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
@@ -40,7 +36,7 @@ def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
                         f'a scripted function or a graph.{more}')
 
 
-class StaticModule(_C.Caller):
+class StaticModule(Measured, _C.Caller):
     """Runs a scripted or traced module, a scripted function or a graph; any number of threads may call it at once.
 
     Calls are those of the model: by position, by keyword, with its defaults; tensors, numbers, strings, None, lists,
@@ -65,7 +61,6 @@ class StaticModule(_C.Caller):
 
     __slots__ = ('__weakref__', '_chosen', '_frontend', '_prepared')
 
-    IndividualMetrics = _C.IndividualMetrics  # where upstream has it, too
     _chosen: dict[str, Any]
     _frontend: str
     _prepared: _C.Prepared
@@ -146,16 +141,6 @@ class StaticModule(_C.Caller):
             _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
         elif any(plan['interpreted'] for plan in self.report()['plans']):
             self._warn_of_interpreted(args, kwargs)
-
-    def _warn_of_interpreted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        programs, _ = self._profile(args, kwargs, _TIMED_SECONDS)
-        for program in programs:
-            for step in program['steps']:
-                share = step['seconds'] / max(program['seconds'], 1e-12)
-                if step['kind'] == _INTERPRETED and share >= _HOT:
-                    _log.warning("%s takes %.0f %% of a call and is run by LibTorch's interpreter, since sr has no kernel "
-                                 "for it with these arguments. The module's report() shows where it is.",
-                                 ', '.join(step['ops']), 100 * share)
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
         """A call that reads these tensors and writes into these buffers each time, whatever they hold then.
@@ -265,80 +250,6 @@ class StaticModule(_C.Caller):
         if self._prepared.replaced_weights():
             raise ArgumentError(f'The weights of this module were replaced by update(), and {verb} takes those it was '
                                 'made of. Load them into the model, and make the module anew.')
-
-    def metrics(self) -> Metrics:
-        """What all calls of this module did so far: how many, replays, failures, latencies, runtimes.
-
-        Costs calls nothing that can be measured: one of up to 64 short calls is timed, and stands for the others.
-
-        >>> import torch, sr
-        >>> module = sr.compile(torch.nn.ReLU())
-        >>> for _ in range(100): _ = module(torch.zeros(4))
-        >>> module.metrics()['calls']
-        100
-        """
-        return Metrics(self._metrics())
-
-    def profile(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Profile:
-        """Calls with these arguments for about `seconds` seconds, and times each step of the plans that answer.
-
-        Uses its own runtime, so other callers are not disturbed. Raises the exceptions of a call.
-
-        >>> import torch, sr
-        >>> module = sr.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh()).eval())
-        >>> [program] = module.profile(torch.zeros(2, 8), seconds=0.1)['programs']
-        >>> [step['ops'] for step in program['steps']]
-        [['aten::linear'], ['aten::tanh']]
-        """
-        programs, page = self._profile(args, kwargs, seconds)
-        timing = self.benchmark(args, kwargs, warmup_runs=10, main_runs=100)
-        return Profile((), page, programs=programs, call_seconds=timing['median'])
-
-    @contextlib.contextmanager
-    def profiled(self) -> Iterator[None]:
-        """Within, replays of this thread open a range in `torch.profiler` for each step: 'sr: fused: aten::mul, ...'.
-
-        >>> import torch, sr
-        >>> module = sr.compile(torch.nn.ReLU())
-        >>> x = torch.zeros(4)
-        >>> module.warmup(x)
-        >>> with torch.profiler.profile() as profiler, module.profiled():
-        ...     _ = module(x)
-        >>> [event.key for event in profiler.key_averages()]
-        ['sr: fused: aten::relu']
-        """
-        self._time_steps(True)
-        try:
-            yield
-        finally:
-            self._time_steps(False)
-
-    def report(self) -> Report:
-        """Which path each node takes and why, memory, plans and the pool, of the runtime used last."""
-        return Report(*self._report('Report'), frontend=self._frontend)
-
-    def benchmark(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, warmup_runs: int = 10,
-                  main_runs: int = 1000) -> Timing:
-        """Times calls with these arguments, one by one, from Python. `profile` says what happens within.
-
-        >>> import torch, sr
-        >>> timing = sr.compile(torch.nn.ReLU()).benchmark([torch.zeros(4)])
-        >>> timing['median'] < timing['p99'] and timing['replayed'] > 990
-        True
-        """
-        if main_runs < 1 or warmup_runs < 0:
-            raise ArgumentError(f'benchmark was given {warmup_runs} warmup_runs and {main_runs} main_runs; expected at '
-                                'least one timed run.')
-        named = dict(kwargs or {})
-        self.warmup(*args, **named)
-        for _ in range(warmup_runs):
-            self(*args, **named)
-        return time_calls(lambda: self(*args, **named), main_runs, lambda: int(self._metrics()['replayed']))
-
-    def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
-                                 main_runs: int) -> _C.IndividualMetrics:
-        """Times every node; milliseconds of one call, under the names of upstream's IndividualMetrics."""
-        return super().benchmark_individual_ops(tuple(args), dict(kwargs), warmup_runs, main_runs)
 
     # What sr.quantize asks of modules whose calls are nested in another way.
 

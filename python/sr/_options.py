@@ -47,26 +47,12 @@ class Options(TypedDict, total=False):
 
 
 OF_POOL: dict[str, Any] = {'planner': 'linear_scan', 'max_runtimes': 256, 'timeout': None, 'intra_op_threads': 0}
-OF_MODULE: dict[str, Any] = {
-    'enable_out_variant': True,
-    'optimize_memory': True,
-    'manage_output_tensors': False,
-    'enable_replay': True,
-    'max_plan_bytes': 1 << 20,
-    'check_every': 0,
-    'enable_families': True,
-    'freeze_weights': False,
-    'updatable_weights': False,
-    'spill_weights': True,
-    'strict': False,
-    'numerics': 'fast',
-    'without_passes': [],
-}
-PLANNERS = ('linear_scan', 'standard_resizing', 'greedy_by_size', 'no_reuse')
+OF_MODULE: dict[str, Any] = _C.option_defaults()
+PLANNERS = _C.planner_names()
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The same. Raises ArgumentError for an option there is not."""
+    """The same options. Raises ArgumentError if there is no such option."""
     for name in options:
         if name not in OF_POOL and name not in OF_MODULE:
             raise ArgumentError(f"There is no option '{name[:80]}'; there are {', '.join([*OF_POOL, *OF_MODULE])}.")
@@ -76,10 +62,8 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_module(options: dict[str, Any]) -> _C.Options:
-    try:
-        return _C.Options(**{name: options.get(name, default) for name, default in OF_MODULE.items()})
-    except TypeError as error:
-        raise ArgumentError(f'An option has a value of the wrong type. {error}') from error
+    """Raises ArgumentError for a value of a wrong type."""
+    return _C.Options(**{name: value for name, value in options.items() if name in OF_MODULE})
 
 
 def of_restored(options: dict[str, Any], replaced: dict[str, Any]) -> _C.Options:

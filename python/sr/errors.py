@@ -12,11 +12,25 @@ class LoadError(Error):
 
 
 class UnsupportedOpError(Error):
-    """The model holds something that cannot be run here, or that `strict` forbids; names the node and its line."""
+    """The model holds something that cannot be run here, or that `strict` forbids; names the node and its line.
+
+    `operators` has the names of the nodes that cannot be run; empty if no node is the reason.
+    """
+
+    def __init__(self, message: str, operators: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.operators = operators
 
 
 class ArgumentError(Error, TypeError, ValueError):
-    """Wrong number, name, type, size or device of an argument or an output buffer, or an option there is not."""
+    """Wrong number, name, type, size or device of an argument or an output buffer, or an option there is not.
+
+    `argument` is the name of the argument; None if no single argument of the call is the reason.
+    """
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class BusyError(Error):

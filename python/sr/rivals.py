@@ -7,6 +7,7 @@ unpickles parts of it: only for files that you trust.
 import argparse
 import gc
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,11 +73,8 @@ class _Model:
         return [value.detach().contiguous() for value in self.flat[i] if isinstance(value, torch.Tensor)]
 
     def onnxruntime(self) -> Call:
-        import onnxruntime  # type: ignore[import-not-found]
+        import onnxruntime
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
-        options.log_severity_level = 3
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
             if self.program is not None:
@@ -85,7 +83,7 @@ class _Model:
                 _require_equal_sizes(self.flat)
                 torch.onnx.export(torch.jit.load(self.path), tuple(self.flat[0]), path,  # type: ignore[no-untyped-call]
                                   dynamo=False)
-            session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+            session = onnx_session(path, self.threads)
         names = [wanted.name for wanted in session.get_inputs()]
         bindings = []
         for i in range(len(self.flat)):
@@ -154,31 +152,61 @@ def _difference(expected: Any, actual: Any) -> float:
     return largest
 
 
-def _seconds(call: Call, sets: int, times: int) -> float:
+def _seconds(call: Callable[[], Any], times: int) -> float:
     begin = time.perf_counter()
-    for i in range(times):
-        call(i % sets)
+    for _ in itertools.repeat(None, times):
+        call()
     return time.perf_counter() - begin
 
 
-def _time(calls: dict[str, Call], sets: int, seconds: float) -> dict[str, float]:
-    """Seconds of a call: the median of rounds, in which all take turns."""
-    counts: dict[str, int] = {}
-    rounds: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
-        times = sets
-        while (taken := _seconds(call, sets, times)) < seconds / ROUNDS / 2:
-            times *= 2
-        counts[name] = max(1, round(times * seconds / ROUNDS / taken))
+def _calls_in(call: Callable[[], Any], seconds: float) -> int:
+    """How many calls take about `seconds`, or fewer if it was interrupted; warms up on the way."""
+    times = 4  # sr replays from the third on
+    while (taken := _seconds(call, times)) < seconds / 4:
+        times *= 2
+    return max(1, round(times * seconds / taken))
+
+
+def time_in_rounds(calls: Mapping[str, Callable[[], Any]], *, rounds: int = ROUNDS,
+                   seconds: float = 0.03) -> dict[str, float]:
+    """Median microseconds of each call. In a round each is timed for about `seconds`.
+
+    Every round begins with another one, since each finds the caches as its predecessor left them, and is called a while
+    before it is timed. What else the machine does meets all of them.
+
+    >>> import sr.rivals
+    >>> list(sr.rivals.time_in_rounds({'sum': lambda: sum([1, 2])}, rounds=3, seconds=1e-4))
+    ['sum']
+    """
+    names, times = list(calls), {name: list[float]() for name in calls}
     gc.collect()
     gc.disable()
     try:
-        for _ in range(ROUNDS):
-            for name, call in calls.items():
-                rounds[name].append(_seconds(call, sets, counts[name]) / counts[name])
+        counts = {name: max(_calls_in(call, seconds) for _ in range(3)) for name, call in calls.items()}
+        for i in range(rounds):
+            first = i % len(names)
+            for name in names[first:] + names[:first]:
+                _seconds(calls[name], max(1, counts[name] // 16))
+                times[name].append(_seconds(calls[name], counts[name]) / counts[name] * 1e6)
     finally:
         gc.enable()
-    return {name: statistics.median(times) for name, times in rounds.items()}
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def onnx_session(path: str | os.PathLike[str], threads: int = 1, spins: bool = True) -> Any:
+    """An onnxruntime.InferenceSession on the CPU. `spins`: its helpers wait for work awake, as is its default."""
+    import onnxruntime  # type: ignore[import-not-found]
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 3
+    options.add_session_config_entry('session.intra_op.allow_spinning', str(int(spins)))
+    return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+
+
+def _in_turn(call: Call, sets: int) -> Callable[[], Any]:
+    indices = itertools.cycle(range(sets))
+    return lambda: call(next(indices))
 
 
 def _reason(name: str, error: Exception) -> str:
@@ -216,10 +244,10 @@ def compare(path: str, sets: Sequence[Sequence[Any]], names: Sequence[str], *, t
                 calls[name] = call
             except Exception as error:
                 row['error'] = _reason(name, error)
-        times = _time(calls, len(sets), seconds)
+        times = time_in_rounds({name: _in_turn(call, len(sets)) for name, call in calls.items()}, seconds=seconds / ROUNDS)
     for row in rows:
         if row['runner'] in times:
-            row['seconds'] = times[row['runner']]
+            row['seconds'] = times[row['runner']] / 1e6
     return rows
 
 

@@ -40,9 +40,9 @@ sr::StaticModule module_of(const std::shared_ptr<torch::jit::Graph>& graph, bool
                            bool managed_outputs, std::size_t max_plan_bytes) {
   sr::StaticModuleOptions options;
   options.numerics = fast ? sr::Numerics::fast : sr::Numerics::exact;
-  options.enable_replay = replay;
-  options.manage_output_tensors = managed_outputs;
-  options.max_plan_bytes = max_plan_bytes;
+  options.debug.enable_replay = replay;
+  options.memory.manage_outputs = managed_outputs;
+  options.memory.max_plan_bytes = max_plan_bytes;
   const py::gil_scoped_release running;
   return sr::StaticModule(graph, options);
 }
@@ -77,8 +77,8 @@ void translate(std::exception_ptr thrown) {
 
 py::list registered() {
   py::list all;
-  for (const sr::OpEntry& entry : sr::registry().entries()) {
-    all.append(py::make_tuple(entry.key, sr::name_of(entry.kind), entry.functor));
+  for (const sr::OperatorEntry& entry : sr::registry().entries()) {
+    all.append(py::make_tuple(entry.key, sr::name_of(entry.kind), sr::functor_name(entry)));
   }
   return all;
 }
@@ -103,7 +103,7 @@ PYBIND11_MODULE(sr_bridge, module) {
   py::class_<sr::StaticModule>(module, "Module")
       .def(py::init(&module_of), py::arg("graph"), py::kw_only(), py::arg("fast") = false,
            py::arg("replay") = true, py::arg("managed_outputs") = false,
-           py::arg("max_plan_bytes") = sr::StaticModuleOptions().max_plan_bytes);
+           py::arg("max_plan_bytes") = sr::StaticModuleOptions().memory.max_plan_bytes);
   py::class_<Runtime>(module, "Runtime")
       .def(py::init(&runtime_of), py::arg("module"), py::arg("planner"))
       .def("__call__", &call)

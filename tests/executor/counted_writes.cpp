@@ -17,7 +17,7 @@ TEST_CASE("a call raises the version of each tensor that it writes once", "[modu
       "    return x + y\n");
   for (const bool replay : {true, false}) {
     StaticModuleOptions options;
-    options.enable_replay = replay;
+    options.debug.enable_replay = replay;
     StaticRuntime<> runtime{StaticModule(model, options)};
     const at::Tensor x = at::ones({2, 2}), first = at::ones({2}), y = at::ones({2, 2});
     for (int call = 0; call < 4; ++call) {

@@ -49,7 +49,7 @@ TEST_CASE("calls hold no more than what is still read", "[executor][replay]") {
     const c10::IValue expected = interpret(module, {x});
     CountedMemory memory;
     for (const bool enable_replay : {false, true}) {
-      StaticRuntime<> runtime{StaticModule(module, {.enable_replay = enable_replay})};
+      StaticRuntime<> runtime{StaticModule(module, {.debug = {.enable_replay = enable_replay}})};
       for (int call = 0; call < 5; ++call) {
         CAPTURE(enable_replay, call);
         c10::IValue result;
@@ -65,7 +65,7 @@ TEST_CASE("calls hold no more than what is still read", "[executor][replay]") {
 
 TEST_CASE("a call with more rows than were seen before holds no more than what is still read", "[executor]") {
   const torch::jit::Module module = repeated(kStatements[0]);
-  StaticRuntime<> runtime{StaticModule(module, {.enable_replay = false})};
+  StaticRuntime<> runtime{StaticModule(module, {.debug = {.enable_replay = false}})};
   for (int i = 0; i < 3; ++i) runtime(at::randn({64, 1024}));
   const at::Tensor x = at::randn({640, 1024});
   CountedMemory memory;

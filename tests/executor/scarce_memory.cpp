@@ -52,7 +52,7 @@ torch::jit::Module module() {
 TEST_CASE("the general path does without a layout that has no memory", "[executor][memory]") {
   at::manual_seed(9);
   StaticModuleOptions options;
-  options.enable_replay = false;
+  options.debug.enable_replay = false;
   StaticRuntime<Scarce> runtime{StaticModule(module(), options)};
   torch::jit::Module reference = module();
   Scarce::refused = 0;

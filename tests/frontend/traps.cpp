@@ -201,7 +201,7 @@ TEST_CASE("an extremum of an empty tensor throws", "[oracle][traps]") {
 TEST_CASE("trap: alternating batch sizes keep the plan, in place or not", "[traps]") {
   const StaticModule module(
       script("def forward(self, x, y):\n    return torch.tanh((x + y) * y).relu() * 2\n"),
-      {.enable_replay = false});
+      {.debug = {.enable_replay = false}});
   StaticRuntime<> runtime(module);
   runtime(at::randn({20, 5}), at::randn({5}));
   runtime(at::randn({20, 5}), at::randn({5}));

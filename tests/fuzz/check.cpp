@@ -11,19 +11,11 @@
 #include "fuzz/faults.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/outcome.hpp"
-#include "fuzz/random.hpp"
 #include "fuzz/runner.hpp"
 
 namespace sr::fuzz {
 
 namespace {
-
-const Configuration& configuration_of(const std::string& name) {
-  for (const Configuration& configuration : configurations()) {
-    if (configuration.name == name) return configuration;
-  }
-  throw std::invalid_argument("no configuration is called '" + name + "'");
-}
 
 class Check {
  public:
@@ -299,16 +291,6 @@ class Check {
 Verdict check(const Case& program, const std::vector<std::string>& names, const CheckOptions& options) {
   const std::vector<std::string> named = {program.configuration};
   return Check(program, options).all(program.configuration.empty() ? names : named);
-}
-
-std::vector<std::string> choose_configurations(const Case& program, std::size_t count) {
-  Random random(program.seed ^ 0xC0FFEE, program.index);
-  std::vector<std::string> names = {std::string(configurations()[0].name)};
-  while (names.size() < count) {
-    const std::string name(random.of(configurations()).name);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return names;
 }
 
 }  // namespace sr::fuzz

@@ -61,7 +61,5 @@ struct CheckOptions {
 // In these configurations, or in the one that the program names.
 Verdict check(const Case& program, const std::vector<std::string>& configurations,
               const CheckOptions& options = {});
-// In the default configuration and some others, chosen by seed and index.
-std::vector<std::string> choose_configurations(const Case& program, std::size_t count);
 
 }  // namespace sr::fuzz

@@ -1,6 +1,7 @@
 #include "fuzz/runner.hpp"
 
 #include <array>
+#include <stdexcept>
 
 #include <torch/csrc/jit/runtime/interpreter.h>
 
@@ -66,7 +67,7 @@ constexpr Make kPoison = &make_runner<test::Poison>;
 struct Row {
   Configuration configuration;
   Make make;
-  std::size_t max_plan_bytes = StaticModuleOptions().max_plan_bytes;
+  std::size_t max_plan_bytes = StaticModuleOptions().memory.max_plan_bytes;
 };
 
 const Row kRows[] = {
@@ -106,6 +107,13 @@ const std::vector<Configuration>& configurations() {
   return all;
 }
 
+const Configuration& configuration_of(const std::string& name) {
+  for (const Configuration& configuration : configurations()) {
+    if (configuration.name == name) return configuration;
+  }
+  throw std::invalid_argument("no configuration is called '" + name + "'");
+}
+
 struct Prepared::Content {
   torch::jit::Module module;
   LoadedGraph loaded;
@@ -136,12 +144,12 @@ Runner Prepared::make(const Configuration& configuration, bool exact) const {
   for (const Row& row : kRows) {
     if (row.configuration.name != configuration.name) continue;
     StaticModuleOptions options;
-    options.enable_replay = configuration.replay;
-    options.manage_output_tensors = configuration.managed_outputs;
-    options.optimize_memory = configuration.optimize;
-    options.enable_out_variant = configuration.out_variants;
+    options.debug.enable_replay = configuration.replay;
+    options.memory.manage_outputs = configuration.managed_outputs;
+    options.memory.optimize = configuration.optimize;
+    options.debug.enable_out_variant = configuration.out_variants;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
-    options.max_plan_bytes = row.max_plan_bytes;
+    options.memory.max_plan_bytes = row.max_plan_bytes;
     // What calls write belongs to one StaticModule, so the module is loaded anew.
     if (has_state()) return row.make(StaticModule(content_->module, options));
     LoadedGraph copy = content_->loaded;

@@ -28,6 +28,8 @@ struct Configuration {
 };
 
 const std::vector<Configuration>& configurations();  // the first is the default
+// Throws std::invalid_argument if there is none of this name.
+const Configuration& configuration_of(const std::string& name);
 
 // A module loaded once, for any number of runners.
 class Prepared {

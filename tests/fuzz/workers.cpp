@@ -1,5 +1,6 @@
 #include "fuzz/workers.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -12,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fuzz/random.hpp"
+#include "fuzz/runner.hpp"
 #include "fuzz/shrink.hpp"
 
 namespace sr::fuzz {
@@ -20,9 +23,16 @@ namespace {
 
 constexpr unsigned kSeconds = 60;  // a program takes milliseconds
 
+// The one asked for, or the default and two others, chosen by seed and index.
 std::vector<std::string> configurations_of(const Case& program, const Settings& settings) {
   if (!settings.configuration.empty()) return {settings.configuration};
-  return choose_configurations(program, 3);
+  Random random(program.seed ^ 0xC0FFEE, program.index);
+  std::vector<std::string> names = {std::string(configurations()[0].name)};
+  while (names.size() < 3) {
+    const std::string name(random.of(configurations()).name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
 }
 
 bool passes(const Settings& settings, std::uint64_t index, Tally& tally) {

@@ -104,8 +104,8 @@ TEST_CASE("every operator that answers questions about tensors is known", "[fact
                                                            "sparse_dim",
                                                            "sym_is_contiguous"};
   std::unordered_set<std::string> with_functor;
-  for (const OpEntry& entry : registry().entries())
-    with_functor.insert(entry.key.substr(0, entry.key.find('.')));
+  for (const OperatorEntry& entry : registry().entries())
+    with_functor.emplace(entry.key.substr(0, entry.key.find('.')));
   std::size_t found = 0;
   each_operator([&](const c10::FunctionSchema& schema) {
     const auto is_tensor = [](const c10::Argument& value) { return detail::may_hold_tensor(value.type()); };

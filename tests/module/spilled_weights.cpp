@@ -172,9 +172,9 @@ TEST_CASE("weights stay in memory where somebody may write them, or asks for it"
   };
   torch::jit::Module returns = script("def forward(self, x):\n    return torch.linear(x, self.w), self.w\n",
                                       {{"w", weight({256, 256})}});
-  CHECK(spilled(loaded(product(), {.freeze_weights = true})) == kPacked);
-  CHECK(spilled(loaded(product(), {.spill_weights = false})) == 0);
-  CHECK(spilled(loaded(product(), {.updatable_weights = true})) == 0);
+  CHECK(spilled(loaded(product(), {.weights = {.freeze = true}})) == kPacked);
+  CHECK(spilled(loaded(product(), {.weights = {.spill = false}})) == 0);
+  CHECK(spilled(loaded(product(), {.weights = {.updatable = true}})) == 0);
   CHECK(spilled(loaded(returns)) == 0);
   CHECK(spilled(StaticModule(product())) == 0);
 }

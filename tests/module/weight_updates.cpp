@@ -160,15 +160,15 @@ TEST_CASE("tied weights stay tied in an update", "[weights]") {
 TEST_CASE("a module of a file takes updates if it was loaded for them", "[weights]") {
   const Module module = linear();
   Module other = retrained(module);
-  const StaticModule prepared = from_file(module, {.updatable_weights = true});
+  const StaticModule prepared = from_file(module, {.weights = {.updatable = true}});
   for (int call = 0; call < 3; ++call) prepared(rows());
   prepared.update(state_of(other));
   for (int call = 0; call < 3; ++call)
     CHECK(compare_values(other.forward(rows()), prepared(rows()), {.rtol = 1e-4, .atol = 1e-4}, "result") ==
           "");
-  for (const StaticModule& folded : {from_file(module), StaticModule(module, {.freeze_weights = true})})
+  for (const StaticModule& folded : {from_file(module), StaticModule(module, {.weights = {.freeze = true}})})
     CHECK_THROWS_WITH(folded.update(state_of(other)), Contains("they were folded when it was made"));
-  CHECK_THROWS_WITH(from_file(module, {.freeze_weights = true, .updatable_weights = true}),
+  CHECK_THROWS_WITH(from_file(module, {.weights = {.freeze = true, .updatable = true}}),
                     Contains("freeze_weights and updatable_weights were both given"));
 }
 

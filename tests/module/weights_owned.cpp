@@ -77,7 +77,7 @@ TEST_CASE("a weight that is no longer a CPU tensor is rejected by name", "[weigh
 
 TEST_CASE("frozen weights are not compared", "[weights]") {
   Module module = linear();
-  const StaticModule frozen(module, {.freeze_weights = true});
+  const StaticModule frozen(module, {.weights = {.freeze = true}});
   CHECK(frozen.content()->weights->count() == 0);
   std::stringstream archive;
   module.save(archive);
@@ -92,7 +92,7 @@ TEST_CASE("weights that are not followed keep their values when the caller's ten
   for (const bool replayed : {false, true}) {
     Module module = script("def forward(self, x):\n    return torch.linear(x, self.w) + self.b\n",
                            {{"w", weight({16, 8})}, {"b", weight({16})}});
-    StaticRuntime<> runtime{StaticModule(module, {.freeze_weights = true})};
+    StaticRuntime<> runtime{StaticModule(module, {.weights = {.freeze = true}})};
     const at::Tensor x = sample({4, 8}), expected = module.forward({x}).toTensor();
     if (replayed) {
       for (int i = 0; i < 3; ++i) runtime(x);

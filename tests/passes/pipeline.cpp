@@ -38,7 +38,7 @@ std::size_t count(const std::string& graph, const std::string& text) {
 
 sr::StaticModuleOptions without(const std::string& pass) {
   sr::StaticModuleOptions options;
-  options.without_passes = {pass};
+  options.debug.without_passes = {pass};
   return options;
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("frozen weights and what is computed from them alone are constants", "
   torch::jit::Module module("m");
   module.register_parameter("weight", at::rand({3, 4}), false);
   module.define("def forward(self, x):\n    return torch.mm(x, torch.transpose(self.weight, 0, 1))\n");
-  const std::string frozen = sr::StaticModule(module, {.freeze_weights = true}).graph().toString(false);
+  const std::string frozen = sr::StaticModule(module, {.weights = {.freeze = true}}).graph().toString(false);
   CHECK_FALSE(holds(frozen, "aten::transpose"));
   CHECK_FALSE(holds(frozen, "prim::GetAttr"));
   const std::string followed = sr::StaticModule(module).graph().toString(false);

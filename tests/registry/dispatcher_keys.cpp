@@ -41,15 +41,15 @@ bool is_own(std::string_view key) {
 }
 
 TEST_CASE("every registered schema is LibTorch's own", "[ops]") {
-  for (const OpEntry& entry : registry().entries()) {
+  for (const OperatorEntry& entry : registry().entries()) {
     if (entry.schema.empty() || is_own(entry.key)) continue;
-    INFO(entry.schema << " for " << entry.functor);
-    const auto theirs = detail::libtorch_schema(entry.key);
+    INFO(entry.schema << " for " << functor_name(entry));
+    const auto theirs = detail::libtorch_schema(std::string(entry.key));
     if (!theirs) {
       FAIL_CHECK("LibTorch has no operator of that name");
       continue;
     }
-    CHECK(text_of(torch::jit::parseSchema(entry.schema)) == text_of(*theirs));
+    CHECK(text_of(torch::jit::parseSchema(std::string(entry.schema))) == text_of(*theirs));
   }
 }
 
@@ -85,9 +85,10 @@ TEST_CASE("every operator with its own functor is in a table of the oracle", "[o
       "aten::keys.Tensor", "aten::values.Tensor", "aten::eq.enum", "aten::ne.enum"};
   for (const OpRow& row : OracleTable::all_rows()) tested.insert(row.key);
   std::string missing;
-  for (const OpEntry& entry : registry().entries()) {
+  for (const OperatorEntry& entry : registry().entries()) {
     if (is_own(entry.key)) continue;
-    if (!entry.schema.empty() && tested.count(entry.key) == 0) missing += entry.key + "\n";
+    const std::string key(entry.key);
+    if (!entry.schema.empty() && tested.count(key) == 0) missing += key + "\n";
   }
   CHECK(missing == "");
 }

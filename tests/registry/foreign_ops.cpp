@@ -31,7 +31,7 @@ std::shared_ptr<torch::jit::Graph> calling(const std::string& op) {
 }
 
 // Bits are compared.
-constexpr StaticModuleOptions kExact{.numerics = Numerics::exact};
+const StaticModuleOptions kExact{.numerics = Numerics::exact};
 
 at::Tensor expected_of(const at::Tensor& x, const at::Tensor& z) {
   return z + (x.exp() + 1);
@@ -106,7 +106,7 @@ TEMPLATE_TEST_CASE("an operator that throws in the first, a planned and a resize
                    memory::LinearScan, GuardPages, Poison) {
   for (const bool managed : {false, true}) {
     StaticRuntime<TestType> runtime{
-        StaticModule(calling("call"), {.manage_output_tensors = managed, .numerics = Numerics::exact})};
+        StaticModule(calling("call"), {.numerics = Numerics::exact, .memory = {.manage_outputs = managed}})};
     int run = 0;
     on_call() = [&](const at::Tensor&) {
       if (run == 0 || run == 3 || run == 5) throw TheirError("theirs");

@@ -135,7 +135,7 @@ TEST_CASE("the registry describes an op", "[registry]") {
 
 TEST_CASE("an op of the user runs through its functor and its output is managed", "[registry]") {
   const StaticModule module(scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1))\n"),
-                            {.enable_replay = false});
+                            {.debug = {.enable_replay = false}});
   StaticRuntime<> runtime(module);
   const at::Tensor x = at::linspace(-3, 3, 8);
   dispatcher_calls = out_calls = 0;
@@ -187,7 +187,7 @@ TEST_CASE("a node that a functor declines goes to the native functor, then to th
   const StaticModule module(scripted("def forward(self, x):\n    a = sr_test.choosy(x, 0)\n    b = "
                                      "sr_test.choosy(a, 1)\n"
                                      "    return sr_test.choosy(b, 2) + 1\n"),
-                            {.enable_replay = false});
+                            {.debug = {.enable_replay = false}});
   StaticRuntime<> runtime(module);
   const at::Tensor x = at::ones({3});
   dispatcher_calls = out_calls = native_calls = 0;
@@ -207,7 +207,7 @@ TEST_CASE("a node that a functor declines goes to the native functor, then to th
 
 TEST_CASE("without out variants no tensor is managed", "[registry]") {
   StaticModuleOptions options;
-  options.enable_out_variant = false;
+  options.debug.enable_out_variant = false;
   const StaticModule module(
       scripted("def forward(self, x):\n    return torch.relu(sr_test.twice(x + 1).cumsum(0)) * 2\n"),
       options);
@@ -264,7 +264,7 @@ TEST_CASE("strict rejects a model that needs the interpreter and names the node"
   CHECK(holds(message, "strict"));
   CHECK(holds(message, "sr_test::plain"));
   CHECK(holds(message, ":3)"));
-  CHECK_THROWS_AS(StaticModule(module, strict), UnsupportedOp);
+  CHECK_THROWS_AS(StaticModule(module, strict), UnsupportedOpError);
 }
 
 }  // namespace sr::test::selection_tests

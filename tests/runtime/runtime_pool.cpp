@@ -208,12 +208,12 @@ TEST_CASE("threads that call one pool with many shapes get the serial answers", 
 
 TEST_CASE("cancelled before it begins, in the middle, and not at all", "[pool][errors]") {
   StaticModuleOptions general;
-  general.enable_replay = false;
+  general.debug.enable_replay = false;
   for (const StaticModuleOptions& options : {StaticModuleOptions{}, general}) {
     StaticRuntime<> runtime{StaticModule(script(kCalls), options)};
     const at::Tensor x = at::ones({2, 2});
     for (int i = 0; i < 4; ++i) {
-      CAPTURE(options.enable_replay, i);
+      CAPTURE(options.debug.enable_replay, i);
       std::stop_source source;
       CallOptions call;
       call.stop = source.get_token();

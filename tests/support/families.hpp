@@ -63,7 +63,7 @@ inline void check_family(const std::string& source, const MakeInputs& inputs,
     CAPTURE(source, exact);
     StaticModuleOptions options;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
-    options.check_every = 3;
+    options.debug.check_every = 3;
     Compared model(source, attributes, options);
     for (const std::int64_t size : sizes) {
       CAPTURE(size);

@@ -35,7 +35,7 @@ class Ways {
  public:
   explicit Ways(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs)
       : shared_(module),
-        general_(module, {.enable_replay = false}),
+        general_(module, {.debug = {.enable_replay = false}}),
         runtime_(shared_),
         clone_(runtime_.clone()),
         without_replay_(general_) {

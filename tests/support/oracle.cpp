@@ -146,10 +146,10 @@ std::string check_configuration(const Configuration& configuration, const torch:
                                 const std::vector<InputSet>& runs, const std::vector<Outcome>& expected,
                                 OracleOptions options) {
   StaticModuleOptions chosen;
-  chosen.enable_out_variant = configuration.out;
-  chosen.optimize_memory = configuration.optimize;
-  chosen.manage_output_tensors = configuration.managed_outputs;
-  chosen.enable_replay = configuration.replay;
+  chosen.debug.enable_out_variant = configuration.out;
+  chosen.memory.optimize = configuration.optimize;
+  chosen.memory.manage_outputs = configuration.managed_outputs;
+  chosen.debug.enable_replay = configuration.replay;
   chosen.numerics = configuration.fast ? Numerics::fast : Numerics::exact;
   if (configuration.fast) {
     options.rtol = std::max(options.rtol, kFastTolerance);

@@ -35,7 +35,7 @@ const char* const kSource =
     "1)\n";
 
 StaticModule module(bool replays = true) {
-  return StaticModule(script(kSource, {{"w", at::rand({64, 64})}}), {.enable_replay = replays});
+  return StaticModule(script(kSource, {{"w", at::rand({64, 64})}}), {.debug = {.enable_replay = replays}});
 }
 
 TEST_CASE("each step of a replay is timed while that is switched on, and not afterwards", "[tool][replay]") {

@@ -28,7 +28,7 @@ The headers of the public face, with the comments of their functions, are in the
 | `<sr/batcher.hpp>` | batches of the requests of many callers |
 | `<sr/bound_call.hpp>` | calls that read and write the same tensors each time |
 | `<sr/options.hpp>`, `<sr/error.hpp>` | options of a module, and what is thrown |
-| `<sr/report.hpp>`, `<sr/profile.hpp>`, `<sr/benchmark.hpp>` | what a runtime does, and how long it takes |
+| `<sr/report.hpp>`, `<sr/profile.hpp>`, `<sr/compat/benchmark.hpp>` | what a runtime does, and how long it takes |
 | `<sr/quantize.hpp>` | linear layers in int8 |
 | `<sr/op.hpp>` | operators of your own |
 | `<sr/sr.hpp>` | all of them |

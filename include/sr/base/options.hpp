@@ -5,30 +5,80 @@
 #include <string>
 #include <vector>
 
+#include <sr/base/events.hpp>
+
 namespace sr {
 
 // fast: results of our kernels may differ from ATen's within stated bounds (ULPs); exact: results are
 // bit-identical to the interpreter's.
 enum class Numerics { fast, exact };
 
-struct StaticModuleOptions {
-  bool enable_out_variant = true;      // false: native and fallback only, nothing is managed
-  bool optimize_memory = true;         // false: every managed value has its own bytes
-  bool manage_output_tensors = false;  // true: output tensors are recycled once the caller has let go of them
-  bool enable_replay = true;           // false: general path only
+struct MemoryOptions {
+  bool optimize = true;         // false: every managed value has its own bytes
+  bool manage_outputs = false;  // true: output tensors are recycled once the caller has let go of them
   std::size_t max_plan_bytes = 1 << 20;  // that plans of a runtime take; the least recently used goes first
-  std::size_t check_every = 0;     // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+
+  friend bool operator==(const MemoryOptions&, const MemoryOptions&) = default;
+};
+
+// Where the weights of a loaded module lie.
+enum class WeightMemory {
+  copied,  // in memory of the process
+  // In the file itself, whose pages all processes that map it share, and that the system may drop and read
+  // again. The file must not change while the module lives, or results are wrong and the process may be
+  // killed (SIGBUS). To replace it, rename another file to its name.
+  mapped
+};
+
+struct WeightOptions {
+  WeightMemory memory =
+      WeightMemory::copied;  // for load() from a path; Python's keyword is map_weights of sr.load
+  bool freeze = false;       // promises constant weights, so that values computed from them are folded
+  bool updatable = false;    // true: StaticModule::update can replace weights read from a file, too
+  bool spill = true;  // true: weights loaded from a file move to a temporary file once plans pack them all
+
+  friend bool operator==(const WeightOptions&, const WeightOptions&) = default;
+};
+
+// For tests, and to find out which part of sr a difference comes from.
+struct DebugOptions {
+  bool enable_out_variant = true;  // false: native and fallback only, nothing is managed
+  bool enable_replay = true;       // false: general path only
   bool enable_families = true;     // one plan serves calls that differ in sizes only, where that is possible
-  bool freeze_weights = false;     // promises constant weights, so that values computed from them are folded
-  bool updatable_weights = false;  // true: StaticModule::update can replace weights read from a file, too
-  // true: weights loaded from a file move to a temporary file once all steps of a plan read them in packed
-  // form
-  bool spill_weights = true;
+  std::size_t check_every = 0;     // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+  std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
+
+  friend bool operator==(const DebugOptions&, const DebugOptions&) = default;
+};
+
+struct StaticModuleOptions {
   bool strict = false;  // true: refuse a model that needs the interpreter fallback
   Numerics numerics = Numerics::fast;
-  std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
+  MemoryOptions memory = {};
+  WeightOptions weights = {};
+  DebugOptions debug = {};
+  EventHandler on_event = {};  // is told when plans are made, refused or dropped; keep it short
 
   friend bool operator==(const StaticModuleOptions&, const StaticModuleOptions&) = default;
 };
+
+// Calls visit(name, field) for each option that Python has, with the keyword that Python and
+// docs/reference/options.md have for it.
+template <class Options, class Visit>
+void visit_options(Options& options, const Visit& visit) {
+  visit("strict", options.strict);
+  visit("numerics", options.numerics);
+  visit("optimize_memory", options.memory.optimize);
+  visit("manage_output_tensors", options.memory.manage_outputs);
+  visit("max_plan_bytes", options.memory.max_plan_bytes);
+  visit("freeze_weights", options.weights.freeze);
+  visit("updatable_weights", options.weights.updatable);
+  visit("spill_weights", options.weights.spill);
+  visit("enable_out_variant", options.debug.enable_out_variant);
+  visit("enable_replay", options.debug.enable_replay);
+  visit("enable_families", options.debug.enable_families);
+  visit("check_every", options.debug.check_every);
+  visit("without_passes", options.debug.without_passes);
+}
 
 }  // namespace sr

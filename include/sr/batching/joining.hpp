@@ -52,7 +52,7 @@ class BatchJoin {
     return joined;
   }
 
-  // The results of each request, in order. Throws UnsupportedOp if the result cannot be divided.
+  // The results of each request, in order. Throws UnsupportedOpError if the result cannot be divided.
   std::vector<c10::IValue> divide(const c10::IValue& result) const {
     check(result);
     std::vector<c10::IValue> divided;
@@ -125,7 +125,7 @@ class BatchJoin {
 
   void check(const c10::IValue& result) const {
     if (result.isInt() || result.isDouble() || result.isBool()) {
-      throw UnsupportedOp(
+      throw UnsupportedOpError(
           "A result of the model is a number, which cannot be divided among the requests of a "
           "batch. Return a tensor with a row for each row of the arguments.");
     }
@@ -134,11 +134,12 @@ class BatchJoin {
     }
     each_tensor(result, [&](const at::Tensor& tensor) {
       if (dim() < tensor.dim() && tensor.size(dim()) == filled_rows_) return;
-      throw UnsupportedOp("A result of the model has the sizes " + c10::str(tensor.sizes()) +
-                          " for a batch of " + std::to_string(filled_rows_) +
-                          " rows: it cannot be divided among the requests. Rows of results must lie along "
-                          "dimension " +
-                          std::to_string(dim()) + " (BatcherOptions::dim).");
+      throw UnsupportedOpError(
+          "A result of the model has the sizes " + c10::str(tensor.sizes()) + " for a batch of " +
+          std::to_string(filled_rows_) +
+          " rows: it cannot be divided among the requests. Rows of results must lie along "
+          "dimension " +
+          std::to_string(dim()) + " (BatcherOptions::dim).");
     });
   }
 

@@ -16,6 +16,13 @@ namespace sr {
 
 namespace detail {
 
+// Throws an ArgumentError about one argument.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_argument(const c10::FunctionSchema& schema,
+                                                                   std::size_t position,
+                                                                   const std::string& message) {
+  throw ArgumentError(message, schema.arguments()[position].name());
+}
+
 inline std::string name_of(const c10::FunctionSchema& schema, std::size_t position) {
   return "argument " + std::to_string(position) + " ('" + schema.arguments()[position].name() + "') of " +
          schema.name();
@@ -25,7 +32,8 @@ inline std::string name_of(const c10::FunctionSchema& schema, std::size_t positi
 inline void check_tensor(const c10::FunctionSchema& schema, std::size_t position, const c10::TensorType& type,
                          const at::Tensor& tensor) {
   const auto wrong = [&](const std::string& given, const std::string& expected) {
-    throw ArgumentError("The tensor given for " + name_of(schema, position) + " " + given +
+    refuse_argument(schema, position,
+                    "The tensor given for " + name_of(schema, position) + " " + given +
                         ", but the model was exported for " + expected + ".");
   };
   if (!tensor.defined()) wrong("is undefined", "one that is not");
@@ -72,7 +80,8 @@ inline bool is_usable(const at::Tensor& tensor) {
   } else if (tensor.is_nested()) {
     why = "is nested, which sr does not run. Pad it (torch.nested.to_padded_tensor).";
   }
-  throw ArgumentError((is_argument ? "The tensor given for " : "A tensor in the value given for ") +
+  refuse_argument(schema, position,
+                  (is_argument ? "The tensor given for " : "A tensor in the value given for ") +
                       name_of(schema, position) + " " + why);
 }
 
@@ -93,8 +102,9 @@ inline void check_argument(const c10::FunctionSchema& schema, std::size_t positi
   });
   const c10::TypePtr given = value.type();
   if (!given->isSubtypeOfExt(*argument.type(), nullptr)) {
-    throw ArgumentError("The value given for " + name_of(schema, position) + " is of type " +
-                        given->repr_str() + ", expected " + argument.type()->repr_str() + ".");
+    refuse_argument(schema, position,
+                    "The value given for " + name_of(schema, position) + " is of type " + given->repr_str() +
+                        ", expected " + argument.type()->repr_str() + ".");
   }
 }
 
@@ -137,8 +147,9 @@ void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> ar
     } else if (argument.default_value()) {
       rest.push_back(*argument.default_value());
     } else {
-      throw ArgumentError("The call gives no value for " + detail::name_of(schema, i) + "; " +
-                          detail::signature_of(schema) + " has no default for it.");
+      detail::refuse_argument(schema, i,
+                              "The call gives no value for " + detail::name_of(schema, i) + "; " +
+                                  detail::signature_of(schema) + " has no default for it.");
     }
   }
   if (kwargs != nullptr && used != kwargs->size()) {
@@ -146,16 +157,27 @@ void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> ar
       const auto position = schema.argumentIndexWithName(name);
       if (!position) {
         throw ArgumentError("The call names an argument '" + name + "', which " +
-                            detail::signature_of(schema) + " does not have.");
+                                detail::signature_of(schema) + " does not have.",
+                            name);
       }
       if (static_cast<std::size_t>(*position) < args.size()) {
-        throw ArgumentError("The call gives " + detail::name_of(schema, static_cast<std::size_t>(*position)) +
-                            " twice: by position and by name.");
+        const auto twice = static_cast<std::size_t>(*position);
+        detail::refuse_argument(
+            schema, twice,
+            "The call gives " + detail::name_of(schema, twice) + " twice: by position and by name.");
       }
     }
   }
   for (std::size_t i = 0; i < args.size(); ++i) store(i, std::move(args[i]));
   for (std::size_t i = args.size(); i < count; ++i) store(i, std::move(rest[i - args.size()]));
+}
+
+// The same into `bound`, which then has one value for each argument.
+inline void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> args,
+                           const KeywordArgs* kwargs, std::vector<c10::IValue>& bound) {
+  bound.resize(schema.arguments().size());
+  bind_arguments(schema, args, kwargs,
+                 [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
 }
 
 }  // namespace sr

@@ -28,7 +28,7 @@ struct ExecutionState {
     runners.reserve(content.blocks.size());
     for (std::size_t i = 0; i < content.blocks.size(); ++i) {
       runners.emplace_back(content.blocks[i], static_cast<std::uint32_t>(i), frame, observer, planner,
-                           content.options.optimize_memory);
+                           content.options.memory.optimize);
     }
   }
   ExecutionState(const ExecutionState&) = delete;

@@ -38,7 +38,7 @@ class Misses {
         "Calls with these arguments cannot be replayed (see the bailouts).",
         "No call so far could be replayed, so no more are recorded (see the bailouts).",
         "This input signature has not been seen often enough to record.",
-        "Plans already take max_plan_bytes (StaticModuleOptions::max_plan_bytes).",
+        "Plans already take max_plan_bytes (MemoryOptions::max_plan_bytes).",
         "The shared plans of the module were changing: a runtime was recording or withdrawing one.",
         "The input data took a different path from the recorded call."};
     std::vector<std::pair<std::string, std::uint64_t>> report;

@@ -14,7 +14,7 @@ namespace sr {
 
 // `name` names the archive in messages. If `owner` is null, the tensors of the module are copies. Otherwise
 // they lie in `archive`, and each of them holds `owner`, which must keep those bytes alive. Throws LoadError
-// and UnsupportedOp.
+// and UnsupportedOpError.
 using ExportedFrontEnd = torch::jit::Module (*)(std::span<const std::byte> archive, const std::string& name,
                                                 std::shared_ptr<const void> owner);
 

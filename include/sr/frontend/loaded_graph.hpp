@@ -63,13 +63,13 @@ enum class WeightOwner {
 
 // Throws ArgumentError if the options contradict each other.
 inline WeightOwner weight_owner(const StaticModuleOptions& options) {
-  if (options.freeze_weights && options.updatable_weights) {
+  if (options.weights.freeze && options.weights.updatable) {
     throw ArgumentError(
         "The options freeze_weights and updatable_weights were both given; weights that never change cannot "
         "be "
         "updated. Leave one out.");
   }
-  return options.freeze_weights ? WeightOwner::module : WeightOwner::caller;
+  return options.weights.freeze ? WeightOwner::module : WeightOwner::caller;
 }
 
 namespace detail {
@@ -174,13 +174,14 @@ inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden) {
 
 }  // namespace detail
 
-// `method` is the entry point. Throws UnsupportedOp if the module has no such method, and ArgumentError for
-// an unknown pass.
+// `method` is the entry point. Throws UnsupportedOpError if the module has no such method, and ArgumentError
+// for an unknown pass.
 inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
                               const passes::PassSettings& settings = {},
                               WeightOwner owner = WeightOwner::caller) {
   if (!module.find_method(method)) {
-    throw UnsupportedOp("The module " + module.type()->str() + " has no method '" + method + "' to run.");
+    throw UnsupportedOpError("The module " + module.type()->str() + " has no method '" + method +
+                             "' to run.");
   }
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
   copy.eval();
@@ -232,9 +233,9 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   passes::remove_grad_modes(loaded.graph->block());
   if (!loaded.graph->inputs().empty() && loaded.graph->inputs()[0]->type()->is_module()) {
     if (loaded.graph->inputs()[0]->hasUses()) {
-      throw UnsupportedOp("The graph reads attributes of its module input '" +
-                          loaded.graph->inputs()[0]->debugName() +
-                          "'. Pass the module instead of its graph, or freeze it first.");
+      throw UnsupportedOpError("The graph reads attributes of its module input '" +
+                               loaded.graph->inputs()[0]->debugName() +
+                               "'. Pass the module instead of its graph, or freeze it first.");
     }
     loaded.graph->eraseInput(0);
     loaded.schema = detail::without_self(loaded.schema);

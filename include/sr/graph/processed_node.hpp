@@ -11,11 +11,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/jit_fwd.hpp>
-#include <sr/base/node_kind.hpp>
+#include <sr/graph/node_functions.hpp>
 #include <sr/graph/node_state.hpp>
-#include <sr/graph/op_traits.hpp>
-#include <sr/graph/processed_function.hpp>
-#include <sr/kernels/table.hpp>
 
 namespace sr {
 
@@ -30,10 +27,7 @@ struct PlannerOps;
 
 using Slot = std::uint32_t;  // position of a value in a runtime's table
 
-struct ProcessedNode {
-  ProcessedFunction function;
-  ProcessedFunction write;  // out variants: into outputs that are ready, without the out protocol; or null
-  const kernels::VectorLoops* vector_op = nullptr;  // of an op that brings its own
+struct ProcessedNode : NodeFunctions {
   std::vector<Slot> inputs;
   std::vector<Slot> dying;  // slots that no later node reads; cleared as soon as this node has run
   std::vector<std::uint32_t> dynamic_inputs;  // positions of inputs that are not constants
@@ -48,13 +42,10 @@ struct ProcessedNode {
   std::uint32_t state = 0;                // index of this node's NodeState in a frame
   std::vector<std::uint32_t> sub_blocks;  // indices into the module's blocks
   std::vector<std::vector<Slot>> sub_block_inputs;
-  NodeKind kind = NodeKind::fallback;
   std::shared_ptr<const ForkBody> body;  // of prim::fork
   bool is_vararg = false;  // the interpreter's operator wants the number of inputs on top of its stack
-  OutTraits traits;
   const torch::jit::Node* node = nullptr;        // belongs to the module's graph
   torch::jit::Operation* interpreter = nullptr;  // LibTorch's implementation; null for control flow
-  std::string functor;                           // name of the functor chosen, for reports
   std::string declined;                          // functors that were asked before and declined
 };
 

@@ -44,8 +44,8 @@ struct SlotTable {
       if (node->kind() == c10::prim::Constant) {
         std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
         if (!value) {
-          throw UnsupportedOp("The constant %" + node->output()->debugName() + " of type " +
-                              node->output()->type()->str() + " has no value outside the interpreter.");
+          throw UnsupportedOpError("The constant %" + node->output()->debugName() + " of type " +
+                                   node->output()->type()->str() + " has no value outside the interpreter.");
         }
         of.emplace(node->output(), static_cast<Slot>(constants.size()));
         constants.push_back(std::move(*value));

@@ -29,7 +29,7 @@ SR_INLINE bool BoundCall::is_replayed() const {
 }
 
 SR_INLINE Report BoundCall::report() const {
-  return detail::report_of(state_->runtime());
+  return state_->runtime().report();
 }
 
 SR_INLINE BoundCall::BoundCall(std::unique_ptr<detail::BoundState> state) : state_(std::move(state)) {}
@@ -41,8 +41,8 @@ namespace detail {
 
 SR_INLINE BoundCall RuntimeCore::bind(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                       std::vector<at::Tensor> outputs) const {
-  return BoundCall(std::make_unique<BoundState>(state_->prepared, *state_->execution.frame.planner,
-                                                std::move(args), kwargs, std::move(outputs)));
+  return BoundCall(std::make_unique<BoundState>(state_->content(), state_->planner(), std::move(args), kwargs,
+                                                std::move(outputs)));
 }
 
 }  // namespace detail

@@ -56,7 +56,7 @@ class LayerTrial {
     }
     graph->registerOutput(result);
     StaticModuleOptions options;
-    options.freeze_weights = true;
+    options.weights.freeze = true;
     return StaticModule(graph, options);
   }
 

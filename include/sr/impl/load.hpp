@@ -87,15 +87,15 @@ inline torch::jit::Module parse_mapped(const std::string& path) {
 }
 
 inline StaticModule prepare(const torch::jit::Module& module, const StaticModuleOptions& options) {
-  const passes::PassSettings settings{.off = options.without_passes, .watch = nullptr};
+  const passes::PassSettings settings{.off = options.debug.without_passes, .watch = nullptr};
   const WeightOwner owner = weight_owner(options);
   LoadedGraph loaded = load_graph(module, "forward", settings,
-                                  options.updatable_weights ? WeightOwner::caller : WeightOwner::module);
-  if (!loaded.known.empty() && !options.updatable_weights)
+                                  options.weights.updatable ? WeightOwner::caller : WeightOwner::module);
+  if (!loaded.known.empty() && !options.weights.updatable)
     loaded = load_graph(module, "forward", settings, owner);
   for (WeightSource& source : loaded.weights) source.mark_as_private();
   for (StateVariable& variable : loaded.variables) variable.source.mark_as_private();
-  if (options.spill_weights && !options.updatable_weights) make_weights_spillable(loaded);
+  if (options.weights.spill && !options.weights.updatable) make_weights_spillable(loaded);
   return StaticModule(std::move(loaded), options);
 }
 
@@ -125,12 +125,13 @@ SR_INLINE torch::jit::Module load_module(const std::string& path, WeightMemory m
   return detail::parse_archive(detail::read_file(path), path);
 }
 
-SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options,
-                            WeightMemory memory) {
-  return detail::take_module(load_module(path, memory), options);
+SR_INLINE StaticModule load(const std::string& path, const StaticModuleOptions& options) {
+  return detail::take_module(load_module(path, options.weights.memory), options);
 }
 
 SR_INLINE StaticModule load(std::istream& stream, const StaticModuleOptions& options) {
+  if (options.weights.memory == WeightMemory::mapped)
+    throw ArgumentError("options.weights.memory is `mapped`, but a stream has no file that could be mapped.");
   return detail::take_module(load_module(stream), options);
 }
 

@@ -38,13 +38,13 @@ namespace quantization {
 
 inline torch::jit::Module frozen(const torch::jit::Module& module) {
   if (!module.find_method("forward"))
-    throw UnsupportedOp("The module " + module.type()->str() + " has no method 'forward' to quantize.");
+    throw UnsupportedOpError("The module " + module.type()->str() + " has no method 'forward' to quantize.");
   torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, the same tensors
   copy.eval();
   try {
     return torch::jit::freeze_module(copy);
   } catch (const std::exception& error) {
-    throw UnsupportedOp(
+    throw UnsupportedOpError(
         std::string("LibTorch cannot freeze the module, so its weights are not known before it runs: ") +
         error.what());
   }

@@ -34,7 +34,7 @@ inline std::string why_this_path(const ProcessedNode& node, const PreparedModule
   const std::string after = node.declined.empty() ? "" : " (declined by " + node.declined + ")";
   switch (node.kind) {
     case NodeKind::out_variant:
-      return "writes its results into planned tensors through " + node.functor + after + ".";
+      return "writes its results into planned tensors through " + functor_name(node) + after + ".";
     case NodeKind::native:
       if (node.body != nullptr) {
         return node.body->is_interpreted()
@@ -42,9 +42,9 @@ inline std::string why_this_path(const ProcessedNode& node, const PreparedModule
                    : "its body is a task, run on separate runtimes.";
       }
       return "returns a view, a container, a number or another value that is not planned; run by " +
-             node.functor + after + ".";
+             functor_name(node) + after + ".";
     case NodeKind::fallback:
-      if (!content.options.enable_out_variant) return "out variants are switched off.";
+      if (!content.options.debug.enable_out_variant) return "out variants are switched off.";
       if (!node.declined.empty()) return "declined by " + node.declined + ", and it has no `.out` overload.";
       return "no functor is registered for " + key_of(*node.node) + " and it has no `.out` overload.";
   }
@@ -95,7 +95,7 @@ SR_INLINE Report make_report(const PreparedModule& content, std::string planner,
         line.source = std::get<0>(*place) + ":" + std::to_string(std::get<1>(*place));
       }
       line.path = node.kind;
-      line.functor = node.functor;
+      line.functor = functor_name(node);
       line.why = detail::why_this_path(node, content);
       for (std::uint32_t o = 0; o < node.output_count; ++o) {
         line.outputs.push_back(detail::report_value(content, node, o, block, memory[b], next));

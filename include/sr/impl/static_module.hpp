@@ -32,14 +32,14 @@ struct StaticModule::OwnRuntimes {
 };
 
 SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
-    : StaticModule(load_graph(module, "forward", {.off = options.without_passes, .watch = nullptr},
+    : StaticModule(load_graph(module, "forward", {.off = options.debug.without_passes, .watch = nullptr},
                               weight_owner(options)),
                    options) {}
 
 SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& graph,
                                      const StaticModuleOptions& options)
     : StaticModule(
-          load_graph(graph, {.off = options.without_passes, .watch = nullptr}, weight_owner(options)),
+          load_graph(graph, {.off = options.debug.without_passes, .watch = nullptr}, weight_owner(options)),
           options) {}
 
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)

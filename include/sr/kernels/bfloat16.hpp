@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
@@ -82,15 +83,18 @@ SR_KERNEL_INLINE Vec load_widened(const std::uint8_t* from) {
   std::memcpy(&bytes, from, sizeof(bytes));
   return widened(bytes);
 }
+// The first half of the lanes of both, in turn.
+template <std::size_t... Lane>
+SR_KERNEL_INLINE UnsignedBytes interleaved(UnsignedBytes even, UnsignedBytes odd,
+                                           std::index_sequence<Lane...>) {
+  return __builtin_shufflevector(even, odd, static_cast<int>(Lane / 2 + (Lane % 2 == 0 ? 0 : kWidth))...);
+}
 // Loads half bytes, the lower one of each byte first.
 SR_KERNEL_INLINE Vec load_nibbles(const std::uint8_t* from) {
   UnsignedBytes pairs{};
   std::memcpy(&pairs, from, kWidth / 2);
   const UnsignedBytes low = pairs & 15, high = pairs >> 4;
-  UnsignedBytes order;
-  for (std::size_t i = 0; i < kWidth; ++i)
-    order[i] = static_cast<std::uint8_t>(i / 2 + (i % 2 == 0 ? 0 : kWidth));
-  return widened(__builtin_shuffle(low, high, order));
+  return widened(interleaved(low, high, std::make_index_sequence<kWidth>()));
 }
 // Pairs of a lane of one register and the same lane of another, which follows it.
 struct TwoVecs {

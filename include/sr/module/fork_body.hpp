@@ -29,7 +29,7 @@ class CorePool;
 // The module that forks it and the tasks that run it share ownership: tasks may outlive the module.
 class ForkBody {
  public:
-  // Throws UnsupportedOp under options.strict if the body has a node that needs the interpreter.
+  // Throws UnsupportedOpError under options.strict if the body has a node that needs the interpreter.
   ForkBody(const torch::jit::Node& fork, const StaticModuleOptions& options, WeightOwner owner);
 
   // True if LibTorch's interpreter runs the body, since sr cannot.

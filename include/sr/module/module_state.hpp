@@ -35,8 +35,8 @@ class ModuleState {
   ModuleState& operator=(const ModuleState&) = delete;
 
   // Gives variables whose source the caller has changed since the last call the values of the source. Other
-  // variables keep what calls have written. Throws UnsupportedOp if the source has other sizes or another
-  // dtype. The caller must hold a StateUse.
+  // variables keep what calls have written. Throws UnsupportedOpError if the source has other sizes or
+  // another dtype. The caller must hold a StateUse.
   void follow() {
     for (Followed& followed : variables_) {
       if (followed.seen == nullptr || followed.seen->holds()) continue;
@@ -79,7 +79,7 @@ class ModuleState {
       fits = detail::can_be_weight(from[i]) && from[i].sizes() == to[i].sizes() &&
              from[i].dtype() == to[i].dtype();
     if (!fits) {
-      throw UnsupportedOp(
+      throw UnsupportedOpError(
           "The tensor '" + variable.source.name() +
           "', which the model may write, now has other sizes, another dtype or another device "
           "than when the module was loaded. Make a new StaticModule.");

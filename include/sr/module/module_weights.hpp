@@ -59,7 +59,7 @@ class ModuleWeights {
     return set.generation_ == generation_.load(std::memory_order_relaxed) && set.holds(turn);
   }
 
-  // The set of the current weights. Throws UnsupportedOp as WeightSet does.
+  // The set of the current weights. Throws UnsupportedOpError as WeightSet does.
   std::shared_ptr<const WeightSet> renewed() {
     const std::scoped_lock lock(mutex_);
     if (current_->holds()) return current_;  // another runtime was first

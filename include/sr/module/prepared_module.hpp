@@ -67,6 +67,10 @@ struct PreparedModule {
 
   PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
 
+  c10::TypePtr result_type() const {
+    return schema.returns().size() == 1 ? schema.returns()[0].type() : c10::TypePtr(c10::AnyType::get());
+  }
+
  private:
   std::uint32_t add_blocks(const torch::jit::Block* block, const SlotTable& table, Selector& selector,
                            KindOf& kinds, WeightOwner owner);
@@ -100,20 +104,24 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
     const std::size_t followed = loaded.weights.size() + (self.isNone() ? 0 : 1);
     detail::require_gradients(std::span(constants).subspan(followed), loaded.with_gradients);
   }
-  std::vector<std::string> reasons;
-  Selector selector(options, interpreted, reasons);
+  std::vector<Refusal> refusals;
+  Selector selector(options, interpreted, refusals);
   KindOf kinds;
   add_blocks(graph->block(), table, selector, kinds,
              loaded.weights.empty() ? WeightOwner::module : WeightOwner::caller);
-  if (!reasons.empty()) {
+  if (!refusals.empty()) {
     std::string message = "The model cannot be run by sr:";
-    for (const std::string& reason : reasons) message += "\n  " + reason;
-    throw UnsupportedOp(message);
+    std::vector<std::string> operators;
+    for (const Refusal& refusal : refusals) {
+      message += "\n  " + refusal.sentence;
+      operators.push_back(refusal.op);
+    }
+    throw UnsupportedOpError(message, std::move(operators));
   }
   const AliasAnalysis aliases(*graph, table, kinds);
   const BlockAnalysis analysis(*graph, table, aliases);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    analysis.fill(sources_[i], blocks[i], i == 0, options.manage_output_tensors);
+    analysis.fill(sources_[i], blocks[i], i == 0, options.memory.manage_outputs);
     for (ProcessedNode& node : blocks[i].nodes) {
       if (node.kind != NodeKind::fallback || node.output_count == 0) continue;
       for (std::uint32_t input : node.dynamic_inputs) {
@@ -158,12 +166,7 @@ inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, 
     ProcessedNode processed;
     Selected chosen = selector.select(*node);
     kinds.emplace(node, SelectedKind{chosen.kind, chosen.traits.makes_new_tensor});
-    processed.function = chosen.function;
-    processed.write = chosen.write;
-    processed.vector_op = chosen.vector_op;
-    processed.kind = chosen.kind;
-    processed.traits = chosen.traits;
-    processed.functor = std::move(chosen.functor);
+    static_cast<NodeFunctions&>(processed) = chosen;
     processed.declined = std::move(chosen.declined);
     processed.interpreter = chosen.interpreter;
     processed.kind_inputs = detail::kind_inputs(*node);
@@ -182,14 +185,16 @@ inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, 
     if (node->kind() == c10::prim::fork) {
       processed.body = std::make_shared<const ForkBody>(*node, options, owner);
       if (processed.body->is_interpreted() && options.strict) {
-        throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and the body of " +
-                            detail::place_of(*node) + " cannot be run by sr.");
+        throw UnsupportedOpError("The option `strict` forbids the interpreter fallback, and the body of " +
+                                     detail::place_of(*node) + " cannot be run by sr.",
+                                 {node->kind().toQualString()});
       }
     }
     if (!node->blocks().empty()) parents.emplace_back(nodes.size(), node);
     if (chosen.kind == NodeKind::fallback && options.strict) {
-      throw UnsupportedOp("The option `strict` forbids the interpreter fallback, and " +
-                          detail::place_of(*node) + " has no functor of sr and no `.out` overload.");
+      throw UnsupportedOpError("The option `strict` forbids the interpreter fallback, and " +
+                                   detail::place_of(*node) + " has no functor of sr and no `.out` overload.",
+                               {node->kind().toQualString()});
     }
     nodes.push_back(std::move(processed));
   }
@@ -273,7 +278,7 @@ inline void PreparedModule::fix_weights(const torch::jit::Node& fork, const Posi
 inline void PreparedModule::check_constants() const {
   for (const c10::IValue& constant : constants) {
     if (constant.isTensor() && constant.toTensor().defined() && !constant.toTensor().is_cpu()) {
-      throw UnsupportedOp(
+      throw UnsupportedOpError(
           "The model holds a weight on " + constant.toTensor().device().str() +
           ", and sr runs on the CPU only. Move the module with .to('cpu') before it is saved.");
     }

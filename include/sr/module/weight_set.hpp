@@ -39,7 +39,7 @@ class WeightSet {
  public:
   // `constants` are indexed by slot; those of weights are read anew. `stamped` says whether changes of
   // weights by other holders are to be noticed, `with_gradients` whether weights that require gradients still
-  // do so in the set. Throws UnsupportedOp if a weight is no longer a dense tensor on the CPU.
+  // do so in the set. Throws UnsupportedOpError if a weight is no longer a dense tensor on the CPU.
   WeightSet(std::vector<c10::IValue> constants, const std::vector<Weight>& weights, bool stamped,
             bool with_gradients)
       : constants_(std::move(constants)) {
@@ -118,7 +118,7 @@ class WeightSet {
       what = "is now on " + value.toTensor().device().str() + " with layout " +
              c10::str(value.toTensor().layout());
     }
-    throw UnsupportedOp(
+    throw UnsupportedOpError(
         name + " " + what +
         "; it was a dense tensor on the CPU when the module was loaded. Make a new StaticModule.");
   }

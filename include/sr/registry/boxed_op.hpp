@@ -18,7 +18,7 @@
 #include <sr/graph/operator_facts.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
-#include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_entry.hpp>
 #include <sr/registry/out_protocol.hpp>
 
 namespace sr {

@@ -13,7 +13,7 @@
 #include <sr/base/build.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/registry/functor_checks.hpp>
-#include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_entry.hpp>
 
 namespace sr {
 

@@ -20,7 +20,7 @@
 #include <sr/kernels/loops.hpp>
 #include <sr/registry/functor_calls.hpp>
 #include <sr/registry/functor_checks.hpp>
-#include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_entry.hpp>
 #include <sr/registry/operator_parts.hpp>
 #include <sr/registry/schema.hpp>
 
@@ -34,20 +34,20 @@ template <class Functor>
 inline constexpr Functor kFunctor{};
 
 template <class Functor>
-constexpr OpSpec make_spec(std::string_view literal, const Schema& schema, NodeKind kind,
-                           void (*run)(const void*, NodeView&)) {
-  OpSpec spec;
-  spec.key = schema.key;
-  spec.schema = literal;
-  spec.kind = kind;
-  spec.functor = &typeid(Functor);
-  spec.function = {run, &kFunctor<Functor>};
-  spec.argument_count = schema.argument_count;
+constexpr OperatorEntry make_entry(std::string_view literal, const Schema& schema, NodeKind kind,
+                                   void (*run)(const void*, NodeView&)) {
+  OperatorEntry entry;
+  entry.key = schema.key;
+  entry.schema = literal;
+  entry.kind = kind;
+  entry.functor = &typeid(Functor);
+  entry.function = {run, &kFunctor<Functor>};
+  entry.argument_count = schema.argument_count;
   if constexpr (requires { &Functor::accepts; }) {
-    spec.accepts = &Functor::accepts;
+    entry.accepts = &Functor::accepts;
   }
-  spec.traits = traits_of<Functor>();
-  return spec;
+  entry.traits = traits_of<Functor>();
+  return entry;
 }
 
 // The key of a schema, or the literal itself if it is a key.
@@ -111,15 +111,16 @@ struct OutVariant {
                 "writes_in_place is the position of a Tensor argument of the schema");
 
   OutVariant() {
-    static constexpr OpSpec spec = make();
-    register_op(spec);
+    static constexpr OperatorEntry entry = make();
+    register_op(entry);
     detail::register_parts<Literal, Parts...>();
   }
 
  private:
-  static constexpr OpSpec make() {
+  static constexpr OperatorEntry make() {
     using Call = detail::OutCall<Functor, inputs, outputs>;
-    OpSpec made = detail::make_spec<Functor>(Literal.view(), schema, NodeKind::out_variant, &Call::run);
+    OperatorEntry made =
+        detail::make_entry<Functor>(Literal.view(), schema, NodeKind::out_variant, &Call::run);
     made.write = {&Call::typed, made.function.op};
     if constexpr (requires { Functor::vector_op; }) {
       static_assert(outputs == 1 && inputs <= kernels::kMaxOperands,
@@ -151,9 +152,9 @@ struct Native {
                 "the schema returns a tensor but the functor does not");
 
   Native() {
-    static constexpr OpSpec spec = detail::make_spec<Functor>(
+    static constexpr OperatorEntry entry = detail::make_entry<Functor>(
         Literal.view(), schema, NodeKind::native, &detail::NativeCall<Functor, schema.argument_count>::run);
-    register_op(spec);
+    register_op(entry);
     detail::register_parts<Literal, Parts...>();
   }
 };
@@ -174,19 +175,19 @@ struct NodeOp {
                 "makes_new_tensor is for native ops: an out variant always does");
 
   NodeOp() {
-    static constexpr OpSpec spec = make();
-    register_op(spec);
+    static constexpr OperatorEntry entry = make();
+    register_op(entry);
     detail::register_parts<Key, Parts...>();
   }
 
  private:
   static void call(const void* op, NodeView& view) { (*static_cast<const Functor*>(op))(view); }
   static void run_out(const void* op, NodeView& view) { run_out_variant(view, &call, op); }
-  static constexpr OpSpec make() {
+  static constexpr OperatorEntry make() {
     Schema schema;
     schema.key = Key.view();
-    OpSpec made =
-        detail::make_spec<Functor>({}, schema, Kind, Kind == NodeKind::out_variant ? &run_out : &call);
+    OperatorEntry made =
+        detail::make_entry<Functor>({}, schema, Kind, Kind == NodeKind::out_variant ? &run_out : &call);
     if (Kind == NodeKind::out_variant) made.write = {&call, made.function.op};
     return made;
   }

@@ -71,10 +71,10 @@ inline OperatorSelection select_operator(const c10::FunctionSchema& schema) {
     const c10::FunctionSchema* found = node->maybeSchema();
     if (found == nullptr || found->overload_name() != schema.overload_name()) continue;
     std::deque<BoxedOp> interpreted;
-    std::vector<std::string> reasons;
+    std::vector<Refusal> refusals;
     const StaticModuleOptions options;
-    const Selected selected = Selector(options, interpreted, reasons).select(*node);
-    selection = {true, selected.kind, selected.functor};
+    const Selected selected = Selector(options, interpreted, refusals).select(*node);
+    selection = {true, selected.kind, functor_name(selected)};
     return selection;
   }
   return selection;

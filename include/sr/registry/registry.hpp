@@ -15,29 +15,21 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/error.hpp>
-#include <sr/graph/node_state.hpp>
-#include <sr/graph/op_traits.hpp>
-#include <sr/graph/processed_function.hpp>
-#include <sr/graph/processed_node.hpp>
-#include <sr/kernels/table.hpp>
+#include <sr/graph/node_functions.hpp>
+#include <sr/registry/operator_entry.hpp>
 #include <sr/registry/operator_parts.hpp>
 #include <sr/registry/schema_check.hpp>
 
 namespace sr {
 
-struct OpEntry {
-  std::string key;
-  std::string schema;  // the literal; empty for prim:: kinds
-  NodeKind kind = NodeKind::native;
-  std::string functor;  // demangled type name
-  ProcessedFunction function;
-  ProcessedFunction write;  // of out variants: into outputs that are ready
-  const kernels::VectorLoops* vector_op =
-      nullptr;  // of pointwise out variants that bring one: what replay calls
-  bool (*accepts)(const torch::jit::Node&) = nullptr;  // null: every node
-  OutTraits traits;
-  std::size_t argument_count = 0;  // of the schema; not checked for prim:: kinds
-};
+namespace detail {
+
+// By name: two libraries may have a type_info each for one functor.
+inline bool is_same(const std::type_info& a, const std::type_info& b) {
+  return std::string_view(a.name()) == b.name();
+}
+
+}  // namespace detail
 
 // Static initialisers fill it, also those of libraries loaded later; the preparation of modules reads it.
 // Thread-safe.
@@ -45,26 +37,27 @@ class Registry {
  public:
   // Throws RegistryError if another functor has the key. The same functor may register again (one header in
   // two shared libraries); the first registration stays.
-  void add(OpEntry entry) {
+  void add(const OperatorEntry& entry) {
     const std::unique_lock lock(mutex_);
-    auto& table = table_of(entry.kind);
-    const auto [position, inserted] = table.try_emplace(entry.key, entry);
-    if (!inserted && position->second.functor != entry.functor) {
-      throw RegistryError("Two functors are registered for " + entry.key + ": " + position->second.functor +
-                          " and " + entry.functor + ". Remove one, or give it another schema.");
+    const auto [position, inserted] = table_of(entry.kind).try_emplace(entry.key, entry);
+    if (!inserted && !detail::is_same(*position->second.functor, *entry.functor)) {
+      throw RegistryError("Two functors are registered for " + std::string(entry.key) + ": " +
+                          functor_name(position->second) + " and " + functor_name(entry) +
+                          ". Remove one, or give it another schema.");
     }
   }
 
-  // Returns nullopt also if LibTorch's operator is no longer the one that the entry was compiled for.
-  std::optional<OpEntry> find(std::string_view key, NodeKind kind) const {
-    std::optional<OpEntry> found;
+  // Returns null also if LibTorch's operator is no longer the one that the entry was compiled for. Entries
+  // stay where they are.
+  const OperatorEntry* find(std::string_view key, NodeKind kind) const {
+    const OperatorEntry* found = nullptr;
     {
       const std::shared_lock lock(mutex_);
       const auto& table = kind == NodeKind::out_variant ? out_variants_ : natives_;
-      if (const auto position = table.find(std::string(key)); position != table.end())
-        found = position->second;
+      if (const auto position = table.find(key); position != table.end()) found = &position->second;
     }
-    if (found && !detail::is_libtorchs(found->key, found->schema)) return std::nullopt;
+    if (found == nullptr || !detail::is_libtorchs(std::string(key), std::string(found->schema)))
+      return nullptr;
     return found;
   }
 
@@ -99,12 +92,12 @@ class Registry {
     return all;
   }
 
-  std::vector<OpEntry> entries() const {
+  std::vector<OperatorEntry> entries() const {
     const std::shared_lock lock(mutex_);
-    std::vector<OpEntry> all;
+    std::vector<OperatorEntry> all;
     for (const auto& [key, entry] : out_variants_) all.push_back(entry);
     for (const auto& [key, entry] : natives_) all.push_back(entry);
-    std::sort(all.begin(), all.end(), [](const OpEntry& a, const OpEntry& b) {
+    std::sort(all.begin(), all.end(), [](const OperatorEntry& a, const OperatorEntry& b) {
       return a.key != b.key ? a.key < b.key : a.kind < b.kind;
     });
     return all;
@@ -116,7 +109,7 @@ class Registry {
   }
 
  private:
-  using Table = std::unordered_map<std::string, OpEntry>;
+  using Table = std::unordered_map<std::string_view, OperatorEntry>;  // keys of the entries
   Table& table_of(NodeKind kind) { return kind == NodeKind::out_variant ? out_variants_ : natives_; }
 
   mutable std::shared_mutex mutex_;

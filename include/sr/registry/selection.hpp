@@ -14,13 +14,7 @@
 
 namespace sr {
 
-struct Selected {
-  ProcessedFunction function;
-  ProcessedFunction write;
-  const kernels::VectorLoops* vector_op = nullptr;
-  NodeKind kind = NodeKind::fallback;
-  OutTraits traits;
-  std::string functor;
+struct Selected : NodeFunctions {
   std::string declined;                          // functors that were asked before and declined
   torch::jit::Operation* interpreter = nullptr;  // stateless, though its call operator is not const
 };
@@ -50,7 +44,7 @@ inline bool outputs_are_tensors(const torch::jit::Node& node) {
   });
 }
 
-inline bool fits(const OpEntry& entry, const torch::jit::Node& node) {
+inline bool fits(const OperatorEntry& entry, const torch::jit::Node& node) {
   if (!entry.schema.empty() && entry.argument_count != node.inputs().size()) return false;
   return entry.accepts == nullptr || entry.accepts(node);
 }
@@ -92,13 +86,19 @@ inline void add_dispatcher_traits(const torch::jit::Node& node, OutTraits& trait
 
 }  // namespace detail
 
-// Selects a function for every node. Adds a sentence to `reasons` for each node that cannot be run. The
+// Why a node cannot be run.
+struct Refusal {
+  std::string op;        // the node's kind, such as "aten::add"
+  std::string sentence;  // names the node and its source line
+};
+
+// Selects a function for every node. Adds to `refusals` for each node that cannot be run. The
 // boxed ops that it makes live in `interpreted`, whose elements must not move.
 class Selector {
  public:
   Selector(const StaticModuleOptions& options, std::deque<BoxedOp>& interpreted,
-           std::vector<std::string>& reasons)
-      : options_(options), interpreted_(interpreted), reasons_(reasons) {}
+           std::vector<Refusal>& refusals)
+      : options_(options), interpreted_(interpreted), refusals_(refusals) {}
 
   Selected select(const torch::jit::Node& node) {
     Selected chosen;
@@ -106,7 +106,8 @@ class Selector {
     if (own != nullptr && own->operation) chosen.interpreter = &own->operation;
     const std::string key = key_of(node);
     // The interpreter's operator allocates the outputs of an out variant: without it there is no out variant.
-    if (options_.enable_out_variant && chosen.interpreter != nullptr && detail::outputs_are_tensors(node)) {
+    if (options_.debug.enable_out_variant && chosen.interpreter != nullptr &&
+        detail::outputs_are_tensors(node)) {
       if (offer(key, NodeKind::out_variant, node, chosen)) {
         detail::add_dispatcher_traits(node, chosen.traits);
         return chosen;
@@ -118,12 +119,11 @@ class Selector {
       return chosen;
     }
     chosen.function.op = own;
-    if (options_.enable_out_variant) own->out_overload = detail::find_out_overload(node);
+    if (options_.debug.enable_out_variant) own->out_overload = detail::find_out_overload(node);
     if (own->out_overload) {
       chosen.kind = NodeKind::out_variant;
       chosen.function.run = &BoxedOp::run_generic_out;
       chosen.write = {&BoxedOp::call_out_overload, own};
-      chosen.functor = "generic out variant";
       detail::add_dispatcher_traits(node, chosen.traits);
       return chosen;
     }
@@ -134,23 +134,17 @@ class Selector {
   Selected interpreted(BoxedOp* own, const torch::jit::Node& node, Selected chosen) const {
     const bool asks = options_.numerics == Numerics::exact && detail::is_composite(node);
     chosen.function = {asks ? &BoxedOp::run_through_autograd : &BoxedOp::run_fallback, own};
-    chosen.functor = "interpreter";
     return chosen;
   }
 
   static bool offer(const std::string& key, NodeKind kind, const torch::jit::Node& node, Selected& chosen) {
-    const std::optional<OpEntry> entry = registry().find(key, kind);
-    if (!entry) return false;
+    const OperatorEntry* const entry = registry().find(key, kind);
+    if (entry == nullptr) return false;
     if (!detail::fits(*entry, node)) {
-      chosen.declined += (chosen.declined.empty() ? "" : ", ") + entry->functor;
+      chosen.declined += (chosen.declined.empty() ? "" : ", ") + functor_name(*entry);
       return false;
     }
-    chosen.function = entry->function;
-    chosen.write = entry->write;
-    chosen.vector_op = entry->vector_op;
-    chosen.kind = entry->kind;
-    chosen.traits = entry->traits;
-    chosen.functor = entry->functor;
+    static_cast<NodeFunctions&>(chosen) = *entry;
     return true;
   }
 
@@ -165,15 +159,17 @@ class Selector {
   }
 
   void refuse(const torch::jit::Node& node) {
-    reasons_.push_back(detail::place_of(node) +
-                       (node.maybeOperator() == nullptr
-                            ? " is no operator this LibTorch or sr knows; load the library that registers it."
-                            : " has no implementation outside the interpreter."));
+    refusals_.push_back(
+        {node.kind().toQualString(),
+         detail::place_of(node) +
+             (node.maybeOperator() == nullptr
+                  ? " is not an operator that this LibTorch or sr knows; load the library that registers it."
+                  : " has no implementation outside the interpreter.")});
   }
 
   const StaticModuleOptions& options_;
   std::deque<BoxedOp>& interpreted_;
-  std::vector<std::string>& reasons_;
+  std::vector<Refusal>& refusals_;
 };
 
 }  // namespace sr

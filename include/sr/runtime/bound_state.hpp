@@ -32,10 +32,11 @@ class BoundState {
       // The caller keeps the containers, and may change them.
       args_[i] = with_tensors(value, [](const at::Tensor& tensor) { return tensor; });
     });
-    const c10::IValue result = first_result();
+    std::vector<c10::IValue> moved_from = args_;
+    const c10::IValue result = runtime_.rehearse(moved_from, nullptr);
     if (outputs_.empty()) make_outputs(result);
     copy_all_results(result, outputs_);
-    bind();
+    is_replayed_ = runtime_.bind(bound_, args_, outputs_);
   }
   BoundState(const BoundState&) = delete;
   BoundState& operator=(const BoundState&) = delete;
@@ -56,13 +57,6 @@ class BoundState {
   const RuntimeState& runtime() const { return runtime_; }
 
  private:
-  // The result of one call, which leaves the state of the module as it is.
-  c10::IValue first_result() {
-    std::vector<c10::IValue> moved_from = args_;
-    return runtime_.prepared->state == nullptr ? runtime_.call(moved_from, nullptr, nullptr, /*record=*/true)
-                                               : runtime_.call_on_copied_state(moved_from, nullptr);
-  }
-
   // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.
   class Running {
    public:
@@ -86,17 +80,10 @@ class BoundState {
       throw ArgumentError("The model returns no tensor, so that its results cannot be bound to any.");
   }
 
-  // Binds the program for the tensors as they are, if there is one that can write its results into them.
-  void bind() {
-    const RuntimeState::Found found = runtime_.find_for(args_, outputs_);
-    is_replayed_ = found.program != nullptr;
-    if (found.writes_outputs) bound_.bind(runtime_.replayer, *found.program, args_, outputs_);
-  }
-
   [[gnu::noinline]] void run_anew() {
     bound_.unbind();
     runtime_.run_into(args_, outputs_, nullptr);
-    bind();
+    is_replayed_ = runtime_.bind(bound_, args_, outputs_);
   }
 
   RuntimeState runtime_;

@@ -1,4 +1,4 @@
-// The runners that `sr bench` can time, and the comparison of their results.
+// The runners that `sr bench` can time.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
-#include <sr/benchmark.hpp>
+#include <sr/compat/benchmark.hpp>
 #include <sr/report.hpp>
 #include <sr/runtime_pool.hpp>  // defines what modules call, too
 #include <sr/static_module.hpp>
 
 #include "../inputs/inputs.hpp"
+#include "agreement.hpp"
 #include "runner.hpp"
 
 namespace sr::tool {
@@ -53,18 +54,5 @@ std::unique_ptr<Runner> make_upstream_runner(const torch::jit::Module& module);
 // Time by node on that planner's memory.
 IndividualMetrics time_nodes(std::string_view planner, const StaticModule& module,
                              const std::vector<ArgumentList>& sets, int warmup_runs, int main_runs);
-
-struct Agreement {
-  bool agrees = true;  // same structure, dtypes and sizes, and close: rtol 1e-4, atol 1e-5, NaN equals NaN
-  double max_abs_diff = 0;  // over all tensors and numbers that can be compared
-  double relative = 0;      // the largest norm of a difference, over the norm of what was expected
-  std::string difference;   // the first one, in a sentence
-  bool rounds = false;      // agrees but for activations that are rounded to other integers
-};
-
-Agreement compare(const c10::IValue& expected, const c10::IValue& actual);
-
-// The tensors of a result in depth-first order, as StaticRuntime::run_into counts them.
-std::vector<at::Tensor> tensors_of(const c10::IValue& result);
 
 }  // namespace sr::tool

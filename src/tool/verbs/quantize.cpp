@@ -45,7 +45,7 @@ Json json_of(const QuantizationReport& report) {
 
 c10::FunctionSchema schema_of_call(const torch::jit::Module& module) {
   const auto method = module.find_method("forward");
-  if (!method) throw UnsupportedOp("The model has no method 'forward'.");
+  if (!method) throw UnsupportedOpError("The model has no method 'forward'.");
   return sr::detail::without_self(method->function().getSchema());
 }
 

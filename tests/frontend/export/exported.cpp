@@ -144,13 +144,15 @@ TEST_CASE("sr::load maps the weights of a file", "[exported][load]") {
       std::filesystem::temp_directory_path() / ("sr_mapped_" + std::to_string(getpid()) + ".pt2");
   std::ofstream(file, std::ios::binary) << archive(program());
   {
-    const sr::StaticModule module = sr::load(file.string(), {}, sr::WeightMemory::mapped);
+    const sr::StaticModule module =
+        sr::load(file.string(), {.weights = {.memory = sr::WeightMemory::mapped}});
     std::filesystem::remove(file);  // the module keeps what it has mapped
     for (int call = 0; call < 3; ++call)
       CHECK(at::equal(module({at::ones({5, 4})}).toTensor(), at::full({5, 4}, 3.0F)));
   }
   const auto refuses = [&](const std::string& path, const char* words) {
-    CHECK_THROWS_WITH(sr::load(path, {}, sr::WeightMemory::mapped), Catch::Matchers::Contains(words));
+    CHECK_THROWS_WITH(sr::load(path, {.weights = {.memory = sr::WeightMemory::mapped}}),
+                      Catch::Matchers::Contains(words));
   };
   refuses(file.string(), "cannot be opened for reading: No such file");
   refuses(std::filesystem::temp_directory_path().string(), "is not a file");
@@ -166,7 +168,7 @@ TEST_CASE("sr::load maps the weights of a TorchScript file", "[load]") {
   net.register_parameter("w", at::rand({64, 64}), false);
   net.define("def forward(self, x):\n    return x @ self.w\n");
   net.save(file.string());
-  const sr::StaticModule module = sr::load(file.string(), {}, sr::WeightMemory::mapped);
+  const sr::StaticModule module = sr::load(file.string(), {.weights = {.memory = sr::WeightMemory::mapped}});
   std::filesystem::remove(file);
   const at::Tensor x = at::rand({5, 64});
   for (int call = 0; call < 3; ++call)
@@ -186,7 +188,7 @@ TEST_CASE("a truncated .pt2 archive is rejected", "[exported][load]") {
 TEST_CASE("a damaged program is refused with its node", "[exported][load]") {
   Json unknown = program();
   unknown["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.aten.no_such.default";
-  const std::string sentence = refusal<sr::UnsupportedOp>(unknown);
+  const std::string sentence = refusal<sr::UnsupportedOpError>(unknown);
   CHECK(sentence.find("'product'") != std::string::npos);
   CHECK(sentence.find("net.py:12") != std::string::npos);
   CHECK(sentence.find("aten::no_such") != std::string::npos);
@@ -199,7 +201,8 @@ TEST_CASE("a damaged program is refused with its node", "[exported][load]") {
   Json& product = writes["graph_module"]["graph"]["nodes"][0];
   product["target"] = "torch.ops.aten.mul_.Tensor";
   product["inputs"][0] = argument("self", tensor("w"));
-  CHECK(refusal<sr::UnsupportedOp>(writes).find("writes to the parameter 'weight'") != std::string::npos);
+  CHECK(refusal<sr::UnsupportedOpError>(writes).find("writes to the parameter 'weight'") !=
+        std::string::npos);
 }
 
 TEST_CASE("a program without any one field is rejected or runs", "[exported][load]") {
@@ -212,7 +215,7 @@ TEST_CASE("a program without any one field is rejected or runs", "[exported][loa
       try {
         module_of(damaged, at::ones({4}));
       } catch (const sr::LoadError&) {
-      } catch (const sr::UnsupportedOp&) {
+      } catch (const sr::UnsupportedOpError&) {
       }
     }
   }

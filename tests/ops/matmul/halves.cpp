@@ -218,7 +218,7 @@ TEST_CASE("a checked replay accepts a neighbour in 16 bits", "[replay]") {
   const at::ScalarType dtype = GENERATE(at::kBFloat16, at::kHalf);
   const auto halves = [=](at::IntArrayRef sizes) { return sample(sizes, dtype); };
   StaticModuleOptions options;
-  options.check_every = 1;
+  options.debug.check_every = 1;
   const torch::jit::Module module = script(
       source_of(
           "y = torch.linear(x, self.w, self.b)\n    return torch.linear(torch.relu(y), self.w).float()"),

@@ -5,7 +5,6 @@ import torch
 
 import published
 import rivals
-import timing
 
 
 def doubled(x):
@@ -67,16 +66,3 @@ def test_what_can_not_be_made_says_why(monkeypatch):
 def test_tables_have_ratios_to_the_first_of_sr():
     text = published.table(tiny(), ['eager', 'sr, traced'], {'batch 1': {'eager': 1500.0, 'sr, traced': 500.0}})
     assert text.splitlines()[2] == '| batch 1 | 1,500.0 (3.00) | 500.0 (1.00) |'
-
-
-def test_every_runner_is_timed():
-    calls = {'a': 0, 'b': 0}
-
-    def runner_of(name):
-        def call(x):
-            calls[name] += 1
-
-        return call
-
-    found = timing.time_in_rounds({name: runner_of(name) for name in calls}, (1,), 2, 1e-4)
-    assert list(found) == ['a', 'b'] and all(calls.values()) and all(value > 0 for value in found.values())

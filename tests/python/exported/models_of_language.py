@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from cases import Case, call, randn, register
+from cases import call, randn, register
 
 
 class SizesAreComputed(nn.Module):
@@ -295,13 +295,3 @@ class CustomOperator(nn.Module):
 
 
 register(CustomOperator, [call(randn(2, 3)), call(randn(4, 3))], {'x': {0: Dim.DYNAMIC}})
-
-
-class NamesOfResults(nn.Module):
-    """Its result is a tuple of a type of torch, which has no name in an archive."""
-
-    def forward(self, x):
-        return x.topk(2)
-
-
-ONLY_IN_MEMORY = [Case('NamesOfResults', NamesOfResults(), [call(randn(5)), call(randn(5))])]

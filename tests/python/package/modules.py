@@ -54,6 +54,11 @@ class Defaults(nn.Module):
         return x if shift is None else x + shift
 
 
+class Sparse(nn.Module):
+    def forward(self, x):
+        return x.to_sparse()
+
+
 class Nested(nn.Module):
     def forward(self, pairs: List[Tuple[Tensor, Tensor]], named: Dict[str, Tensor], flag: bool):
         total = named['start']

@@ -22,6 +22,49 @@ def test_classes():
     assert type(pickle.loads(pickle.dumps(sr.BusyError('text')))) is sr.BusyError
 
 
+def test_what_an_exception_is_about():
+    module = sr.StaticModule(scripted(modules.Defaults()))
+    x = torch.ones(2, 3)
+    for call, name in ((lambda: module(x, nonsense=1), 'nonsense'), (lambda: module('x'), 'x'), (lambda: module(), 'x'),
+                       (lambda: module(x, 2.0, None, 1, 5), None)):
+        with pytest.raises(sr.ArgumentError) as raised:
+            call()
+        assert raised.value.argument == name
+    with pytest.raises(sr.UnsupportedOpError) as raised:
+        sr.StaticModule(scripted(modules.Sparse()), strict=True)
+    assert raised.value.operators == ('aten::to_sparse',)
+    assert sr.LoadError('text').args == ('text',)
+
+
+def test_events_are_logged(caplog):
+    weight = torch.ones(3)
+
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer('w', weight)
+
+        def forward(self, x):
+            return x * (self.w + 1)
+
+    scale = scripted(Scale())
+    with caplog.at_level('DEBUG', logger='sr'):
+        module = sr.StaticModule(scale)
+        for _ in range(3):
+            module(torch.ones(2, 3))
+        assert [record.levelname for record in caplog.records] == ['DEBUG']
+        assert caplog.records[0].getMessage().startswith('A plan was recorded for Float[2, 3]')
+        scale.w.add_(1)
+        module(torch.ones(2, 3))
+        assert caplog.records[1].levelname == 'INFO' and 'A weight has changed' in caplog.records[1].getMessage()
+    caplog.clear()
+    with caplog.at_level('WARNING', logger='sr'):
+        scale.w.add_(1)
+        for _ in range(3):
+            module(torch.ones(2, 3))
+        assert not caplog.records
+
+
 def test_a_message_may_quote_bytes_that_are_no_utf_8():
     file = io.BytesIO()
     torch.jit.save(torch.jit.script(nn.Linear(2, 2).eval()), file)

@@ -16,7 +16,7 @@ def rows(text):
 def test_options_and_defaults():
     listed = rows(PAGE.read_text())
     defaults = _options.OF_POOL | _options.OF_MODULE
-    assert set(listed) == set(defaults)
+    assert set(listed) == set(defaults) == set(_options.Options.__annotations__)
     said = {None: 'none', True: 'true', False: 'false', 1 << 20: '1 MiB'}
     for name, default in defaults.items():
         is_known = isinstance(default, bool | None) or default == 1 << 20

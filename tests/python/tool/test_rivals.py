@@ -1,5 +1,6 @@
 """Rivals that are called from Python, beside sr: `sr bench --against eager,onnxruntime,openvino`."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -79,3 +80,16 @@ def test_wrong_usage(program):
     done = bench(program, '--against', 'eager', '--rate', 100)
     assert done.returncode == 2 and 'called from Python' in done.stderr
     assert bench(program, '--against', 'tensorflow').returncode == 2
+
+
+@with_package
+def test_every_call_is_timed_in_every_round():
+    from sr.rivals import time_in_rounds
+
+    calls = {'a': 0, 'b': 0}
+
+    def count(name):
+        calls[name] += 1
+
+    found = time_in_rounds({name: functools.partial(count, name) for name in calls}, rounds=2, seconds=1e-4)
+    assert list(found) == ['a', 'b'] and all(calls.values()) and all(value > 0 for value in found.values())

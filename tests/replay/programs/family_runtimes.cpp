@@ -35,7 +35,7 @@ struct FailsForLarge {
 TEST_CASE("outputs of the caller, managed outputs and kept results across sizes", "[families]") {
   for (const bool managed : {false, true}) {
     StaticModuleOptions options;
-    options.manage_output_tensors = managed;
+    options.memory.manage_outputs = managed;
     StaticRuntime<> runtime{StaticModule(script(kSmall), options)};
     const at::Tensor y = at::randn({3});
     std::vector<std::pair<at::Tensor, at::Tensor>> kept;
@@ -84,7 +84,7 @@ TEST_CASE("the report names the operator that sizes do not follow through", "[fa
 
 TEST_CASE("families can be switched off, and count as plans", "[families]") {
   StaticModuleOptions options;
-  options.enable_families = false;
+  options.debug.enable_families = false;
   StaticRuntime<> runtime{StaticModule(script(kSmall), options)};
   for (int n = 2; n < 40; ++n) runtime(at::randn({n, 3}), at::randn({3}));
   CHECK(runtime.replayed_calls() == 0);

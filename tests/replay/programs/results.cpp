@@ -76,7 +76,7 @@ TEST_CASE("a view of a weight is a new tensor in each replay", "[replay][traps]"
 }
 
 TEST_CASE("managed outputs are recycled in a replay when nobody holds them", "[replay]") {
-  StaticRuntime<> runtime{StaticModule(script(kSmall), {.manage_output_tensors = true})};
+  StaticRuntime<> runtime{StaticModule(script(kSmall), {.memory = {.manage_outputs = true}})};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int run = 0; run < 3; ++run) runtime(x, y);
   const void* first = runtime(x, y).toTensor().data_ptr();

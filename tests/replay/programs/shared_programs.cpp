@@ -52,7 +52,7 @@ TEST_CASE("a second runtime of a module takes what the first has recorded", "[re
     for (const bool families : {true, false}) {
       INFO(model.name << (families ? ", families" : ""));
       auto reference = script(model.source);
-      const StaticModule module(script(model.source), {.enable_families = families});
+      const StaticModule module(script(model.source), {.debug = {.enable_families = families}});
       StaticRuntime<> first{module}, second{module};
       for (StaticRuntime<>* const runtime : {&first, &second, &first, &second}) {
         for (const std::int64_t rows : {3, 3, 3, 5, 7, 3, 6, 6}) {
@@ -107,7 +107,7 @@ TEST_CASE("a recording that throws leaves the signature to others", "[replay][sh
 
 TEST_CASE("a program that a runtime gives up is offered to no other", "[replay][shared]") {
   const StaticModule module(script("def forward(self, x):\n    return x.nonzero() + 1\n"),
-                            {.enable_families = false});
+                            {.debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module}, third{module};
   const at::Tensor x = at::tensor({0, 1, 1}), other = at::tensor({1, 1, 1});
   for (int call = 0; call < 3; ++call) first(x);
@@ -146,10 +146,11 @@ TEST_CASE("a runtime without room records what comes often, whatever others publ
     const at::Tensor x = sample({n, 3});
     for (int i = 0; i < times; ++i) CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
   };
-  StaticRuntime<> one{StaticModule(script(kSmall), {.enable_families = false})};
+  StaticRuntime<> one{StaticModule(script(kSmall), {.debug = {.enable_families = false}})};
   call(one, 1, 3);
   const std::size_t bytes = one.report().plan_bytes;
-  const StaticModule module(script(kSmall), {.max_plan_bytes = 5 * bytes / 2, .enable_families = false});
+  const StaticModule module(
+      script(kSmall), {.memory = {.max_plan_bytes = 5 * bytes / 2}, .debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module};
   for (const std::int64_t n : {1, 2}) call(second, n, 3);
   for (const std::int64_t n : {3, 4}) call(first, n, 20);
@@ -161,7 +162,8 @@ TEST_CASE("a runtime without room records what comes often, whatever others publ
 }
 
 TEST_CASE("what is published takes no more bytes than plans may", "[replay][shared]") {
-  const StaticModule module(script(kSmall), {.max_plan_bytes = 1, .enable_families = false});
+  const StaticModule module(script(kSmall),
+                            {.memory = {.max_plan_bytes = 1}, .debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int call = 0; call < 3; ++call) first(x, y);

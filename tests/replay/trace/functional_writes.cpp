@@ -32,7 +32,7 @@ std::vector<InputSet> calls() {
 
 // Steps of the program for two float tensors: kernels, and interpreted ones.
 std::pair<std::size_t, std::size_t> steps_of(const torch::jit::Module& module) {
-  StaticRuntime<> runtime{StaticModule(module, {.check_every = 1})};
+  StaticRuntime<> runtime{StaticModule(module, {.debug = {.check_every = 1}})};
   for (int run = 0; run < 4; ++run) runtime(sample({4, 6}), sample({4, 6}));
   const Report report = runtime.report();
   REQUIRE(report.plans.size() == 1);
@@ -64,7 +64,7 @@ TEST_CASE("in-place ops on integers are fused, too", "[replay][ops]") {
   for (const char* const body : {"z = x * 2\n    z += y\n    return z * 3",
                                  "z = x + y\n    z.mul_(y).sub_(y, alpha=2)\n    return z"}) {
     CAPTURE(body);
-    StaticRuntime<> runtime{StaticModule(model(body), {.check_every = 1})};
+    StaticRuntime<> runtime{StaticModule(model(body), {.debug = {.check_every = 1}})};
     torch::jit::Module reference = model(body);
     for (int run = 0; run < 4; ++run) {
       const at::Tensor x = integers(), y = integers();
@@ -123,7 +123,8 @@ TEST_CASE("an in-place op without a kernel writes a copy", "[replay][ops]") {
                                  "z = x * 2\n    z.add_(1.5 + 2)\n    z.reciprocal_()\n    return z * 2"}) {
     CAPTURE(body);
     check_model(model(body), calls(), close());
-    StaticRuntime<> exact{StaticModule(model(body), {.check_every = 1, .numerics = Numerics::exact})};
+    StaticRuntime<> exact{
+        StaticModule(model(body), {.numerics = Numerics::exact, .debug = {.check_every = 1}})};
     const auto x = sample({4, 6}), y = sample({4, 6});
     auto module = model(body);
     for (int run = 0; run < 4; ++run)

@@ -18,6 +18,8 @@
 
 #include <torch/csrc/jit/frontend/source_range.h>
 
+#include <sr/frontend/archive/pickle_instructions.hpp>
+
 namespace sr::detail {
 
 // A value of the few kinds that these pickles have. Texts lie in the pickle.
@@ -40,36 +42,22 @@ struct DebugValue {
 // result is the list.
 class DebugPickle {
  public:
-  explicit DebugPickle(std::string_view pickle) : rest_(pickle) {}
+  explicit DebugPickle(std::string_view pickle) : instructions_(pickle) {}
 
   // Returns nothing if the pickle is damaged, or has an instruction that LibTorch does not write in such
   // records.
   std::optional<DebugValue> read() {
-    while (!rest_.empty()) {
-      const auto code = static_cast<unsigned char>(take(1)[0]);
-      if (code == '.') return is_intact_ && stack_.size() == 1 ? std::optional(stack_[0]) : std::nullopt;
-      run(code);
-      if (!is_intact_) return std::nullopt;
+    while (is_intact_) {
+      const PickleInstruction next = instructions_.next();
+      if (next.kind == PickleInstruction::Kind::stop)
+        return stack_.size() == 1 ? std::optional(stack_[0]) : std::nullopt;
+      run(next);
     }
     return std::nullopt;
   }
 
  private:
-  std::string_view take(std::uint64_t count) {
-    is_intact_ &= count <= rest_.size();
-    const std::string_view taken = rest_.substr(0, is_intact_ ? count : 0);
-    rest_.remove_prefix(taken.size());
-    return is_intact_ ? taken : std::string_view("\0\0\0\0\0\0\0\0", 8);
-  }
-  std::int64_t number(unsigned width) {
-    const std::string_view bytes = take(width);
-    std::uint64_t value = 0;
-    for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-    return static_cast<std::int64_t>(value);
-  }
-
   void push(DebugValue value) { stack_.push_back(std::move(value)); }
-  void push_number(std::int64_t number) { push({.number = number}); }
 
   // The last `count` values.
   DebugValue::Items pop(std::size_t count) {
@@ -80,7 +68,8 @@ class DebugPickle {
     stack_.erase(begin, stack_.end());
     return values;
   }
-  DebugValue::Items pop_to_mark() {
+  DebugValue::Items pop(const PickleInstruction& next) {
+    if (next.count != PickleInstruction::kToMark) return pop(next.count);
     is_intact_ &= !marks_.empty();
     if (!is_intact_) return {};
     const DebugValue::Items values = pop(stack_.size() - marks_.back());
@@ -96,41 +85,26 @@ class DebugPickle {
     push(std::move(made));
   }
 
-  void run(unsigned char code) {
+  void run(const PickleInstruction& next) {
+    using Kind = PickleInstruction::Kind;
     // clang-format off
-    switch (code) {
-      case 0x80: take(1); return;  // version
-      case 'K': return push_number(number(1));
-      case 'M': return push_number(number(2));
-      case 'J': return push_number(static_cast<std::int32_t>(number(4)));
-      case 0x8a: return take_long();
-      case 'N': return push({});
-      case 'X': return push({.text = take(static_cast<std::uint64_t>(number(4)))});
-      case '(': marks_.push_back(stack_.size()); return;
-      case 't': return push_tuple(pop_to_mark());
-      case 0x85: return push_tuple(pop(1));
-      case 0x86: return push_tuple(pop(2));
-      case 0x87: return push_tuple(pop(3));
-      case ')': case ']': return push_tuple({});
-      case 'e': return append(pop_to_mark());
-      case 'a': return append(pop(1));
-      case 'q': return remember(number(1));
-      case 'r': return remember(number(4));
-      case 'h': return recall(number(1));
-      case 'j': return recall(number(4));
-      case 'c': take_line(); take_line(); return push({});
-      case 'R': return call();
+    switch (next.kind) {
+      case Kind::nothing: return;
+      case Kind::integer: is_intact_ &= !next.is_wide; return push({.number = next.number});
+      case Kind::none: case Kind::global: return push({});
+      case Kind::text: return push({.text = next.text});
+      case Kind::mark: marks_.push_back(stack_.size()); return;
+      case Kind::list: return push_tuple({});
+      case Kind::tuple: return push_tuple(pop(next));
+      case Kind::append: return append(pop(next));
+      case Kind::remember: return remember(next.number);
+      case Kind::recall: return recall(next.number);
+      case Kind::call: return call();
       default: is_intact_ = false;
     }
     // clang-format on
   }
 
-  void take_long() {
-    const auto width = static_cast<unsigned>(number(1));
-    is_intact_ &= width <= sizeof(std::int64_t);
-    push_number(is_intact_ ? number(width) : 0);
-  }
-  void take_line() { take(std::min(rest_.find('\n'), rest_.size()) + 1); }
   // Lists hold numbers, so that none contains itself.
   void append(const DebugValue::Items& items) {
     is_intact_ &= !stack_.empty() && stack_.back().items != nullptr &&
@@ -151,7 +125,7 @@ class DebugPickle {
     if (is_intact_) push(both[1][0]);
   }
 
-  std::string_view rest_;
+  PickleInstructions instructions_;
   bool is_intact_ = true;
   DebugValue::Items stack_;
   std::vector<std::size_t> marks_;

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <sr/frontend/archive/pickle_instructions.hpp>
+
 namespace sr::detail {
 
 // Reads the instructions of a pickle that LibTorch or torch.save writes, and keeps what is asked of each
@@ -29,7 +31,7 @@ class PickleOutline {
   static constexpr std::string_view kTuplesTooDeep = "nests tuples more than 16 deep";
   static constexpr std::string_view kChangesPart = "changes a value that is a part of another one";
 
-  explicit PickleOutline(std::string_view pickle) : rest_(pickle) {}
+  explicit PickleOutline(std::string_view pickle) : instructions_(pickle) {}
 
   // What is wrong with the pickle, as the end of a sentence about it; empty if nothing is. More than `limit`
   // levels of nested values are wrong, more than `tuple_limit` levels of tuples directly in tuples, and an
@@ -61,91 +63,40 @@ class PickleOutline {
   using Position = std::uint32_t;  // in `values_`: several places of the stack may hold one value
 
   bool step() {
-    const std::uint64_t code = number(1);
-    if (!problem_.empty()) return false;
+    using Kind = PickleInstruction::Kind;
+    const PickleInstruction next = instructions_.next();
     // clang-format off
-    switch (code) {
-      case '.': return false;
-      case 0x80: skip(1); break;                                            // PROTO
-      case 0x95: skip(8); break;                                            // FRAME
-      case 'N': case 0x88: case 0x89: case ']': case '}': case ')': push(0); break;
-      case 'K': integer(number(1)); break;                                  // BININT1
-      case 'M': integer(number(2)); break;                                  // BININT2
-      case 'J': integer(static_cast<std::int32_t>(number(4))); break;       // BININT
-      case 'G': skip(8); push(0); break;                                    // BINFLOAT
-      case 0x8a: long_integer(number(1)); break;                            // LONG1
-      case 0x8c: case 'U': text(number(1)); break;                          // SHORT_BINUNICODE, SHORT_BINSTRING
-      case 'X': case 'T': text(number(4)); break;                           // BINUNICODE, BINSTRING
-      case 0x8b: skip(number(4)); push(0); break;                           // LONG4
-      case 0x8d: text(number(8)); break;                                    // BINUNICODE8
-      case 'c': line(); add_text(line()); break;                            // GLOBAL
-      case '(': marks_.push_back(stack_.size()); break;                     // MARK
-      case '0': pop(); break;                                               // POP
-      case '1': take(since_mark()); break;                                  // POP_MARK
-      case 0x93: take(2); push(0); break;                                   // STACK_GLOBAL
-      case 0x94: remember(memo_.size()); break;                             // MEMOIZE
-      case 't': tuple(since_mark()); break;                                 // TUPLE
-      case 0x85: tuple(1); break;                                           // TUPLE1
-      case 'Q': storage(); break;                                           // BINPERSID
-      case 0x86: tuple(2); break;                                           // TUPLE2
-      case 'R': case 0x81: wrap(2); break;                                  // REDUCE, NEWOBJ
-      case 0x87: tuple(3); break;                                           // TUPLE3
-      case 'a': case 'b': add(1); break;                                    // APPEND, BUILD
-      case 's': add(2); break;                                              // SETITEM
-      case 'e': case 'u': add(since_mark()); break;                         // APPENDS, SETITEMS
-      case 'q': remember(number(1)); break;                                 // BINPUT
-      case 'r': remember(number(4)); break;                                 // LONG_BINPUT
-      case 'h': recall(number(1)); break;                                   // BINGET
-      case 'j': recall(number(4)); break;                                   // LONG_BINGET
-      default: problem_ = "has an instruction that TorchScript does not write";
+    switch (next.kind) {
+      case Kind::stop: return false;
+      case Kind::nothing: break;
+      case Kind::none: case Kind::boolean: case Kind::real: case Kind::list: case Kind::dict: push(0); break;
+      case Kind::integer: integer(next); break;
+      case Kind::text: case Kind::global: text(next.text); break;
+      case Kind::stack_global: take(2); push(0); break;
+      case Kind::tuple: tuple(counted(next)); break;
+      case Kind::append: case Kind::set_items: add(counted(next)); break;
+      case Kind::set_state: add(1); break;
+      case Kind::mark: marks_.push_back(stack_.size()); break;
+      case Kind::drop: take(counted(next)); break;
+      case Kind::storage: storage(); break;
+      case Kind::call: wrap(2); break;
+      case Kind::remember: remember(next.number); break;
+      case Kind::recall: recall(next.number); break;
+      case Kind::unknown: problem_ = "has an instruction that TorchScript does not write"; break;
+      case Kind::cut_short: problem_ = "ends in the middle of a value"; break;
     }
     // clang-format on
     return true;
   }
 
-  void skip(std::uint64_t count) {
-    if (count > rest_.size()) {
-      problem_ = "ends in the middle of a value";
-      return;
-    }
-    rest_.remove_prefix(count);
-  }
-  std::uint64_t number(unsigned width) {
-    std::uint64_t value = 0;
-    if (width <= rest_.size()) {
-      for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(rest_[i]);
-    }
-    skip(width);
-    return value;
-  }
-  std::string_view piece(std::uint64_t count) {
-    const std::string_view begin = rest_.substr(0, count);
-    skip(count);
-    return begin;
-  }
-  std::string_view line() {
-    const std::string_view text = piece(std::min(rest_.find('\n'), rest_.size()));
-    skip(1);
-    return text;
-  }
-  void add_text(std::string_view text) {
+  void text(std::string_view text) {
     push(0);
     values_.back().text = text;
   }
-  void text(std::uint64_t size) { add_text(piece(size)); }
-  void integer(std::int64_t number) {
-    push(0);
-    values_.back().number = number;
-  }
   // One of more than eight bytes is none that LibTorch takes for a size.
-  void long_integer(std::uint64_t width) {
-    if (width > 8) {
-      skip(width);
-      return push(0);
-    }
-    const std::uint64_t bits = number(static_cast<unsigned>(width));
-    const auto unused = static_cast<unsigned>(64 - 8 * width);
-    integer(unused == 64 ? 0 : static_cast<std::int64_t>(bits << unused) >> unused);  // keeps the sign
+  void integer(const PickleInstruction& next) {
+    push(0);
+    if (next.count <= 8) values_.back().number = next.number;
   }
 
   void push(std::uint32_t depth) {
@@ -162,7 +113,8 @@ class PickleOutline {
     stack_.pop_back();
     return top;
   }
-  std::size_t since_mark() {
+  std::size_t counted(const PickleInstruction& next) {
+    if (next.count != PickleInstruction::kToMark) return next.count;
     if (marks_.empty()) {
       problem_ = "has an end of a list without a begin";
       return 0;
@@ -201,8 +153,9 @@ class PickleOutline {
     wrap(count);
     if (!problem_.empty()) return;
     values_.back().storage = named;
-    values_.back().tuples = tuples + 1;
-    deepest_tuple_ = std::max(deepest_tuple_, tuples + 1);
+    if (count != 0) ++tuples;  // an empty one holds nothing to recurse into
+    values_.back().tuples = tuples;
+    deepest_tuple_ = std::max(deepest_tuple_, tuples);
   }
   void storage() {
     const Position top = pop();
@@ -232,9 +185,10 @@ class PickleOutline {
   }
 
   // LibTorch keeps a table up to the largest number. Writers number the values that they recall in turn.
-  void remember(std::uint64_t key) {
+  void remember(std::int64_t number) {
     const Position top = pop();
     if (!problem_.empty()) return;
+    const auto key = number == PickleInstruction::kNext ? memo_.size() : static_cast<std::uint64_t>(number);
     if (key > memo_.size()) {
       problem_ = "numbers a value out of turn";
       return;
@@ -242,8 +196,8 @@ class PickleOutline {
     stack_.push_back(top);
     memo_[key] = top;
   }
-  void recall(std::uint64_t key) {
-    const auto found = memo_.find(key);
+  void recall(std::int64_t number) {
+    const auto found = memo_.find(static_cast<std::uint64_t>(number));
     if (found == memo_.end()) {
       problem_ = "recalls a value it never had";
       return;
@@ -251,7 +205,7 @@ class PickleOutline {
     stack_.push_back(found->second);
   }
 
-  std::string_view rest_;
+  PickleInstructions instructions_;
   std::string_view problem_;
   std::vector<Value> values_;
   std::vector<Storage> storages_;

@@ -124,6 +124,7 @@ class Builder {
   SourceLines lines_;
   torch::jit::SourceRange range_;
   std::string where_ = "the graph";
+  std::string target_;  // of the node that is being added
   int depth_ = 0;       // of graphs inside each other
   int conditions_ = 0;  // of loops whose conditions are being inlined
 };
@@ -137,6 +138,7 @@ inline std::vector<Value*> Builder::add_graph(const Json& graph, Scope& scope) {
   for (const Json& node : items_of(graph, "nodes", where_)) add_node(node);
   Values results;
   where_ = "the graph's list of outputs";
+  target_.clear();
   for (const Json& result : items_of(graph, "outputs", where_)) {
     results.push_back(argument(result, c10::AnyType::get()));
   }
@@ -148,7 +150,7 @@ inline std::vector<Value*> Builder::add_graph(const Json& graph, Scope& scope) {
 
 inline void Builder::add_node(const Json& node) {
   where_ = "a node of the graph";
-  const std::string& target = text_of(node, "target", where_);
+  const std::string& target = target_ = text_of(node, "target", where_);
   const Json* name = node.contains("name") ? &node["name"] : nullptr;
   where_ = "the node " + (name != nullptr && name->is_string()
                               ? "'" + name->get<std::string>() + "' (" + target + ")"
@@ -234,7 +236,8 @@ inline void Builder::unsupported(const std::string& why) const {
   if (const auto line = range_.file_line_col()) {
     place += " at " + std::get<0>(*line) + ":" + std::to_string(std::get<1>(*line));
   }
-  throw UnsupportedOp("The exported program cannot be run by sr: " + place + " " + why + ".");
+  throw UnsupportedOpError("The exported program cannot be run by sr: " + place + " " + why + ".",
+                           target_.empty() ? std::vector<std::string>() : std::vector{target_});
 }
 
 }  // namespace sr::exported

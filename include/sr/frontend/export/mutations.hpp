@@ -25,7 +25,7 @@ class Mutations {
     for (const auto& [value, name] : names) origins_[value] = {value};
   }
 
-  // Throws UnsupportedOp.
+  // Throws UnsupportedOpError.
   void check(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -90,9 +90,10 @@ class Mutations {
   void refuse_write(const torch::jit::Node& node, std::size_t position) const {
     const auto found = origins_.find(node.input(position));
     if (found == origins_.end() || found->second.empty()) return;
-    throw UnsupportedOp("The exported program cannot be run by sr: " + sr::detail::place_of(node) +
-                        " writes to " + names_.at(*found->second.begin()) +
-                        ". Export a model that returns what is new instead, in evaluation mode.");
+    throw UnsupportedOpError("The exported program cannot be run by sr: " + sr::detail::place_of(node) +
+                                 " writes to " + names_.at(*found->second.begin()) +
+                                 ". Export a model that returns what is new instead, in evaluation mode.",
+                             {node.kind().toQualString()});
   }
 
   const Names& names_;

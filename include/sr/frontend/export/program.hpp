@@ -14,6 +14,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/frontend/export/control_flow.hpp>
+#include <sr/frontend/export/exported_program.hpp>
 #include <sr/frontend/export/guards.hpp>
 #include <sr/frontend/export/mutations.hpp>
 #include <sr/frontend/export/operators.hpp>
@@ -21,27 +22,6 @@
 #include <sr/frontend/export/symbolic.hpp>
 
 namespace sr::exported {
-
-// Weights, buffers and constants by the name the program gives them.
-using Tensors = std::unordered_map<std::string, at::Tensor>;
-
-// A weight, buffer or constant of a program, and the alias of it that is a constant of the graph.
-struct ProgramWeight {
-  std::string name;
-  bool is_parameter = false;
-  at::Tensor tensor, alias;
-};
-
-struct ExportedProgram {
-  std::shared_ptr<torch::jit::Graph> graph = std::make_shared<torch::jit::Graph>();
-  c10::FunctionSchema schema{"forward", "", {}, {}};  // dtypes and fixed sizes of tensors are part of it
-  // How torch.utils._pytree nests the leaves of a call and of its result, as JSON; empty if the archive does
-  // not say.
-  std::string in_spec, out_spec;
-  std::vector<ProgramWeight> weights;
-  std::vector<std::optional<c10::IValue>> constants;  // of each leaf: the value that export took for it, or
-                                                      // none for an argument of the graph
-};
 
 namespace detail {
 
@@ -87,8 +67,8 @@ class Importer {
       std::string what = "has an output of the kind '" + kind + "', and sr only reads results for the caller";
       if (kind == "parameter_mutation")
         what = "changes its parameter '" + text_of(value, "parameter_name", "the signature") + "'";
-      throw UnsupportedOp("The exported program cannot be run by sr: it " + what +
-                          ". Export a model that returns what is new instead, in evaluation mode.");
+      throw UnsupportedOpError("The exported program cannot be run by sr: it " + what +
+                               ". Export a model that returns what is new instead, in evaluation mode.");
     }
   }
 
@@ -138,8 +118,8 @@ class Importer {
       } else if (kind == "tensor_constant") {
         add_tensor(spec, "tensor_constant_name", "the constant ");
       } else {
-        throw UnsupportedOp("The exported program cannot be run by sr: it has an input of the kind '" + kind +
-                            "'; sr reads tensors, numbers, parameters, buffers and constants.");
+        throw UnsupportedOpError("The exported program cannot be run by sr: it has an input of the kind '" +
+                                 kind + "'; sr reads tensors, numbers, parameters, buffers and constants.");
       }
     }
   }
@@ -289,8 +269,8 @@ class Importer {
 
 }  // namespace detail
 
-// The graph shares the tensors. Throws LoadError if the program is damaged, and UnsupportedOp for parts that
-// sr cannot run.
+// The graph shares the tensors. Throws LoadError if the program is damaged, and UnsupportedOpError for parts
+// that sr cannot run.
 inline ExportedProgram import_program(std::string_view json, const Tensors& tensors) {
   const Json parsed = parse_json(json, "the program");
   try {

@@ -55,7 +55,8 @@ class TensorReader {
     const std::vector<std::int64_t> sizes = numbers("sizes"), strides = numbers("strides");
     const std::int64_t offset = number(member(meta, "storage_offset", where), where);
     if (layout_of(member(meta, "layout", where), where) != at::kStrided) {
-      throw UnsupportedOp("The exported program cannot be run by sr: " + where + " is not a dense tensor.");
+      throw UnsupportedOpError("The exported program cannot be run by sr: " + where +
+                               " is not a dense tensor.");
     }
     const at::Tensor& flat = flat_tensor(path, dtype, where);
     if (sizes.size() != strides.size() || !within(sizes, strides, offset, flat.numel())) {

@@ -3,6 +3,7 @@
 // global name is one of the few below or an error.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -19,8 +20,8 @@
 #include <torch/custom_class.h>
 
 #include <sr/base/error.hpp>
+#include <sr/frontend/archive/pickle_instructions.hpp>
 #include <sr/frontend/archive/pickle_outline.hpp>
-#include <sr/frontend/pickle/bytes.hpp>
 #include <sr/frontend/pickle/scalar_type_names.hpp>
 #include <sr/frontend/pickle/stored_tensors.hpp>
 
@@ -37,12 +38,14 @@ class PickleReader {
       : archive_(archive),
         foreign_(std::move(foreign)),
         tensors_(archive),
-        bytes_(archive, archive.record("data.pkl")) {}
+        pickle_(text_of(archive.record("data.pkl"))),
+        instructions_(pickle_) {}
 
   c10::IValue read() {
     constexpr std::uint32_t kDeepest = 500;  // values are destroyed by recursion
-    const std::string_view problem = PickleOutline(bytes_.rest()).problem(kDeepest);
-    if (problem == PickleOutline::kTooDeep) archive_.reject("its pickle nests values too deep");
+    const std::string_view problem = PickleOutline(pickle_).problem(kDeepest);
+    if (problem == PickleOutline::kTooDeep || problem == PickleOutline::kTuplesTooDeep)
+      archive_.reject("its pickle nests values too deep");
     if (problem == PickleOutline::kChangesPart)
       archive_.reject("values in its pickle contain themselves, or change once they are parts of others");
     try {
@@ -111,6 +114,10 @@ class PickleReader {
     std::string name;
   };
 
+  static std::string_view text_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
   void push(c10::IValue value) { stack_.push_back(std::move(value)); }
 
   c10::IValue pop() {
@@ -127,7 +134,8 @@ class PickleReader {
     return values;
   }
 
-  std::vector<c10::IValue> pop_to_mark() {
+  std::vector<c10::IValue> pop(const PickleInstruction& next) {
+    if (next.count != PickleInstruction::kToMark) return pop(next.count);
     if (marks_.empty()) archive_.reject("its pickle has an end of a list without a begin");
     std::vector<c10::IValue> values = pop(stack_.size() - marks_.back());
     marks_.pop_back();
@@ -154,13 +162,14 @@ class PickleReader {
     push(std::move(target));
   }
 
-  void remember(std::uint64_t key) {
+  void remember(std::int64_t number) {
     if (stack_.empty()) archive_.reject("its pickle remembers a value before it has one");
-    memo_[key] = stack_.back();
+    memo_[number == PickleInstruction::kNext ? memo_.size() : static_cast<std::uint64_t>(number)] =
+        stack_.back();
   }
 
-  void recall(std::uint64_t key) {
-    const auto found = memo_.find(key);
+  void recall(std::int64_t number) {
+    const auto found = memo_.find(static_cast<std::uint64_t>(number));
     if (found == memo_.end()) archive_.reject("its pickle recalls a value it never had");
     push(found->second);
   }
@@ -169,70 +178,52 @@ class PickleReader {
 
   // One instruction; false after the last.
   bool step() {
-    const auto code = static_cast<unsigned char>(bytes_.take(1).front());
+    using Kind = PickleInstruction::Kind;
+    const PickleInstruction next = instructions_.next();
     // clang-format off
-    switch (code) {
-      case '.': return false;
-      case 0x80: bytes_.number(1); break;  // version
-      case 0x95: bytes_.number(8); break;  // frame
-      case 'N': push({}); break;
-      case 0x88: push(true); break;
-      case 0x89: push(false); break;
-      case 'J': push(std::int64_t{static_cast<std::int32_t>(bytes_.number(4))}); break;
-      case 'K': push(static_cast<std::int64_t>(bytes_.number(1))); break;
-      case 'M': push(static_cast<std::int64_t>(bytes_.number(2))); break;
-      case 0x8a: push(bytes_.long_integer(bytes_.number(1))); break;
-      case 0x8b: push(bytes_.long_integer(bytes_.number(4))); break;
-      case 'G': push(bytes_.real()); break;
-      case 'X': push(std::string(bytes_.take(bytes_.number(4)))); break;
-      case 0x8c: push(std::string(bytes_.take(bytes_.number(1)))); break;
-      case 0x8d: push(std::string(bytes_.take(bytes_.number(8)))); break;
-      case '(': marks_.push_back(stack_.size()); break;
-      case '0': pop(); break;
-      case '1': pop_to_mark(); break;
-      case ']': push(c10::impl::GenericList(c10::AnyType::get())); break;
-      case '}': push(empty_dict()); break;
-      case ')': push_tuple({}); break;
-      case 't': push_tuple(pop_to_mark()); break;
-      case 0x85: push_tuple(pop(1)); break;
-      case 0x86: push_tuple(pop(2)); break;
-      case 0x87: push_tuple(pop(3)); break;
-      case 'a': append(pop(1)); break;
-      case 'e': append(pop_to_mark()); break;
-      case 's': insert(pop(2)); break;
-      case 'u': insert(pop_to_mark()); break;
-      case 'q': remember(bytes_.number(1)); break;
-      case 'r': remember(bytes_.number(4)); break;
-      case 0x94: remember(memo_.size()); break;
-      case 'h': recall(bytes_.number(1)); break;
-      case 'j': recall(bytes_.number(4)); break;
-      case 'c': {
-        const std::string module = bytes_.line();
-        push_global(module + "." + bytes_.line());
+    switch (next.kind) {
+      case Kind::stop: return false;
+      case Kind::nothing: break;
+      case Kind::none: push({}); break;
+      case Kind::boolean: push(next.number != 0); break;
+      case Kind::integer:
+        if (next.is_wide) archive_.reject("an integer in it takes more than 64 bits");
+        push(next.number);
         break;
-      }
-      case 0x93: {
+      case Kind::real: push(next.real()); break;
+      case Kind::text: push(std::string(next.text)); break;
+      case Kind::mark: marks_.push_back(stack_.size()); break;
+      case Kind::drop: pop(next); break;
+      case Kind::list: push(c10::impl::GenericList(c10::AnyType::get())); break;
+      case Kind::dict: push(empty_dict()); break;
+      case Kind::tuple: push_tuple(pop(next)); break;
+      case Kind::append: append(pop(next)); break;
+      case Kind::set_items: insert(pop(next)); break;
+      case Kind::remember: remember(next.number); break;
+      case Kind::recall: recall(next.number); break;
+      case Kind::global: push_global(std::string(next.module) + "." + std::string(next.text)); break;
+      case Kind::stack_global: {
         const std::vector<c10::IValue> names = pop(2);
         push_global(names[0].toStringRef() + "." + names[1].toStringRef());
         break;
       }
-      case 'Q': push(storage(pop())); break;
-      case 'R': case 0x81: {
+      case Kind::storage: push(storage(pop())); break;
+      case Kind::call: {
         const c10::IValue arguments = pop();
         const c10::IValue function = pop();
         if (!arguments.isTuple()) archive_.reject("its pickle calls something without arguments");
         push(call(global_name(function), arguments.toTupleRef().elements().vec()));
         break;
       }
-      case 'b': {  // the state of an object that `foreign` has made, which means nothing
+      case Kind::set_state:  // of an object that `foreign` has made, which means nothing
         pop();
         if (stack_.empty() || !stack_.back().isCapsule())
           archive_.reject("its pickle gives a state to a value that has none");
         break;
-      }
-      default:
-        archive_.reject("its pickle has the instruction " + std::to_string(code) +
+      case Kind::unknown:
+        archive_.reject("its pickle has the instruction " + std::to_string(next.code) +
                         ", which torch.save does not write");
+      case Kind::cut_short: archive_.reject("its pickle ends in the middle of a value");
     }
     // clang-format on
     return true;
@@ -260,7 +251,8 @@ class PickleReader {
   const PickleArchive& archive_;
   Foreign foreign_;
   StoredTensors tensors_;
-  PickleBytes bytes_;
+  std::string_view pickle_;
+  PickleInstructions instructions_;
   std::vector<c10::IValue> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, c10::IValue> memo_;

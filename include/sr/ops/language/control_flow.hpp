@@ -56,7 +56,7 @@ struct RaiseException {
     std::optional<std::string> class_name;
     if (node.input_count() > 1 && node.input(1).isString()) class_name = node.input(1).toStringRef();
     if (class_name == "sr.ArgumentError") throw ArgumentError(message);
-    if (class_name == "sr.Error") throw Error(message);
+    if (class_name == "sr.Error") throw Error(ErrorCode::assertion_failed, message);
     throw torch::jit::JITException(message, std::move(class_name));
   }
 };

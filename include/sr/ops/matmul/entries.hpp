@@ -15,6 +15,7 @@
 #include <sr/ops/matmul/lowering.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/ops/quantized/remarks.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/replay/lowering/hooks.hpp>

@@ -34,14 +34,6 @@ struct Matrices {
   Size a_row = 0, out_row = 0, b_k = 0, b_n = 0;
 };
 
-inline bool all_of(std::initializer_list<const Operand*> operands, c10::ScalarType type) {
-  return std::all_of(operands.begin(), operands.end(),
-                     [=](const Operand* operand) { return operand->dtype == type; });
-}
-inline bool all_float(std::initializer_list<const Operand*> operands) {
-  return all_of(operands, c10::kFloat);
-}
-
 template <class T, class Result>
 auto* packed_gemm() {
   if constexpr (std::is_same_v<T, float>) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/ops/matmul/dequantized_gemm.hpp>
 #include <sr/ops/matmul/grouped_gemm_step.hpp>
 #include <sr/ops/quantized/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>

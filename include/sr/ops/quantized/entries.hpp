@@ -12,6 +12,7 @@
 #include <sr/ops/embedding/lowering.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/argument_of_handle.hpp>
+#include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
 #include <sr/replay/sizes/common_layouts.hpp>
 

@@ -13,6 +13,7 @@
 #include <sr/replay/fusion/fused_constants.hpp>
 #include <sr/replay/fusion/iteration_space.hpp>
 #include <sr/replay/fusion/scratch_slots.hpp>
+#include <sr/replay/fusion/tile_ops.hpp>
 #include <sr/replay/fusion/tiles_apart.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/fused_step.hpp>
@@ -35,7 +36,7 @@ class Fusion {
     count_reads();
     ones_.clear();
     spread_.clear();
-    slot_bytes_ = kTile * widest_element();
+    slot_bytes_ = kTile * detail::widest_element(group);
     std::size_t numbers = 0;
     for (const PointwiseOp& op : group.ops) {
       numbers += static_cast<std::size_t>(
@@ -123,19 +124,6 @@ class Fusion {
   // True if the operand has the type that the group computes in.
   bool is_native(const Operand& operand) const { return operand.dtype == group_->type; }
 
-  // The bytes of an element in scratch, which also holds values of other types on their way from or to
-  // memory.
-  std::size_t widest_element() const {
-    std::size_t widest = c10::elementSize(group_->type);
-    for (const PointwiseOp& op : group_->ops) {
-      widest = std::max(widest, c10::elementSize(op.out.dtype));
-      for (const PointwiseInput& input : op.inputs) {
-        if (input.operand) widest = std::max(widest, c10::elementSize(input.operand->dtype));
-      }
-    }
-    return widest;
-  }
-
   TileOperand in_slot(std::uint32_t slot) const {
     return {{lowering_.scratch(), static_cast<std::int64_t>(slot * slot_bytes_)}, 0};
   }
@@ -169,7 +157,8 @@ class Fusion {
     step_->ops.push_back(tile);
     const Key result = key(op.out);
     const bool is_read = slots_.will_be_read(result);
-    if (is_read && is_16_bit_float(op.out.dtype)) round(tile.out, op.out.dtype);
+    if (is_read && is_16_bit_float(op.out.dtype))
+      step_->ops.push_back(detail::rounding(tile.out, op.out.dtype));
     if (kept) keep(op.out, tile.out);
     if (is_read) {
       slots_.hold(result, slot);
@@ -191,12 +180,7 @@ class Fusion {
 
   // Adds a conversion from one array in memory to another, without scratch between them.
   bool add_as_conversion(const PointwiseOp& op) {
-    using kernels::vector_ops::Same;
-    const bool is_same = op.compute.vector_op != nullptr
-                             ? op.compute.vector_op == &kernels::loops<Same>()
-                             : op.compute.loops64 == kernels::loops_of_doubles<Same>() ||
-                                   op.compute.loops64 == kernels::loops_of_integers<Same>();
-    if (!is_same || !op.inputs[0].operand) return false;
+    if (!detail::only_converts(op.compute) || !op.inputs[0].operand) return false;
     const Operand& in = *op.inputs[0].operand;
     const bool is_direct = is_native(in) != is_native(op.out) && !slots_.find(key(in)) &&
                            is_kept_[op.out.storage] && !slots_.will_be_read(key(op.out)) && !is_spread(in) &&
@@ -213,13 +197,7 @@ class Fusion {
 
   void push_conversion(c10::ScalarType from, c10::ScalarType to, const TileOperand& in,
                        const TileOperand& out) {
-    TileOp tile;
-    tile.operands = 1;
-    tile.convert = kernels::kernels().table.convert[static_cast<std::size_t>(*element_of(from))]
-                                                   [static_cast<std::size_t>(*element_of(to))];
-    tile.in[0] = in;
-    tile.out = out;
-    step_->ops.push_back(tile);
+    step_->ops.push_back(detail::conversion(from, to, in, out));
   }
 
   void push_copy(const Operand& operand, const TileOperand& in, const TileOperand& out, bool scatters) {
@@ -228,19 +206,6 @@ class Fusion {
     tile.in[0] = in;
     tile.out = out;
     tile.copy = step_->add_copy(space_->strides(operand), c10::elementSize(operand.dtype), scatters);
-    step_->ops.push_back(tile);
-  }
-
-  // Rounds values that are read again, as if they were read from memory.
-  void round(const TileOperand& values, c10::ScalarType to) {
-    namespace vector_ops = kernels::vector_ops;
-    const kernels::VectorLoops& vector_op = to == c10::kHalf ? kernels::loops<vector_ops::RoundToFloat16>()
-                                                             : kernels::loops<vector_ops::RoundToBfloat16>();
-    TileOp tile;
-    tile.operands = 1;
-    tile.loop = vector_op.by_scalars[0];
-    tile.links = vector_op.links;
-    tile.in[0] = tile.out = values;
     step_->ops.push_back(tile);
   }
 

@@ -13,6 +13,7 @@
 
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/trace/family_signature.hpp>
+#include <sr/replay/trace/signature_text.hpp>
 
 namespace sr::replay {
 

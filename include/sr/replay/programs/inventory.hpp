@@ -93,12 +93,12 @@ inline std::vector<InventoryEntry> inventory() {
   for (const auto& one : torch::jit::getAllOperators()) schemas.emplace(key_of(one->schema()), one->schema());
   std::vector<InventoryEntry> all;
   std::unordered_set<std::string> known;
-  for (const OpEntry& entry : registry().entries()) {
-    const auto schema = schemas.find(entry.key);
-    all.push_back(
-        {entry.key, entry.kind, entry.functor,
-         detail::replay_of(entry.key, entry.kind, schema == schemas.end() ? nullptr : &schema->second)});
-    known.insert(entry.key);
+  for (const OperatorEntry& entry : registry().entries()) {
+    const std::string key(entry.key);
+    const auto schema = schemas.find(key);
+    all.push_back({key, entry.kind, functor_name(entry),
+                   detail::replay_of(key, entry.kind, schema == schemas.end() ? nullptr : &schema->second)});
+    known.insert(key);
   }
   for (const auto& [key, schema] : schemas) {
     if (known.count(key) != 0 || schema.is_mutable() || schema.is_vararg() || schema.is_varret()) continue;

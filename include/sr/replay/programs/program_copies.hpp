@@ -52,7 +52,7 @@ class ProgramCopies {
     const std::size_t bytes = bytes_of(*copy);
     const std::uint64_t skeleton = skeleton_of(copy->signature);
     weights.programs().publish(program.number, skeleton, std::move(copy), bytes,
-                               content_->options.max_plan_bytes);
+                               content_->options.memory.max_plan_bytes);
   }
 
   static void withdraw(const WeightSet& weights, const Program& program) {

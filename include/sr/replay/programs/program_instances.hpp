@@ -24,7 +24,7 @@ namespace sr::replay {
 inline memory::Layout lay_out(const PreparedModule& content, const memory::PlannerOps& planner,
                               const std::vector<memory::Request>& requests) {
   memory::Layout layout =
-      content.options.optimize_memory ? planner.plan_for_long(requests) : memory::NoReuse::plan(requests);
+      content.options.memory.optimize ? planner.plan_for_long(requests) : memory::NoReuse::plan(requests);
   if constexpr (kCheckPlans) {
     if (const auto fault = memory::validate(requests, layout))
       throw PlannerError("The planner '" + std::string(planner.name) +

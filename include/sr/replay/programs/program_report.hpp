@@ -10,7 +10,7 @@
 #include <sr/graph/report.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/programs/program.hpp>
-#include <sr/replay/trace/signature.hpp>
+#include <sr/replay/trace/signature_text.hpp>
 
 namespace sr::replay {
 

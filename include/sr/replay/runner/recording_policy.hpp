@@ -74,7 +74,7 @@ class RecordingPolicy {
     std::vector<std::string> reasons = bailouts_.reasons();
     if (without_room_ != 0) {
       reasons.push_back("Plans may take " + std::to_string(most_bytes_) +
-                        " bytes (StaticModuleOptions::max_plan_bytes): " + std::to_string(without_room_) +
+                        " bytes (MemoryOptions::max_plan_bytes): " + std::to_string(without_room_) +
                         " calls had a known signature but no room for a plan.");
     }
     return reasons;

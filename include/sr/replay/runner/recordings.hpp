@@ -15,6 +15,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/base/events.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/base/thread_modes.hpp>
 #include <sr/executor/execution_state.hpp>
@@ -30,6 +31,7 @@
 #include <sr/replay/trace/exported_sizes.hpp>
 #include <sr/replay/trace/recorder.hpp>
 #include <sr/replay/trace/separate_arguments.hpp>
+#include <sr/replay/trace/signature_text.hpp>
 
 namespace sr::replay {
 
@@ -48,7 +50,7 @@ class Recordings {
         planner_(&planner),
         shared_(content, planner),
         exported_(content.schema),
-        policy_(content.options.max_plan_bytes),
+        policy_(content.options.memory.max_plan_bytes),
         misses_(&misses) {}
 
   // Returns nullopt if this call, for which the table has no program, should not be recorded. If `at_once` is
@@ -106,6 +108,8 @@ class Recordings {
   void note_ended() { misses_->note(Miss::ended); }
   void note_given_up(const Program& program, const std::string& why, const WeightSet& weights) {
     if (program.family != nullptr) families_.refuse(program.signature);
+    tell(Event::Kind::deoptimized,
+         [&] { return "The plan for " + text_of(program.signature) + " was given up. " + why; });
     ProgramCopies::withdraw(weights, program);
     policy_.note_bailout(hash_of(program.signature), why, /*is_of_call=*/false);
   }
@@ -113,6 +117,10 @@ class Recordings {
   // Must be called before the runtime takes other weights; see RecordingPolicy::note_changed_weights.
   void note_changed_weights(std::size_t programs, std::uint64_t replays) {
     policy_.note_changed_weights(programs, replays);
+    tell(Event::Kind::weights_changed, [&] {
+      return "A weight has changed. The plans that hold values of the old weights were dropped: " +
+             std::to_string(programs) + ", replayed " + std::to_string(replays) + " times.";
+    });
     shared_.forget();
   }
 
@@ -143,7 +151,7 @@ class Recordings {
     SignatureWords words;
     if (!at_once && policy_.is_hopeless(programs.size())) return Miss::hopeless;
     if (!describe_call(args, words)) return at_once ? Miss::none : Miss::arguments;
-    const bool has_families = content_->options.enable_families;
+    const bool has_families = content_->options.debug.enable_families;
     if (has_families) recording.family = families_.note_call(words);
     if (!at_once && !recording.family) {
       const Miss why = policy_.why_not(hash_of(words), programs.is_full(), programs.evictions());
@@ -162,13 +170,27 @@ class Recordings {
     if (!program->bailout.empty()) {
       if (recording.family) families_.refuse(words);
       policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
+      tell(Event::Kind::bailed_out,
+           [&] { return "Calls with " + text_of(words) + " are not replayed. " + program->bailout; });
       return nullptr;
     }
     program->serve(words);
     if (recording.family) add_family(*program, std::move(*recording.family));
     if (recording.claim) shared_.publish(weights, *program);
     ++recorded_;
+    tell(Event::Kind::recorded, [&] { return described(*program); });
     return program;
+  }
+
+  template <class Message>
+  void tell(Event::Kind kind, const Message& message) const {
+    content_->options.on_event.tell(kind, message);
+  }
+
+  static std::string described(const Program& program) {
+    return "A plan was recorded for " + text_of(program.signature) + ": " + std::to_string(program.kernels) +
+           " kernels of sr, " + std::to_string(program.calls) + " operators of LibTorch, " +
+           std::to_string(program.interpreted) + " interpreted nodes.";
   }
 
   // Makes the program one of a family, unless it holds for the recorded sizes only.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,9 +19,9 @@
 #include <sr/module/weight_report.hpp>
 #include <sr/replay/programs/program_report.hpp>
 #include <sr/replay/programs/program_table.hpp>
-#include <sr/replay/runner/check.hpp>
-#include <sr/replay/runner/checked_replay.hpp>
+#include <sr/replay/runner/closer_look.hpp>
 #include <sr/replay/runner/recordings.hpp>
+#include <sr/replay/runner/release_values.hpp>
 #include <sr/replay/runner/step_runner.hpp>
 
 namespace sr::replay {
@@ -35,14 +34,14 @@ class Replayer {
       : content_(&content),
         weights_(std::move(weights)),
         planner_(&planner),
-        programs_(planner, content.options.max_plan_bytes),
+        programs_(planner, content.options.memory.max_plan_bytes),
         services_{&planner, weights_.get(), {}},
         metrics_(&metrics),
-        recordings_(content, planner, metrics.misses()) {
+        recordings_(content, planner, metrics.misses()),
+        closer_look_(content, planner) {
     const StaticModuleOptions& options = content.options;
-    check_every_ = options.check_every != 0 ? options.check_every : checks_asked_for();
-    looks_closer_ = check_every_ != 0;
-    enabled_ = options.enable_replay && options.enable_out_variant && options.max_plan_bytes != 0;
+    enabled_ =
+        options.debug.enable_replay && options.debug.enable_out_variant && options.memory.max_plan_bytes != 0;
     // Also for signatures that do not reach the change: calls of other signatures may, in between.
     if (enabled_ && !content.state_changed_by.empty()) {
       why_never_ = "The model changes an attribute or a constant (" + content.state_changed_by +
@@ -60,10 +59,7 @@ class Replayer {
     if (on) programs_.forget_times();
   }
   // Turns the names of steps on or off without clearing their times. Returns true if they were on.
-  bool name_steps(bool on) {
-    looks_closer_ = on || check_every_ != 0;
-    return std::exchange(times_steps_, on);
-  }
+  bool name_steps(bool on) { return closer_look_.name_steps(on); }
 
   std::uint64_t recorded_programs() const { return recordings_.recorded(); }
 
@@ -127,7 +123,7 @@ class Replayer {
     program.results.prepare(program.bases.data());
     program.set_derived_bases();
     Context context = context_of(program, call);
-    const Finish finish{{program}};
+    const ReleaseResults release{{program}};
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
     return program.results.returns_constants ? fresh_copies(*content_, result) : result;
@@ -158,7 +154,7 @@ class Replayer {
   FrozenSteps freeze(Program& program) {
     FrozenSteps frozen{{}, context_of(program, nullptr)};
     const bool only_kernels = program.calls + program.interpreted == 0 && programs_.is_shared();
-    if (!only_kernels || program.results.has_literals || looks_closer_ || kCheckPlans) return frozen;
+    if (!only_kernels || program.results.has_literals || closer_look_.is_on() || kCheckPlans) return frozen;
     for (Step step : program.steps) {
       if (const RunStep fixed = step.payload->freeze(program.bases.data())) step.run = fixed;
       frozen.steps.push_back(step);
@@ -190,7 +186,7 @@ class Replayer {
   }
 
   void trim() {
-    programs_ = ProgramTable(*planner_, content_->options.max_plan_bytes);
+    programs_ = ProgramTable(*planner_, content_->options.memory.max_plan_bytes);
     recordings_.reset();
     has_families_ = false;
   }
@@ -205,12 +201,7 @@ class Replayer {
     programs_.each_program([&](const Program& program) { report.plans.push_back(report_plan(program)); });
     recordings_.report(report);
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
-    if (unchecked_ != 0) {
-      report.bailouts.push_back(
-          std::to_string(unchecked_) +
-          " replays were not compared with the interpreter, as SR_CHECK asked: they draw random "
-          "numbers, which are others each time.");
-    }
+    closer_look_.report(report);
     if (weight_changes_ != 0) {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
@@ -225,22 +216,6 @@ class Replayer {
   [[gnu::always_inline]] Context context_of(Program& program, const CallOptions* call) {
     return {program.bases.data(), &program.values, &program.tensors, call, &services_, program.bases.size()};
   }
-
-  // Releases the values of a call, also if an operator throws.
-  struct ReleaseValues {
-    Program& program;
-    [[gnu::always_inline]] ~ReleaseValues() {
-      if (program.interpreted != 0) release();
-    }
-    [[gnu::noinline]] void release() {
-      for (c10::IValue& value : program.values) value = c10::IValue();
-      for (at::Tensor& tensor : program.tensors) tensor.reset();
-      if (std::uncaught_exceptions() == 0) program.ran->clear();  // else the general path may need it
-    }
-  };
-  struct Finish : ReleaseValues {
-    ~Finish() { this->program.results.release(); }
-  };
 
   // Finds a program other than the predicted one: of this signature, or of a family, which is then given the
   // sizes of the call.
@@ -287,21 +262,8 @@ class Replayer {
   void execute(Program& program, Context& context, std::span<const c10::IValue> args,
                const CallOptions* call) {
     if (kCheckPlans && programs_.is_shared()) programs_.poison();
-    if (looks_closer_) [[unlikely]]
-      return execute_closely(program, context, args, call);
-    StepRunner(programs_).run(program, context, call);
-  }
-
-  // Runs a replay that is compared with the interpreter, or whose steps are timed.
-  [[gnu::noinline]] void execute_closely(Program& program, Context& context,
-                                         std::span<const c10::IValue> args, const CallOptions* call) {
-    if (check_every_ != 0 && (program.replays + 1) % check_every_ == 0) {
-      if (!program.draws_random_numbers)
-        return CheckedReplay{*content_, *weights_, *planner_, programs_}.run(program, context, args);
-      ++unchecked_;
-    }
-    if (times_steps_ && StepRunner::is_timed(program))
-      return StepRunner(programs_).run_timed(program, context, call);
+    if (closer_look_.is_on()) [[unlikely]]
+      return closer_look_.run(program, context, args, call, programs_, *weights_);
     StepRunner(programs_).run(program, context, call);
   }
 
@@ -310,17 +272,14 @@ class Replayer {
   const memory::PlannerOps* planner_;
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
-  std::size_t check_every_ = 0;
-  bool times_steps_ = false;
-  bool looks_closer_ = false;  // a replay may be compared, or its steps timed
   std::uint64_t replayed_ = 0;
   ProgramTable programs_;
   bool has_failed_ = false;
   Services services_;
   sr::detail::CallCounters* metrics_;
   Recordings recordings_;
+  CloserLook closer_look_;
   bool has_families_ = false;
-  std::uint64_t unchecked_ = 0;  // replays that were to be compared with the interpreter
   std::uint64_t weight_changes_ = 0;
 };
 

@@ -1,8 +1,10 @@
 // A tensor as lowering uses it: a strided window of a storage.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -120,6 +122,14 @@ inline std::pair<Size, Size> as_rows(const Operand& operand, std::size_t row_ran
     rows *= operand.sizes[d];
   }
   return {rows, distance};
+}
+
+inline bool all_of(std::initializer_list<const Operand*> operands, c10::ScalarType type) {
+  return std::all_of(operands.begin(), operands.end(),
+                     [=](const Operand* operand) { return operand->dtype == type; });
+}
+inline bool all_float(std::initializer_list<const Operand*> operands) {
+  return all_of(operands, c10::kFloat);
 }
 
 }  // namespace sr::replay

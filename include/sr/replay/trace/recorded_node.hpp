@@ -11,6 +11,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/classify.hpp>
+#include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
 #include <sr/replay/trace/trace.hpp>
@@ -127,6 +128,26 @@ class RecordedNode {
     bool found = false;
     each_input([&](const at::Tensor& tensor) { found |= tensor.is_conj(); });
     return found;
+  }
+
+  // Notes the modes of the environment that the node reads.
+  void note_environment() {
+    Trace& trace = record_.trace;
+    const c10::Symbol kind = node_.node->kind();
+    bool reads_real = false, makes_real = false;
+    const auto is_real = [](const at::Tensor& tensor) {
+      return tensor.defined() && !c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+    };
+    each_input([&](const at::Tensor& tensor) { reads_real |= is_real(tensor); });
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) { makes_real |= is_real(tensor); });
+    }
+    if ((makes_real && !reads_real) || kind == c10::aten::result_type || !node_.sub_blocks.empty())
+      trace.asked |= Environment::default_dtype;
+    if (!facts_.has(Fact::leaves_new_memory)) return;
+    trace.asked |= Environment::new_memory;
+    if (tensors_read() != 0 && trace.environment.fills_memory)
+      bail_out("fills new memory with NaN, since torch.use_deterministic_algorithms is on.");
   }
 
   // Notes arguments that it has returned views of in a larger dtype. LibTorch takes such a view only where a

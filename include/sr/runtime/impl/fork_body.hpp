@@ -38,11 +38,11 @@ SR_INLINE ForkBody::ForkBody(const torch::jit::Node& fork, const StaticModuleOpt
   const auto body = fork.g(c10::attr::Subgraph)->copy();
   detail::forget_call_stacks(body->block());
   StaticModuleOptions own = options;
-  own.manage_output_tensors = false;  // results outlive the next call of their runtime
+  own.memory.manage_outputs = false;  // results outlive the next call of their runtime
   try {
     content_ = std::make_shared<const PreparedModule>(
-        load_graph(body, {.off = own.without_passes, .watch = nullptr}, owner), own);
-  } catch (const UnsupportedOp&) {
+        load_graph(body, {.off = own.debug.without_passes, .watch = nullptr}, owner), own);
+  } catch (const UnsupportedOpError&) {
     if (options.strict) throw;
     code_ = std::make_unique<torch::jit::Code>(body, "forked");
   }

@@ -1,4 +1,4 @@
-// Definitions of <sr/registry/op_spec.hpp>.
+// Definitions of <sr/registry/operator_entry.hpp>.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
-#include <c10/util/Type.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <sr/registry/op_spec.hpp>
+#include <sr/registry/operator_entry.hpp>
 #include <sr/registry/operator_parts.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/registry.hpp>
@@ -37,21 +36,10 @@ namespace detail {
 
 }  // namespace detail
 
-SR_INLINE void register_op(const OpSpec& spec) {
-  OpEntry entry;
-  entry.key = spec.key;
-  entry.schema = spec.schema;
-  entry.kind = spec.kind;
-  entry.functor = c10::demangle(spec.functor->name());
-  entry.function = spec.function;
-  entry.write = spec.write;
-  entry.vector_op = spec.vector_op;
-  entry.accepts = spec.accepts;
-  entry.traits = spec.traits;
-  entry.argument_count = spec.argument_count;
-  registry().add(std::move(entry));
-  if (spec.kind == NodeKind::out_variant || spec.traits.makes_new_tensor)
-    fact_table().add_new_results(spec.key);
+SR_INLINE void register_op(const OperatorEntry& entry) {
+  registry().add(entry);
+  if (entry.kind == NodeKind::out_variant || entry.traits.makes_new_tensor)
+    fact_table().add_new_results(entry.key);
 }
 
 SR_INLINE void register_operator(const OperatorParts& spec) {

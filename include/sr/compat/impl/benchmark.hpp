@@ -1,4 +1,4 @@
-// Definitions of <sr/benchmark.hpp>.
+// Definitions of <sr/compat/benchmark.hpp>.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <sr/base/error.hpp>
-#include <sr/benchmark.hpp>
+#include <sr/compat/benchmark.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/runtime/runtime_core.hpp>

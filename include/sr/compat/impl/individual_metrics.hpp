@@ -1,4 +1,4 @@
-// How the metrics of <sr/benchmark.hpp> are printed.
+// How the metrics of <sr/compat/benchmark.hpp> are printed.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <sr/benchmark.hpp>
+#include <sr/compat/benchmark.hpp>
 
 namespace sr {
 

@@ -1,41 +1,31 @@
-// What an operator passes to the registry. All of it is constant, so that registering an operator is one
+// The record of an operator in the registry. All of it is constant, so that registering an operator is one
 // call.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <typeinfo>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/config.hpp>
 #include <sr/base/jit_fwd.hpp>
-#include <sr/base/node_kind.hpp>
-#include <sr/graph/op_traits.hpp>
-#include <sr/graph/processed_function.hpp>
+#include <sr/graph/node_functions.hpp>
 #include <sr/graph/processed_node.hpp>
-#include <sr/kernels/table.hpp>
 
 namespace sr {
 
-// The fields are described at OpEntry (sr/registry/registry.hpp).
-struct OpSpec {
-  std::string_view key;
-  std::string_view schema;
-  NodeKind kind = NodeKind::native;
-  const std::type_info* functor = nullptr;
-  ProcessedFunction function;
-  ProcessedFunction write;
-  const kernels::VectorLoops* vector_op = nullptr;
-  bool (*accepts)(const torch::jit::Node&) = nullptr;
-  OutTraits traits;
-  std::size_t argument_count = 0;
+// The registry keeps the views: what they point to is a constant of the program or library that registers it.
+struct OperatorEntry : NodeFunctions {
+  std::string_view key;     // "name.overload" of the schema, or the kind of a prim:: node
+  std::string_view schema;  // the literal; empty for prim:: kinds
+  bool (*accepts)(const torch::jit::Node&) = nullptr;  // null: every node
+  std::size_t argument_count = 0;                      // of the schema; not checked for prim:: kinds
 };
 
 // Throws RegistryError if another functor has the key.
-void register_op(const OpSpec& spec);
+void register_op(const OperatorEntry& entry);
 
 // Runs one out-variant node. `call` unpacks the inputs and writes into the output slots. These hold tensors
 // of the right dtype, either with the right sizes and strides or without elements. Throws what `call` and

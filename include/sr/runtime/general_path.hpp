@@ -1,0 +1,103 @@
+// The way of a call that runs the nodes of the graph in order, without a program.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+
+#include <sr/base/thread_modes.hpp>
+#include <sr/executor/arena.hpp>
+#include <sr/executor/arguments.hpp>
+#include <sr/executor/block_memory.hpp>
+#include <sr/executor/block_runner.hpp>
+#include <sr/executor/copied_results.hpp>
+#include <sr/executor/counted_writes.hpp>
+#include <sr/executor/execution_state.hpp>
+#include <sr/executor/kept_outputs.hpp>
+#include <sr/graph/observer.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/replay/runner/replayer.hpp>
+
+namespace sr::detail {
+
+// The module and the weights must outlive it. It must not move, since its frame points to it.
+class GeneralPath {
+ public:
+  GeneralPath(const PreparedModule& module, const WeightSet& weights, const memory::PlannerOps& planner,
+              const ObserverHooks& hooks)
+      : module_(&module), execution_(module, weights, planner, hooks) {}
+
+  // Runs the graph. Nodes that a replay of this call has run already do not run again. Moves from the
+  // arguments. Throws ArgumentError and what operators throw.
+  c10::IValue run(std::span<c10::IValue> args, const KeywordArgs* kwargs, replay::Replayer& replayer) {
+    const ThreadModes modes = ThreadModes::now();
+    kept_outputs_.obey(modes, execution_);
+    Frame& frame = execution_.frame;
+    frame.dispatches = modes.autocast() || replay::Environment::memory_is_filled();
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const at::NoGradGuard no_grad;
+    const ObserverHooks& observer = execution_.observer;
+    observer.begin(Phase::setup);
+    BlockRunner& top = execution_.runners[0];
+    const auto& inputs = module_->blocks[0].inputs;
+    bind_arguments(module_->schema, args, kwargs,
+                   [&](std::size_t i, c10::IValue&& value) { frame.values[inputs[i]] = std::move(value); });
+    const CountedWrites counted(module_->written_inputs, [&](std::size_t i) -> const c10::IValue& {
+      return execution_.frame.values[inputs[i]];
+    });
+    if (module_->options.memory.manage_outputs) top.recycle_outputs();
+    observer.end(Phase::setup);
+    frame.ran = replayer.ran();
+    replayer.forget_failure();
+    const ForgetRanNodes forget{frame};
+    top.run();
+    const Release release{execution_};
+    c10::IValue result = take_results(top);
+    return fresh_copies(*module_, result);
+  }
+
+  // Computes with other weights from the next call on.
+  void take(const WeightSet& weights) { execution_.take(weights); }
+
+  // Allocates the arenas for the sizes of the last call.
+  void reserve() {
+    for (BlockRunner& runner : execution_.runners) runner.reserve();
+  }
+  // Frees the arenas and the outputs that nodes keep.
+  void trim() {
+    for (BlockRunner& runner : execution_.runners) runner.trim();
+    for (NodeState& state : execution_.frame.states) state.valid = false;
+  }
+
+  Frame& frame() { return execution_.frame; }
+  const memory::PlannerOps& planner() const { return *execution_.frame.planner; }
+  const memory::Arena& arena(std::size_t block) const { return execution_.runners.at(block).arena(); }
+
+  Report report() const {
+    std::vector<BlockMemory> memory;
+    for (const BlockRunner& runner : execution_.runners) memory.push_back(block_memory(runner.arena()));
+    return make_report(*module_, std::string(planner().name), std::move(memory));
+  }
+
+ private:
+  c10::IValue take_results(BlockRunner& top) {
+    const std::size_t count = module_->blocks[0].outputs.size();
+    if (count == 1) return top.take_output(0);
+    std::vector<c10::IValue> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
+    return join_results(std::move(all));
+  }
+
+  const PreparedModule* module_;
+  ExecutionState execution_;
+  KeptOutputs kept_outputs_;
+};
+
+}  // namespace sr::detail

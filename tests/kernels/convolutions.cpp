@@ -1,0 +1,254 @@
+// Convolution kernels, and parts of a packed product, with every instruction set of this CPU, against plain
+// loops.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <sr/kernels/kernels.hpp>
+
+#include "support/catch.hpp"
+#include "support/kernel_sets.hpp"
+#include "support/kernel_values.hpp"
+
+using namespace sr::kernels;
+using sr::test::kernel_sets;
+using sr::test::same;
+
+namespace {
+
+std::vector<float> numbers(std::size_t count) {
+  static sr::test::RandomFloats random(11, -1, 1);
+  return random(count);
+}
+
+std::size_t size_of(std::ptrdiff_t count) {
+  return static_cast<std::size_t>(count);
+}
+
+}  // namespace
+
+TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels]") {
+  constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = 0; channels <= 2 * table.tile + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.width - 1, table.width, 5 * table.width}) {
+        const std::size_t pitch = count + kTaps - 1, taps = kInputs * kTaps;
+        std::vector<float> in = numbers(kInputs * pitch + table.width), weight = numbers(channels * taps),
+                           bias = numbers(channels), packed(channels * taps), out(channels * count);
+        if (count > 2) in[2] = std::numeric_limits<float>::quiet_NaN();
+        std::vector<std::int32_t> offsets;
+        for (std::size_t t = 0; t < taps; ++t)
+          offsets.push_back(static_cast<std::int32_t>(t / kTaps * pitch + t % kTaps));
+        std::vector<Strip> strips;
+        const std::size_t strip = std::min(count, table.width);
+        for (std::size_t first = 0; first < count; first += strip)
+          strips.push_back({static_cast<std::int32_t>(first), static_cast<std::int32_t>(first)});
+        table.pack_taps(channels, taps, weight.data(), packed.data());
+        Convolution shape{.channels = channels,
+                          .taps = taps,
+                          .strips = strips.size(),
+                          .strip_width = strip,
+                          .at = strips.data(),
+                          .offsets = offsets.data(),
+                          .weight = packed.data(),
+                          .bias = bias.data(),
+                          .clamp_min = 0,
+                          .in = in.data(),
+                          .out = out.data(),
+                          .out_channel = static_cast<std::ptrdiff_t>(count)};
+        table.convolve(shape);
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < out.size(); ++r) {
+          double sum = bias[r / count];
+          for (std::size_t t = 0; t < taps; ++t)
+            sum += double{weight[r / count * taps + t]} * in[size_of(offsets[t]) + r % count];
+          wrong += std::isnan(sum) ? !std::isnan(out[r]) : !(std::fabs(out[r] - std::max(sum, 0.0)) <= 1e-5);
+        }
+        CAPTURE(table.name, channels, count);
+        CHECK(wrong == 0);
+        std::vector<float> parts(out.size(), -1);
+        for (std::size_t first = 0; first < channels; first += table.tile) {
+          Convolution part = shape;
+          part.channels = std::min(table.tile, channels - first);
+          part.weight += first * taps;
+          part.bias += first;
+          part.out = parts.data() + first * count;
+          table.convolve(part);
+        }
+        CHECK(same(out, parts));
+        for (shape.block = 1; shape.block <= 4; ++shape.block) {
+          std::ranges::fill(parts, -1.0f);
+          shape.out = parts.data();
+          table.convolve(shape);
+          CHECK(same(out, parts));
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+// Without its weights, image and result. Some numbers of channels have a bias, and some have relu.
+Convolution shape_of_pixels(std::size_t channels, const std::vector<std::int32_t>& offsets,
+                            const std::vector<Strip>& pixels, const std::vector<float>& bias) {
+  return {.channels = channels,
+          .taps = offsets.size(),
+          .strips = pixels.size(),
+          .strip_width = 1,
+          .at = pixels.data(),
+          .offsets = offsets.data(),
+          .bias = channels % 2 == 0 ? bias.data() : nullptr,
+          .clamp_min = channels % 3 == 0 ? 0 : -std::numeric_limits<float>::infinity()};
+}
+
+// Pixels two elements apart, with overlapping taps.
+void check_pixels(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
+  constexpr std::size_t kReach = 7;
+  std::vector<float> in = numbers(2 * count + kReach + table.width), weight = numbers(channels * taps),
+                     bias = numbers(channels);
+  in[count] = std::numeric_limits<float>::quiet_NaN();
+  in[2 * count] = std::numeric_limits<float>::infinity();
+  std::vector<std::int32_t> offsets;
+  for (std::size_t t = 0; t < taps; ++t) offsets.push_back(static_cast<std::int32_t>(t * 5 % kReach));
+  std::vector<Strip> pixels;
+  for (std::size_t p = 0; p < count; ++p)
+    pixels.push_back({static_cast<std::int32_t>(2 * p), static_cast<std::int32_t>(p)});
+  std::vector<float> panels(table.packed_floats(channels, taps)), tiles(channels * taps),
+      out(channels * count, -1), expected(out);
+  table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
+  table.pack_taps(channels, taps, weight.data(), tiles.data());
+  Convolution shape = shape_of_pixels(channels, offsets, pixels, bias);
+  shape.weight = panels.data();
+  shape.in = in.data();
+  shape.out = out.data();
+  shape.out_channel = static_cast<std::ptrdiff_t>(count);
+  table.convolve_pixels(shape);
+  CAPTURE(table.name, channels, count, taps);
+  for (const std::size_t block : {std::size_t{1}, table.tile, std::size_t{12}}) {
+    std::vector<float> in_blocks(out.size(), -1);
+    shape.block = block;
+    shape.out = in_blocks.data();
+    table.convolve_pixels(shape);
+    CHECK(same(out, in_blocks));
+  }
+  shape.block = 0;
+  // The channels of a pixel next to each other.
+  std::vector<float> last(out.size(), -1), transposed(out.size());
+  std::vector<Strip> apart = pixels;
+  for (Strip& pixel : apart) pixel.out *= static_cast<std::int32_t>(channels);
+  shape.at = apart.data();
+  shape.out = last.data();
+  shape.out_channel = 1;
+  table.convolve_pixels(shape);
+  for (std::size_t r = 0; r < out.size(); ++r) transposed[r] = last[r % count * channels + r / count];
+  CHECK(same(out, transposed));
+  shape.at = pixels.data();
+  shape.out_channel = static_cast<std::ptrdiff_t>(count);
+  shape.weight = tiles.data();
+  shape.out = expected.data();
+  table.convolve(shape);
+  CHECK(same(out, expected));
+}
+
+// Taps are pixels of an image whose channels lie last; those of a result are two pixels apart.
+void check_depthwise(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
+  std::vector<float> in = numbers((2 * count + taps) * channels), weight = numbers(channels * taps),
+                     bias = numbers(channels);
+  in[channels / 2] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<std::int32_t> offsets;
+  for (std::size_t t = 0; t < taps; ++t)
+    offsets.push_back(static_cast<std::int32_t>((taps - 1 - t) * channels));
+  std::vector<Strip> pixels;
+  for (std::size_t p = 0; p < count; ++p)
+    pixels.push_back({static_cast<std::int32_t>(2 * p * channels), static_cast<std::int32_t>(p * channels)});
+  std::vector<float> panels(table.packed_floats(channels, taps)), out(channels * count, -1);
+  table.pack(channels, taps, weight.data(), 1, static_cast<std::ptrdiff_t>(taps), panels.data());
+  Convolution shape = shape_of_pixels(channels, offsets, pixels, bias);
+  shape.weight = panels.data();
+  shape.in = in.data();
+  shape.out = out.data();
+  shape.out_channel = 1;
+  table.convolve_depthwise(shape);
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    const std::size_t c = r % channels;
+    double sum = shape.bias == nullptr ? 0 : bias[c];
+    for (std::size_t t = 0; t < taps; ++t)
+      sum += double{weight[c * taps + t]} * in[2 * (r - c) + size_of(offsets[t]) + c];
+    const double expected = std::isnan(sum) ? sum : std::max(sum, double{shape.clamp_min});
+    wrong += std::isnan(expected) ? !std::isnan(out[r]) : !(std::fabs(out[r] - expected) <= 1e-5);
+  }
+  CAPTURE(table.name, channels, count, taps);
+  CHECK(wrong == 0);
+  std::vector<float> in_blocks(out.size(), -1);
+  shape.block = 3;
+  shape.out = in_blocks.data();
+  table.convolve_depthwise(shape);
+  CHECK(same(out, in_blocks));
+}
+
+}  // namespace
+
+TEST_CASE("kernels: depthwise convolution of channels that lie last", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3}) {
+        check_depthwise(table, channels, count, 9);
+        check_depthwise(table, channels, count, 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (std::size_t channels = table.min_pixel_channels; channels <= 4 * table.width + 1; ++channels) {
+      for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3})
+        check_pixels(table, channels, count, 7);
+    }
+    // Weights in several blocks of taps with partial sums between them, for more pixels than fit at once.
+    for (const std::size_t channels : {table.min_pixel_channels, 2 * table.width, 5 * table.width + 3}) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{49}, std::size_t{64}, std::size_t{65}})
+        check_pixels(table, channels, count, 2055);
+    }
+  }
+}
+
+TEST_CASE("kernels: parts of a packed product are bit-identical to the whole", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (const std::size_t n :
+         {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{5}, 5 * table.width}) {
+      const std::size_t m = 3 * table.tile + 3, k = 37, part = n == 1 ? 4 : table.tile;
+      const std::vector<float> a = numbers(m * k), b = numbers(n * k);
+      std::vector<float> whole(m * n), parts(m * n), memory(table.packed_floats(n, k) + 16);
+      float* packed = memory.data();
+      while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
+      table.pack(n, k, b.data(), 1, static_cast<std::ptrdiff_t>(k), packed);
+      Gemm product{.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a.data(),
+                   .a_row = static_cast<std::ptrdiff_t>(k),
+                   .b = packed,
+                   .out = whole.data(),
+                   .out_row = static_cast<std::ptrdiff_t>(n)};
+      table.packed_gemm(product);
+      for (std::size_t first = 0; first < m; first += part) {
+        product.m = std::min(part, m - first);
+        product.a = a.data() + first * k;
+        product.out = parts.data() + first * n;
+        table.packed_gemm(product);
+      }
+      CAPTURE(table.name, n);
+      CHECK(whole == parts);
+    }
+  }
+}
