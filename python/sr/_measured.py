@@ -1,9 +1,9 @@
-"""What a module says of its calls: counts, times, plans."""
+"""The part of a module that prepares calls and looks at them: warm-up, counts, times, plans."""
 
 import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _C
 from ._profile import Profile, Timing, time_calls
@@ -11,24 +11,42 @@ from ._report import Metrics, Report
 from .errors import ArgumentError
 
 
-if TYPE_CHECKING:
-    _Caller = _C.Caller
-else:
-    _Caller = object  # StaticModule derives from both
-
 _log = logging.getLogger('sr')
 _INTERPRETED = 'interpreted'  # the kind of such steps
 _HOT = 0.2  # of a call's time
 _TIMED_SECONDS = 0.05
 
 
-class Measured(_Caller):
-    """The part of StaticModule that looks at calls."""
+class Measured(_C.Caller):
+    """The part of StaticModule that prepares calls and looks at them."""
 
     __slots__ = ()
 
     IndividualMetrics = _C.IndividualMetrics  # where upstream has it, too
     _frontend: str
+
+    def warmup(self, *args: Any, **kwargs: Any) -> None:
+        """Calls with these arguments until further calls are replays, or it is clear that they will not be.
+
+        For a service that starts: the first calls of a size record a plan, which takes milliseconds. The logger 'sr'
+        warns if calls will not be replayed, and says why; and of operators that LibTorch's interpreter runs, if they take
+        a fifth of a call or more. The calls advance the state of a model that has one.
+
+        >>> import torch, sr
+        >>> module = sr.compile(torch.nn.ReLU())
+        >>> module.warmup(torch.zeros(4))
+        >>> module.report()['replayed_calls'] > 0
+        True
+        """
+        self._reserve(args, kwargs, 1)
+        before = self._metrics()['replayed']
+        for _ in range(2):
+            self(*args, **kwargs)
+        if self._metrics()['replayed'] == before:
+            reasons = self.report()['bailouts']
+            _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
+        elif any(plan['interpreted'] for plan in self.report()['plans']):
+            self._warn_of_interpreted(args, kwargs)
 
     def metrics(self) -> Metrics:
         """What all calls of this module did so far: how many, replays, failures, latencies, runtimes.
@@ -113,3 +131,6 @@ class Measured(_Caller):
                     _log.warning("%s takes %.0f %% of a call and is run by LibTorch's interpreter, since sr has no kernel "
                                  "for it with these arguments. The module's report() shows where it is.",
                                  ', '.join(step['ops']), 100 * share)
+
+
+_C.share_vectorcall(Measured)

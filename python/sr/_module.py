@@ -1,7 +1,6 @@
 """A model made ready to run."""
 
 import inspect
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
@@ -15,9 +14,6 @@ from ._measured import Measured
 from ._options import Options, checked, of_module, of_pool, of_restored
 from ._report import Value
 from .errors import ArgumentError
-
-
-_log = logging.getLogger('sr')
 
 
 def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
@@ -36,7 +32,7 @@ def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
                         f'a scripted function or a graph.{more}')
 
 
-class StaticModule(Measured, _C.Caller):
+class StaticModule(Measured):
     """Runs a scripted or traced module, a scripted function or a graph; any number of threads may call it at once.
 
     Calls are those of the model: by position, by keyword, with its defaults; tensors, numbers, strings, None, lists,
@@ -118,29 +114,6 @@ class StaticModule(Measured, _C.Caller):
             inspect.Parameter(value.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=value.type,
                               default=value.default if value.has_default else inspect.Parameter.empty)
             for value in self.inputs])
-
-    def warmup(self, *args: Any, **kwargs: Any) -> None:
-        """Calls with these arguments until further calls are replays, or it is clear that they will not be.
-
-        For a service that starts: the first calls of a size record a plan, which takes milliseconds. The logger 'sr'
-        warns if calls will not be replayed, and says why; and of operators that LibTorch's interpreter runs, if they take
-        a fifth of a call or more. The calls advance the state of a model that has one.
-
-        >>> import torch, sr
-        >>> module = sr.compile(torch.nn.ReLU())
-        >>> module.warmup(torch.zeros(4))
-        >>> module.report()['replayed_calls'] > 0
-        True
-        """
-        self.reserve(*args, **kwargs)
-        before = self._metrics()['replayed']
-        for _ in range(2):
-            self(*args, **kwargs)
-        if self._metrics()['replayed'] == before:
-            reasons = self.report()['bailouts']
-            _log.warning('Calls of this module are not replayed: %s', reasons[0] if reasons else 'see its report().')
-        elif any(plan['interpreted'] for plan in self.report()['plans']):
-            self._warn_of_interpreted(args, kwargs)
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
         """A call that reads these tensors and writes into these buffers each time, whatever they hold then.

@@ -73,7 +73,7 @@ class _Model:
         return [value.detach().contiguous() for value in self.flat[i] if isinstance(value, torch.Tensor)]
 
     def onnxruntime(self) -> Call:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-not-found]
 
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
@@ -195,7 +195,7 @@ def time_in_rounds(calls: Mapping[str, Callable[[], Any]], *, rounds: int = ROUN
 
 def onnx_session(path: str | os.PathLike[str], threads: int = 1, spins: bool = True) -> Any:
     """An onnxruntime.InferenceSession on the CPU. `spins`: its helpers wait for work awake, as is its default."""
-    import onnxruntime  # type: ignore[import-not-found]
+    import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
