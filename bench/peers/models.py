@@ -127,6 +127,17 @@ class Convnet(nn.Module):
         return self.out(torch.flatten(x, 1))
 
 
+class Recurrent(nn.Module):
+    """All time steps of the last layer; states begin as zeros."""
+
+    def __init__(self, kind: type[nn.RNNBase], width: int, layers: int):
+        super().__init__()
+        self.network = kind(width, width, layers)
+
+    def forward(self, x):
+        return self.network(x)[0]
+
+
 def transformer(layers: int, width: int, heads: int, hidden: int) -> nn.Module:
     return nn.Sequential(*(TransformerLayer(width, heads, hidden) for _ in range(layers)))
 
@@ -161,6 +172,9 @@ MODELS = {
     **{f'dlrm_26x64_b{n}': Case(Dlrm, lambda n=n: dlrm_inputs(n)) for n in (1, 64)},
     **{f'transformer_{n}x128': Case(lambda: transformer(1, 128, 4, 512), lambda n=n: (torch.randn(n, 128),))
        for n in (1, 32)},
+    **{f'{name}_2x256_{steps}_steps_b{n}': Case(lambda kind=kind: Recurrent(kind, 256, 2),
+                                                lambda steps=steps, n=n: (torch.randn(steps, n, 256),))
+       for name, kind in (('lstm', nn.LSTM), ('gru', nn.GRU)) for steps, n in ((1, 1), (1, 16), (50, 1))},
     'convnet_28_b1': Case(Convnet, lambda: (torch.randn(1, 1, 28, 28),)),
     'bert_6_layers_32x384': Case(lambda: transformer(6, 384, 6, 1536), lambda: (torch.randn(32, 384),)),
 }

@@ -252,3 +252,39 @@ TEST_CASE("kernels: parts of a packed product are bit-identical to the whole", "
     }
   }
 }
+
+TEST_CASE("kernels: panels of one row are bit-identical to the whole row", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    const std::size_t panel = 2 * table.width;
+    for (const std::size_t n : {panel, 2 * panel, 3 * panel, 4 * panel, 5 * panel + 3}) {
+      for (const std::size_t k : {1, 3, 4, 38}) {
+        const std::vector<float> a = numbers(k), b = numbers(n * k), bias = numbers(n);
+        std::vector<float> whole(n), parts(n), memory(table.packed_floats(n, k) + 16);
+        float* packed = memory.data();
+        while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
+        table.pack(n, k, b.data(), 1, static_cast<std::ptrdiff_t>(k), packed);
+        Gemm product{.m = 1,
+                     .n = n,
+                     .k = k,
+                     .a = a.data(),
+                     .a_row = 0,
+                     .b = packed,
+                     .bias = bias.data(),
+                     .clamp_min = n % 2 == 0 ? 0 : -std::numeric_limits<float>::infinity(),
+                     .out = whole.data()};
+        table.packed_gemm(product);
+        for (std::size_t first = 0; first < n; first += panel) {
+          product.n = first + panel > n - panel ? n - first : panel;  // the last part has the rest
+          product.b = packed + first * k;
+          product.bias = bias.data() + first;
+          product.out = parts.data() + first;
+          table.packed_gemm(product);
+          if (product.n != panel) break;
+        }
+        CAPTURE(table.name, n, k);
+        CHECK(same(whole, parts));
+      }
+    }
+  }
+}

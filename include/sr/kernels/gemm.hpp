@@ -155,6 +155,37 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
   }
 }
 
+// One row of the product in the columns of two whole panels, with the sums of gemm_tile. Panels in turn would
+// load the elements of `a` twice, and prefetch what the row reads next itself: 1.2 times as slow from the
+// second-level cache.
+[[gnu::flatten, gnu::noinline]] inline void gemm_row_of_two_panels(std::size_t k, const float* a,
+                                                                   const float* b, const float* bias,
+                                                                   float clamp_min, float* out) {
+  constexpr std::size_t kParts = kSplit<1, 2>, kVecs = 4;
+  Vec sums[kParts][kVecs];
+  unrolled<kParts>([&](auto part) __attribute__((always_inline)) {
+    unrolled<kVecs>([&](auto v) __attribute__((always_inline)) {
+      sums[part][v] = part == 0 && bias != nullptr ? Vec::load(bias + v * kWidth) : Vec(0.0f);
+    });
+  });
+  const float* const second = b + k * kPanel;
+  const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
+    const Vec left(a[l]);
+    unrolled<kVecs>([&](auto v) __attribute__((always_inline)) {
+      const float* const panel = v < 2 ? b : second;
+      sums[part][v] = fma(left, Vec::load(panel + l * kPanel + v % 2 * kWidth), sums[part][v]);
+    });
+  };
+  std::size_t l = 0;
+  for (; l + kParts <= k; l += kParts)
+    unrolled<kParts>([&](auto part) __attribute__((always_inline)) { step(part, l + part); });
+  for (; l < k; ++l) step(Index<0>{}, l);
+  unrolled<kVecs>([&](auto v) __attribute__((always_inline)) {
+    const Vec total = (sums[0][v] + sums[1][v]) + (sums[2][v] + sums[3][v]);
+    first_max(Vec(clamp_min), total).store(out + v * kWidth);  // NaN passes
+  });
+}
+
 // Panels of products with fewer rows are used as soon as they arrive, so that fetching them ahead helps only
 // where the processor does not: it fetches packed panels itself, since they follow each other in memory.
 inline constexpr std::size_t kRowsToFetch = 4;
@@ -165,7 +196,15 @@ void packed_gemm(const GemmOf<T, Result>& product) {
   if (product.n <= kDotColumns) {
     return gemm_of_rows(product, static_cast<std::ptrdiff_t>(kOfFloats ? product.k : padded_row(product.k)));
   }
-  for (std::size_t column = 0; column < product.n; column += kPanel) {
+  std::size_t column = 0;
+  if constexpr (kOfFloats && std::is_same_v<Result, float>) {
+    for (; product.m == 1 && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
+      gemm_row_of_two_panels(product.k, product.a, product.b + column * product.k,
+                             product.bias == nullptr ? nullptr : product.bias + column, product.clamp_min,
+                             product.out + column);
+    }
+  }
+  for (; column < product.n; column += kPanel) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
     const std::size_t left = product.n - column;
     const T* panel = product.b + column * product.k;

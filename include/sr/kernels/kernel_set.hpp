@@ -25,8 +25,10 @@
 #include <sr/kernels/pooling.hpp>
 #include <sr/kernels/quantized_bags.hpp>
 #include <sr/kernels/quantized_rows.hpp>
+#include <sr/kernels/recurrent.hpp>
 #include <sr/kernels/scores.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/kernels/transposed_convolution.hpp>
 #include <sr/kernels/vec64.hpp>
 #include <sr/kernels/vector_ops.hpp>
 
@@ -80,12 +82,14 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .grouped_gemm = grouped_gemm,
            .gemm = gemm,
            .batched_dot = batched_dot,
+           .recurrent_gates = {lstm_gates, gru_gates, tanh_gates, relu_gates},
            .pad_image = pad_image,
            .pack_taps = pack_taps,
            .convolve = convolve,
            .convolve_pixels = convolve_pixels,
            .min_pixel_channels = kDotColumns + 1,
            .convolve_depthwise = convolve_depthwise,
+           .add_windows = add_windows,
            .max_pool = max_pool,
            .mean_pool = mean_pool,
            .block = ByFour::kFloats,

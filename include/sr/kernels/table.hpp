@@ -136,6 +136,21 @@ struct Convolution {
   std::ptrdiff_t out_channel = 0;
 };
 
+// out[c][y][x] = bias[c] + the sum of factors[c][tap] * columns[c / outputs][tap][i] over the taps and
+// positions i that meet at (y, x): position (i, j) meets tap (a, b) at (i * y.step - y.pad + a * y.dilation,
+// j * x.step - ...). Positions are y.in x x.in, and planes of the result y.out x x.out; both are contiguous.
+// Strides are in elements.
+struct TransposedConvolution {
+  std::size_t channels = 0;
+  Axis y, x;
+  const float* columns = nullptr;
+  std::ptrdiff_t channel_stride = 0, tap_stride = 0;
+  std::ptrdiff_t outputs = 1;
+  const float* factors = nullptr;  // null: 1
+  const float* bias = nullptr;     // null: 0
+  float* out = nullptr;
+};
+
 // Windows on contiguous planes of y.in x x.in; the results are planes of y.out x x.out. A phase of a row has
 // phase_width elements; x.step phases hold the row with its padding and the last window.
 struct Pooling {
@@ -173,6 +188,27 @@ struct StridedCopy {
   static constexpr std::size_t kMaxRank = 8;
   std::size_t rank = 0, width = 0;
   std::array<std::int64_t, kMaxRank> sizes{}, in_strides{}, out_strides{};
+};
+
+// One time step of a layer of a recurrent network, without its products. Row r has the gates of the input,
+// with their bias, at x + r * x_row, and those of the hidden state at h + r * h_row: `units` floats for each
+// gate, in PyTorch's order (LSTM: input, forget, cell, output; GRU: reset, update, new). `state` is the old
+// cell of LSTM and the old hidden state of GRU, and `cell` takes the new cell; it may be `state`. `out` takes
+// the new hidden state and overlaps nothing.
+enum class RecurrentCell { lstm, gru, tanh, relu };
+inline constexpr std::size_t kRecurrentCells = 4;
+struct RecurrentGates {
+  std::size_t rows = 0, units = 0;
+  const float* x = nullptr;
+  std::ptrdiff_t x_row = 0;
+  const float* h = nullptr;
+  std::ptrdiff_t h_row = 0;
+  const float* state = nullptr;
+  std::ptrdiff_t state_row = 0;
+  float* cell = nullptr;  // of LSTM only
+  std::ptrdiff_t cell_row = 0;
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
 };
 
 // The kernels that multiply fp32 matrices by weights of T: bfloat16, float16 or int8.
@@ -246,6 +282,9 @@ struct Table {
   // Returns the kernel for `count` pairs of rows of k elements.
   BatchedDotKernel (*batched_dot)(std::size_t count, std::size_t k) = nullptr;
 
+  // Indexed by RecurrentCell.
+  std::array<void (*)(const RecurrentGates& gates), kRecurrentCells> recurrent_gates{};
+
   void (*pad_image)(const PaddedImage& image) = nullptr;
   // `weight` has channels x taps elements, and so has `packed`.
   void (*pack_taps)(std::size_t channels, std::size_t taps, const float* weight, float* packed) = nullptr;
@@ -257,6 +296,7 @@ struct Table {
   // Channel c of the result is computed of channel c of the image, which is at in[c]: out[p + c] is the sum
   // over the taps t of weight[c][t] * in[p + offsets[t] + c]. The channels of a pixel are adjacent in both.
   void (*convolve_depthwise)(const Convolution& shape) = nullptr;
+  void (*add_windows)(const TransposedConvolution& all) = nullptr;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
   // Divides sums by `divisors`, which has y.out x x.out elements.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;

@@ -94,7 +94,7 @@ class DebugPickle {
       case Kind::none: case Kind::global: return push({});
       case Kind::text: return push({.text = next.text});
       case Kind::mark: marks_.push_back(stack_.size()); return;
-      case Kind::list: return push_tuple({});
+      case Kind::empty_list: case Kind::empty_tuple: return push_tuple({});
       case Kind::tuple: return push_tuple(pop(next));
       case Kind::append: return append(pop(next));
       case Kind::remember: return remember(next.number);

@@ -17,13 +17,14 @@ struct PickleInstruction {
     stop,
     nothing,  // PROTO, FRAME
     none,
-    boolean,       // `number`
-    integer,       // `number`, unless it `is_wide`; of LONG1 and LONG4, `count` has its bytes
-    real,          // `number` has its bits
-    text,          // `text`
-    global,        // `module` and `text`, its name
-    list,          // empty
-    dict,          // empty
+    boolean,  // `number`
+    integer,  // `number`, unless it `is_wide`; of LONG1 and LONG4, `count` has its bytes
+    real,     // `number` has its bits
+    text,     // `text`
+    global,   // `module` and `text`, its name
+    empty_list,
+    empty_dict,
+    empty_tuple,
     tuple,         // of the last `count` values
     append,        // the last `count` values to a list
     set_items,     // the last `count` values, keys and values in turn, of a dict
@@ -103,9 +104,9 @@ class PickleInstructions {
       case 0x8d: return text(8);                                // BINUNICODE8
       case 'c': made.module = line(); made.text = line(); return is(Kind::global);          // GLOBAL
       case 0x93: return is(Kind::stack_global);                 // STACK_GLOBAL
-      case ']': return is(Kind::list);
-      case '}': return is(Kind::dict);
-      case ')': return is(Kind::tuple, 0);
+      case ']': return is(Kind::empty_list);
+      case '}': return is(Kind::empty_dict);
+      case ')': return is(Kind::empty_tuple);
       case 0x85: return is(Kind::tuple, 1);
       case 0x86: return is(Kind::tuple, 2);
       case 0x87: return is(Kind::tuple, 3);

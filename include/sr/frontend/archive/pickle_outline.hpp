@@ -69,7 +69,8 @@ class PickleOutline {
     switch (next.kind) {
       case Kind::stop: return false;
       case Kind::nothing: break;
-      case Kind::none: case Kind::boolean: case Kind::real: case Kind::list: case Kind::dict: push(0); break;
+      case Kind::none: case Kind::boolean: case Kind::real: case Kind::empty_list: case Kind::empty_dict:
+      case Kind::empty_tuple: push(0); break;
       case Kind::integer: integer(next); break;
       case Kind::text: case Kind::global: text(next.text); break;
       case Kind::stack_global: take(2); push(0); break;
@@ -153,9 +154,8 @@ class PickleOutline {
     wrap(count);
     if (!problem_.empty()) return;
     values_.back().storage = named;
-    if (count != 0) ++tuples;  // an empty one holds nothing to recurse into
-    values_.back().tuples = tuples;
-    deepest_tuple_ = std::max(deepest_tuple_, tuples);
+    values_.back().tuples = tuples + 1;
+    deepest_tuple_ = std::max(deepest_tuple_, tuples + 1);
   }
   void storage() {
     const Position top = pop();

@@ -194,8 +194,9 @@ class PickleReader {
       case Kind::text: push(std::string(next.text)); break;
       case Kind::mark: marks_.push_back(stack_.size()); break;
       case Kind::drop: pop(next); break;
-      case Kind::list: push(c10::impl::GenericList(c10::AnyType::get())); break;
-      case Kind::dict: push(empty_dict()); break;
+      case Kind::empty_list: push(c10::impl::GenericList(c10::AnyType::get())); break;
+      case Kind::empty_dict: push(empty_dict()); break;
+      case Kind::empty_tuple: push_tuple({}); break;
       case Kind::tuple: push_tuple(pop(next)); break;
       case Kind::append: append(pop(next)); break;
       case Kind::set_items: insert(pop(next)); break;

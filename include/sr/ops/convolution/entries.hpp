@@ -6,6 +6,7 @@
 #include <sr/ops/convolution/layouts.hpp>
 #include <sr/ops/convolution/lowering.hpp>
 #include <sr/ops/convolution/pooling_lowering.hpp>
+#include <sr/ops/convolution/transposed_lowering.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/registry/op.hpp>
@@ -68,10 +69,10 @@ inline const NewTensorsOf<at::_ops::conv2d_padding, Lower<&lower::convolution_by
                           Layouts<&layouts::convolution<2>>>
     conv2d_padding;
 inline const NewTensorsOf<at::_ops::conv3d_padding, Layouts<&layouts::convolution<3>>> conv3d_padding;
-inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_either_way>,
+inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_of_any_kind>,
                           Layouts<&layouts::convolution_either_way>>
     _convolution;
-inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_either_way>,
+inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_of_any_kind>,
                           Layouts<&layouts::convolution_either_way>>
     convolution;
 inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Layouts<&layouts::pool<1, 4, 5>>>
@@ -94,10 +95,11 @@ inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results
 
 inline const Hook<replay::Absorb<Epilogue::relu>> clamp_convolutions{&lower::clamp_convolutions};
 
-inline const NewTensorsOf<at::_ops::conv_transpose1d, Layouts<&replay::layouts::transposed_convolution<1>>>
+inline const NewTensorsOf<at::_ops::conv_transpose1d, Lower<&lower::transposed_convolution>,
+                          Layouts<&replay::layouts::transposed_convolution<1>>>
     conv_transpose1d;
 
-inline const NewTensorsOf<at::_ops::conv_transpose2d_input,
+inline const NewTensorsOf<at::_ops::conv_transpose2d_input, Lower<&lower::transposed_convolution>,
                           Layouts<&replay::layouts::transposed_convolution<2>>>
     conv_transpose2d_input;
 

@@ -159,13 +159,6 @@ inline bool convolution_by_name(Lowering& lowering, const TracedNode& node) {
   return convolve(lowering, node, {node.inputs[3], padding, node.inputs[5], node.inputs[6].toInt()});
 }
 
-// _convolution, convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
-// groups)
-inline bool convolution_either_way(Lowering& lowering, const TracedNode& node) {
-  return !node.inputs[6].toBool() &&
-         convolve(lowering, node, {node.inputs[3], node.inputs[4], node.inputs[5], node.inputs[8].toInt()});
-}
-
 inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
   return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
 }

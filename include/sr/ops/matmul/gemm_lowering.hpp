@@ -45,10 +45,12 @@ auto* packed_gemm() {
   }
 }
 
-// T is the type of b. Products by others than floats need a constant b and no batches.
-template <class T, class Result = float>
-void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
-               const Batches<3>& batches = {}) {
+// T is the type of b. Products by others than floats need a constant b and no batches. Adds what the step
+// reads to `reads`.
+template <class T, class Result>
+GemmStepOf<T, Result> gemm_step(Lowering& lowering, const Matrices& matrices,
+                                const std::optional<Operand>& bias, const Batches<3>& batches,
+                                std::vector<StorageId>& reads) {
   GemmStepOf<T, Result> step;
   step.m = matrices.m;
   step.n = matrices.n;
@@ -62,7 +64,7 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
   step.b = lowering.address(matrices.b);
   step.out = lowering.address(matrices.out);
   step.batches_of = batches;
-  std::vector<StorageId> reads{matrices.a.storage, matrices.b.storage};
+  reads.insert(reads.end(), {matrices.a.storage, matrices.b.storage});
   if (lowering.is_constant(matrices.b) && step.batches_of.sizes.empty()) {
     step.weight = {.data = static_cast<const T*>(lowering.constant_bytes(matrices.b)),
                    .n = static_cast<std::size_t>(matrices.n.pin()),
@@ -77,6 +79,13 @@ void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional
     step.has_bias = true;
     reads.push_back(bias->storage);
   }
+  return step;
+}
+template <class T, class Result = float>
+void emit_gemm(Lowering& lowering, const Matrices& matrices, const std::optional<Operand>& bias,
+               const Batches<3>& batches = {}) {
+  std::vector<StorageId> reads;
+  auto step = gemm_step<T, Result>(lowering, matrices, bias, batches, reads);
   lowering.emit(std::move(step), std::move(reads), {matrices.out.storage});
 }
 

@@ -99,17 +99,32 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GemmStepOf&>(payload);
-    const Product product = self.bound(context.bases);
-    if (self.part == 0) {
-      for (const Batch& batch : self.batches) self.multiply(at(product, batch));
+    self.multiply_all(self.bound(context.bases));
+  }
+
+  // The shape with the addresses of a call, without the offsets of a batch.
+  Product bound(std::byte* const* bases) const {
+    Product product = shape;
+    product.a = a.template in<const float>(bases);
+    product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
+    product.out = out.template in<Result>(bases);
+    if (has_bias) product.bias = bias.template in<const float>(bases);
+    return product;
+  }
+
+  // Multiplies all batches, on several threads if they are large. `product` is what bound() returns, also
+  // with other addresses and distances of rows.
+  void multiply_all(const Product& product) const {
+    if (part == 0) {
+      for (const Batch& batch : batches) multiply(at(product, batch));
       return;
     }
-    const std::int64_t parts = self.shares.count() / static_cast<std::int64_t>(self.batches.size());
-    self.shares.each([&](std::int64_t first, std::int64_t end) {
+    const std::int64_t parts = shares.count() / static_cast<std::int64_t>(batches.size());
+    shares.each([&](std::int64_t first, std::int64_t end) {
       while (first != end) {
         const std::int64_t batch = first / parts, stop = std::min(end, (batch + 1) * parts);
-        self.multiply_part(at(product, self.batches[static_cast<std::size_t>(batch)]), parts,
-                           first - batch * parts, stop - batch * parts);
+        multiply_part(at(product, batches[static_cast<std::size_t>(batch)]), parts, first - batch * parts,
+                      stop - batch * parts);
         first = stop;
       }
     });
@@ -159,16 +174,6 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   static void run_one(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GemmStepOf&>(payload);
     self.multiply(self.bound(context.bases));
-  }
-
-  // The shape without the offsets of a batch.
-  Product bound(std::byte* const* bases) const {
-    Product product = shape;
-    product.a = a.template in<const float>(bases);
-    product.b = packed != nullptr ? packed->data : b.template in<const T>(bases);
-    product.out = out.template in<Result>(bases);
-    if (has_bias) product.bias = bias.template in<const float>(bases);
-    return product;
   }
 
   static Product at(Product product, const Batch& batch) {

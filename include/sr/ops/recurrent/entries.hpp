@@ -8,6 +8,7 @@
 
 #include <sr/base/through_autograd.hpp>
 #include <sr/ops/recurrent/layouts.hpp>
+#include <sr/ops/recurrent/lowering.hpp>
 #include <sr/registry/dispatched.hpp>
 
 namespace sr::ops {
@@ -49,18 +50,44 @@ using Recurrent = Native<schema_of<Op>(), detail::RecurrentCall<Op, typename Op:
 
 namespace registered {
 
-inline const Recurrent<at::_ops::lstm_input, Layouts<&replay::layouts::recurrent>> lstm_input;
-inline const Recurrent<at::_ops::lstm_data> lstm_data;
-inline const Recurrent<at::_ops::gru_input, Layouts<&replay::layouts::recurrent>> gru_input;
-inline const Recurrent<at::_ops::gru_data> gru_data;
-inline const Recurrent<at::_ops::rnn_tanh_input, Layouts<&replay::layouts::recurrent>> rnn_tanh_input;
-inline const Recurrent<at::_ops::rnn_tanh_data> rnn_tanh_data;
-inline const Recurrent<at::_ops::rnn_relu_input, Layouts<&replay::layouts::recurrent>> rnn_relu_input;
-inline const Recurrent<at::_ops::rnn_relu_data> rnn_relu_data;
-inline const Recurrent<at::_ops::lstm_cell, Layouts<&replay::layouts::recurrent_cell>> lstm_cell;
-inline const Recurrent<at::_ops::gru_cell, Layouts<&replay::layouts::recurrent_cell>> gru_cell;
-inline const Recurrent<at::_ops::rnn_tanh_cell, Layouts<&replay::layouts::recurrent_cell>> rnn_tanh_cell;
-inline const Recurrent<at::_ops::rnn_relu_cell, Layouts<&replay::layouts::recurrent_cell>> rnn_relu_cell;
+using Cell = kernels::RecurrentCell;
+
+inline const Recurrent<at::_ops::lstm_input, Lower<&replay::lower::recurrent<Cell::lstm>>,
+                       Layouts<&replay::layouts::recurrent>>
+    lstm_input;
+inline const Recurrent<at::_ops::lstm_data, Lower<&replay::lower::recurrent<Cell::lstm, true>>,
+                       Layouts<&replay::layouts::packed_recurrent>>
+    lstm_data;
+inline const Recurrent<at::_ops::gru_input, Lower<&replay::lower::recurrent<Cell::gru>>,
+                       Layouts<&replay::layouts::recurrent>>
+    gru_input;
+inline const Recurrent<at::_ops::gru_data, Lower<&replay::lower::recurrent<Cell::gru, true>>,
+                       Layouts<&replay::layouts::packed_recurrent>>
+    gru_data;
+inline const Recurrent<at::_ops::rnn_tanh_input, Lower<&replay::lower::recurrent<Cell::tanh>>,
+                       Layouts<&replay::layouts::recurrent>>
+    rnn_tanh_input;
+inline const Recurrent<at::_ops::rnn_tanh_data, Lower<&replay::lower::recurrent<Cell::tanh, true>>,
+                       Layouts<&replay::layouts::packed_recurrent>>
+    rnn_tanh_data;
+inline const Recurrent<at::_ops::rnn_relu_input, Lower<&replay::lower::recurrent<Cell::relu>>,
+                       Layouts<&replay::layouts::recurrent>>
+    rnn_relu_input;
+inline const Recurrent<at::_ops::rnn_relu_data, Lower<&replay::lower::recurrent<Cell::relu, true>>,
+                       Layouts<&replay::layouts::packed_recurrent>>
+    rnn_relu_data;
+inline const Recurrent<at::_ops::lstm_cell, Lower<&replay::lower::recurrent_cell<Cell::lstm>>,
+                       Layouts<&replay::layouts::recurrent_cell>>
+    lstm_cell;
+inline const Recurrent<at::_ops::gru_cell, Lower<&replay::lower::recurrent_cell<Cell::gru>>,
+                       Layouts<&replay::layouts::recurrent_cell>>
+    gru_cell;
+inline const Recurrent<at::_ops::rnn_tanh_cell, Lower<&replay::lower::recurrent_cell<Cell::tanh>>,
+                       Layouts<&replay::layouts::recurrent_cell>>
+    rnn_tanh_cell;
+inline const Recurrent<at::_ops::rnn_relu_cell, Lower<&replay::lower::recurrent_cell<Cell::relu>>,
+                       Layouts<&replay::layouts::recurrent_cell>>
+    rnn_relu_cell;
 
 }  // namespace registered
 }  // namespace sr::ops

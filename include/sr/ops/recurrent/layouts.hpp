@@ -32,6 +32,21 @@ inline bool recurrent(LayoutRule& rule) {
   return true;
 }
 
+// The same of a packed sequence: lstm(x, batch_sizes, states, weights, has_biases, layers, dropout, train,
+// bidirectional), where x has a row for each time step of each sequence. The batch sizes are data.
+inline bool packed_recurrent(LayoutRule& rule) {
+  const Dims x = rule.tensor(0).sizes;
+  const std::vector<TensorLayout> states = rule.tensors(2), weights = rule.tensors(3);
+  if (x.size() != 2 || states.empty() || weights.empty() || weights[0].sizes.size() != 2) return false;
+  if (!require(x[1] == weights[0].sizes[1])) return false;
+  for (const TensorLayout& state : states) {
+    if (state.sizes.size() != 3 || !require(state.sizes[1] == states[0].sizes[1])) return false;
+  }
+  rule.dense({x[0], states[0].sizes[2] * (rule.value(8).toBool() ? 2 : 1)});
+  for (const TensorLayout& state : states) rule.dense(state.sizes);
+  return true;
+}
+
 // gru_cell, rnn_tanh_cell and rnn_relu_cell(x, state, w_ih, w_hh, b_ih, b_hh) return the new state;
 // lstm_cell(x, states, ...) returns two states. A new state has the memory order of the old state. The rule
 // only covers contiguous states.
