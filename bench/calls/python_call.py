@@ -5,6 +5,7 @@ Medians of interleaved rounds in one process, one thread. ONNX Runtime is measur
 """
 
 import argparse
+import importlib.util
 import pathlib
 import sys
 import tempfile
@@ -23,14 +24,14 @@ warnings.filterwarnings('ignore', category=DeprecationWarning)
 
 def onnx_runtime(module, inputs, output):
     """None if it is not installed. Inputs and the output are bound once."""
-    try:
-        import rivals
-        from files import write_onnx
-    except ImportError:
+    if importlib.util.find_spec('onnxruntime') is None:
         return None
+    import rivals
+    from files import write_onnx
+
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'model.onnx'
-        write_onnx(module, inputs, path)
+        write_onnx(module, inputs, None, path)
         return rivals.onnx_runtime(path, inputs, output)
 
 
