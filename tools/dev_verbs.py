@@ -86,7 +86,7 @@ SUITES = {
     'pages': (pytest_in('pages', 'tests/python/pages', 'sr'), 'pages and the notebook, opened in Chromium'),
     'ray': (pytest_in('ray', 'tests/python/serving'), 'deployments on a cluster of Ray'),
 }
-# What `./dev test --long` adds: each in a process of its own, and all of them whatever becomes of one.
+# What `./dev test --long` adds: each in a separate process, and all of them even if one fails.
 LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test exhaustive', 'test conformance', 'test quantized --count 300',
         'test examples', 'test ray', 'docs', 'test pages', 'package', 'package --isolated --without-json',
         'bench counts --destination build/instruction_counts_all.json')

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 
-# libtorch.so would load the libraries of CUDA, and has no functions of its own.
+# libtorch.so would load the libraries of CUDA, and has no functions itself.
 WANTED = re.compile(r'torch/(include/.*|version\.py|lib/(libtorch_cpu|libc10|libtorch_global_deps|lib\w*gomp[^/]*)\.so[.\d]*)')
 PINNED = re.compile(r'^Requires-Dist: cuda-toolkit\[[^]]*\]==([\d.]+)', re.MULTILINE)
 CUDA_LIBRARY = re.compile(r'(?:.*/)?(lib(?:cudart|cupti)\.so[.\d]*)')

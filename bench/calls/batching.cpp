@@ -40,7 +40,7 @@ using Requests = std::vector<std::vector<c10::IValue>>;
 
 constexpr std::int64_t kRequests = 64;  // that differ
 
-// With memory of their own, as requests of different clients have.
+// In separate memory, as the requests of different clients are.
 Requests requests_of(const SizedModel& model) {
   Requests requests;
   for (std::int64_t i = 0; i < kRequests; ++i) {

@@ -72,7 +72,7 @@ void time_leases(const SharingOptions& options) {
                {"", number(median_of(alone.nanoseconds()), 1), number(median_of(two.nanoseconds()), 1)}});
 }
 
-// Each caller has arguments of its own: reference counts of shared ones would move between the threads'
+// Each caller has separate arguments: reference counts of shared ones would move between the threads'
 // caches.
 Many calls(const StaticModule& module, const std::vector<c10::IValue>& inputs) {
   std::vector<c10::IValue> own;

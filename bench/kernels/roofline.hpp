@@ -20,7 +20,7 @@ struct RooflineOptions {
 };
 
 // The work of a call, according to its formula. A fused multiply-add is two operations; other arithmetic,
-// comparisons and selections are one. Divisions and roots have units of their own and are counted separately.
+// comparisons and selections are one. Divisions and roots run on separate units and are counted separately.
 // Bytes are those of the operands, each once. CPUs that add and multiply on different units can be faster
 // than a count in multiply-adds allows.
 struct Work {

@@ -27,7 +27,7 @@ inline at::Tensor weight(at::IntArrayRef sizes) {
 }
 
 // Tensors of different sizes in the same memory. A server that reads its requests into one buffer has such
-// inputs. With memory of its own for each call, a benchmark would measure how fast the machine reads memory.
+// inputs. With separate memory for each call, a benchmark would measure how fast the machine reads memory.
 class Buffer {
  public:
   explicit Buffer(at::Tensor elements) : elements_(std::move(elements)) {}

@@ -44,7 +44,7 @@ TEST_CASE("requests that wait are joined", "[batcher]") {
     CHECK(result.sizes() == expected.sizes());
     CHECK(at::allclose(result, expected, 1e-5, 1e-7));
     CHECK(result.is_contiguous());
-    CHECK(result.storage().nbytes() == result.nbytes());  // of its own
+    CHECK(result.storage().nbytes() == result.nbytes());  // not a part of the batch
   }
   CHECK(held.batcher().report().divided == 0);
 }

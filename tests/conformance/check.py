@@ -99,7 +99,7 @@ class Truth:
         return True
 
     def amplifies(self, inputs: Inputs) -> bool:
-        """Whether arguments one rounding away give the interpreter results that are beyond TOLERANCES of its own."""
+        """True if arguments one rounding away make the interpreter differ from itself by more than TOLERANCES."""
         expected = self.of(inputs)
         for towards in (math.inf, -math.inf):
             nudged = run(self.script, tuple(nudge(tensor, towards) for tensor in inputs.tensors))
@@ -189,7 +189,7 @@ class Course:
             what = outcome_difference(self.truth.of(inputs), outcome, self.rules)
             if what and not self.excused(f'{inputs.name} (run {i})', inputs, outcome, what):
                 return
-            if not what and not self.configuration.managed_outputs:  # those are recycled once nobody holds them
+            if not what and not self.configuration.managed_outputs:  # those are recycled when no reference is left
                 self.kept.setdefault(id(inputs), (inputs, outcome))
         for inputs, outcome in self.kept.values():
             what = difference(self.truth.of(inputs).result, outcome.result, self.rules)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import torch
 
-# Values come out of memory that nobody wrote.
+# Values come from uninitialised memory.
 UNINITIALISED = {'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'new_empty', 'new_empty_strided',
                  'resize_', 'resize_as_'}
 

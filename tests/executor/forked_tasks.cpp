@@ -201,7 +201,7 @@ TEST_CASE("the report says how a forked body is run", "[forks]") {
   CHECK(report.fallbacks == 0);
 }
 
-TEST_CASE("a child of fork() runs tasks on threads of its own, and so does its child", "[forks]") {
+TEST_CASE("a child of fork() starts new threads for tasks, and so does its child", "[forks]") {
   torch::jit::Module model = script(kBranches);
   const StaticModule module(model);
   const at::Tensor x = sample({2, 3});

@@ -10,7 +10,7 @@
 
 namespace sr::test::traps_tests {
 
-TEST_CASE("63012: outputs of one node have storages of their own", "[oracle][traps]") {
+TEST_CASE("63012: outputs of one node have separate storages", "[oracle][traps]") {
   check("a, b = torch.max(x, 1)\n    c, d = torch.sort(x, 1)\n    return a * 2, b * 2, c + 1, d + 1",
         {{f32()}, {f32({4, 5})}, {f32({1, 2})}, {f32()}});
   check("a, b = torch.topk(x, 2)\n    return a * 2 + b", {{f32()}, {f32({4, 5})}, {f32()}});
@@ -18,7 +18,7 @@ TEST_CASE("63012: outputs of one node have storages of their own", "[oracle][tra
         {.rtol = 1e-5, .atol = 1e-6});
 }
 
-TEST_CASE("multi-output nodes with outputs nobody reads", "[oracle][traps]") {
+TEST_CASE("multi-output nodes with outputs that are not read", "[oracle][traps]") {
   check("a, b = torch.max(x, 1)\n    return a * 2", {{f32()}, {f32({4, 5})}, {f32()}});
   check("a, b = torch.max(x, 1)\n    return b * 2", {{f32()}, {f32({4, 5})}, {f32()}});
   check("a, b, c = torch.unique_consecutive(x, True, True)\n    return c * 2",

@@ -40,7 +40,7 @@ at::Tensor filled(const std::vector<std::int64_t>& sizes, const TensorSpec& spec
   return values.to(scalar_type(spec.dtype));
 }
 
-// The same values in another memory layout.
+// Copies the values to another memory layout.
 at::Tensor laid_out(const at::Tensor& tensor, std::size_t kind) {
   if (tensor.dim() == 0) return tensor;
   switch (kind) {

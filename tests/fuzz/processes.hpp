@@ -1,4 +1,4 @@
-// Runs numbered checks in processes of their own: a crash or a hang is attributed to its check, and memory is
+// Runs numbered checks in child processes: a crash or a hang is attributed to its check, and memory is
 // freed with the process.
 #pragma once
 

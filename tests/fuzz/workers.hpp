@@ -1,4 +1,4 @@
-// Checks programs in processes of their own.
+// Checks programs in child processes.
 #pragma once
 
 #include <array>

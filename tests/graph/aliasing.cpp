@@ -136,7 +136,7 @@ TEST_CASE("equal results of which a loop without iterations returns one", "[orac
   }
 }
 
-TEST_CASE("a detached tensor has sizes of its own", "[oracle][traps]") {
+TEST_CASE("a detached tensor has separate sizes", "[oracle][traps]") {
   const Runs square = {{f32({3, 3})}, {f32({4, 4})}, {f32({3, 3})}};
   check("y = x.detach()\n    y.t_()\n    return x + 1, y + 2", square);
   check("y = x * 2\n    z = y.detach()\n    z.unsqueeze_(0)\n    return y + 1", square);
@@ -209,7 +209,7 @@ TEST_CASE("writes into temporaries and into views of them", "[oracle][traps]") {
   check("y = x + 1\n    y.t_()\n    z = y * 2\n    return z + 1", {{f32()}, {f32({4, 5})}, {f32()}});
 }
 
-TEST_CASE("86527: in place only when nobody reads the input again", "[oracle][traps]") {
+TEST_CASE("86527: in place only when the input is not read again", "[oracle][traps]") {
   check("y = x + 1\n    a = torch.clamp(y, 0, 1)\n    b = y * 2\n    return a * b");
   check(
       "y = x + 1\n    a = torch.relu(y)\n    b = torch.exp(a)\n    c = torch.tanh(b)\n    return c * 3 + 1");

@@ -38,7 +38,7 @@ std::vector<Multiply> forms_of(const Table& table) {
   return forms;
 }
 
-// Of 8 bits, often an extreme one.
+// Draws 8 bits, often an extreme value.
 std::uint8_t byte() {
   const auto bits = random_bits()();
   return bits % 4 == 0 ? (bits % 8 == 0 ? 0x80 : 0x7f) : static_cast<std::uint8_t>(bits >> 8);

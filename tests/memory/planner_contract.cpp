@@ -70,7 +70,7 @@ TEMPLATE_LIST_TEST_CASE("an input is overwritten once", "[memory][contract]", Al
   CHECK(TestType::plan(requests).total >= lower_bound(requests));
 }
 
-TEMPLATE_LIST_TEST_CASE("a value nobody reads is still written", "[memory][contract]", AllPlanners) {
+TEMPLATE_LIST_TEST_CASE("a value that is not read is still written", "[memory][contract]", AllPlanners) {
   const std::vector<Request> requests{{.bytes = 64, .first = 2, .end = 2},
                                       {.bytes = 64, .first = 2, .end = 4}};
   const Layout layout = TestType::plan(requests);

@@ -161,7 +161,7 @@ TEST_CASE("a weight of a file is spilled once it is packed, another one is not",
   CHECK(runtime.report().spilled_weight_bytes == kPacked);
 }
 
-TEST_CASE("weights stay in memory where somebody may write them, or asks for it", "[spill][weights]") {
+TEST_CASE("weights stay in memory if they may be written, or if the options say so", "[spill][weights]") {
   if (!has_disk()) return;
   const auto spilled = [](StaticModule module) {
     const at::Tensor x = sample({16384, 256});

@@ -21,7 +21,7 @@ TEST_CASE("a weight that is given other data is followed", "[weights]") {
     check_follows(linear(requires_grad), rows(), more_rows(), [](Module& module) {
       module.attr("w").toTensor().set_data(weight({16, 8}));
     });
-    // The same bytes, read in another order.
+    // Reads the same bytes in another order.
     check_follows(
         script("def forward(self, x):\n    return x @ self.w\n", {{"w", weight({8, 8}, requires_grad)}}),
         rows(), more_rows(), [](Module& module) {

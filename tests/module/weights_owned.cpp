@@ -1,4 +1,4 @@
-// Owners of weights: the caller, the model, or nobody else; and threads and processes that change them.
+// Owners of weights: the caller, the model, or sr alone; and threads and processes that change them.
 #include <atomic>
 #include <chrono>
 #include <sstream>

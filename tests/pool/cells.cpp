@@ -60,7 +60,7 @@ TEST_CASE("tables that threads remember in one place do not take each other's ce
 TEST_CASE("cells that are wanted are not released until that is taken back", "[pool]") {
   Cells cells(2);
   REQUIRE(cells.take() == 0);
-  CHECK(cells.take_or_mark() == 1);  // vacant, so nobody waits
+  CHECK(cells.take_or_mark() == 1);  // vacant, so no caller waits
   CHECK(cells.release(1, State::idle) == Released::yes);
   CHECK(cells.take_or_mark() == 1);
   CHECK(cells.take_or_mark() == Cells::kNone);

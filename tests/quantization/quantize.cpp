@@ -255,7 +255,7 @@ TEST_CASE("quantize: what is asked for wrongly", "[quantize]") {
   without.define("def other(self, x):\n    return x\n");
   CHECK_THROWS_AS(quantize(without, inputs), UnsupportedOpError);
   CHECK_THROWS(quantize(module, {{at::randn({4, 31})}}));  // what the model throws
-  // Nothing observes the thread after that.
+  // No observer is left on the thread after that.
   CHECK_NOTHROW(at::linear(at::randn({2, 32}), module.attr("first").toTensor()));
 }
 

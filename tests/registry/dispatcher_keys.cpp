@@ -78,7 +78,7 @@ TEST_CASE("every operator with its own functor is in a table of the oracle", "[o
       // Of two overloads with the same arguments, graphs contain only the first.
       "aten::numpy_T.a", "aten::matrix_H.a", "aten::mT.a", "aten::mH.a", "aten::pow.int_to_int",
       "aten::Float.int", "aten::len.any", "aten::view.dtype",
-      // Tested in test cases of their own.
+      // Tested in separate test cases.
       "aten::extend.t", "aten::_set_item.t", "aten::_set_item.str", "aten::_set_item.int",
       "aten::_set_item.bool", "aten::_set_item.float", "aten::_set_item.complex", "aten::_set_item.Tensor",
       "aten::len.Dict_Tensor", "aten::__getitem__.Dict_Tensor", "aten::__contains__.Tensor",

@@ -178,7 +178,7 @@ TEST_CASE("a string default may hold commas, brackets, equals signs, arrows and 
   BOTH(schema.return_count == 0);
 }
 
-TEST_CASE("types with blanks and brackets of their own", "[schema]") {
+TEST_CASE("types with blanks and brackets", "[schema]") {
   constexpr Schema schema = parse_schema(
       "aten::f(Dict(str, Tensor(a!)) self, (Tensor, Tensor) hx, Future(t) f) -> (Dict(str, int), Tensor)");
   BOTH(schema.argument_count == 3);

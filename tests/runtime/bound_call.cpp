@@ -253,7 +253,7 @@ TEST_CASE("bound calls of one module run on many threads, beside its runtime", "
   CHECK(wrong == std::vector<int>(4, 0));
 }
 
-TEST_CASE("planners with buffers of their own bind, too", "[bound]") {
+TEST_CASE("planners that bring buffers bind, too", "[bound]") {
   StaticRuntime<GuardPages> runtime{
       StaticModule(script("def forward(self, x):\n    y = torch.softmax(x @ x.t(), 1)\n    return y @ x\n"))};
   const at::Tensor x = sample({5, 3}).abs();  // no sum cancels, so that the relative error of each is small

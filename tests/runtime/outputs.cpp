@@ -11,7 +11,7 @@
 
 namespace sr::test::outputs_tests {
 
-TEST_CASE("managed outputs are recycled only when nobody else holds them", "[modules]") {
+TEST_CASE("managed outputs are recycled only when no reference is left", "[modules]") {
   StaticRuntime<> runtime{
       StaticModule(script("def forward(self, x):\n    y = x * 2\n    return torch.exp(y)\n"),
                    {.memory = {.manage_outputs = true}})};

@@ -1,4 +1,4 @@
-"""Clients of a batcher beside one that sends nonsense: no answer is wrong, nobody waits for ever, memory stays flat.
+"""Clients of a batcher beside one that sends nonsense: no answer is wrong, no client waits for ever, memory stays flat.
 
 Ends with status 1 and a sentence if one of these does not hold.
 """

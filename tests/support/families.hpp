@@ -54,7 +54,7 @@ class Compared {
 inline const std::vector<std::int64_t> kSizes{5, 7,   7,  3, 2, 64, 65, 33, 1023, 1024, 1025,
                                               4, 200, 12, 1, 0, 1,  0,  1,  0,    9,    5};
 
-// Checks that one plan serves calls of all these sizes, except 0 and 1, which have plans of their own.
+// Checks that one plan serves calls of all these sizes, except 0 and 1, which have separate plans.
 // `most_plans` is the largest number of plans altogether.
 inline void check_family(const std::string& source, const MakeInputs& inputs,
                          const Attributes& attributes = {}, std::size_t most_plans = 4,

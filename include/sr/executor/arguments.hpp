@@ -172,7 +172,7 @@ void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> ar
   for (std::size_t i = args.size(); i < count; ++i) store(i, std::move(rest[i - args.size()]));
 }
 
-// The same into `bound`, which then has one value for each argument.
+// Binds into `bound`, which then has one value for each argument.
 inline void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IValue> args,
                            const KeywordArgs* kwargs, std::vector<c10::IValue>& bound) {
   bound.resize(schema.arguments().size());

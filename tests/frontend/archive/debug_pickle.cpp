@@ -82,7 +82,7 @@ TEST_CASE("places in the code of an archive are places in the user's", "[load]")
   CHECK(std::ranges::max(lines) < 10);
 }
 
-TEST_CASE("damaged debug records say nothing and harm nobody", "[load]") {
+TEST_CASE("damaged debug records are ignored", "[load]") {
   const std::string pickle = debug_record(saved());
   for (std::size_t length = 0; length < pickle.size(); ++length) {
     const std::string cut = pickle.substr(0, length);

@@ -22,7 +22,7 @@ void edit_pickle(std::string& pickle, Random& random);                 // instru
 void edit_records(std::vector<test::Entry>& records, Random& random);  // names, order, contents
 void edit_zip(std::string& archive, Random& random);                   // headers and directory
 
-// The same for a record, by its name.
+// Edits a record, by its name.
 void edit_record(test::Entry& record, Random& random);
 
 }  // namespace sr::fuzz

@@ -82,7 +82,7 @@ TEST_CASE("doubles: casts belong to the step that computes in doubles", "[replay
   check_digits("return torch.tanh(x.double() * 2).to(6), torch.log1p(x.double().abs())", {x, wide}, 1);
   check_digits("return torch.sigmoid(x.double() + y)", {mask, wide}, 1);
   check_digits("return torch.expm1(x.double())", {x.to(at::kBFloat16), wide}, 1);
-  // Float operators before and after are steps of their own.
+  // Float operators before and after are separate steps.
   check_digits("return torch.relu(torch.exp(torch.relu(x).double()).float() - 1)", {x, wide}, 3);
   // Precision that was lost in floats stays lost.
   check_digits("a = (y / 3).float()\n    return a + y, a.double() * y, a", {x, wide}, 2);

@@ -194,7 +194,7 @@ TEST_CASE("calls on both sides of each border are right", "[families]") {
   for (const std::string& body : bodies) {
     Compared model("def forward(self, x):\n    return " + body + "\n", attributes);
     for (const std::int64_t n : {30, 40}) model.call({at::randn({n, 8})});
-    // Calls outside of a family make others, with borders of their own.
+    // Calls outside of a family make others, with other borders.
     for (int round = 0; round < 3; ++round) {
       for (const std::int64_t n : sizes_at_borders(model.runtime().report())) {
         if (n < 0 || n > 5000) continue;
@@ -243,7 +243,7 @@ TEST_CASE("an integer argument that varies is a size", "[families]") {
                });
 }
 
-TEST_CASE("a family serves only calls of its own kind", "[families]") {
+TEST_CASE("a family serves only calls of one kind", "[families]") {
   Compared model(
       "def forward(self, x, y: Optional[Tensor], z: List[Tensor], k: int, scale: float, how: str):\n"
       "    r = x * scale + k\n    if y is not None:\n        r = r + y\n"

@@ -75,7 +75,7 @@ TEST_CASE("a view of a weight is a new tensor in each replay", "[replay][traps]"
   CHECK(runtime.replayed_calls() == 3);
 }
 
-TEST_CASE("managed outputs are recycled in a replay when nobody holds them", "[replay]") {
+TEST_CASE("managed outputs are recycled in a replay when no reference is left", "[replay]") {
   StaticRuntime<> runtime{StaticModule(script(kSmall), {.memory = {.manage_outputs = true}})};
   const at::Tensor x = sample({4, 3}), y = sample({3});
   for (int run = 0; run < 3; ++run) runtime(x, y);

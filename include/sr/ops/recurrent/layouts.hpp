@@ -32,8 +32,8 @@ inline bool recurrent(LayoutRule& rule) {
   return true;
 }
 
-// The same of a packed sequence: lstm(x, batch_sizes, states, weights, has_biases, layers, dropout, train,
-// bidirectional), where x has a row for each time step of each sequence. The batch sizes are data.
+// lstm(x, batch_sizes, states, weights, has_biases, layers, dropout, train, bidirectional) and the others of
+// packed sequences: x has a row for each time step of each sequence. The batch sizes are data.
 inline bool packed_recurrent(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
   const std::vector<TensorLayout> states = rule.tensors(2), weights = rule.tensors(3);

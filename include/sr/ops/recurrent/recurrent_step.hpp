@@ -27,8 +27,8 @@ struct RecurrentStep final : ClonableStep<RecurrentStep> {
   Size length, x_step, x_row, out_step, out_row;  // elements between time steps, and between rows
   Size state_row, last_row, cell_row, last_cell_row;
   Address x, out, cell, last, last_cell;  // cell, last_cell: of LSTM only
-  bool has_last = false;                  // the last hidden state is a result of its own
-  // Of a packed sequence: the number of rows of each time step, which does not increase. Time steps then
+  bool has_last = false;                  // the last hidden state is a result, too
+  // Set for packed sequences: the number of rows of each time step, which does not increase. Time steps then
   // follow each other without gaps, `x_step` and `out_step` mean nothing, and the data may contradict the
   // sizes.
   std::optional<Address> batch_sizes;

@@ -25,7 +25,7 @@ inline bool are_dense(const Dims& sizes, const Dims& strides) {
   return true;
 }
 
-// The metadata of a tensor in a trace. The recorded tensor itself knows only the sizes of its own call.
+// The metadata of a tensor in a trace. The recorded tensor itself knows only the sizes of the recorded call.
 struct TensorLayout {
   Dims sizes, strides;
   Size offset = 0;  // elements from the start of the storage
