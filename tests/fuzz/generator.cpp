@@ -157,6 +157,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::image, 4, false},
                                     {&Generator::batch_norm, 2, false},
                                     {&Generator::attention, 2, false},
+                                    {&Generator::recurrent, 2, false},
                                     {&Generator::joining, 7, false},
                                     {&Generator::pieces, 6, false},
                                     {&Generator::container, 6, false},

@@ -64,6 +64,7 @@ class Generator {
   void image();  // statements_images.cpp
   void batch_norm();
   void attention();
+  void recurrent();  // statements_recurrent.cpp
   void joining();  // statements_containers.cpp
   void pieces();
   void container();

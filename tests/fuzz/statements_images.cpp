@@ -17,6 +17,10 @@ struct Window {
     const std::int64_t reach = (kernel - 1) * dilation + 1;
     return size + 2 * pad < reach ? 0 : (size + 2 * pad - reach) / step + 1;
   }
+  // The size whose convolution has this size.
+  std::int64_t transposed(std::int64_t size) const {
+    return (size - 1) * step - 2 * pad + (kernel - 1) * dilation + 1;
+  }
 };
 using Windows = std::array<Window, 2>;
 
@@ -52,18 +56,27 @@ void Generator::image() {
     const Dim out = feature_dim();
     if (out.a == 0) return;
     const bool grouped = random_.chance(20);  // one group a channel
+    const bool transposed = random_.chance(25);
+    for (std::size_t d = 0; transposed && d < 2; ++d) {
+      const Dim& before = x->shape[rank - 2 + d];
+      shape[rank - 2 + d] = {windows[d].transposed(before.a), windows[d].transposed(before.b)};
+      if (shape[rank - 2 + d].a <= 0 || shape[rank - 2 + d].b <= 0) return;
+    }
     shape[rank - 3] = grouped ? channels : out;
     if (numel(shape) > 800) return;
     case_.mark(Feature::constant_weights);
     const Dim inner = grouped ? Dim{1, 1} : channels;
     const Dim rows{windows[0].kernel, windows[0].kernel}, columns{windows[1].kernel, windows[1].kernel};
-    const std::string weight = attribute({shape[rank - 3], inner, rows, columns});
+    const std::string weight = transposed ? attribute({channels, grouped ? inner : out, rows, columns})
+                                          : attribute({shape[rank - 3], inner, rows, columns});
     const std::string bias = random_.chance(60) ? attribute({shape[rank - 3]}) : "None";
     const bool is_last = rank == 4 && random_.chance(30);
-    define("torch.conv2d(" + x->name +
+    const std::string dilations = list_of(windows, &Window::dilation),
+                      groups = std::to_string(grouped ? channels.a : 1);
+    define((transposed ? "torch.conv_transpose2d(" : "torch.conv2d(") + x->name +
                (is_last ? ".permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), " : ", ") + weight + ", " +
-               bias + ", " + moves + ", " + list_of(windows, &Window::dilation) + ", " +
-               std::to_string(grouped ? channels.a : 1) + ")",
+               bias + ", " + moves + ", " +
+               (transposed ? "[0, 0], " + groups + ", " + dilations : dilations + ", " + groups) + ")",
            Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
     return;
   }
