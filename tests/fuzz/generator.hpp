@@ -65,7 +65,7 @@ class Generator {
   void batch_norm();
   void attention();
   void recurrent();  // statements_recurrent.cpp
-  void joining();  // statements_containers.cpp
+  void joining();    // statements_containers.cpp
   void pieces();
   void container();
   void in_place();         // statements_in_place.cpp
