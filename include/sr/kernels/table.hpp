@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sr/kernels/images.hpp>
 #include <sr/kernels/products.hpp>
 
 namespace sr::kernels {
@@ -93,73 +94,6 @@ struct Scores {
   float* begin = nullptr;
   std::ptrdiff_t stride = 0;
   float scale = 1;  // > 0 for exp_scores
-};
-
-// One dimension of an image and of the window that moves along it.
-struct Axis {
-  std::ptrdiff_t in = 1, kernel = 1, step = 1, pad = 0, dilation = 1, out = 1;
-};
-
-// An image padded with zeros. Rows of the image are contiguous, and `to` holds channels x y.step x x.step
-// phases of rows x pitch: element (y, x) of the padded image is element (y / y.step, x / x.step) of phase (y
-// % y.step, x % x.step), so that a kernel with a step reads runs. If `run` is not 0, the channels lie last:
-// `run` floats for each column, columns column_stride apart in the image and next to each other in `to`, and
-// there are no phases.
-struct PaddedImage {
-  std::size_t channels = 0;
-  Axis y, x;
-  std::ptrdiff_t channel_stride = 0, row_stride = 0, rows = 0, pitch = 0;
-  std::ptrdiff_t run = 0, column_stride = 0;
-  const float* from = nullptr;
-  float* to = nullptr;
-};
-
-// One result, or several adjacent ones, and where their input begins.
-struct Strip {
-  std::int32_t in = 0, out = 0;
-};
-
-// out[c][p] = max(clamp_min, sum over the taps t of weight[c][t] * in[p + offsets[t]] + bias[c]) for the
-// positions p of the strips, each of strip_width <= Table::width results. `convolve` reads a whole register
-// for each strip. For `convolve_pixels` and `convolve_depthwise` a strip is one pixel of the result, and
-// strips are in the order of `out`: adjacent ones are 1 apart or, if out_channel is 1, anywhere.
-struct Convolution {
-  std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
-  std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips
-  const Strip* at = nullptr;
-  const std::int32_t* offsets = nullptr;
-  const float* weight = nullptr;  // what `pack_taps` wrote; of the others, `pack` with n = channels, k = taps
-  const float* bias = nullptr;
-  float clamp_min = -__builtin_inff();
-  const float* in = nullptr;
-  float* out = nullptr;
-  std::ptrdiff_t out_channel = 0;
-};
-
-// out[c][y][x] = bias[c] + the sum of factors[c][tap] * columns[c / outputs][tap][i] over the taps and
-// positions i that meet at (y, x): position (i, j) meets tap (a, b) at (i * y.step - y.pad + a * y.dilation,
-// j * x.step - ...). Positions are y.in x x.in, and planes of the result y.out x x.out; both are contiguous.
-// Strides are in elements.
-struct TransposedConvolution {
-  std::size_t channels = 0;
-  Axis y, x;
-  const float* columns = nullptr;
-  std::ptrdiff_t channel_stride = 0, tap_stride = 0;
-  std::ptrdiff_t outputs = 1;
-  const float* factors = nullptr;  // null: 1
-  const float* bias = nullptr;     // null: 0
-  float* out = nullptr;
-};
-
-// Windows on contiguous planes of y.in x x.in; the results are planes of y.out x x.out. A phase of a row has
-// phase_width elements; x.step phases hold the row with its padding and the last window.
-struct Pooling {
-  std::size_t planes = 0;
-  Axis y, x;
-  std::ptrdiff_t phase_width = 0;
-  const float* in = nullptr;
-  float* out = nullptr;
-  float* scratch = nullptr;  // 2 x x.step x phase_width
 };
 
 // Each bag is a run of indices of rows of a table: out[b] is the sum of the rows with the indices from
