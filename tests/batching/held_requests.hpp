@@ -1,4 +1,5 @@
-// A model whose calls wait, and requests that wait behind one of them.
+// Helpers for tests of batches: a model that blocks until a gate opens, and requests that queue behind its
+// call.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Rows of a batch: padded, along any dimension, divided among the requests, equal to the bit for any batch.
+// Tests how the rows of requests are joined, padded and divided, and that their bits do not depend on the
+// batch.
 #include <atomic>
 #include <chrono>
 #include <string>

@@ -1,4 +1,4 @@
-// What a call through the batcher writes into its trace.
+// Tests the traces of calls that go through a batcher.
 #include <algorithm>
 #include <chrono>
 #include <vector>

@@ -48,7 +48,7 @@ std::vector<double> expected(const TransposedConvolution& all) {
 
 }  // namespace
 
-TEST_CASE("kernels: windows of a transposed convolution are added where they lie", "[kernels]") {
+TEST_CASE("kernels: windows of a transposed convolution are added to the result", "[kernels]") {
   constexpr std::ptrdiff_t kChannels = 4;
   const std::vector<std::array<std::ptrdiff_t, 4>> windows{
       {1, 1, 0, 1}, {3, 1, 1, 1}, {3, 2, 1, 1}, {2, 2, 0, 1}, {3, 1, 2, 2}, {2, 3, 1, 1}, {5, 2, 4, 1}};

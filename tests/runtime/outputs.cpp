@@ -1,4 +1,5 @@
-// Outputs: recycled when no longer held, the next call's input, and alive after the runtime.
+// Tests the lifetime of outputs: when they are recycled, as inputs of the next call, and after the runtime is
+// gone.
 #include <vector>
 
 #include <sr/sr.hpp>

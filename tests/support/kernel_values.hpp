@@ -14,7 +14,7 @@
 
 namespace sr::test {
 
-// Returns the same numbers in every run of a program.
+// Makes random numbers, the same ones in every run of a program.
 inline std::mt19937& random_bits() {
   static std::mt19937 engine(20240229);
   return engine;

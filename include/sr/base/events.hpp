@@ -1,4 +1,4 @@
-// What runtimes tell while they serve calls: plans that are made, refused or dropped.
+// Events that runtimes report while they serve calls: plans are recorded, refused or dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace sr {
 struct Event {
   enum class Kind : std::uint8_t {
     recorded,        // a call was recorded, and calls like it are replayed from now on
-    bailed_out,      // a call was recorded in vain: calls like it keep to the general path
-    deoptimized,     // data led a replay elsewhere, or a checked replay was wrong: its plan was given up
+    bailed_out,      // a call cannot be recorded: calls like it stay on the general path
+    deoptimized,     // the input data took another path, or a checked replay was wrong: the plan was dropped
     weights_changed  // plans were dropped, since they hold values of the old weights
   };
   Kind kind;
   std::string message;  // one or more sentences
 };
 
-// A function that is told of events; none by default. Copies share the function, which must allow calls from
-// several threads at once: a runtime calls it on the thread of the call in question. It must not call the
-// module. What it throws is dropped.
+// Holds the function that receives events; empty by default. Copies share the function. A runtime calls it on
+// the thread of the call that causes the event, so it must be thread-safe. It must not call the module. Its
+// exceptions are ignored.
 class EventHandler {
  public:
   EventHandler() = default;
@@ -33,7 +33,7 @@ class EventHandler {
       EventHandler(Handle handle)  // NOLINT(google-explicit-constructor): a lambda is a handler
       : handle_(std::make_shared<const std::function<void(const Event&)>>(std::move(handle))) {}
 
-  // `message` makes the text, which costs nothing while there is no function.
+  // Calls message() for the text, but only if there is a function.
   template <class Message>
   void tell(Event::Kind kind, const Message& message) const noexcept {
     if (handle_ == nullptr) return;

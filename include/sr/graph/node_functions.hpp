@@ -17,7 +17,7 @@ namespace sr {
 struct NodeFunctions {
   NodeKind kind = NodeKind::fallback;
   ProcessedFunction function;
-  // Of out variants: into outputs that are ready, without the out protocol; null if there is none.
+  // Writes into outputs that have their memory already, without the out protocol. Null for other operators.
   ProcessedFunction write;
   const kernels::VectorLoops* vector_op = nullptr;  // of a pointwise out variant that brings one, for replays
   OutTraits traits;

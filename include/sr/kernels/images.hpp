@@ -1,4 +1,4 @@
-// What kernels of images are given: convolutions, transposed ones, and pooling.
+// The arguments of image kernels: padding, convolutions, transposed convolutions and pooling.
 #pragma once
 
 #include <cstddef>
@@ -47,10 +47,10 @@ struct Convolution {
   std::ptrdiff_t out_channel = 0;
 };
 
-// out[c][y][x] = bias[c] + the sum of factors[c][tap] * columns[c / outputs][tap][i] over the taps and
-// positions i that meet at (y, x): position (i, j) meets tap (a, b) at (i * y.step - y.pad + a * y.dilation,
-// j * x.step - ...). Positions are y.in x x.in, and planes of the result y.out x x.out; both are contiguous.
-// Strides are in elements.
+// out[c][y][x] = bias[c] + the sum of factors[c][tap] * columns[c / outputs][tap][position] over all pairs of
+// a tap and a position that fall on (y, x). Tap (a, b) of position (i, j) falls on y = i * y.step - y.pad + a
+// * y.dilation and on the corresponding x. There are y.in x x.in positions; planes of `columns` and of `out`
+// are contiguous. Strides are in elements.
 struct TransposedConvolution {
   std::size_t channels = 0;
   Axis y, x;

@@ -124,11 +124,12 @@ struct StridedCopy {
   std::array<std::int64_t, kMaxRank> sizes{}, in_strides{}, out_strides{};
 };
 
-// One time step of a layer of a recurrent network, without its products. Row r has the gates of the input,
-// with their bias, at x + r * x_row, and those of the hidden state at h + r * h_row: `units` floats for each
-// gate, in PyTorch's order (LSTM: input, forget, cell, output; GRU: reset, update, new). `state` is the old
-// cell of LSTM and the old hidden state of GRU, and `cell` takes the new cell; it may be `state`. `out` takes
-// the new hidden state and overlaps nothing.
+// One time step of a recurrent layer, except for its matrix products. The products are in x (of the input,
+// with the bias) and in h (of the hidden state): row r begins at x + r * x_row and at h + r * h_row, and has
+// `units` floats for each gate, in PyTorch's order (LSTM: input, forget, cell, output; GRU: reset, update,
+// new). `state` has the old cell of LSTM, or the old hidden state of GRU. The kernel writes the new hidden
+// state to `out`, which must not overlap the other arrays, and the new cell of LSTM to `cell`, which may be
+// `state`.
 enum class RecurrentCell { lstm, gru, tanh, relu };
 inline constexpr std::size_t kRecurrentCells = 4;
 struct RecurrentGates {

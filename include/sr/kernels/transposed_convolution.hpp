@@ -1,4 +1,4 @@
-// The second half of a transposed convolution: its windows are added where they lie in the result.
+// The second half of a transposed convolution: adds the window of each position to the result.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What values of options may be, and the sentences for those that they may not be.
+// Checks the values of options, and makes the error messages for wrong ones.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The comparison of what two runners return.
+// Compares the results of two runners.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// One model of `sr bench`: its runners are made, compared with the interpreter, and timed in turn.
+// Runs `sr bench` on one model: makes its runners, compares them with the interpreter, and times them in
+// turn.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Attention in plans.
+// Tests attention in recorded plans against LibTorch.
 #include <limits>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Transposed convolutions in plans.
+// Tests transposed convolutions in recorded plans against the interpreter.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -85,7 +85,7 @@ TEST_CASE("transposed convolutions run on kernels of sr", "[replay]") {
   }
 }
 
-TEST_CASE("images whose channels lie last are convolved the other way, too", "[replay]") {
+TEST_CASE("transposed convolutions of channels-last images keep that layout", "[replay]") {
   const Case each{6, 2, 3, "2, 1, 0, 3, 1"};
   torch::jit::Module module = script(source(each, 2), weights(each, 2));
   StaticRuntime<> runtime{StaticModule(module)};
@@ -110,7 +110,7 @@ TEST_CASE("batches of any size share the plan of a transposed convolution", "[fa
   }
 }
 
-TEST_CASE("the general operator convolves the other way where it is asked to", "[replay]") {
+TEST_CASE("aten::convolution with transposed=True runs on kernels of sr", "[replay]") {
   torch::jit::Module module = script(
       "def forward(self, x):\n    return torch.convolution(x, self.w, self.b, [2, 2], [1, 1], [1, 1], True, "
       "[1, 1], 1)\n",

@@ -1,4 +1,5 @@
-// Recurrent networks in plans: sr's kernels run them, at any number of layers, directions and sizes.
+// Tests recurrent networks in recorded plans against the interpreter, for layers, directions and sizes of
+// many kinds.
 #include <algorithm>
 #include <array>
 #include <cmath>

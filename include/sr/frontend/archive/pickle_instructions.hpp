@@ -1,5 +1,5 @@
-// The instructions of a pickle, one after the other. What they make is up to the reader: an outline, the
-// values, or the few that debug records have.
+// Decodes the instructions of a pickle one by one. Three readers use it: the outline, the reader of values,
+// and the reader of debug records.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace sr::detail {
 
-// Its texts lie in the pickle. The opcodes are those of protocols 2 to 4 (Lib/pickletools.py of Python) that
-// LibTorch or torch.save writes.
+// Its texts point into the pickle. The opcodes are those of protocols 2 to 4 (Lib/pickletools.py of Python)
+// that LibTorch or torch.save writes.
 struct PickleInstruction {
   enum class Kind : std::uint8_t {
     stop,
@@ -131,7 +131,7 @@ class PickleInstructions {
     // clang-format on
   }
 
-  // Returns nothing if the pickle ends before.
+  // Returns an empty view if the pickle is shorter.
   std::string_view take(std::uint64_t count) {
     is_cut_ |= count > rest_.size();
     const std::string_view taken = rest_.substr(0, is_cut_ ? 0 : count);

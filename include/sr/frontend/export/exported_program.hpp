@@ -1,4 +1,4 @@
-// What is made of a program of torch.export.
+// The graph, schema and weights that the importer makes of a torch.export program.
 #pragma once
 
 #include <memory>

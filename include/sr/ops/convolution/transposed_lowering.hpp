@@ -1,5 +1,6 @@
-// Transposed convolutions with constant weights in fp32: a product makes the windows of each position, and a
-// step adds them where they lie in the result. Windows of a single channel are multiplied as they are added.
+// Lowers transposed convolutions with constant weights in fp32. A product computes the window of each
+// position, and a step adds the windows to the result. If each group has one input channel, there is no
+// product: the step multiplies the channel by the weights while it adds.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +59,7 @@ namespace lower {
 
 namespace detail {
 
-// The most elements of all windows of an image, which are kept between the two steps.
+// The largest number of elements that the windows of one image may have. LibTorch runs larger convolutions.
 inline constexpr std::int64_t kMostWindows = 4'000'000;
 
 // Multiplies the transposed weights of each group with its channels of each image: [images, channels x taps,

@@ -32,8 +32,9 @@ inline bool recurrent(LayoutRule& rule) {
   return true;
 }
 
-// lstm(x, batch_sizes, states, weights, has_biases, layers, dropout, train, bidirectional) and the others of
-// packed sequences: x has a row for each time step of each sequence. The batch sizes are data.
+// The rule of packed sequences: lstm(x, batch_sizes, states, weights, has_biases, layers, dropout, train,
+// bidirectional); gru, rnn_tanh and rnn_relu have one state. x has a row for each time step of each sequence.
+// Sizes do not depend on the values of batch_sizes.
 inline bool packed_recurrent(LayoutRule& rule) {
   const Dims x = rule.tensor(0).sizes;
   const std::vector<TensorLayout> states = rule.tensors(2), weights = rule.tensors(3);

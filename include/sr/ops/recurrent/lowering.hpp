@@ -64,7 +64,7 @@ inline Matrices transposed_product(Operand a, std::pair<Size, Size> rows, const 
 struct RecurrentLayer {
   Cell cell;
   bool runs_backwards = false;
-  Operand hidden, cells;        // at the beginning, [rows, units]; cells: of LSTM
+  Operand hidden, cells;        // the first states, [rows, units]; cells of LSTM only
   Operand out;                  // [time, rows, units]
   std::optional<Operand> last;  // [rows, units]
   Operand last_cells;
@@ -149,7 +149,7 @@ struct RecurrentNetwork {
   Operand state(std::size_t which, std::int64_t i) const { return selected(states[which], i); }
 };
 
-// A tensor [rows, columns] as [1, rows, columns].
+// Returns a matrix with a leading dimension of size 1.
 inline Operand as_one_step(Operand operand) {
   operand.sizes.insert(operand.sizes.begin(), Size(1));
   operand.strides.insert(operand.strides.begin(), operand.size(1) * operand.stride(1));

@@ -91,8 +91,8 @@ struct RecurrentStep final : ClonableStep<RecurrentStep> {
     if (has_last) copy_rows(gates.out, shape.out_row, last.in<float>(bases), last_distance, shape.rows);
   }
 
-  // The states lie in the results for the last states: a row keeps its state where its sequence has ended or,
-  // when the network runs backwards, has not begun.
+  // Keeps the hidden states and cells in the results `last` and `last_cell`. A row whose sequence has ended,
+  // or has not begun yet when the network runs backwards, keeps its state.
   void run_packed_on(std::byte* const* bases) const {
     const auto* const sizes = batch_sizes->in<const std::int64_t>(bases);
     check_sizes(sizes);

@@ -1,4 +1,4 @@
-// Operations on tiles that no node stands for: what lies between a group's operands and its scratch.
+// Makes the operations on tiles that move values between a group's operands and its scratch.
 #pragma once
 
 #include <algorithm>

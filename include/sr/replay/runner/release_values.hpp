@@ -1,4 +1,4 @@
-// The end of a replay, also if an operator throws.
+// Frees what a replay leaves behind, also if an operator throws.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace sr::replay {
 
-// Releases the values that interpreted nodes have left.
+// Releases the values of interpreted nodes.
 struct ReleaseValues {
   Program& program;
   [[gnu::always_inline]] ~ReleaseValues() {
@@ -22,7 +22,7 @@ struct ReleaseValues {
   }
 };
 
-// Also gives up the memory of the results, which the caller then owns.
+// Also lets go of the memory of the results, which the caller then owns.
 struct ReleaseResults : ReleaseValues {
   ~ReleaseResults() { this->program.results.release(); }
 };
