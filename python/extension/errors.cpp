@@ -16,14 +16,16 @@ namespace sr::python {
 
 namespace {
 
-// The exception of sr.errors with this name; null, with an error set, if it cannot be made.
-py::object made(const char* name, const sr::Error& error) {
+// Makes the exception of sr.errors with this name, of a message and what else its constructor takes. Returns
+// null, with a Python error set, if the message cannot be decoded.
+template <class... Data>
+py::object made(const char* name, const sr::Error& error, const Data&... data) {
   const py::object type = py::module_::import("sr.errors").attr(name);
   // A message may quote bytes of a file that are no UTF-8.
   const std::string_view text = error.what();
   const auto message = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
-  return message ? type(message) : py::object();
+  return message ? type(message, data...) : py::object();
 }
 
 void raise(const py::object& error) {
@@ -37,13 +39,10 @@ void translate(std::exception_ptr thrown) {
   } catch (const LoadError& error) {
     raise(made("LoadError", error));
   } catch (const UnsupportedOpError& error) {
-    const py::object exception = made("UnsupportedOpError", error);
-    if (exception) exception.attr("operators") = py::tuple(py::cast(error.operators()));
-    raise(exception);
+    raise(made("UnsupportedOpError", error, py::tuple(py::cast(error.operators()))));
   } catch (const ArgumentError& error) {
-    const py::object exception = made("ArgumentError", error);
-    if (exception && !error.argument().empty()) exception.attr("argument") = error.argument();
-    raise(exception);
+    const py::object name = error.argument().empty() ? py::object(py::none()) : py::cast(error.argument());
+    raise(made("ArgumentError", error, name));
   } catch (const CancelledError& error) {
     raise(made("CancelledError", error));
   } catch (const BusyError& error) {

@@ -20,15 +20,12 @@ namespace {
 
 void add_run(CLI::App& tool, RunOptions& options) {
   CLI::App* app = tool.add_subcommand("run", "Run a model and print or write what it returns");
-  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
-      ->required()
-      ->type_name("MODEL.pt");
-  add_inputs(*app, options.inputs);
-  add_open_size(*app, options.inputs);
+  add_model(*app, options.model);
+  add_inputs_and_open_size(*app, options.inputs);
   app->add_option("--output", options.output,
                   "Write a list with one result for each input set, for torch.load")
       ->type_name("FILE");
-  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  add_planner(*app, options.planner);
   app->add_flag("--strict", options.strict,
                 "Refuse a model that needs LibTorch's interpreter for an operator");
   app->add_option("--repeat", options.repeat, "Number of times to run all input sets")
@@ -40,11 +37,8 @@ void add_run(CLI::App& tool, RunOptions& options) {
 
 void add_inspect(CLI::App& tool, InspectOptions& options) {
   CLI::App* app = tool.add_subcommand("inspect", "Show how sr runs a model: paths, memory, graph");
-  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
-      ->required()
-      ->type_name("MODEL.pt");
-  add_inputs(*app, options.inputs);
-  add_open_size(*app, options.inputs);
+  add_model(*app, options.model);
+  add_inputs_and_open_size(*app, options.inputs);
   app->add_flag("--graph", options.graph, "Print the prepared graph");
   app->add_flag("--passes", options.passes, "Print what each pass changed while the graph was prepared");
   app->add_option("--without-pass", options.without_passes, "Leave a pass out; may be given several times")
@@ -58,22 +52,19 @@ void add_inspect(CLI::App& tool, InspectOptions& options) {
             return known ? std::string() : "A plan can be written as .svg or .json, not as '" + name + "'.";
           },
           ""));
-  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  add_planner(*app, options.planner);
   app->footer("Example: sr inspect model.pt --shape \"f32[8,64]\" --plan plan.svg");
 }
 
 void add_report(CLI::App& tool, ReportOptions& options) {
   CLI::App* app = tool.add_subcommand(
       "report", "Write an HTML page about a model: latencies, times of steps, memory, interpreted nodes");
-  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
-      ->required()
-      ->type_name("MODEL.pt");
-  add_inputs(*app, options.inputs);
-  add_open_size(*app, options.inputs);
+  add_model(*app, options.model);
+  add_inputs_and_open_size(*app, options.inputs);
   app->add_option("--html", options.html, "File to write; it needs no other file")
       ->required()
       ->type_name("FILE.html");
-  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  add_planner(*app, options.planner);
   app->add_option("--seconds", options.seconds, "Time of calls")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
@@ -96,12 +87,9 @@ void add_info(CLI::App& tool, InfoOptions& options) {
 void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
   CLI::App* app =
       tool.add_subcommand("quantize", "Write a model with its linear layers in int8, where that is faster");
-  app->add_option("model", options.model, "File of torch.jit.save or torch.export.save")
-      ->required()
-      ->type_name("MODEL.pt");
+  add_model(*app, options.model);
   app->add_option("output", options.output, "TorchScript file to write")->required()->type_name("OUTPUT.pt");
-  add_inputs(*app, options.inputs);
-  add_open_size(*app, options.inputs);
+  add_inputs_and_open_size(*app, options.inputs);
   app->add_option("--max-layer-error", options.max_layer_error,
                   "A layer with a larger error, as a share of its result, stays in float")
       ->check(CLI::NonNegativeNumber)

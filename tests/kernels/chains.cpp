@@ -10,20 +10,15 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
-#include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
 #include "support/kernel_values.hpp"
 
 using namespace sr::kernels;
 using sr::test::kernel_sets;
 using sr::test::same;
+using sr::test::uniform_floats;
 
 namespace {
-
-std::vector<float> numbers(std::size_t count) {
-  static sr::test::RandomFloats random(7, -3, 3);
-  return random(count);
-}
 
 struct Source {
   bool chained, scalar;
@@ -47,8 +42,8 @@ void check_link(const Kernels& set, std::size_t vector_op, std::size_t kind, std
   const VectorLoops& loops = set.vector_ops[vector_op];
   const std::vector<Source> from = sources(loops.operands, kind);
   if (from.empty()) return;
-  std::vector<float> chained = numbers(n);
-  std::array<std::vector<float>, 2> others = {numbers(n), numbers(n)};
+  std::vector<float> chained = uniform_floats(n, -3, 3);
+  std::array<std::vector<float>, 2> others = {uniform_floats(n, -3, 3), uniform_floats(n, -3, 3)};
   std::array<const float*, kMaxOperands> in{};
   ChainLink link{.run = table.link(*loops.links, kind)};
   std::size_t used = 0, scalars = 0;
@@ -97,7 +92,7 @@ TEST_CASE("kernels: values that a chain keeps are loaded again as first or secon
     const auto& sub = set->vector_ops[BuiltinVectorOps::index_of<vector_ops::Sub>()];
     const auto& neg = set->vector_ops[BuiltinVectorOps::index_of<vector_ops::Neg>()];
     for (const std::size_t n : {table.width + 3, table.block, 3 * table.block + 1, 4 * table.block}) {
-      const std::vector<float> a = numbers(n);
+      const std::vector<float> a = uniform_floats(n, -3, 3);
       std::vector<float> in = a, kept(n), out(n);
       const std::array<ChainLink, 8> chain = {
           ChainLink{.run = table.link_to(ChainEnd::load), .at = {in.data()}},
@@ -123,8 +118,9 @@ TEST_CASE("kernels: batched dot products", "[kernels]") {
     for (const std::size_t k : {0, 1, 3, 4, 7, 15, 16, 17, 32, 40, 51, 56, 64, 100, 128, 257}) {
       for (std::size_t count = 0; count <= 9; ++count) {
         for (const std::size_t stride : {std::size_t{0}, k, k + 3}) {
-          const std::vector<float> a = numbers(count * (k + 3) + k), b = numbers(count * (k + 3) + k);
-          const float bias = numbers(1)[0];
+          const std::vector<float> a = uniform_floats(count * (k + 3) + k, -3, 3),
+                                   b = uniform_floats(count * (k + 3) + k, -3, 3);
+          const float bias = uniform_floats(1, -3, 3)[0];
           std::vector<float> out(3 * count + 1, 77.0F);
           set->table.batched_dot(
               count, k)({.count = count,

@@ -16,19 +16,8 @@
 using namespace sr::kernels;
 using sr::test::kernel_sets;
 using sr::test::same;
-
-namespace {
-
-std::vector<float> numbers(std::size_t count) {
-  static sr::test::RandomFloats random(11, -1, 1);
-  return random(count);
-}
-
-std::size_t size_of(std::ptrdiff_t count) {
-  return static_cast<std::size_t>(count);
-}
-
-}  // namespace
+using sr::test::uniform_floats;
+using sr::test::unsigned_size;
 
 TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels]") {
   constexpr std::size_t kInputs = 2, kTaps = 3;  // of a row
@@ -37,8 +26,9 @@ TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels
     for (std::size_t channels = 0; channels <= 2 * table.tile + 1; ++channels) {
       for (const std::size_t count : {std::size_t{1}, table.width - 1, table.width, 5 * table.width}) {
         const std::size_t pitch = count + kTaps - 1, taps = kInputs * kTaps;
-        std::vector<float> in = numbers(kInputs * pitch + table.width), weight = numbers(channels * taps),
-                           bias = numbers(channels), packed(channels * taps), out(channels * count);
+        std::vector<float> in = uniform_floats(kInputs * pitch + table.width),
+                           weight = uniform_floats(channels * taps), bias = uniform_floats(channels),
+                           packed(channels * taps), out(channels * count);
         if (count > 2) in[2] = std::numeric_limits<float>::quiet_NaN();
         std::vector<std::int32_t> offsets;
         for (std::size_t t = 0; t < taps; ++t)
@@ -65,7 +55,7 @@ TEST_CASE("kernels: convolution of all channels, and of some of them", "[kernels
         for (std::size_t r = 0; r < out.size(); ++r) {
           double sum = bias[r / count];
           for (std::size_t t = 0; t < taps; ++t)
-            sum += double{weight[r / count * taps + t]} * in[size_of(offsets[t]) + r % count];
+            sum += double{weight[r / count * taps + t]} * in[unsigned_size(offsets[t]) + r % count];
           wrong += std::isnan(sum) ? !std::isnan(out[r]) : !(std::fabs(out[r] - std::max(sum, 0.0)) <= 1e-5);
         }
         CAPTURE(table.name, channels, count);
@@ -109,8 +99,8 @@ Convolution shape_of_pixels(std::size_t channels, const std::vector<std::int32_t
 // Pixels two elements apart, with overlapping taps.
 void check_pixels(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
   constexpr std::size_t kReach = 7;
-  std::vector<float> in = numbers(2 * count + kReach + table.width), weight = numbers(channels * taps),
-                     bias = numbers(channels);
+  std::vector<float> in = uniform_floats(2 * count + kReach + table.width),
+                     weight = uniform_floats(channels * taps), bias = uniform_floats(channels);
   in[count] = std::numeric_limits<float>::quiet_NaN();
   in[2 * count] = std::numeric_limits<float>::infinity();
   std::vector<std::int32_t> offsets;
@@ -157,8 +147,8 @@ void check_pixels(const Table& table, std::size_t channels, std::size_t count, s
 
 // Taps are pixels of an image whose channels lie last; those of a result are two pixels apart.
 void check_depthwise(const Table& table, std::size_t channels, std::size_t count, std::size_t taps) {
-  std::vector<float> in = numbers((2 * count + taps) * channels), weight = numbers(channels * taps),
-                     bias = numbers(channels);
+  std::vector<float> in = uniform_floats((2 * count + taps) * channels),
+                     weight = uniform_floats(channels * taps), bias = uniform_floats(channels);
   in[channels / 2] = std::numeric_limits<float>::quiet_NaN();
   std::vector<std::int32_t> offsets;
   for (std::size_t t = 0; t < taps; ++t)
@@ -179,7 +169,7 @@ void check_depthwise(const Table& table, std::size_t channels, std::size_t count
     const std::size_t c = r % channels;
     double sum = shape.bias == nullptr ? 0 : bias[c];
     for (std::size_t t = 0; t < taps; ++t)
-      sum += double{weight[c * taps + t]} * in[2 * (r - c) + size_of(offsets[t]) + c];
+      sum += double{weight[c * taps + t]} * in[2 * (r - c) + unsigned_size(offsets[t]) + c];
     const double expected = std::isnan(sum) ? sum : std::max(sum, double{shape.clamp_min});
     wrong += std::isnan(expected) ? !std::isnan(out[r]) : !(std::fabs(out[r] - expected) <= 1e-5);
   }
@@ -227,7 +217,7 @@ TEST_CASE("kernels: parts of a packed product are bit-identical to the whole", "
     for (const std::size_t n :
          {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{5}, 5 * table.width}) {
       const std::size_t m = 3 * table.tile + 3, k = 37, part = n == 1 ? 4 : table.tile;
-      const std::vector<float> a = numbers(m * k), b = numbers(n * k);
+      const std::vector<float> a = uniform_floats(m * k), b = uniform_floats(n * k);
       std::vector<float> whole(m * n), parts(m * n), memory(table.packed_floats(n, k) + 16);
       float* packed = memory.data();
       while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
@@ -259,7 +249,7 @@ TEST_CASE("kernels: panels of one row are bit-identical to the whole row", "[ker
     const std::size_t panel = 2 * table.width;
     for (const std::size_t n : {panel, 2 * panel, 3 * panel, 4 * panel, 5 * panel + 3}) {
       for (const std::size_t k : {1, 3, 4, 38}) {
-        const std::vector<float> a = numbers(k), b = numbers(n * k), bias = numbers(n);
+        const std::vector<float> a = uniform_floats(k), b = uniform_floats(n * k), bias = uniform_floats(n);
         std::vector<float> whole(n), parts(n), memory(table.packed_floats(n, k) + 16);
         float* packed = memory.data();
         while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;

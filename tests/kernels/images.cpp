@@ -9,22 +9,15 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
-#include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
+#include "support/kernel_values.hpp"
 
 using namespace sr::kernels;
 using sr::test::kernel_sets;
+using sr::test::uniform_floats;
+using sr::test::unsigned_size;
 
 namespace {
-
-std::vector<float> numbers(std::size_t count) {
-  static sr::test::RandomFloats random(11, -1, 1);
-  return random(count);
-}
-
-std::size_t size_of(std::ptrdiff_t count) {
-  return static_cast<std::size_t>(count);
-}
 
 Axis axis(std::ptrdiff_t in, std::ptrdiff_t kernel, std::ptrdiff_t step, std::ptrdiff_t pad,
           std::ptrdiff_t dilation) {
@@ -59,10 +52,10 @@ TEST_CASE("kernels: pooling of windows of every kind", "[kernels]") {
         const std::ptrdiff_t row =
             std::max(pad + width, (pool.x.out - 1) * step + (kernel - 1) * dilation + 1);
         pool.phase_width = (row + step - 1) / step;
-        std::vector<float> in = numbers(size_of(2 * 5 * width)),
-                           scratch(size_of(2 * step * pool.phase_width));
-        if (width > 3) in[size_of(width) + 3] = std::numeric_limits<float>::quiet_NaN();
-        const std::vector<float> divisors = numbers(size_of(pool.y.out * pool.x.out));
+        std::vector<float> in = uniform_floats(unsigned_size(2 * 5 * width)),
+                           scratch(unsigned_size(2 * step * pool.phase_width));
+        if (width > 3) in[unsigned_size(width) + 3] = std::numeric_limits<float>::quiet_NaN();
+        const std::vector<float> divisors = uniform_floats(unsigned_size(pool.y.out * pool.x.out));
         std::vector<float> maxima(2 * divisors.size()), means(2 * divisors.size());
         pool.in = in.data();
         pool.scratch = scratch.data();
@@ -103,19 +96,19 @@ TEST_CASE("kernels: images are padded and split into phases", "[kernels]") {
         for (const std::ptrdiff_t pad : {0, 1, 3}) {
           const std::ptrdiff_t rows = (kHeight + 2 * pad + step - 1) / step,
                                pitch = (width + 2 * pad + step - 1) / step;
-          const std::vector<float> in = numbers(size_of(kChannels * kHeight * width));
-          std::vector<float> out(size_of(kChannels * step * step * rows * pitch), -1), expected;
+          const std::vector<float> in = uniform_floats(unsigned_size(kChannels * kHeight * width));
+          std::vector<float> out(unsigned_size(kChannels * step * step * rows * pitch), -1), expected;
           for (std::ptrdiff_t c = 0; c < kChannels; ++c) {
             for (std::ptrdiff_t phase = 0; phase < step * step; ++phase) {
               for (std::ptrdiff_t at = 0; at < rows * pitch; ++at) {
                 const std::ptrdiff_t y = at / pitch * step + phase / step - pad,
                                      x = at % pitch * step + phase % step - pad;
                 const bool is_inside = y >= 0 && y < kHeight && x >= 0 && x < width;
-                expected.push_back(is_inside ? in[size_of((c * kHeight + y) * width + x)] : 0.0f);
+                expected.push_back(is_inside ? in[unsigned_size((c * kHeight + y) * width + x)] : 0.0f);
               }
             }
           }
-          table.pad_image({.channels = size_of(kChannels),
+          table.pad_image({.channels = unsigned_size(kChannels),
                            .y = axis(kHeight, 1, step, pad, 1),
                            .x = axis(width, 1, step, pad, 1),
                            .channel_stride = kHeight * width,
@@ -143,12 +136,13 @@ TEST_CASE("kernels: padding an image whose channels lie last", "[kernels]") {
             for (const std::ptrdiff_t columns : {pad, pad + 1, width + 2 * pad + 1}) {
               if (columns == 0) continue;
               const std::ptrdiff_t rows = kHeight + 2 * pad, row = width * (run + gap) + 2;
-              const std::vector<float> in = numbers(size_of(kHeight * row));
-              std::vector<float> out(size_of(rows * columns * run), -1), expected;
+              const std::vector<float> in = uniform_floats(unsigned_size(kHeight * row));
+              std::vector<float> out(unsigned_size(rows * columns * run), -1), expected;
               for (std::ptrdiff_t at = 0; at < rows * columns * run; ++at) {
                 const std::ptrdiff_t y = at / (columns * run) - pad, x = at / run % columns - pad;
                 const bool is_inside = y >= 0 && y < kHeight && x >= 0 && x < width;
-                expected.push_back(is_inside ? in[size_of(y * row + x * (run + gap) + at % run)] : 0.0f);
+                expected.push_back(is_inside ? in[unsigned_size(y * row + x * (run + gap) + at % run)]
+                                             : 0.0f);
               }
               set->table.pad_image({.channels = 1,
                                     .y = {.in = kHeight, .pad = pad},

@@ -8,18 +8,15 @@
 #include <sr/kernels/kernels.hpp>
 
 #include "support/catch.hpp"
-#include "support/floats.hpp"
 #include "support/kernel_sets.hpp"
+#include "support/kernel_values.hpp"
 
 using namespace sr::kernels;
 using sr::test::kernel_sets;
+using sr::test::uniform_floats;
+using sr::test::unsigned_size;
 
 namespace {
-
-std::vector<float> numbers(std::ptrdiff_t count) {
-  static sr::test::RandomFloats random(17, -1, 1);
-  return random(static_cast<std::size_t>(count));
-}
 
 Axis axis(std::ptrdiff_t in, const std::array<std::ptrdiff_t, 4>& window, std::ptrdiff_t more) {
   const auto [kernel, step, pad, dilation] = window;
@@ -64,8 +61,9 @@ TEST_CASE("kernels: windows of a transposed convolution are added to the result"
             all.outputs = by_channel ? 2 : 1;
             all.channel_stride = by_channel ? positions : taps * positions;
             all.tap_stride = by_channel ? 0 : positions;
-            const std::vector<float> columns = numbers(kChannels * taps * positions),
-                                     factors = numbers(kChannels * taps), bias = numbers(kChannels);
+            const std::vector<float> columns = uniform_floats(unsigned_size(kChannels * taps * positions)),
+                                     factors = uniform_floats(unsigned_size(kChannels * taps)),
+                                     bias = uniform_floats(unsigned_size(kChannels));
             all.columns = columns.data();
             if (by_channel) all.factors = factors.data();
             if (more == 0) all.bias = bias.data();

@@ -23,6 +23,11 @@ inline std::mt19937& random_bits() {
 inline float uniform(float low = -1, float high = 1) {
   return std::uniform_real_distribution<float>(low, high)(random_bits());
 }
+inline std::vector<float> uniform_floats(std::size_t count, float low = -1, float high = 1) {
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(low, high);
+  return values;
+}
 
 // A third are special values, a third have random bits, a third have the size of activations.
 inline float any_value() {
@@ -52,6 +57,9 @@ inline bool same(const std::vector<float>& a, const std::vector<float>& b) {
 
 inline std::ptrdiff_t signed_size(std::size_t size) {
   return static_cast<std::ptrdiff_t>(size);
+}
+inline std::size_t unsigned_size(std::ptrdiff_t size) {
+  return static_cast<std::size_t>(size);
 }
 
 inline bool near(float got, double expected, double tolerance) {

@@ -35,8 +35,7 @@ inline void add_bench(CLI::App& tool, BenchOptions& options, bool& no_replay) {
   app->add_option("models", options.models, "Files of torch.jit.save or torch.export.save")
       ->required()
       ->type_name("MODEL.pt");
-  add_inputs(*app, options.inputs);
-  add_open_size(*app, options.inputs);
+  add_inputs_and_open_size(*app, options.inputs);
   app->add_option("--planner", options.planners, planner_help() + "; several with commas")
       ->delimiter(',')
       ->check(planner_name())

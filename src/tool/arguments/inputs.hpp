@@ -1,8 +1,9 @@
-// The options that describe the arguments of a model.
+// Adds the options that name a model and describe its arguments.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <string>
 
 #include "../inputs/inputs.hpp"
 
@@ -47,6 +48,17 @@ inline void add_inputs(CLI::App& app, InputOptions& inputs) {
       ->capture_default_str()
       ->needs(stream);
   app.add_option("--seed", inputs.seed, "Seed of random arguments, and of streams")->capture_default_str();
+}
+
+inline void add_inputs_and_open_size(CLI::App& app, InputOptions& inputs) {
+  add_inputs(app, inputs);
+  add_open_size(app, inputs);
+}
+
+inline void add_model(CLI::App& app, std::string& model) {
+  app.add_option("model", model, "File of torch.jit.save or torch.export.save")
+      ->required()
+      ->type_name("MODEL.pt");
 }
 
 }  // namespace sr::tool

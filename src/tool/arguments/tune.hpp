@@ -33,7 +33,7 @@ inline void add_tune(CLI::App& tool, TuneOptions& options) {
   add_counts("--batch", options.batch, "Rows of dimension 0; the rule is below")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
       ->excludes(mm);
-  app->add_option("--planner", options.planner, planner_help())->check(planner_name())->capture_default_str();
+  add_planner(*app, options.planner);
   app->add_option("--seconds", options.seconds, "Time for each setting")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();

@@ -44,4 +44,8 @@ inline std::string planner_help() {
   return "Memory planner: " + joined(memory::planner_names());
 }
 
+inline void add_planner(CLI::App& app, std::string& planner) {
+  app.add_option("--planner", planner, planner_help())->check(planner_name())->capture_default_str();
+}
+
 }  // namespace sr::tool

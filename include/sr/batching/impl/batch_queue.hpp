@@ -100,9 +100,7 @@ SR_INLINE BatcherReport BatchQueue::report() const {
 
 SR_INLINE void BatchQueue::fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                 const CallOptions& options) const {
-  request.args.resize(content_->schema.arguments().size());
-  bind_arguments(content_->schema, args, &kwargs,
-                 [&](std::size_t position, c10::IValue value) { request.args[position] = std::move(value); });
+  bind_arguments(content_->schema, args, &kwargs, request.args);
   RequestSignature(options_, request).describe();
   request.options = options;
   request.arrived = Clock::now();

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,48 +13,13 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/ops/convolution/lowering.hpp>
+#include <sr/ops/convolution/transposed_step.hpp>
 #include <sr/ops/convolution/windows.hpp>
 #include <sr/ops/matmul/gemm_lowering.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
-#include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/step.hpp>
 
-namespace sr::replay {
-
-struct TransposedConvolutionStep final : ClonableStep<TransposedConvolutionStep> {
-  kernels::TransposedConvolution shape;  // without addresses
-  Size images;
-  std::int64_t columns_of_image = 0, out_of_image = 0;  // elements
-  Address columns, factors, bias, out;
-  bool has_factors = false, has_bias = false;
-
-  std::string_view name() const override { return "transposed convolution"; }
-
-  RunStep settle(SizeValues& values) override {
-    count = values(images);
-    return nullptr;
-  }
-
-  static void run(const Payload& payload, Context& context) {
-    const auto& self = static_cast<const TransposedConvolutionStep&>(payload);
-    kernels::TransposedConvolution all = self.shape;
-    all.columns = self.columns.in<const float>(context.bases);
-    all.out = self.out.in<float>(context.bases);
-    if (self.has_factors) all.factors = self.factors.in<const float>(context.bases);
-    if (self.has_bias) all.bias = self.bias.in<const float>(context.bases);
-    for (std::int64_t i = 0; i < self.count; ++i) {
-      kernels::kernels().table.add_windows(all);
-      all.columns += self.columns_of_image;
-      all.out += self.out_of_image;
-    }
-  }
-
- private:
-  std::int64_t count = 0;  // of images in this call
-};
-
-namespace lower {
+namespace sr::replay::lower {
 
 namespace detail {
 
@@ -144,5 +108,4 @@ inline bool convolution_of_any_kind(Lowering& lowering, const TracedNode& node) 
                                  : convolve(lowering, node, arguments);
 }
 
-}  // namespace lower
-}  // namespace sr::replay
+}  // namespace sr::replay::lower

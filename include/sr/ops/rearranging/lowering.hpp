@@ -17,13 +17,6 @@ namespace sr::replay::lower {
 
 using CopiedParts = std::vector<std::pair<Operand, Operand>>;
 
-// The part of the operand with `length` indices of dimension `d`, beginning at `first`.
-inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, const Size& length) {
-  operand.offset += operand.strides[d] * first;
-  operand.sizes[d] = length;
-  return operand;
-}
-
 // roll(x, shifts, dims), where no dimension is named twice. Element i of a dimension of size n moves to index
 // (i + shift) mod n. So each dimension is cut into two parts.
 inline bool roll(Lowering& lowering, const TracedNode& node) {

@@ -48,46 +48,31 @@ struct RecurrentCall<Op, R(P...)> {
 template <class Op, class... Parts>
 using Recurrent = Native<schema_of<Op>(), detail::RecurrentCall<Op, typename Op::schema>, Parts...>;
 
+using Cell = kernels::RecurrentCell;
+template <class Op, Cell kCell>
+using Sequences =
+    Recurrent<Op, Lower<&replay::lower::recurrent<kCell>>, Layouts<&replay::layouts::recurrent>>;
+template <class Op, Cell kCell>
+using PackedSequences = Recurrent<Op, Lower<&replay::lower::recurrent<kCell, /*kPacked=*/true>>,
+                                  Layouts<&replay::layouts::packed_recurrent>>;
+template <class Op, Cell kCell>
+using OneStep =
+    Recurrent<Op, Lower<&replay::lower::recurrent_cell<kCell>>, Layouts<&replay::layouts::recurrent_cell>>;
+
 namespace registered {
 
-using Cell = kernels::RecurrentCell;
-
-inline const Recurrent<at::_ops::lstm_input, Lower<&replay::lower::recurrent<Cell::lstm>>,
-                       Layouts<&replay::layouts::recurrent>>
-    lstm_input;
-inline const Recurrent<at::_ops::lstm_data, Lower<&replay::lower::recurrent<Cell::lstm, true>>,
-                       Layouts<&replay::layouts::packed_recurrent>>
-    lstm_data;
-inline const Recurrent<at::_ops::gru_input, Lower<&replay::lower::recurrent<Cell::gru>>,
-                       Layouts<&replay::layouts::recurrent>>
-    gru_input;
-inline const Recurrent<at::_ops::gru_data, Lower<&replay::lower::recurrent<Cell::gru, true>>,
-                       Layouts<&replay::layouts::packed_recurrent>>
-    gru_data;
-inline const Recurrent<at::_ops::rnn_tanh_input, Lower<&replay::lower::recurrent<Cell::tanh>>,
-                       Layouts<&replay::layouts::recurrent>>
-    rnn_tanh_input;
-inline const Recurrent<at::_ops::rnn_tanh_data, Lower<&replay::lower::recurrent<Cell::tanh, true>>,
-                       Layouts<&replay::layouts::packed_recurrent>>
-    rnn_tanh_data;
-inline const Recurrent<at::_ops::rnn_relu_input, Lower<&replay::lower::recurrent<Cell::relu>>,
-                       Layouts<&replay::layouts::recurrent>>
-    rnn_relu_input;
-inline const Recurrent<at::_ops::rnn_relu_data, Lower<&replay::lower::recurrent<Cell::relu, true>>,
-                       Layouts<&replay::layouts::packed_recurrent>>
-    rnn_relu_data;
-inline const Recurrent<at::_ops::lstm_cell, Lower<&replay::lower::recurrent_cell<Cell::lstm>>,
-                       Layouts<&replay::layouts::recurrent_cell>>
-    lstm_cell;
-inline const Recurrent<at::_ops::gru_cell, Lower<&replay::lower::recurrent_cell<Cell::gru>>,
-                       Layouts<&replay::layouts::recurrent_cell>>
-    gru_cell;
-inline const Recurrent<at::_ops::rnn_tanh_cell, Lower<&replay::lower::recurrent_cell<Cell::tanh>>,
-                       Layouts<&replay::layouts::recurrent_cell>>
-    rnn_tanh_cell;
-inline const Recurrent<at::_ops::rnn_relu_cell, Lower<&replay::lower::recurrent_cell<Cell::relu>>,
-                       Layouts<&replay::layouts::recurrent_cell>>
-    rnn_relu_cell;
+inline const Sequences<at::_ops::lstm_input, Cell::lstm> lstm_input;
+inline const PackedSequences<at::_ops::lstm_data, Cell::lstm> lstm_data;
+inline const OneStep<at::_ops::lstm_cell, Cell::lstm> lstm_cell;
+inline const Sequences<at::_ops::gru_input, Cell::gru> gru_input;
+inline const PackedSequences<at::_ops::gru_data, Cell::gru> gru_data;
+inline const OneStep<at::_ops::gru_cell, Cell::gru> gru_cell;
+inline const Sequences<at::_ops::rnn_tanh_input, Cell::tanh> rnn_tanh_input;
+inline const PackedSequences<at::_ops::rnn_tanh_data, Cell::tanh> rnn_tanh_data;
+inline const OneStep<at::_ops::rnn_tanh_cell, Cell::tanh> rnn_tanh_cell;
+inline const Sequences<at::_ops::rnn_relu_input, Cell::relu> rnn_relu_input;
+inline const PackedSequences<at::_ops::rnn_relu_data, Cell::relu> rnn_relu_data;
+inline const OneStep<at::_ops::rnn_relu_cell, Cell::relu> rnn_relu_cell;
 
 }  // namespace registered
 }  // namespace sr::ops

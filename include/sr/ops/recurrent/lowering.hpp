@@ -24,6 +24,11 @@ constexpr std::int64_t gates_of(Cell cell) {
   return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1;
 }
 
+// True if products by the weight are faster than LibTorch's.
+inline bool is_for_kernels(const Lowering& lowering, const Operand& weight) {
+  return lowering.is_constant(weight) || weight.count() <= kMostUnpacked;
+}
+
 // The weights of one layer in one direction.
 struct RecurrentWeights {
   Operand of_input, of_state;  // [gates x units, features], [gates x units, units]
@@ -47,18 +52,6 @@ inline bool is_state(const Operand& state, const Size& rows, const Size& units) 
          (units == 1 || state.stride(1) == 1);
 }
 
-inline Matrices transposed_product(Operand a, std::pair<Size, Size> rows, const Operand& weight,
-                                   Operand out) {
-  Matrices matrices{.a = std::move(a), .b = weight, .out = std::move(out), .m = rows.first};
-  matrices.n = weight.size(0);
-  matrices.k = weight.size(1);
-  matrices.a_row = rows.second;
-  matrices.out_row = matrices.n;
-  matrices.b_k = weight.stride(1);
-  matrices.b_n = weight.stride(0);
-  return matrices;
-}
-
 // One layer in one direction. Dimension 0 of `out` is time and dimension 1 the rows of the batch; a packed
 // sequence has all its rows in dimension 1.
 struct RecurrentLayer {
@@ -70,18 +63,28 @@ struct RecurrentLayer {
   Operand last_cells;
   std::optional<Operand> batch_sizes;  // of a packed sequence
 
-  // `x`: [.., .., features], whose rows follow each other at equal distances, with time in dimension 0 or 1.
-  void emit(Lowering& lowering, const Operand& x, bool time_is_first, const RecurrentWeights& weights) const {
+  // `x` is [.., .., features], with time in dimension 0 or 1. Returns false, having emitted nothing, if there
+  // is no kernel for its product.
+  bool emit(Lowering& lowering, const Operand& x, bool time_is_first, const RecurrentWeights& weights) const {
     const Size rows = hidden.size(0), units = hidden.size(1), width = units * gates_of(cell);
     const Operand x_gates = lowering.temporary({x.size(0), x.size(1), width});
-    emit_gemm<float>(lowering, transposed_product(x, as_rows(x), weights.of_input, x_gates),
-                     weights.input_bias);
+    if (!gemm_of_rows(lowering, x, weights.of_input, weights.of_input.stride(1), weights.of_input.stride(0),
+                      width, weights.input_bias, x_gates))
+      return false;
     const Operand h_gates = lowering.temporary({rows, width});
     std::vector<StorageId> reads{x_gates.storage}, writes{out.storage, h_gates.storage};
     RecurrentStep step;
-    step.of_state = gemm_step<float, float>(
-        lowering, transposed_product(hidden, {rows, hidden.stride(0)}, weights.of_state, h_gates),
-        weights.state_bias, {}, reads);
+    const Matrices of_state{.a = hidden,
+                            .b = weights.of_state,
+                            .out = h_gates,
+                            .m = rows,
+                            .n = width,
+                            .k = units,
+                            .a_row = hidden.stride(0),
+                            .out_row = width,
+                            .b_k = weights.of_state.stride(1),
+                            .b_n = weights.of_state.stride(0)};
+    step.of_state = gemm_step<float, float>(lowering, of_state, weights.state_bias, {}, reads);
     step.kernel = kernels::kernels().table.recurrent_gates[static_cast<std::size_t>(cell)];
     step.units = static_cast<std::size_t>(units.pin());
     step.is_lstm = cell == Cell::lstm;
@@ -115,18 +118,13 @@ struct RecurrentLayer {
       writes.push_back(last_cells.storage);
     }
     lowering.emit(std::move(step), std::move(reads), std::move(writes));
+    return true;
   }
 };
 
-// The operand, or a copy of it whose rows follow each other at equal distances.
-inline Operand rows_of(Lowering& lowering, const Operand& operand) {
-  return as_rows(operand).first < 0 ? lowering.contiguous(operand) : operand;
-}
-
 // Row `i` of dimension 0.
 inline Operand selected(Operand operand, std::int64_t i) {
-  operand.offset += operand.stride(0) * i;
-  return last_dims(std::move(operand), 1);
+  return last_dims(part_of_dim(std::move(operand), 0, i, 1), 1);
 }
 
 inline std::vector<Operand> operands_of(const Lowering& lowering, const c10::IValue& tensors) {
@@ -193,7 +191,8 @@ inline std::optional<RecurrentNetwork> read_network(const Lowering& lowering, co
     const Operand* const own = &given[static_cast<std::size_t>(i) * each];
     RecurrentWeights weights{own[0], own[1], {}, {}};
     if (has_biases) weights.input_bias = own[2], weights.state_bias = own[3];
-    if (!weights.fit(cell, i < made.directions ? made.x.size(2) : made.units * made.directions))
+    if (!weights.fit(cell, i < made.directions ? made.x.size(2) : made.units * made.directions) ||
+        !is_for_kernels(lowering, own[0]) || !is_for_kernels(lowering, own[1]))
       return std::nullopt;
     made.weights.push_back(std::move(weights));
     for (std::size_t which = 0; which < made.states.size(); ++which) {
@@ -221,8 +220,9 @@ bool recurrent(Lowering& lowering, const TracedNode& node) {
     std::swap(result.sizes[0], result.sizes[1]);
     std::swap(result.strides[0], result.strides[1]);
   }
-  Operand in = rows_of(lowering, network->x);
-  if ((width != 1 && result.stride(2) != 1) || as_rows(in).first < 0) return false;
+  if (width != 1 && result.stride(2) != 1) return false;
+  // Once for both directions.
+  Operand in = as_rows(network->x).first < 0 ? lowering.contiguous(network->x) : network->x;
   bool time_is_first = network->time_is_first;
   for (std::int64_t layer = 0; layer < network->layers; ++layer) {
     const Operand out =
@@ -237,13 +237,13 @@ bool recurrent(Lowering& lowering, const TracedNode& node) {
                           .last = selected(lowering.output(node, 1), i),
                           .last_cells = {},
                           .batch_sizes = network->batch_sizes};
-      made.out.offset += network->units * direction;
-      made.out.sizes[2] = network->units;
+      made.out = part_of_dim(out, 2, network->units * direction, network->units);
       if (kCell == Cell::lstm) {
         made.cells = network->state(1, i);
         made.last_cells = selected(lowering.output(node, 2), i);
       }
-      made.emit(lowering, in, time_is_first, network->weights[static_cast<std::size_t>(i)]);
+      if (!made.emit(lowering, in, time_is_first, network->weights[static_cast<std::size_t>(i)]))
+        return false;
     }
     in = out;
     time_is_first = true;
@@ -262,14 +262,15 @@ bool recurrent_cell(Lowering& lowering, const TracedNode& node) {
   const RecurrentWeights weights{*of_input, *of_state, lowering.input(node, 4), lowering.input(node, 5)};
   const std::vector<Operand> states = operands_of(lowering, node.inputs[1]);
   const Size rows = x->size(0);
-  if (rows < 1 || x->size(1) < 1 || !weights.fit(kCell, x->size(1))) return false;
+  if (rows < 1 || x->size(1) < 1 || !weights.fit(kCell, x->size(1)) || !is_for_kernels(lowering, *of_state))
+    return false;
   const Size units = of_state->size(1);
   if (units < 1 || states.size() != (kCell == Cell::lstm ? 2 : 1)) return false;
   for (const Operand& state : states) {
     if (!is_state(state, rows, units)) return false;
   }
-  const Operand in = rows_of(lowering, as_one_step(*x)), out = lowering.output(node);
-  if ((units != 1 && out.stride(1) != 1) || as_rows(in).first < 0) return false;
+  const Operand out = lowering.output(node);
+  if (units != 1 && out.stride(1) != 1) return false;
   RecurrentLayer made{.cell = kCell,
                       .hidden = states[0],
                       .cells = {},
@@ -282,8 +283,7 @@ bool recurrent_cell(Lowering& lowering, const TracedNode& node) {
     made.last_cells = lowering.output(node, 1);
     if (units != 1 && made.last_cells.stride(1) != 1) return false;
   }
-  made.emit(lowering, in, /*time_is_first=*/true, weights);
-  return true;
+  return made.emit(lowering, as_one_step(*x), /*time_is_first=*/true, weights);
 }
 
 }  // namespace sr::replay::lower

@@ -88,6 +88,13 @@ inline Operand last_dims(Operand operand, std::size_t first) {
   return operand;
 }
 
+// The part of the operand with `length` indices of dimension `d`, beginning at `first`.
+inline Operand part_of_dim(Operand operand, std::size_t d, const Size& first, const Size& length) {
+  operand.offset += operand.strides[d] * first;
+  operand.sizes[d] = length;
+  return operand;
+}
+
 // The strides with which the operand is read when it is broadcast to these sizes: 0 where it repeats.
 inline Dims broadcast_strides(const Operand& operand, c10::ArrayRef<Size> sizes) {
   Dims strides(sizes.size(), 0);
