@@ -54,14 +54,17 @@ class RuntimePool {
 
   // Throws ArgumentError if the number of runtimes is out of range.
   explicit RuntimePool(const StaticModule& module, const RuntimePoolOptions& options = {})
-      : RuntimePool(module.content(), options) {}
-  explicit RuntimePool(std::shared_ptr<const PreparedModule> content, const RuntimePoolOptions& options = {})
+      : RuntimePool(module.content(), module.session_state(), options) {}
+  // `state` is null if the module has none.
+  RuntimePool(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state,
+              const RuntimePoolOptions& options = {})
       : options_(checked(options)),
-        runtimes_(options.max_runtimes, [content = std::move(content), counters = counters_] {
-          auto runtime = std::make_unique<Runtime>(content);
-          counters->add(runtime->counters());
-          return runtime;
-        }) {}
+        runtimes_(options.max_runtimes,
+                  [content = std::move(content), state = std::move(state), counters = counters_] {
+                    auto runtime = std::make_unique<Runtime>(content, state);
+                    counters->add(runtime->counters());
+                    return runtime;
+                  }) {}
 
   // Calls an idle runtime; see StaticRuntime. Throws BusyError if none becomes idle in time.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const {
@@ -93,19 +96,43 @@ class RuntimePool {
   }
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                                     const CallOptions& options) const {
+    return run_async_on(nullptr, std::move(args), kwargs, options);
+  }
+
+  // For sessions: calls on another state than the module's, if `state` is not null. `holds_state`: the caller
+  // has it, see hold_state.
+  // `kwargs` and `options` may be null.
+  c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
+                      const CallOptions* options, bool holds_state = false) const {
+    const auto call = [&](Runtime& runtime) {
+      return runtime.call_on(state, std::move(args), kwargs, options, holds_state);
+    };
+    return options == nullptr ? with_runtime(call) : with_runtime(call, *options);
+  }
+  void run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args,
+                   c10::ArrayRef<at::Tensor> outputs) const {
+    with_runtime([&](Runtime& runtime) { runtime.run_into_on(state, args, outputs); });
+  }
+  // Takes the state at once.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async_on(std::shared_ptr<SessionState> state,
+                                                       std::vector<c10::IValue> args,
+                                                       const KeywordArgs& kwargs,
+                                                       const CallOptions& options) const {
+    std::shared_ptr<void> use = detail::hold_state(state);
     auto runtime = std::make_shared<std::optional<Lease>>(lease(options));
     auto future = c10::make_intrusive<c10::ivalue::Future>((*runtime)->operator*().result_type());
-    detail::run_or_launch(options, *future,
-                          [runtime = std::move(runtime), args = std::move(args), kwargs, options, future,
-                           pool_width = Width(*this)]() mutable {
-                            detail::complete(*future, [&] {
-                              // Back before the future is complete, when the caller may call again.
-                              const std::optional<Lease> leased = std::move(*runtime);
-                              runtime->reset();
-                              const IntraOpWidth width(pool_width.now());
-                              return (**leased)(std::move(args), kwargs, options);
-                            });
-                          });
+    auto run = [runtime = std::move(runtime), args = std::move(args), kwargs, options, future,
+                state = std::move(state), use = std::move(use), pool_width = Width(*this)]() mutable {
+      detail::complete(*future, [&] {
+        // Back before the future is complete, when the caller may call again.
+        const std::shared_ptr<void> used = std::move(use);
+        const std::optional<Lease> leased = std::move(*runtime);
+        runtime->reset();
+        const IntraOpWidth width(pool_width.now());
+        return (**leased).call_on(state.get(), std::move(args), &kwargs, &options, state != nullptr);
+      });
+    };
+    detail::run_or_launch(options, *future, std::move(run));
     return future;
   }
 

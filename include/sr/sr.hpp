@@ -16,6 +16,7 @@
 #include <sr/quantize.hpp>
 #include <sr/report.hpp>
 #include <sr/runtime_pool.hpp>
+#include <sr/session.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
 #include <sr/value_spec.hpp>

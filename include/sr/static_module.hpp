@@ -16,10 +16,13 @@
 #include <sr/base/jit_fwd.hpp>
 #include <sr/base/options.hpp>
 #include <sr/base/state_dict.hpp>
+#include <sr/fwd.hpp>
 #include <sr/value_spec.hpp>
 
 namespace sr {
 
+class Session;
+class SessionState;
 struct LoadedGraph;
 struct PoolReport;
 struct PreparedModule;
@@ -38,6 +41,10 @@ class StaticModule {
   // shared, and an update of one module is an update of both. For a model that writes nothing, returns
   // another handle of the same content. Throws BusyError if the model has state and a call of it is running.
   StaticModule clone() const;
+
+  // A stream of calls with its own state, which begins as it was when the module was made. Include
+  // <sr/session.hpp>.
+  Session session() const;
 
   // --- calls ---
   //
@@ -73,6 +80,10 @@ class StaticModule {
 
   // What calls read; <sr/module/prepared_module.hpp> describes it.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
+  // Of this module's own calls; null if the model writes nothing that outlives a call.
+  const std::shared_ptr<SessionState>& session_state() const { return state_; }
+  // For Session: the pool of the module's own calls.
+  const RuntimePool<>& own_runtimes() const;
   // Makes every runtime of the module read all weights anew with its next call, also after writes that
   // LibTorch does not count (`p.data`, memory shared with NumPy). May be called from any number of threads.
   // Throws UnsupportedOpError if a weight is no longer a dense tensor on the CPU.
@@ -97,9 +108,10 @@ class StaticModule {
  private:
   struct OwnRuntimes;
 
-  explicit StaticModule(std::shared_ptr<const PreparedModule> content);
+  StaticModule(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state);
 
   std::shared_ptr<const PreparedModule> content_;
+  std::shared_ptr<SessionState> state_;
   std::shared_ptr<OwnRuntimes> own_;
 };
 

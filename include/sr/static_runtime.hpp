@@ -36,9 +36,11 @@ namespace sr {
 template <memory::Planner Planner, class Observer>
 class StaticRuntime {
  public:
-  explicit StaticRuntime(const StaticModule& module) : StaticRuntime(module.content()) {}
-  explicit StaticRuntime(std::shared_ptr<const PreparedModule> content)
-      : StaticRuntime(std::move(content), std::make_shared<Observer>()) {}
+  explicit StaticRuntime(const StaticModule& module)
+      : StaticRuntime(module.content(), module.session_state()) {}
+  // `state` is null if the module has none.
+  StaticRuntime(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state)
+      : StaticRuntime(std::move(content), std::move(state), std::make_shared<Observer>()) {}
 
   // Positional and keyword arguments, bound as Python does. Throws ArgumentError, BusyError, and what
   // operators throw.
@@ -71,6 +73,17 @@ class StaticRuntime {
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                 const CallOptions& options) {
     core_.run_into(args, outputs, &options);
+  }
+
+  // For sessions: calls on another state than the module's, if `state` is not null. `holds_state`: the caller
+  // has it, see hold_state.
+  // `kwargs` and `options` may be null.
+  c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
+                      const CallOptions* options, bool holds_state = false) {
+    return core_.call(args, kwargs, options, state, holds_state);
+  }
+  void run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    core_.run_into(args, outputs, nullptr, state);
   }
 
   // A call that reads the tensors of `args` and writes into `outputs` each time, one for each tensor of the
@@ -116,8 +129,8 @@ class StaticRuntime {
   // already stay as they are. Throws BusyError while the runtime runs.
   void time_steps(bool on) { core_.time_steps(on); }
 
-  // Makes another runtime of the same module.
-  StaticRuntime clone() const { return StaticRuntime(content()); }
+  // Makes another runtime of the same module, with the same state.
+  StaticRuntime clone() const { return StaticRuntime(content(), core_.state()); }
 
   Report report() const { return core_.report(); }
 
@@ -153,9 +166,11 @@ class StaticRuntime {
 
  private:
   // Calls on a launcher may outlive this handle, so the runtime's state keeps the observer.
-  StaticRuntime(std::shared_ptr<const PreparedModule> content, std::shared_ptr<Observer> observer)
+  StaticRuntime(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state,
+                std::shared_ptr<Observer> observer)
       : observer_(observer.get()),
-        core_(std::move(content), memory::kPlannerOps<Planner>, hooks_of(*observer), observer) {}
+        core_(std::move(content), std::move(state), memory::kPlannerOps<Planner>, hooks_of(*observer),
+              observer) {}
 
   Observer* observer_;
   detail::RuntimeCore core_;

@@ -13,6 +13,7 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <sr/executor/forked_tasks.hpp>
+#include <sr/runtime/runtime_core.hpp>
 
 #include "caller.hpp"
 #include "errors.hpp"
@@ -71,12 +72,16 @@ py::object python_error_of(const std::exception_ptr& thrown) {
 // A running call.
 struct Call {
   std::shared_ptr<Engine> engine;
+  std::shared_ptr<SessionState> state;  // null: the module's own
+  std::shared_ptr<void> use;            // of the state
   std::vector<c10::IValue> args;
   CallOptions options;
   Told told;
 
   Call(const Callee& callee, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
       : engine(callee.engine),
+        state(callee.session == nullptr ? nullptr : callee.session->session_state()),
+        use(sr::detail::hold_state(state)),
         args(std::move(with)),
         options(std::move(chosen)),
         told(callee.signature, std::move(done)) {}
@@ -85,7 +90,9 @@ struct Call {
     c10::IValue result;
     std::exception_ptr thrown;
     try {
-      result = engine->call(std::move(args), options);
+      result = state == nullptr
+                   ? engine->call(std::move(args), options)
+                   : engine->call_on(state.get(), std::move(args), &options, /*holds_state=*/true);
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -95,6 +102,7 @@ struct Call {
   void end(c10::IValue result, std::exception_ptr thrown) {
     told.end(std::move(result), std::move(thrown), [this] {
       args.clear();
+      use.reset();
       engine.reset();
     });
   }

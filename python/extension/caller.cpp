@@ -65,7 +65,12 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
       call_into(callee, args, buffers);
       return new_reference(buffers);
     }
-    c10::IValue result = without_gil([&] { return callee.engine->call(std::move(args)); });
+    SessionState* const state = callee.state();
+    c10::IValue result = without_gil([&] {
+      return state == nullptr
+                 ? callee.engine->call(std::move(args))
+                 : callee.engine->call_on(state, std::move(args), nullptr, /*holds_state=*/false);
+    });
     return callee.signature->result(std::move(result)).release().ptr();
   } catch (...) {
     set_python_error();
@@ -91,7 +96,9 @@ void destroy(PyObject* self) {
 Callee& callee_of(py::handle self) {
   Callee* const callee = reinterpret_cast<Caller*>(self.ptr())->callee;
   if (callee == nullptr)
-    throw py::type_error("This sr.StaticModule was not initialised: its __init__ was not called.");
+    throw py::type_error(
+        "This sr.StaticModule was not initialised: its __init__ was not called. (A session is made by "
+        "module.session().)");
   callee->engine->after_fork(sr::detail::forks_so_far());
   return *callee;
 }
@@ -104,7 +111,11 @@ std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out) {
 
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
   const std::vector<at::Tensor> buffers = buffers_of(callee, out);
-  without_gil([&] { callee.engine->run_into(args, buffers); });
+  SessionState* const state = callee.state();
+  without_gil([&] {
+    state == nullptr ? callee.engine->run_into(args, buffers)
+                     : callee.engine->run_into_on(state, args, buffers);
+  });
 }
 
 py::object make_caller_type() {

@@ -6,6 +6,9 @@
 #include <memory>
 #include <pybind11/pybind11.h>
 #include <string>
+#include <utility>
+
+#include <sr/session.hpp>
 
 #include "engine.hpp"
 #include "prepared.hpp"
@@ -20,9 +23,20 @@ struct Callee {
         signature(std::make_shared<const Signature>(prepared->module.schema(), std::move(spec))),
         engine(make_engine(prepared->module, planner, options)) {}
 
+  // Of a session of the same module.
+  Callee(const Callee& module, std::unique_ptr<const Session> own)
+      : prepared(module.prepared),
+        signature(module.signature),
+        engine(module.engine),
+        session(std::move(own)) {}
+
+  // Null: the module's own.
+  SessionState* state() const { return session == nullptr ? nullptr : session->session_state().get(); }
+
   std::shared_ptr<Prepared> prepared;
   std::shared_ptr<const Signature> signature;  // shared with running calls, as is the engine
   std::shared_ptr<Engine> engine;
+  std::unique_ptr<const Session> session;  // null for a module
 };
 
 // The Python object.

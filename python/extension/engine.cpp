@@ -26,6 +26,16 @@ class PoolEngine : public Engine {
     pool_->run_into(args, outputs);
   }
 
+  c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const CallOptions* options,
+                      bool holds_state) const override {
+    return pool_->call_on(state, std::move(args), nullptr, options, holds_state);
+  }
+
+  void run_into_on(SessionState* state, const std::vector<c10::IValue>& args,
+                   c10::ArrayRef<at::Tensor> outputs) const override {
+    pool_->run_into_on(state, args, outputs);
+  }
+
   BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const override {
     const IntraOpWidth width(options_.intra_op_threads);
     return StaticRuntime<Planner>(module_).bind(std::move(args), std::move(outputs));

@@ -47,6 +47,8 @@ void translate(std::exception_ptr thrown) {
     raise(made("CancelledError", error));
   } catch (const BusyError& error) {
     raise(made("BusyError", error));
+  } catch (const StateError& error) {
+    raise(made("StateError", error));
   } catch (const QuantizationError& error) {
     raise(made("QuantizationError", error));
   } catch (const Error& error) {

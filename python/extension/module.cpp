@@ -27,6 +27,7 @@
 #include "quantize.hpp"
 #include "reports.hpp"
 #include "running.hpp"
+#include "session.hpp"
 
 namespace py = pybind11;
 
@@ -244,6 +245,10 @@ void define_caller(py::module_& module) {
       .def("_metrics", &metrics)
       .def("_profile", &profile, args, kwargs, py::arg("seconds"))
       .def("_time_steps", &time_steps, py::arg("on"))
+      .def("_begin_session", &begin_session, py::arg("other"))
+      .def("_reset", &reset_session)
+      .def("_state", &state_of_session)
+      .def("_load", &load_session, py::arg("state"), py::arg("strict"))
       .def("_report", &report, py::arg("title"))
       .def("run_into", &run_into, py::arg("outputs"),
            "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
@@ -251,6 +256,9 @@ void define_caller(py::module_& module) {
       .def("trim", &trim, "Destroys the runtimes that are not in use, with their memory and plans.")
       .def("runAsync", &run_async, args, kwargs)
       .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
+  module.def("run_sessions", &run_sessions, py::arg("sessions"), py::arg("inputs"), py::kw_only(),
+             py::arg("dim"), py::arg("shared"), py::arg("state_dims"), py::arg("max_rows"),
+             py::arg("equal_rows"));
   // Before Python 3.12, a subclass made by a class statement does not inherit it.
   module.def("share_vectorcall", [](py::handle subclass) {
     auto* const inheriting = reinterpret_cast<PyTypeObject*>(subclass.ptr());

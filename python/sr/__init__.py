@@ -29,6 +29,7 @@ from ._options import Options
 from ._quantize import quantize
 from ._profile import Profile, Timing
 from ._report import Metrics, QuantizationReport, Report, Value
+from ._session import Session
 from .errors import (
     ArgumentError,
     BusyError,
@@ -36,6 +37,7 @@ from .errors import (
     Error,
     LoadError,
     QuantizationError,
+    StateError,
     UnsupportedOpError,
 )
 
@@ -43,8 +45,8 @@ __version__ = version
 __all__ = [
     'ArgumentError', 'Batcher', 'BatcherReport', 'BoundCall', 'BusyError', 'CancelledError', 'Error', 'Future',
     'IndividualMetrics', 'Info', 'LoadError', 'Metrics', 'Options', 'Profile', 'QuantizationError',
-    'QuantizationReport', 'Report', 'StaticModule', 'Timing', 'UnsupportedOpError', 'Value', 'compile',
-    'from_exported', 'info', 'load', 'processors', 'quantize', 'torch_backend',
+    'QuantizationReport', 'Report', 'Session', 'StateError', 'StaticModule', 'Timing', 'UnsupportedOpError', 'Value',
+    'compile', 'from_exported', 'info', 'load', 'processors', 'quantize', 'torch_backend',
 ]
 
 atexit.register(_C.wait_for_async_calls)

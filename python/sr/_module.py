@@ -13,6 +13,7 @@ from ._future import Future
 from ._measured import Measured
 from ._options import Options, checked, of_module, of_pool, of_restored
 from ._report import Value
+from ._session import Session
 from .errors import ArgumentError
 
 
@@ -159,6 +160,50 @@ class StaticModule(Measured):
         Weights are shared. Raises BusyError if the model writes buffers or attributes and a call of it is running.
         """
         return self._made(self._prepared.clone(), self._frontend, self._chosen)
+
+    def session(self) -> Session:
+        """A stream of calls with a state of its own, for a model that writes or assigns its buffers or attributes.
+
+        The state begins as it was when the module was made. Weights, plans and runtimes are shared with the module and
+        with its other sessions.
+
+        >>> import torch, sr
+        >>> class Sum(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.register_buffer('total', torch.zeros(1))
+        ...     def forward(self, x):
+        ...         self.total += x
+        ...         return self.total * 1
+        >>> module = sr.StaticModule(torch.jit.script(Sum()))
+        >>> first, second = module.session(), module.session()
+        >>> first(torch.ones(1)), first(torch.ones(1)), second(torch.ones(1))
+        (tensor([1.]), tensor([2.]), tensor([1.]))
+        """
+        return Session._of(self)
+
+    def run_sessions(self, sessions: Sequence[Session], inputs: Sequence[Any], *, dim: int | None = None,
+                     shared: Sequence[int] = (), state_dims: Mapping[str, int] | None = None, max_rows: int = 64,
+                     equal_rows: bool = False) -> list[Any]:
+        """Makes one call for each session and returns the results in order; calls that can be joined are one call.
+
+        `inputs` has the argument of each call, or a tuple of its arguments. Calls whose arguments and states differ only
+        in the number of rows are joined: rows of states are gathered, and scattered again. The model must compute each
+        row by itself. Other calls are made one by one, and so are those of a joined call that raises; the first
+        exception is raised when all others are made.
+
+        dim: where the rows of arguments and results lie; by default the first dimension that an export left open, else 0.
+        shared: positions of arguments without rows.
+        state_dims: where the rows of variables lie, by name; by default as those of arguments.
+        max_rows: of one joined call.
+        equal_rows: the bits of a session's results do not depend on the sessions beside it.
+
+        Raises ArgumentError for sessions of different modules or a session twice, BusyError before any call is made, and
+        what calls raise.
+        """
+        given = [values if isinstance(values, tuple) else (values,) for values in inputs]
+        return _C.run_sessions(list(sessions), given, dim=-1 if dim is None else dim, shared=list(shared),
+                               state_dims=dict(state_dims or {}), max_rows=max_rows, equal_rows=equal_rows)
 
     def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
         """Prepares `runtimes` runtimes for calls with arguments like these: plans memory and records a plan.

@@ -34,7 +34,11 @@ class ArgumentError(Error, TypeError, ValueError):
 
 
 class BusyError(Error):
-    """All runtimes of the module were in use for longer than `timeout`."""
+    """All runtimes of the module were in use for longer than `timeout`, or a call of the session is running."""
+
+
+class StateError(Error):
+    """The state of a session is half written, since a call raised: `reset` or `load` sets it anew."""
 
 
 class CancelledError(Error):

@@ -23,6 +23,7 @@ enum class ErrorCode : std::uint8_t {
   planner,
   check_failed,
   assertion_failed,  // of an exported program, on its data
+  state,
   internal
 };
 
@@ -99,6 +100,12 @@ class CancelledError : public detail::ErrorWithCode<ErrorCode::cancelled> {
 
 // A runtime was entered while it was already running, or all runtimes of a pool were in use for too long.
 class BusyError : public detail::ErrorWithCode<ErrorCode::busy> {
+ public:
+  using ErrorWithCode::ErrorWithCode;
+};
+
+// The state of a session is half written, since a call threw: it has to be set anew.
+class StateError : public detail::ErrorWithCode<ErrorCode::state> {
  public:
   using ErrorWithCode::ErrorWithCode;
 };

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +14,8 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
+
+#include <sr/base/extent.hpp>
 
 namespace sr {
 
@@ -120,6 +125,11 @@ c10::IValue with_tensors(const c10::IValue& value, const Map& map) {
   return value;
 }
 
+// True if a tensor on a copy of its bytes, with its dtype, sizes and strides, is a copy of it.
+inline bool can_be_copied_as_bytes(const at::Tensor& tensor) {
+  return storage_of(tensor) != nullptr && !tensor.is_quantized() && !tensor.is_conj() && !tensor.is_neg();
+}
+
 // The value that a call with these results returns: the only result, or a tuple.
 inline c10::IValue join_results(std::vector<c10::IValue> results) {
   if (results.size() == 1) return std::move(results[0]);
@@ -142,6 +152,20 @@ class FreshCopies {
     return value;
   }
 
+  // From now on, of the storages of the tensors in `value` only those parts are copied that the tensors of
+  // this and of other such values reach.
+  void copy_only_parts_of(const c10::IValue& value) {
+    each_tensor(value, [&](const at::Tensor& tensor) {
+      if (storage_of(tensor) == nullptr) return;
+      const auto bytes = static_cast<std::int64_t>(tensor.element_size());
+      const std::int64_t begin = tensor.storage_offset() * bytes;
+      Part& part = parts_.try_emplace(storage_of(tensor), Part{begin, begin, bytes}).first->second;
+      part.alignment = std::max(part.alignment, bytes);
+      part.begin = std::min(part.begin, begin) / part.alignment * part.alignment;
+      part.end = std::max(part.end, begin + static_cast<std::int64_t>(extent_in_bytes(tensor)));
+    });
+  }
+
   // A copy of the tensor, folded or not. A tensor that is copied twice stays one tensor.
   at::Tensor copy(const at::Tensor& tensor) {
     at::Tensor& fresh = tensors_[tensor.unsafeGetTensorImpl()];
@@ -152,14 +176,29 @@ class FreshCopies {
  private:
   bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 
+  // In bytes from the beginning of a storage.
+  struct Part {
+    std::int64_t begin, end;
+    std::int64_t alignment;  // of `begin`: the bytes of the largest elements
+  };
+
   at::Tensor copy_anew(const at::Tensor& tensor) {
-    if (storage_of(tensor) == nullptr || tensor.is_quantized()) return tensor.clone();
+    if (!can_be_copied_as_bytes(tensor)) return tensor.clone();
+    const auto known = parts_.find(storage_of(tensor));
+    const auto [begin, end, alignment] =
+        known != parts_.end() ? known->second
+                              : Part{0, static_cast<std::int64_t>(tensor.storage().nbytes()), 1};
     at::Tensor& bytes = storages_[storage_of(tensor)];
-    const auto size = static_cast<std::int64_t>(tensor.storage().nbytes());
-    if (!bytes.defined())
-      bytes = at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {size}).clone();
+    if (!bytes.defined()) {
+      bytes = at::empty({end - begin}, at::TensorOptions(at::kByte));
+      if (end != begin)
+        std::memcpy(bytes.mutable_data_ptr(), static_cast<const std::byte*>(tensor.storage().data()) + begin,
+                    static_cast<std::size_t>(end - begin));
+    }
     at::Tensor fresh = at::empty({0}, tensor.options());
-    return fresh.set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+    return fresh.set_(bytes.storage(),
+                      tensor.storage_offset() - begin / static_cast<std::int64_t>(tensor.element_size()),
+                      tensor.sizes(), tensor.strides());
   }
 
   c10::IValue of_tuple(const c10::IValue& value) {
@@ -209,6 +248,7 @@ class FreshCopies {
   const std::unordered_set<const void*>* folded_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> tensors_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> storages_;
+  std::unordered_map<const c10::StorageImpl*, Part> parts_;  // that are copied; other storages whole
   std::unordered_map<const void*, c10::IValue> containers_;
 };
 

@@ -1,5 +1,5 @@
-// Hides the values of weights from the passes. A caller may change a weight after the module was loaded; all
-// that was folded, pooled or decided by the old value would then be wrong.
+// Hides the values of weights and of state from the passes. A caller may change a weight after the module was
+// loaded, and a call the state; all that was folded, pooled or decided by the old value would then be wrong.
 #pragma once
 
 #include <algorithm>
@@ -27,23 +27,31 @@
 
 namespace sr {
 
+// True if the weights of a module may change after it was loaded.
+enum class WeightOwner {
+  caller,  // the caller may: no pass reads their values
+  module   // nothing may: what they decide is folded
+};
+
 namespace detail {
 
 // Turns weights into inputs of the graph while passes run. This includes weights that the graph may write,
-// because passes may find that the branch which writes is never taken. Leaves weights unchanged that LibTorch
-// cannot hold as constants.
+// because passes may find that the branch which writes is never taken. Those that it still may write stay
+// inputs: they are state. Leaves weights unchanged that LibTorch cannot hold as constants.
 class HiddenWeights {
  public:
   struct Shown {
     std::vector<WeightSource> weights;     // in the order of the graph's first constants
-    std::vector<StateVariable> variables;  // the constants behind them
+    std::vector<StateVariable> variables;  // in the order of the graph's last inputs
+    std::vector<std::size_t> assigned;     // by output behind the results: the variable that it is
   };
 
   // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at
-  // `first`, so that inputs which others have appended stay the last ones. The graph and its forks must be
-  // inlined.
-  HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, c10::IValue self, std::size_t first)
-      : self_(std::move(self)), first_(first) {
+  // `first`, so that inputs which others have appended stay the last ones. If no one else holds the weights,
+  // only those are hidden that the graph may write. The graph and its forks must be inlined.
+  HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, c10::IValue self, std::size_t first,
+                WeightOwner owner)
+      : self_(std::move(self)), first_(first), owner_(owner) {
     if (calls_methods(graph->block())) {  // what those read and write is unknown
       reads_unknown_ = true;
       return;
@@ -56,34 +64,46 @@ class HiddenWeights {
   // Paths of attributes that would be weights if the graph did not assign to them. Freezing must keep them:
   // it may find that the branch which assigns is never taken, and fold their values.
   const std::vector<std::string>& assigned() const { return assigned_; }
+  // The number of inputs.
+  std::size_t count() const { return weights_.size(); }
 
-  // Turns the inputs into constants of the resulting graph, and hides attributes that it does not assign to
-  // any more. Omits weights that it no longer reads. What it still may write becomes a private copy if the
-  // graph has a module, else it stays the tensor that it is.
-  Shown show(const std::shared_ptr<torch::jit::Graph>& graph) {
+  // Turns the inputs of weights that the resulting graph does not write into constants, and hides attributes
+  // that it does not assign to any more. Omits weights that it no longer reads. `threaded` are the attributes
+  // whose values flow through the graph, from the inputs behind those of the weights to the last outputs; if
+  // such a value stays the same, the attribute is a weight. What a graph without a module may write stays the
+  // tensor that it is.
+  Shown show(const std::shared_ptr<torch::jit::Graph>& graph, const std::vector<WeightSource>& threaded) {
     if (!assigned_.empty()) hide(graph, /*constants=*/false);
+    add_threaded(graph, threaded);
     const std::vector<bool> is_written = written(graph);
     Shown shown;
-    copies_.emplace(written_);
+    const std::size_t first_output = graph->outputs().size() - threaded.size();
+    std::vector<bool> is_variable(weights_.size());
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      is_variable[i] = (is_written[i] && !self_.isNone()) || is_assigned(*graph, i);
+    prepare_copies(*graph, is_variable);
     std::vector<torch::jit::Value*> inputs;
     for (std::size_t i = 0; i < weights_.size(); ++i) inputs.push_back(graph->inputs()[first_ + i]);
     const torch::jit::WithInsertPoint at_start(*graph->block()->nodes().begin());
     for (const bool written : {false, true}) {
       for (std::size_t i = 0; i < weights_.size(); ++i) {
-        if (is_written[i] != written || !inputs[i]->hasUses()) continue;
-        c10::IValue value = without_gradients(weights_[i].now());
-        if (!written) {
-          shown.weights.push_back(weights_[i]);
-        } else if (!self_.isNone()) {
-          value = (*copies_)(value);
-          shown.variables.push_back({weights_[i], value});
-        }
-        torch::jit::Value* constant = graph->insertConstant(value);
+        if (is_variable[i] || is_written[i] != written || !inputs[i]->hasUses()) continue;
+        if (!written && owner_ == WeightOwner::caller) shown.weights.push_back(weights_[i]);
+        torch::jit::Value* const constant = graph->insertConstant(without_gradients(weights_[i].now()));
         constant->setType(inputs[i]->type());  // the sizes and dtype of today are no promise
         inputs[i]->replaceAllUsesWith(constant);
       }
     }
-    for (std::size_t i = weights_.size(); i-- > 0;) graph->eraseInput(first_ + i);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const bool is_threaded = i >= first_threaded_;
+      if (is_variable[i] && (is_threaded || inputs[i]->hasUses())) {
+        if (is_threaded) shown.assigned.push_back(shown.variables.size());
+        shown.variables.push_back({weights_[i], (*copies_)(weights_[i].now()), is_written[i]});
+        continue;
+      }
+      if (is_threaded) graph->eraseOutput(first_output + shown.assigned.size());
+      graph->eraseInput(first_ + shown.variables.size());
+    }
     specialise_forks(graph->block());
     return shown;
   }
@@ -91,18 +111,54 @@ class HiddenWeights {
   // The copies of the tensors that the resulting graph may write. Requires that show() has run.
   FreshCopies& copies() { return *copies_; }
 
-  // True if the graph may read the attribute otherwise than through a weight.
+  // True if the graph may read the attribute otherwise than through a weight, or writes it.
   bool is_fixed(const AttributeKey& attribute) const {
     return reads_unknown_ || fixed_.count(attribute) != 0;
   }
 
  private:
+  // The threaded attributes are the last of the weights until it is known which the graph assigns.
+  void add_threaded(const std::shared_ptr<torch::jit::Graph>& graph,
+                    const std::vector<WeightSource>& threaded) {
+    first_threaded_ = weights_.size();
+    for (const WeightSource& source : threaded) {
+      weights_.push_back(source);
+      types_.push_back(graph->inputs()[first_ + weights_.size() - 1]->type());
+      fixed_.insert({source.object(), source.attribute()});
+    }
+  }
+
+  // True if the graph may give a threaded attribute another value. One that cannot be a constant counts, too.
+  bool is_assigned(const torch::jit::Graph& graph, std::size_t i) const {
+    if (i < first_threaded_) return false;
+    const std::size_t output = graph.outputs().size() - weights_.size() + i;
+    return graph.outputs()[output] != graph.inputs()[first_ + i] || !can_be_weight(weights_[i].now());
+  }
+
+  // Copies that share what the values of the variables share, among themselves and with an object that the
+  // graph still reads.
+  void prepare_copies(const torch::jit::Graph& graph, const std::vector<bool>& is_variable) {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (is_variable[i]) add_identities(weights_[i].now(), written_);
+    }
+    copies_.emplace(written_);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (is_variable[i]) copies_->copy_only_parts_of(weights_[i].now());
+    }
+    if (self_.isNone() || !graph.inputs()[0]->hasUses()) return;
+    self_.visit([&](const c10::IValue& value) {
+      if (value.isTensor()) copies_->copy_only_parts_of(value);
+      return false;
+    });
+  }
+
   // `constants` is false after the passes, whose own constants are not weights.
   void hide(const std::shared_ptr<torch::jit::Graph>& graph, bool constants) {
     fixed_.clear();
     assigned_.clear();
     body_inputs_.clear();
     const WrittenWeights written(graph, self_);
+    written_ = written.identities();
     AttributeScope top(graph, self_, written.assigned());
     each_node_in_scope(top, graph->block(), [&](AttributeScope& scope, torch::jit::Node* node) {
       if (node->kind() == c10::prim::GetAttr || (constants && node->kind() == c10::prim::Constant))
@@ -146,6 +202,7 @@ class HiddenWeights {
       reads_unknown_ |= !attribute && !value && node->output()->type()->isSubtypeOf(*c10::TensorType::get());
       return;
     }
+    if (owner_ == WeightOwner::module && !may_be_written(*value)) return;
     const void* const owner = attribute           ? static_cast<const void*>(attribute->object.get())
                               : value->isTensor() ? value->toTensor().unsafeGetTensorImpl()
                                                   : static_cast<const void*>(node);
@@ -159,6 +216,12 @@ class HiddenWeights {
     }
     if (is_statistic(node->output())) weights_[known->second].mark_as_statistic();
     node->output()->replaceAllUsesWith(input_of(scope, known->second));
+  }
+
+  bool may_be_written(const c10::IValue& value) const {
+    std::unordered_set<const void*> parts;
+    add_identities(value, parts);
+    return std::ranges::any_of(parts, [&](const void* part) { return written_.count(part) != 0; });
   }
 
   static bool is_statistic(const torch::jit::Value* value) {
@@ -216,13 +279,16 @@ class HiddenWeights {
 
   c10::IValue self_;
   std::size_t first_;
+  WeightOwner owner_;
   std::vector<WeightSource> weights_;  // in the order of their inputs
+  std::size_t first_threaded_ = 0;     // in weights_
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
   // By fork and weight: the body's value for it.
   std::unordered_map<std::pair<const void*, std::size_t>, torch::jit::Value*, HashKey> body_inputs_;
   std::vector<std::string> assigned_;
-  std::unordered_set<const void*> written_;  // identities of the weights that the resulting graph may write
+  // Identities of what the graph may write; then of what is copied.
+  std::unordered_set<const void*> written_;
   std::optional<FreshCopies> copies_;
   std::set<AttributeKey> fixed_;
   bool reads_unknown_ = false;  // tensors of objects that only a call decides

@@ -25,6 +25,7 @@
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/removed_methods.hpp>
 #include <sr/frontend/state_entry.hpp>
+#include <sr/frontend/threaded_attributes.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/each_node.hpp>
@@ -47,18 +48,13 @@ struct LoadedGraph {
   // Weights that the caller may change, in the order of the graph's first constants, which stand for them.
   // Empty if the module alone holds its weights.
   std::vector<WeightSource> weights = {};
-  // What the graph may write and the caller may change; their constants stand behind those of the weights.
+  // What the graph may write or assign, in the order of its inputs behind the arguments.
   std::vector<StateVariable> variables = {};
+  std::vector<std::size_t> assigned = {};  // by output behind the results: the variable that it is
   // Tensors that required gradients in the caller's module.
   std::set<detail::TensorIdentity> with_gradients = {};
   // The state of the caller's module; none if the graph has no module, or if its weights were folded.
   std::optional<std::vector<StateEntry>> state = {};
-};
-
-// True if the weights of a module may change after it was loaded.
-enum class WeightOwner {
-  caller,  // the caller may: no pass reads their values
-  module   // nothing may: what they decide is folded
 };
 
 // Throws ArgumentError if the options contradict each other.
@@ -130,11 +126,17 @@ inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::
   }
 }
 
-// Folds what freezing would fold, and marks the constants that it must not merge.
-inline void fold_before_freezing(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self) {
+// Folds what freezing would fold, and marks the constants that it must not merge. `drop_unchanged` makes
+// numbers constants that the folded graph does not assign any more; returns whether there were any.
+template <class DropUnchanged>
+void fold_before_freezing(std::shared_ptr<torch::jit::Graph> graph, const c10::IValue& self,
+                          const DropUnchanged& drop_unchanged) {
   if (calls_methods(graph->block())) return;  // those may write attributes
   const KnownAttributes known(graph, self);
-  if (passes::all_operators_are_known(graph->block())) torch::jit::ConstantPropagation(graph);
+  const bool may_fold = passes::all_operators_are_known(graph->block());
+  do {
+    if (may_fold) torch::jit::ConstantPropagation(graph);
+  } while (drop_unchanged() && may_fold);
   passes::mark_constants(*graph);
 }
 
@@ -164,12 +166,12 @@ inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers
   passes::run_pipeline(graph, settings, passes::Stage::last);
 }
 
-// The results may be private copies of what the graph writes: the caller is given the copies themselves.
-inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden) {
-  HiddenWeights::Shown shown = hidden.show(loaded.graph);
-  for (const StateVariable& variable : shown.variables) add_identities(variable.own, loaded.known);
+inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden,
+                         const std::vector<WeightSource>& threaded) {
+  HiddenWeights::Shown shown = hidden.show(loaded.graph, threaded);
   loaded.weights = std::move(shown.weights);
   loaded.variables = std::move(shown.variables);
+  loaded.assigned = std::move(shown.assigned);
 }
 
 }  // namespace detail
@@ -187,17 +189,16 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   copy.eval();
   const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
   const std::size_t arguments = graph->inputs().size();
+  detail::ThreadedAttributes threaded(graph, module._ivalue());
   const detail::Barriers barriers(*graph, module._ivalue());
   const detail::PeepholeBarrier neutral(*graph, barriers.value_of(), barriers.returned());
-  std::optional<detail::HiddenWeights> hidden;
-  if (owner == WeightOwner::caller) hidden.emplace(graph, module._ivalue(), arguments);
-  detail::fold_before_freezing(graph, copy._ivalue());
+  detail::HiddenWeights hidden(graph, module._ivalue(), arguments, owner);
+  detail::fold_before_freezing(graph, copy._ivalue(),
+                               [&] { return threaded.drop_unchanged(*graph, arguments + hidden.count()); });
   const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
                           !detail::has_fork_that_calls_methods(graph->block());
   const torch::jit::Module frozen =
-      can_freeze
-          ? detail::freeze(copy, graph->block(), hidden ? hidden->assigned() : std::vector<std::string>())
-          : copy;
+      can_freeze ? detail::freeze(copy, graph->block(), hidden.assigned()) : copy;
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      barriers.known()};
@@ -208,15 +209,13 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
-  if (hidden) {
-    detail::show_weights(loaded, *hidden);
+  detail::show_weights(loaded, hidden, threaded.sources());
+  if (owner == WeightOwner::caller) {
     loaded.state = detail::state_entries(module._ivalue(), loaded.weights,
-                                         [&](const auto& attribute) { return hidden->is_fixed(attribute); });
+                                         [&](const auto& attribute) { return hidden.is_fixed(attribute); });
   }
   if (loaded.graph->inputs().at(0)->hasUses()) {
-    const std::unordered_set<const void*> nothing;
-    detail::FreshCopies copies(nothing);
-    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph, hidden ? hidden->copies() : copies);
+    loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph, hidden.copies());
   } else {
     loaded.graph->eraseInput(0);
     detail::remove_methods({copy, frozen});
@@ -243,11 +242,10 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   const std::size_t arguments = loaded.graph->inputs().size();
   const detail::Barriers barriers(*loaded.graph, c10::IValue());
   loaded.known = barriers.known();
-  std::optional<detail::HiddenWeights> hidden;
-  if (owner == WeightOwner::caller) hidden.emplace(loaded.graph, c10::IValue(), arguments);
+  detail::HiddenWeights hidden(loaded.graph, c10::IValue(), arguments, owner);
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
-  if (hidden) detail::show_weights(loaded, *hidden);
+  detail::show_weights(loaded, hidden, {});
   return loaded;
 }
 

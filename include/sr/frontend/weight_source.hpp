@@ -58,11 +58,12 @@ class WeightSource {
   bool is_replaced_ = false;
 };
 
-// A tensor or container of tensors that outlives calls and that the graph may write: it is private to the
-// StaticModule. A change of the source by the caller replaces its values.
+// A value that outlives calls and that the graph may write or assign: a buffer, or an attribute of any type
+// but objects. It is an input of the graph behind the arguments, and every stream of calls has its own.
 struct StateVariable {
   WeightSource source;
-  c10::IValue own;
+  c10::IValue first;        // what it is before the first call; shares no memory with the source
+  bool is_written = false;  // in place
 };
 
 namespace detail {

@@ -53,18 +53,6 @@ class WrittenWeights {
     });
   }
 
-  // True if attributes of other objects may be reached through a value of the type.
-  static bool may_hold_object(const c10::TypePtr& type) {
-    switch (type->kind()) {
-      case c10::TypeKind::ClassType:
-      case c10::TypeKind::InterfaceType:
-      case c10::TypeKind::AnyType:
-        return true;
-      default:
-        return std::ranges::any_of(type->containedTypes(), may_hold_object);
-    }
-  }
-
   void note_assigned(AttributeScope& scope, const torch::jit::Node* node) {
     if (const auto place = scope.place_of(node)) {
       assigned_.add({place->object.get(), place->slot});

@@ -49,6 +49,18 @@ inline bool may_hold_container(const c10::TypePtr& type) {
          std::any_of(contained.begin(), contained.end(), may_hold_container);
 }
 
+// True if attributes of other objects may be reached through a value of the type.
+inline bool may_hold_object(const c10::TypePtr& type) {
+  switch (type->kind()) {
+    case c10::TypeKind::ClassType:
+    case c10::TypeKind::InterfaceType:
+    case c10::TypeKind::AnyType:
+      return true;
+    default:
+      return std::ranges::any_of(type->containedTypes(), may_hold_object);
+  }
+}
+
 // visit(i) for each argument that the schema says is written, of the first `count`.
 template <class Visit>
 void each_written(const c10::FunctionSchema& schema, std::size_t count, const Visit& visit) {

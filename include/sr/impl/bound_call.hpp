@@ -41,8 +41,8 @@ namespace detail {
 
 SR_INLINE BoundCall RuntimeCore::bind(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                       std::vector<at::Tensor> outputs) const {
-  return BoundCall(std::make_unique<BoundState>(state_->content(), state_->planner(), std::move(args), kwargs,
-                                                std::move(outputs)));
+  return BoundCall(std::make_unique<BoundState>(state_->content(), state_->state(), state_->planner(),
+                                                std::move(args), kwargs, std::move(outputs)));
 }
 
 }  // namespace detail

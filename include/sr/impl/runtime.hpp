@@ -9,6 +9,8 @@
 #include <sr/impl/bound_call.hpp>
 #include <sr/impl/load.hpp>
 #include <sr/impl/report.hpp>
+#include <sr/impl/session.hpp>
+#include <sr/impl/session_batch.hpp>
 #include <sr/impl/static_module.hpp>
 #include <sr/registry/impl/operator_entry.hpp>
 #include <sr/runtime/impl/fork_body.hpp>

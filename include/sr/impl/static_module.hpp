@@ -15,7 +15,6 @@
 
 #include <sr/frontend/loaded_graph.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/module/state_copy.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 
@@ -25,8 +24,8 @@ struct StaticModule::OwnRuntimes {
   std::once_flag once;
   std::optional<RuntimePool<>> made;
 
-  const RuntimePool<>& pool(const std::shared_ptr<const PreparedModule>& content) {
-    std::call_once(once, [&] { made.emplace(content); });
+  const RuntimePool<>& pool(const StaticModule& module) {
+    std::call_once(once, [&] { made.emplace(module); });
     return *made;
   }
 };
@@ -44,51 +43,59 @@ SR_INLINE StaticModule::StaticModule(const std::shared_ptr<torch::jit::Graph>& g
 
 SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptions& options)
     : content_(std::make_shared<const PreparedModule>(std::move(loaded), options)),
+      state_(content_->state),
       own_(std::make_shared<OwnRuntimes>()) {}
 
-SR_INLINE StaticModule::StaticModule(std::shared_ptr<const PreparedModule> content)
-    : content_(std::move(content)), own_(std::make_shared<OwnRuntimes>()) {}
+SR_INLINE StaticModule::StaticModule(std::shared_ptr<const PreparedModule> content,
+                                     std::shared_ptr<SessionState> state)
+    : content_(std::move(content)), state_(std::move(state)), own_(std::make_shared<OwnRuntimes>()) {}
+
+SR_INLINE const RuntimePool<>& StaticModule::own_runtimes() const {
+  return own_->pool(*this);
+}
 
 SR_INLINE StaticModule StaticModule::clone() const {
-  return content_->state == nullptr ? *this : StaticModule(detail::with_own_state(content_));
+  if (state_ == nullptr) return *this;
+  const StateUse use(state_.get());
+  return {content_, std::make_shared<SessionState>(state_->values().copy())};
 }
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,
                                                const KeywordArgs& kwargs) const {
-  return own_->pool(content_)(std::move(args), kwargs);
+  return own_runtimes()(std::move(args), kwargs);
 }
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                                const CallOptions& options) const {
-  return own_->pool(content_)(std::move(args), kwargs, options);
+  return own_runtimes()(std::move(args), kwargs, options);
 }
 
 SR_INLINE void StaticModule::run_into(c10::ArrayRef<c10::IValue> args,
                                       c10::ArrayRef<at::Tensor> outputs) const {
-  own_->pool(content_).run_into(args, outputs);
+  own_runtimes().run_into(args, outputs);
 }
 
 SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> StaticModule::run_async(std::vector<c10::IValue> args,
                                                                           const KeywordArgs& kwargs,
                                                                           const CallOptions& options) const {
-  return own_->pool(content_).run_async(std::move(args), kwargs, options);
+  return own_runtimes().run_async(std::move(args), kwargs, options);
 }
 
 SR_INLINE void StaticModule::reserve(const std::vector<c10::IValue>& args, const KeywordArgs& kwargs,
                                      std::size_t runtimes) const {
-  own_->pool(content_).reserve(args, kwargs, runtimes);
+  own_runtimes().reserve(args, kwargs, runtimes);
 }
 
 SR_INLINE void StaticModule::trim() const {
-  own_->pool(content_).trim();
+  own_runtimes().trim();
 }
 
 SR_INLINE CallMetrics StaticModule::metrics() const {
-  return own_->pool(content_).metrics();
+  return own_runtimes().metrics();
 }
 
 SR_INLINE PoolReport StaticModule::report() const {
-  return own_->pool(content_).report();
+  return own_runtimes().report();
 }
 
 namespace detail {

@@ -22,8 +22,8 @@
 #include <sr/graph/block_info.hpp>
 #include <sr/graph/each_node.hpp>
 #include <sr/module/fork_body.hpp>
-#include <sr/module/module_state.hpp>
 #include <sr/module/module_weights.hpp>
+#include <sr/module/session_state.hpp>
 #include <sr/module/state_changes.hpp>
 #include <sr/registry/selection.hpp>
 
@@ -59,13 +59,22 @@ struct PreparedModule {
   std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
   std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
+  // What outlives a call and may be written: inputs of the top block behind the arguments. Its outputs behind
+  // the results are new values of the variables at the positions in `assigned`.
+  std::vector<StateVariable> variables;
+  StateValues first_values;  // of the variables; copied and never given away
+  std::vector<std::size_t> assigned;
+  bool writes_state = false;  // a call may write it in place
   // Storages and containers of folded constants, if the caller may be given one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
-  std::unique_ptr<ModuleState> state;      // null if calls write nothing that outlives them
+  // Of calls that bring none of their own; null if calls write nothing that outlives them.
+  std::shared_ptr<SessionState> state;
 
   PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
+
+  std::size_t result_count() const { return blocks[0].outputs.size() - assigned.size(); }
 
   c10::TypePtr result_type() const {
     return schema.returns().size() == 1 ? schema.returns()[0].type() : c10::TypePtr(c10::AnyType::get());
@@ -81,6 +90,7 @@ struct PreparedModule {
   static void fix_weights(const torch::jit::Node& fork, const Positions& positions,
                           std::optional<std::vector<StateEntry>>& state);
   void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
+  void make_state();
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
 };
@@ -89,7 +99,9 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
     : options(chosen_options),
       graph(std::move(loaded.graph)),
       schema(std::move(loaded.schema)),
-      self(std::move(loaded.self)) {
+      self(std::move(loaded.self)),
+      variables(std::move(loaded.variables)),
+      assigned(std::move(loaded.assigned)) {
   if (registry().empty()) {
     throw RegistryError(
         "No operator is registered. Include <sr/sr.hpp> in one source file of a program that is built with "
@@ -139,12 +151,12 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   follow(loaded);
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
-  if (!state_changed_by.empty())
-    state = std::make_unique<ModuleState>(loaded.variables, std::move(loaded.known));
   const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
   for (const std::size_t input : changes.written_inputs()) {
-    if (input >= first_argument) written_inputs.push_back(input - first_argument);
+    if (input >= first_argument && input - first_argument < schema.arguments().size())
+      written_inputs.push_back(input - first_argument);
   }
+  make_state();
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
@@ -225,6 +237,18 @@ inline void PreparedModule::find_folded(const AliasAnalysis& aliases,
   for (const void* identity : seen) {
     if (known.count(identity) == 0) folded.insert(identity);
   }
+}
+
+inline void PreparedModule::make_state() {
+  if (variables.empty() && state_changed_by.empty()) return;
+  std::vector<c10::IValue> first;
+  for (const StateVariable& variable : variables) first.push_back(variable.first);
+  const bool has_self = !state_changed_by.empty() && !self.isNone();
+  first_values = StateValues(std::move(first), has_self ? self : c10::IValue(),
+                             has_self && detail::may_write_tensors(graph->block()));
+  writes_state = !state_changed_by.empty() || std::ranges::any_of(variables, &StateVariable::is_written);
+  state = std::make_shared<SessionState>(first_values.copy());
+  state->follow(variables);
 }
 
 inline void PreparedModule::follow(LoadedGraph& loaded) {

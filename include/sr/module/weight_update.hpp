@@ -102,10 +102,10 @@ inline std::vector<Weight> updated_weights(const std::vector<Weight>& weights,
       continue;
     }
     if (entry.use == StateEntry::Use::fixed) {
-      throw ArgumentError(
-          "The weight '" + entry.name +
-          "' cannot be updated: the model writes it or computes with it in a way that sr does "
-          "not follow, and holds a copy.");
+      throw ArgumentError("The weight '" + entry.name +
+                          "' cannot be updated: the model writes it, so that it is state (Session::load sets "
+                          "it), or computes "
+                          "with it in a way that sr does not follow, and holds a copy.");
     }
     WeightSource& source = updated[entry.weight].source;
     const at::Tensor weight = source.now().toTensor();

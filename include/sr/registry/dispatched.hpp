@@ -64,9 +64,9 @@ using NewTensorsOf = Native<schema_of<Op>(), DispatchedNew<Op>, Parts...>;
 template <class Op, class... Parts>
 using OperatorOf = Operator<schema_of<Op>(), Parts...>;
 
-// A part: the operator that writes its first argument instead, with facts about it. It is called like a
-// NativeOf.
-template <class Op, Fact... facts>
+// A part: the operator that writes its first argument instead, with facts about it, and with a function that
+// lowers it. It is called like a NativeOf.
+template <class Op, auto... more>
 struct InPlace {
   static constexpr void add_to(OperatorParts& spec) { spec.register_in_place = &add; }
 
@@ -77,10 +77,13 @@ struct InPlace {
     spec.schema = std::string_view(kLiteral.view());
     spec.key = NativeOf<Op>::schema.key;
     spec.parts = &typeid(InPlace);
-    spec.facts = (FactMask{0} | ... | mask_of(facts));
+    (add(more, spec), ...);
     spec.functional = functional;
     register_operator(spec);
   }
+  static void add(Fact fact, OperatorParts& spec) { spec.facts |= mask_of(fact); }
+  static void add(decltype(OperatorParts::to_kernel) lower, OperatorParts& spec) { spec.to_kernel = lower; }
+
   static constexpr auto kLiteral = schema_of<Op>();
 };
 

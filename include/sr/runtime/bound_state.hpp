@@ -23,9 +23,10 @@ namespace sr::detail {
 class BoundState {
  public:
   // `outputs` may be empty: then they are made. Makes one call, on a copy of the state if the module has one.
-  BoundState(const std::shared_ptr<const PreparedModule>& module, const memory::PlannerOps& planner,
-             std::vector<c10::IValue> args, const KeywordArgs& kwargs, std::vector<at::Tensor> outputs)
-      : runtime_(module, planner, ObserverHooks{}, nullptr),
+  BoundState(const std::shared_ptr<const PreparedModule>& module, const std::shared_ptr<SessionState>& state,
+             const memory::PlannerOps& planner, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+             std::vector<at::Tensor> outputs)
+      : runtime_(module, state, planner, ObserverHooks{}, nullptr),
         args_(module->schema.arguments().size()),
         outputs_(std::move(outputs)) {
     bind_arguments(module->schema, std::span(args), &kwargs, [&](std::size_t i, c10::IValue&& value) {

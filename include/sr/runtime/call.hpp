@@ -7,6 +7,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/module/session_state.hpp>
 
 namespace sr::detail {
 
@@ -22,6 +23,8 @@ struct Call {
   const KeywordArgs* kwargs = nullptr;   // null if there are none
   const CallOptions* options = nullptr;  // null if the caller gave none
   CallMode mode = CallMode::usual;
+  SessionState* state = nullptr;  // null: the state of the runtime, if the module has any
+  bool holds_state = false;       // the caller has a StateUse of it
 };
 
 }  // namespace sr::detail

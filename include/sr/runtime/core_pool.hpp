@@ -14,7 +14,7 @@ class CorePool : public pool::ObjectPool<RuntimeCore> {
   // The planner is a constant of the program.
   CorePool(std::shared_ptr<const PreparedModule> content, const memory::PlannerOps& planner)
       : ObjectPool(kOwnRuntimes, [content = std::move(content), &planner] {
-          return std::make_unique<RuntimeCore>(content, planner);
+          return std::make_unique<RuntimeCore>(content, nullptr, planner);
         }) {}
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/module/state_in_call.hpp>
 #include <sr/replay/runner/replayer.hpp>
 
 namespace sr::detail {
@@ -35,8 +37,10 @@ class GeneralPath {
       : module_(&module), execution_(module, weights, planner, hooks) {}
 
   // Runs the graph. Nodes that a replay of this call has run already do not run again. Moves from the
-  // arguments. Throws ArgumentError and what operators throw.
-  c10::IValue run(std::span<c10::IValue> args, const KeywordArgs* kwargs, replay::Replayer& replayer) {
+  // arguments. `state` is null if the module has none. Copies the results into `outputs` too, unless that is
+  // null. Throws ArgumentError and what operators throw; the state is then as it was, or broken.
+  c10::IValue run(std::span<c10::IValue> args, const KeywordArgs* kwargs, replay::Replayer& replayer,
+                  SessionState* state, const c10::ArrayRef<at::Tensor>* outputs = nullptr) {
     const ThreadModes modes = ThreadModes::now();
     kept_outputs_.obey(modes, execution_);
     Frame& frame = execution_.frame;
@@ -49,6 +53,13 @@ class GeneralPath {
     const auto& inputs = module_->blocks[0].inputs;
     bind_arguments(module_->schema, args, kwargs,
                    [&](std::size_t i, c10::IValue&& value) { frame.values[inputs[i]] = std::move(value); });
+    StateGuard guard(state, module_->writes_state);
+    std::optional<StateInCall> of_state;
+    if (state != nullptr) {
+      of_state.emplace(*module_, *state,
+                       [&](std::size_t i) -> const c10::IValue& { return frame.values[inputs[i]]; });
+      enter(*of_state, state->values().self());
+    }
     const CountedWrites counted(module_->written_inputs, [&](std::size_t i) -> const c10::IValue& {
       return execution_.frame.values[inputs[i]];
     });
@@ -59,8 +70,12 @@ class GeneralPath {
     const ForgetRanNodes forget{frame};
     top.run();
     const Release release{execution_};
-    c10::IValue result = take_results(top);
-    return fresh_copies(*module_, result);
+    if (!of_state) return fresh_copies(*module_, take_results(top));
+    c10::IValue result = of_state->finish(take_all(top), frame.weights->constants());
+    if (outputs != nullptr) copy_all_results(result, *outputs);
+    of_state->commit();
+    guard.keep();
+    return result;
   }
 
   // Computes with other weights from the next call on.
@@ -88,11 +103,21 @@ class GeneralPath {
 
  private:
   c10::IValue take_results(BlockRunner& top) {
-    const std::size_t count = module_->blocks[0].outputs.size();
-    if (count == 1) return top.take_output(0);
+    if (module_->blocks[0].outputs.size() == 1) return top.take_output(0);
+    return join_results(take_all(top));
+  }
+  std::vector<c10::IValue> take_all(BlockRunner& top) {
     std::vector<c10::IValue> all;
-    for (std::size_t i = 0; i < count; ++i) all.push_back(top.take_output(i));
-    return join_results(std::move(all));
+    for (std::size_t i = 0; i < module_->blocks[0].outputs.size(); ++i) all.push_back(top.take_output(i));
+    return all;
+  }
+
+  void enter(const StateInCall& state, const c10::IValue& self) {
+    const std::vector<Slot>& inputs = module_->blocks[0].inputs;
+    const std::size_t first = inputs.size() - state.variables().size();
+    for (std::size_t v = 0; v < state.variables().size(); ++v)
+      execution_.frame.values[inputs[first + v]] = state.variables()[v];
+    if (!self.isNone()) execution_.frame.values[0] = self;
   }
 
   const PreparedModule* module_;

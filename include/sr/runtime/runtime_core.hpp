@@ -18,6 +18,7 @@
 namespace sr {
 
 class BoundCall;
+class SessionState;
 class WeightSet;
 struct PreparedModule;
 
@@ -37,23 +38,29 @@ namespace sr::detail {
 class CallCounters;
 class RuntimeState;
 
+// The state belongs to the holder of the result. Null if the state is. Throws BusyError and StateError.
+std::shared_ptr<void> hold_state(const std::shared_ptr<SessionState>& state);
+
 // The implementation of StaticRuntime for all planners and observers; its functions are described there.
 // Copies share one state, which calls on a launcher keep alive.
 class RuntimeCore {
  public:
-  // `observed` owns the object of the hooks; may be null.
-  RuntimeCore(std::shared_ptr<const PreparedModule> content, const memory::PlannerOps& planner,
-              const ObserverHooks& hooks = {}, std::shared_ptr<void> observed = nullptr);
+  // `state` is that of calls which bring none; null if the module has none. `observed` owns the object of the
+  // hooks; may be null.
+  RuntimeCore(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state,
+              const memory::PlannerOps& planner, const ObserverHooks& hooks = {},
+              std::shared_ptr<void> observed = nullptr);
 
-  // Moves from the arguments. `kwargs` and `options` may be null.
-  c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options) const;
+  // Moves from the arguments. `kwargs` and `options` may be null; `state` is null for the runtime's own.
+  c10::IValue call(std::span<c10::IValue> args, const KeywordArgs* kwargs, const CallOptions* options,
+                   SessionState* state = nullptr, bool holds_state = false) const;
   // Calls a forked body with the weights of the call that forks it.
   c10::IValue call_with(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
                         const CallOptions& options) const;
   // Leaves the arguments to the caller.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions* options) const;
+                const CallOptions* options, SessionState* state = nullptr) const;
   BoundCall bind(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                  std::vector<at::Tensor> outputs) const;
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
@@ -68,6 +75,7 @@ class RuntimeCore {
   const memory::Arena& arena(std::size_t block) const;
   void each_plan_buffer(void (*visit)(void* with, const memory::AnyBuffer& buffer), void* with) const;
   const std::shared_ptr<const PreparedModule>& content() const;
+  const std::shared_ptr<SessionState>& state() const;
 
  private:
   std::shared_ptr<RuntimeState> state_;

@@ -24,7 +24,7 @@
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/module/state_copy.hpp>
+#include <sr/module/session_state.hpp>
 #include <sr/replay/runner/replayer.hpp>
 #include <sr/replay/runner/traced_call.hpp>
 #include <sr/runtime/bound_program.hpp>
@@ -38,9 +38,10 @@ namespace sr::detail {
 // replayed_calls() and arena() throws BusyError while a call runs.
 class RuntimeState {
  public:
-  // `observed` is the object of the hooks, which the state keeps: calls on a launcher outlive their runtime.
-  RuntimeState(std::shared_ptr<const PreparedModule> module, const memory::PlannerOps& planner,
-               const ObserverHooks& hooks, std::shared_ptr<void> observed)
+  // `observed` is the object of the hooks, which this keeps: calls on a launcher outlive their runtime.
+  // `state` is that of calls which bring none; null if the module has none.
+  RuntimeState(std::shared_ptr<const PreparedModule> module, std::shared_ptr<SessionState> state,
+               const memory::PlannerOps& planner, const ObserverHooks& hooks, std::shared_ptr<void> observed)
       : module_(std::move(module)),
         weights_(module_->weights->current()),
         general_(*module_, *weights_, planner, hooks),
@@ -49,11 +50,12 @@ class RuntimeState {
         argument_count_(module_->schema.arguments().size()),
         may_replay_(hooks.object == nullptr && replayer_.enabled()),
         follows_weights_(module_->weights->count() != 0),
-        state_(module_->state.get()) {}
+        state_(std::move(state)) {}
 
   c10::IValue run(const Call& call) {
     if (call.options != nullptr) counters_->noted([&] { call.options->check(); });  // it may have no steps
-    const Entry entry = enter(call.options);
+    const Entry entry(*this, call.options, call.state != nullptr ? call.state : state_.get(),
+                      call.holds_state);
     // A call is finished with the weights that began it.
     if (call.mode != CallMode::general && follows_weights_) prepares_replay();
     std::vector<c10::IValue> bound;
@@ -71,7 +73,12 @@ class RuntimeState {
 
   // Leaves the arguments to the caller: programs read them where they are, and the other ways get copies.
   c10::IValue run_borrowed(std::span<const c10::IValue> args) {
-    const Entry entry = enter();
+    if (state_ != nullptr) [[unlikely]] {
+      c10::SmallVector<c10::IValue, 8> copies(args.begin(), args.end());
+      return run({copies});
+    }
+    const CallEntry entry(busy_, general_.frame(), nullptr);
+    repeated_.unbind();
     replay::Program* program = nullptr;
     if ((replays_at_once_ || prepares_replay()) && args.size() == argument_count_) {
       program = replayer_.find(args);
@@ -82,8 +89,10 @@ class RuntimeState {
   }
 
   // Copies the results into the caller's tensors where a program does not write them there.
+  // `state` as in Call.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions* options) {
+                const CallOptions* options, SessionState* state = nullptr) {
+    if (state_ != nullptr) return run_into_with_state(args, outputs, options, state);
     if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
   }
 
@@ -100,21 +109,21 @@ class RuntimeState {
 
   // Makes one call that records a program if one may be made. The state of the module stays as it is.
   c10::IValue rehearse(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
-    if (state_ == nullptr) return run({args, kwargs, nullptr, CallMode::record});
-    RuntimeState trial(with_own_state(module_), general_.planner(), ObserverHooks{}, nullptr);
-    return trial.run({args, kwargs});
+    const std::unique_ptr<SessionState> trial = copy_of_state();
+    return run({args, kwargs, nullptr, CallMode::record, trial.get()});
   }
 
   // Prepares for calls with these arguments: plans the memory of the general path, and records a program.
   void reserve(std::span<c10::IValue> args, const KeywordArgs& kwargs) {
-    if (state_ == nullptr) {  // such a module allocates what its state needs, and has no program
-      const Entry entry = enter();
+    {
+      const std::unique_ptr<SessionState> trial = copy_of_state();
+      const Entry entry(*this, nullptr, trial.get());
       prepares_replay();
       std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
-      general_.run(copies, &kwargs, replayer_);
+      general_.run(copies, &kwargs, replayer_, trial.get());
       general_.reserve();
     }
-    if (state_ != nullptr || may_replay_) rehearse(args, &kwargs);
+    if (may_replay_) rehearse(args, &kwargs);
   }
   void trim() {
     const Entry entry = enter();
@@ -129,6 +138,7 @@ class RuntimeState {
   // Binds the program for these tensors as they are, if it can write its results into them; else leaves
   // `bound` unbound. Returns whether calls with them are replayed.
   bool bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
+    if (state_ != nullptr) return false;
     const Entry entry = enter();
     if (!prepares_replay()) return false;
     replay::Program* const program = replayer_.find(std::span(args.data(), args.size()));
@@ -160,6 +170,7 @@ class RuntimeState {
   }
 
   const std::shared_ptr<const PreparedModule>& content() const { return module_; }
+  const std::shared_ptr<SessionState>& state() const { return state_; }
   const memory::PlannerOps& planner() const { return general_.planner(); }
   const std::shared_ptr<CallCounters>& counters() const { return counters_; }
   std::uint64_t replayed_calls() const { return replayer_.replayed_calls(); }
@@ -178,15 +189,31 @@ class RuntimeState {
   // Begins a call that may run, resize or remove programs. The program of a repeated call is no longer bound
   // then.
   struct Entry : CallEntry {
-    Entry(RuntimeState& state, const CallOptions* options)
-        : CallEntry(state.busy_, state.general_.frame(), options), use_(state.state_) {
-      state.repeated_.unbind();
+    // `state` may be null. The runtime uses it until the call ends.
+    Entry(RuntimeState& runtime, const CallOptions* options, SessionState* state, bool holds_state = false)
+        : CallEntry(runtime.busy_, runtime.general_.frame(), options),
+          use_(holds_state ? nullptr : state),
+          used_(runtime.used_) {
+      used_ = state;
+      runtime.repeated_.unbind();
     }
+    ~Entry() { used_ = nullptr; }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
 
    private:
     StateUse use_;
+    SessionState*& used_;
   };
-  Entry enter(const CallOptions* options = nullptr) { return {*this, options}; }
+  // For what neither reads nor writes the state.
+  Entry enter() { return {*this, nullptr, nullptr}; }
+
+  // Null if the module has no state. Throws BusyError and StateError.
+  std::unique_ptr<SessionState> copy_of_state() const {
+    if (state_ == nullptr) return nullptr;
+    const StateUse use(state_.get());
+    return std::make_unique<SessionState>(state_->values().copy());
+  }
 
   // Complete arguments are not checked here: programs compare them with their signatures, and the other ways
   // check them.
@@ -198,6 +225,8 @@ class RuntimeState {
   }
 
   c10::IValue answer(std::span<c10::IValue> args, CallMode mode) {
+    if (used_ != nullptr) [[unlikely]]
+      return answer_with_state(args, mode, nullptr);
     replay::Program* const program =
         may_replay_ && mode != CallMode::general ? replayer_.find(args) : nullptr;
     c10::IValue result;
@@ -211,6 +240,16 @@ class RuntimeState {
       return true;
     });
   }
+
+  // Calls of modules with state, see state_calls.hpp. `outputs` is null unless results are written there.
+  using Outputs = const c10::ArrayRef<at::Tensor>*;
+  void run_into_with_state(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                           const CallOptions* options, SessionState* state);
+  c10::IValue answer_with_state(std::span<c10::IValue> args, CallMode mode, Outputs outputs);
+  bool replay_with_state(replay::Program& program, std::span<const c10::IValue> all, Outputs outputs,
+                         c10::IValue& result);
+  c10::IValue record_with_state(std::span<c10::IValue> all, std::span<c10::IValue> given,
+                                replay::Recording recording, Outputs outputs);
 
   // Without a program, or after a replay that data led elsewhere.
   c10::IValue record_or_general(std::span<c10::IValue> args, CallMode mode, bool may_record) {
@@ -229,14 +268,18 @@ class RuntimeState {
     bind_arguments(module_->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
     const CountedWrites counted(module_->written_inputs,
                                 [&](std::size_t i) -> const c10::IValue& { return args[i]; });
-    std::optional<c10::IValue> recorded = replayer_.record(args, general_.frame().call, std::move(recording));
-    if (recorded) return std::move(*recorded);
+    std::optional<std::vector<c10::IValue>> outputs =
+        replayer_.record(args, general_.frame().call, std::move(recording));
+    if (outputs) return fresh_copies(*module_, join_results(std::move(*outputs)));
     replay::Program* const program = replayer_.find(args);  // which another runtime may have made
     c10::IValue result;
     return program != nullptr && replay(*program, args, result) ? result : general(args);
   }
 
-  c10::IValue general(std::span<c10::IValue> args) { return general_.run(args, nullptr, replayer_); }
+  // `outputs` only for a module with state.
+  c10::IValue general(std::span<c10::IValue> args, const c10::ArrayRef<at::Tensor>* outputs = nullptr) {
+    return general_.run(args, nullptr, replayer_, used_, outputs);
+  }
 
   // Out of line, as run_and_copy is: the fast way would have twice as many registers to save and restore.
   [[gnu::noinline]] c10::IValue run_copies(std::span<const c10::IValue> args, bool may_record) {
@@ -291,10 +334,13 @@ class RuntimeState {
   bool may_replay_;       // no node is observed, and the module can be replayed
   bool follows_weights_;  // a weight may change between calls
   bool replays_at_once_ = may_replay_ && !follows_weights_;  // one test instead of two
-  ModuleState* state_;    // null if calls write nothing that outlives them; the module owns it
-  std::size_t turn_ = 0;  // of the element of a weight that is compared in the next call
+  std::shared_ptr<SessionState> state_;  // of calls that bring none; null if the module has none
+  SessionState* used_ = nullptr;         // by the call that runs
+  std::size_t turn_ = 0;                 // of the element of a weight that is compared in the next call
   RepeatedCall repeated_;
   std::atomic<bool> busy_ = false;
 };
 
 }  // namespace sr::detail
+
+#include <sr/runtime/state_calls.hpp>

@@ -86,7 +86,7 @@ SR_INLINE IndividualMetrics benchmark_individual_ops(const memory::PlannerOps& p
                                                      int warmup_runs, int main_runs) {
   check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
   TimingObserver observer;
-  const RuntimeCore runtime(module.content(), planner, hooks_of(observer));
+  const RuntimeCore runtime(module.content(), module.session_state(), planner, hooks_of(observer));
   const auto call = [&](std::vector<c10::IValue> args, const KeywordArgs& kwargs) {
     return runtime.call(args, &kwargs, nullptr);
   };
@@ -123,7 +123,7 @@ SR_INLINE double benchmark_model(const memory::PlannerOps& planner, const Static
                                  const std::vector<KeywordArgs>& kwargs_list, int warmup_runs,
                                  int main_runs) {
   check_benchmark(args_list, kwargs_list, warmup_runs, main_runs);
-  const RuntimeCore runtime(module.content(), planner);
+  const RuntimeCore runtime(module.content(), module.session_state(), planner);
   const auto call = [&](std::vector<c10::IValue> args, const KeywordArgs& kwargs) {
     runtime.call(args, &kwargs, nullptr);
   };

@@ -279,7 +279,9 @@ inline const NewTensorsOf<at::_ops::fill_Tensor, Layouts<&replay::layouts::fille
 inline const NewTensorsOf<at::_ops::zero, Layouts<&replay::layouts::copy_in_order>, InPlace<at::_ops::zero_>>
     zero;
 
-inline const NewTensorsOf<at::_ops::copy, InPlace<at::_ops::copy_>> copy;
+inline const NewTensorsOf<at::_ops::copy, Lower<&replay::lower::copy_second>,
+                          InPlace<at::_ops::copy_, &replay::lower::write_copy>>
+    copy;
 
 // The `.out` overload broadcasts the previous sizes of its output against those of its arguments.
 inline const Operator<"aten::normal", Facts<Fact::out_differs>> facts_of_normal;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 

@@ -15,6 +15,7 @@
 #include <sr/ops/indexing/index_select_lowering.hpp>
 #include <sr/ops/indexing/layouts.hpp>
 #include <sr/ops/indexing/lowering.hpp>
+#include <sr/ops/indexing/place_rows_lowering.hpp>
 #include <sr/ops/parts.hpp>
 #include <sr/registry/dispatched.hpp>
 #include <sr/replay/lowering/copies.hpp>
@@ -66,7 +67,7 @@ inline const OutVariant<"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] in
     index_tensor_hacked_twin;
 inline const OutVariant<
     "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    IndexPut, Layouts<&layouts::changed_copy<1>>, InPlace<at::_ops::index_put_>>
+    IndexPut, Layouts<&layouts::changed_copy<1>>, InPlace<at::_ops::index_put_, &lower::index_put_in_place>>
     index_put;
 inline const OutVariant<
     "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> "
@@ -76,7 +77,7 @@ inline const OutVariant<
 inline const Native<
     "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) "
     "-> Tensor(a!)",
-    Dispatched<at::_ops::index_put_>, Layouts<&layouts::changed_in_parts>>
+    Dispatched<at::_ops::index_put_>, Lower<&lower::index_put_in_place>, Layouts<&layouts::changed_in_parts>>
     index_put_in_place_hacked_twin;
 inline const OperatorOf<at::_ops::gather, Lower<&lower::gather>, Layouts<&layouts::gather>> gather;
 inline const OperatorOf<at::_ops::index_Tensor, Lower<&lower::advanced_index>, Layouts<&layouts::index>>
@@ -120,7 +121,9 @@ inline const NativeOf<at::_ops::nonzero_numpy> nonzero_numpy;
 
 inline const NativeOf<at::_ops::index_add_, Layouts<&replay::layouts::changed_in_parts>> index_add_;
 
-inline const NativeOf<at::_ops::index_copy_, Layouts<&replay::layouts::changed_in_parts>> index_copy_;
+inline const NativeOf<at::_ops::index_copy_, Lower<&lower::index_copy_in_place>,
+                      Layouts<&replay::layouts::changed_in_parts>>
+    index_copy_;
 
 inline const NativeOf<at::_ops::scatter__src, Layouts<&replay::layouts::changed_in_parts>> scatter__src;
 

@@ -51,8 +51,10 @@ inline bool shape_copy(const Operand& in, const Operand& out, CopyStep::Part& sh
   return true;
 }
 
-// Emits one step that copies each pair. The two sizes of a pair are equal.
-inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand, Operand>>& pairs) {
+// Emits one step that copies each pair. The two sizes of a pair are equal. Unless `is_last`, a step behind
+// this one may fail, and what is overwritten of variables is kept.
+inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand, Operand>>& pairs,
+                        bool is_last = false) {
   CopyStep step;
   step.copy = kernels::kernels().table.copy;
   std::vector<StorageId> reads, writes;
@@ -62,6 +64,7 @@ inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand,
     if (!shape_copy(in, out, part)) return false;
     part.in = lowering.address(in);
     part.out = lowering.address(out);
+    part.is_variable = !is_last && lowering.is_variable(out.storage);
     step.parts.push_back(part);
     reads.push_back(in.storage);
     writes.push_back(out.storage);
@@ -81,6 +84,27 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
     out.strides = dense_strides(in->sizes);
   }
   return emit_copies(lowering, {{*in, out}});
+}
+
+// For copy_, into memory that its second argument does not lie in.
+inline bool write_copy(Lowering& lowering, const TracedNode& node) {
+  const auto to = lowering.input(node, 0), in = lowering.input(node, 1);
+  if (!to || !in || in->dtype != to->dtype || in->storage == to->storage) return false;
+  Operand from = *in;
+  from.strides = broadcast_strides(*in, to->sizes);
+  from.sizes = to->sizes;
+  return emit_copies(lowering, {{from, *to}});
+}
+
+// For operators whose result has the elements of the second argument, broadcast to the sizes of the first.
+inline bool copy_second(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  if (!in || in->dtype != out.dtype) return false;
+  Operand from = *in;
+  from.strides = broadcast_strides(*in, out.sizes);
+  from.sizes = out.sizes;
+  return emit_copies(lowering, {{from, out}});
 }
 
 }  // namespace lower

@@ -64,6 +64,7 @@ inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
     for (const c10::IValue& input : node.captured) count(input);
   }
   for (const c10::IValue& result : trace.results) count(result);
+  for (const Commit& commit : trace.commits) count(commit.from);
   return readers;
 }
 

@@ -52,8 +52,10 @@ inline void note_dead_tensors(const std::vector<Draft>& drafts, Program& program
       }
     }
   }
-  for (const ResultTensor& result : program.results.tensors) {
-    if (result.kind == ResultTensor::From::opaque) last.erase(result.from);
+  for (const auto* const results : {&program.results, &program.assigned}) {
+    for (const ResultTensor& result : results->tensors) {
+      if (result.kind == ResultTensor::From::opaque) last.erase(result.from);
+    }
   }
   for (const auto& [storage, step] : last) program.dead_after.emplace_back(step, storage);
   std::ranges::sort(program.dead_after);

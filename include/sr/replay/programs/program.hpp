@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -38,6 +39,8 @@ struct ProgramNotes {
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
   std::vector<StepNote> steps;
   std::vector<TracedStorage> storages;
+  std::size_t traced_storages = 0;                             // of them, by the recording
+  std::uint32_t first_state_leaf = 0;                          // see Trace
   std::vector<std::pair<std::uint32_t, std::string>> remarks;  // on nodes, see PlanReport
 };
 
@@ -53,9 +56,12 @@ struct ProgramParts {
   unsigned asked = 0;        // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
   Results results;
+  Results assigned;         // new values of variables
   Environment environment;  // in which it was recorded
 
-  std::vector<WiderView> wider_views;  // of arguments
+  std::vector<WiderView> wider_views;         // of arguments
+  std::vector<std::uint32_t> written_leaves;  // variables that steps write without telling the UndoLog
+  bool may_end_behind_write = false;          // data may end a replay that has written one
 
   bool draws_random_numbers = false;
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
@@ -102,6 +108,7 @@ struct Program : ProgramParts {
       if (const RunStep run = step.payload->settle(values_of)) step.run = run;
     }
     results.settle(values_of);
+    assigned.settle(values_of);
     for (DerivedBase& base : derived) base.settle(values_of);
     leaf_bytes.resize(leaf_bytes_of.size());
     for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
@@ -148,6 +155,17 @@ struct Program : ProgramParts {
     return std::ranges::all_of(wider_views, [&](const WiderView& view) {
       return args[view.argument].toTensor().storage_offset() % view.elements == 0;
     });
+  }
+
+  // Of the variables that have to be kept before the first step.
+  std::size_t written_bytes() const {
+    std::size_t sum = 0;
+    for (const std::uint32_t leaf : written_leaves) sum += leaf_bytes[leaf];
+    return sum;
+  }
+  // Keeps the variables, whose addresses the table of bases must have.
+  [[gnu::noinline]] void keep_variables(UndoLog& undo) const {
+    for (const std::uint32_t leaf : written_leaves) undo.keep(bases[leaf], leaf_bytes[leaf]);
   }
 
   // From now on no call has the signature.

@@ -26,6 +26,7 @@
 #include <sr/replay/programs/result_maker.hpp>
 #include <sr/replay/programs/spilled_weights.hpp>
 #include <sr/replay/programs/step_makers.hpp>
+#include <sr/replay/programs/variable_writes.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
 
 namespace sr::replay {
@@ -34,7 +35,8 @@ class ProgramBuilder {
  public:
   // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
-      : weights_(weights),
+      : content_(content),
+        weights_(weights),
         trace_(trace),
         blocks_(blocks),
         lowering_(trace, content.options.numerics),
@@ -65,7 +67,13 @@ class ProgramBuilder {
           "replay after "
           "that.";
     }
-    ResultMaker(trace_, lowering_, *program_).make();
+    note_written_variables(lowering_, *program_);
+    // Copies of results and variables belong to the graph's return.
+    lowering_.begin(static_cast<std::uint32_t>(trace_.nodes.size()));
+    notes_->nodes.push_back(content_.graph->return_node());
+    ResultMaker(trace_, lowering_, *program_, /*is_state=*/false).make();
+    if (program_->bailout.empty()) ResultMaker(trace_, lowering_, *program_, /*is_state=*/true).make();
+    commit_variables(trace_, lowering_, *program_);
     if (!program_->bailout.empty()) return std::move(program_);
     measure_leaves();
     finish_steps();
@@ -78,9 +86,13 @@ class ProgramBuilder {
     lowering_.begin(i);
     SizeScope::current().decide_for(node.processed->node->kind().toQualString());
     notes_->nodes.push_back(node.processed->node);
+    if (node.role == Role::nothing) return;
     const std::size_t before = lowering_.drafts().size();
-    const bool runs_kernel = node.role == Role::compute && lower_to_kernels(node);
+    const bool writes = node.role == Role::interpreted && !node.changed.empty();
+    const bool runs_kernel = (node.role == Role::compute || writes) && lower_to_kernels(node);
     remark(i, runs_kernel);
+    if (writes && !runs_kernel && !node.twin.empty())
+      throw InternalError("No kernel writes the rows of a variable.");
     if (runs_kernel) {
       program_->kernels += lowering_.drafts().size() - before;
       return;
@@ -180,7 +192,11 @@ class ProgramBuilder {
   void finish_steps() {
     std::vector<Draft>& drafts = lowering_.drafts();
     is_result_.assign(lowering_.storages().size(), false);
-    for (const FreshStorage& fresh : program_->results.fresh) is_result_[fresh.storage] = true;
+    for (const auto* const results : {&program_->results, &program_->assigned}) {
+      for (const FreshStorage& fresh : results->fresh) is_result_[fresh.storage] = true;
+    }
+    for (StorageId id = 0; id < is_result_.size(); ++id)
+      is_result_[id] = is_result_[id] || trace_.is_state(lowering_.storages()[id]);
     drop_dead();
     const std::vector<bool> kept = storages_kept(drafts, is_result_);
     Fusion fusion(lowering_, kept);
@@ -201,6 +217,8 @@ class ProgramBuilder {
     }
     makers_.write(notes_->steps);
     notes_->storages = storages;
+    notes_->traced_storages = trace_.storages.size();
+    notes_->first_state_leaf = trace_.first_state_leaf;
     note_last_writers(drafts);
     program_->draws_random_numbers = trace_.draws_random_numbers;
     program_->wider_views = trace_.wider_views;
@@ -255,6 +273,7 @@ class ProgramBuilder {
                                                                         : lowering_.tensor_of(storage));
   }
 
+  const PreparedModule& content_;
   const WeightSet& weights_;
   const Trace& trace_;
   Frame* blocks_;

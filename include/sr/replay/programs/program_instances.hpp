@@ -90,7 +90,8 @@ inline std::size_t bytes_of(const Program& program) {
                       bytes_of(program.request_bytes) + bytes_of(program.planned) +
                       bytes_of(program.layout.offsets) + bytes_of(program.constants) +
                       bytes_of(program.values) + bytes_of(program.tensors) + bytes_of(program.results.nodes) +
-                      bytes_of(program.results.tensors) + program.scratch_floats * sizeof(float);
+                      bytes_of(program.results.tensors) + bytes_of(program.assigned.nodes) +
+                      bytes_of(program.assigned.tensors) + program.scratch_floats * sizeof(float);
   for (const std::unique_ptr<Payload>& payload : program.payloads) bytes += payload->bytes();
   return bytes;
 }

@@ -17,14 +17,19 @@ namespace sr::replay {
 namespace detail {
 
 inline OperandReport report_operand(const Program& program, StorageId storage) {
-  const auto fresh = std::ranges::find(program.results.fresh, storage, &FreshStorage::storage);
   const TracedStorage& traced = program.notes->storages[storage];
-  if (fresh != program.results.fresh.end()) {
-    return {"result " + std::to_string(fresh - program.results.fresh.begin()), fresh->bytes, 0};
+  for (const auto& [results, name] :
+       {std::pair(&program.results, "result "), {&program.assigned, "state "}}) {
+    const auto fresh = std::ranges::find(results->fresh, storage, &FreshStorage::storage);
+    if (fresh != results->fresh.end())
+      return {name + std::to_string(fresh - results->fresh.begin()), fresh->bytes, 0};
   }
   switch (traced.home) {
     case Home::input:
-      return {"argument " + std::to_string(traced.leaf), program.leaf_bytes[traced.leaf], 0};
+      return {traced.leaf < program.notes->first_state_leaf
+                  ? "argument " + std::to_string(traced.leaf)
+                  : "variable " + std::to_string(traced.leaf - program.notes->first_state_leaf),
+              program.leaf_bytes[traced.leaf], 0};
     case Home::weight:
       return {"weight", static_cast<std::size_t>(traced.bytes.recorded()), 0};
     case Home::literal:

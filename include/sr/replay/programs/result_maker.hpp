@@ -1,10 +1,14 @@
 // Makes the results template of a program from the results of the recorded call.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/programs/program.hpp>
 #include <sr/replay/programs/results.hpp>
@@ -12,18 +16,27 @@
 
 namespace sr::replay {
 
-// Used when every node is lowered.
+// Used when every node is lowered. Results and variables share no memory: where they would, and where a
+// variable would share memory of the caller or of the module, one of them is a copy.
 class ResultMaker {
  public:
-  ResultMaker(const Trace& trace, Lowering& lowering, Program& program)
-      : trace_(trace), lowering_(lowering), program_(program) {}
+  // Makes the new values of variables if `is_state`, for which the results must be made, else the results.
+  ResultMaker(const Trace& trace, Lowering& lowering, Program& program, bool is_state)
+      : trace_(trace),
+        lowering_(lowering),
+        program_(program),
+        results_(is_state ? program.assigned : program.results),
+        is_state_(is_state) {}
 
-  // Fills in the program's results, or the reason why a replay cannot build them.
+  // Fills in the template, or the reason why a replay cannot build the results.
   void make() {
-    program_.results.roots = static_cast<std::uint32_t>(trace_.results.size());
-    for (std::size_t i = 0; i < trace_.results.size(); ++i)
-      note(trace_.results[i], trace_.dynamic_results[i]);
-    if (program_.bailout.empty()) program_.results.finish();
+    const std::size_t first = is_state_ ? trace_.result_count : 0;
+    const std::size_t end = is_state_ ? trace_.results.size() : trace_.result_count;
+    results_.roots = static_cast<std::uint32_t>(end - first);
+    count_tensors(first, end);
+    for (std::size_t i = first; i < end; ++i)
+      note(trace_.results[i], trace_.dynamic_results[i], trace_.number_results[i]);
+    if (program_.bailout.empty()) results_.finish();
   }
 
  private:
@@ -31,8 +44,18 @@ class ResultMaker {
     if (program_.bailout.empty()) program_.bailout = why;
   }
 
-  void note(const c10::IValue& value, ValueId dynamic = kNone) {
-    Results& results = program_.results;
+  void count_tensors(std::size_t first, std::size_t end) {
+    std::unordered_set<TensorId> seen;
+    for (std::size_t i = first; i < end; ++i) {
+      sr::detail::each_tensor(trace_.results[i], [&](const at::Tensor& tensor) {
+        const TensorId id = trace_.id_of(tensor);
+        if (seen.insert(id).second) ++tensors_on_[trace_.tensors[id].storage];
+      });
+    }
+  }
+
+  void note(const c10::IValue& value, ValueId dynamic = kNone, const Size& number = Size()) {
+    Results& results = results_;
     const auto self = static_cast<std::uint32_t>(results.nodes.size());
     ResultNode node;
     const bool container = value.isList() || value.isTuple() || value.isGenericDict();
@@ -90,6 +113,7 @@ class ResultMaker {
     } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
                value.isString() || value.isDevice() || value.isComplexDouble()) {
       note_literal(value);
+      results.nodes.back().number = number;
     } else {
       bail_out("The model returns a value of the type " + value.type()->repr_str() +
                ", which no plan makes.");
@@ -99,17 +123,56 @@ class ResultMaker {
   void note_literal(const c10::IValue& value) {
     ResultNode node;
     node.literal = c10::IValue(value);
-    program_.results.nodes.push_back(std::move(node));
+    results_.nodes.push_back(std::move(node));
+  }
+
+  // True if the tensor has to be a copy.
+  bool is_shared(const Operand& operand) const {
+    const TracedStorage& storage = lowering_.storages()[operand.storage];
+    if (!is_state_) return trace_.is_state(storage);
+    if (trace_.is_state(storage) || storage.home == Home::literal) return false;
+    const auto is_here = [&](const FreshStorage& fresh) { return fresh.storage == operand.storage; };
+    const auto is_opaque = [&](const ResultTensor& result) {
+      return result.kind == ResultTensor::From::opaque && result.from == operand.storage;
+    };
+    return storage.home == Home::input || storage.home == Home::weight ||
+           std::ranges::any_of(program_.results.fresh, is_here) ||
+           std::ranges::any_of(program_.results.tensors, is_opaque);
+  }
+
+  // A result on a storage of its own, which holds what the tensor reaches of `recorded`.
+  ResultTensor copy_of(const Operand& operand, StorageId recorded) {
+    if (tensors_on_.at(recorded) != 1)
+      bail_out("Several views of one tensor would have to be copied, since the state shares no memory.");
+    Size extent = 1;
+    for (std::size_t d = 0; d < operand.rank(); ++d)
+      extent = extent + (operand.sizes[d] - 1) * operand.strides[d];
+    if (operand.count() == 0) extent = 0;
+    Operand from = operand;
+    from.sizes = {extent};
+    from.strides = {1};
+    const Operand to = lowering_.temporary({extent}, operand.dtype);
+    if (!lower::emit_copies(lowering_, {{from, to}})) bail_out("A result could not be copied.");
+    ResultTensor result;
+    result.dtype = operand.dtype;
+    result.layout = {operand.sizes, operand.strides, 0};
+    result.from = fresh_storage_of(to.storage, lowering_.storages()[to.storage]);
+    return result;
   }
 
   std::uint32_t note_tensor(const at::Tensor& tensor) {
-    Results& results = program_.results;
+    Results& results = results_;
     const TensorId id = trace_.id_of(tensor);
     const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
     if (!first) return known->second;
     if (tensor.is_conj() || tensor.is_neg())
       bail_out("The model returns a lazily conjugated or negated tensor.");
     const Operand operand = lowering_.operand(tensor);
+    if (is_shared(operand)) {
+      ResultTensor copy = copy_of(operand, trace_.tensors[id].storage);
+      results.tensors.push_back(std::move(copy));
+      return known->second;
+    }
     const TracedStorage& storage = lowering_.storages()[operand.storage];
     ResultTensor result;
     result.dtype = operand.dtype;
@@ -146,7 +209,7 @@ class ResultMaker {
   }
 
   std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
-    Results& results = program_.results;
+    Results& results = results_;
     const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
     if (first) {
       FreshStorage fresh{id, storage.bytes, nullptr};
@@ -165,6 +228,9 @@ class ResultMaker {
   const Trace& trace_;
   Lowering& lowering_;
   Program& program_;
+  Results& results_;
+  bool is_state_;
+  std::unordered_map<StorageId, std::size_t> tensors_on_;      // of these results, by storage
   std::unordered_map<const void*, std::uint32_t> containers_;  // positions in the results, by identity
   std::unordered_map<TensorId, std::uint32_t> tensors_;
   std::unordered_map<StorageId, std::uint32_t> fresh_;

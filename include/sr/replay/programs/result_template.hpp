@@ -58,6 +58,7 @@ struct ResultNode {
   std::uint32_t index = 0;  // tensor: in `tensors`; dynamic: ValueId; again: index of an earlier node
   std::uint32_t children = 0;
   c10::IValue literal;
+  Size number;                    // the integer that a literal is, if it differs between calls
   c10::TypePtr type, value_type;  // of tuples, list elements, keys and values
 };
 

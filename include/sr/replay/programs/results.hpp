@@ -48,14 +48,19 @@ class Results {
     if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
       return c10::IValue(make(0, context, arguments));
     }
+    return sr::detail::join_results(build_all(context, arguments));
+  }
+  // The results one by one.
+  std::vector<c10::IValue> build_all(const Context& context, Arguments arguments) {
     built_.assign(tensors.size(), at::Tensor());
     values_.assign(nodes.size(), c10::IValue());
     std::size_t at = 0;
     std::vector<c10::IValue> all;
+    all.reserve(roots);
     for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
     built_.clear();
     values_.clear();
-    return sr::detail::join_results(std::move(all));
+    return all;
   }
 
   // Makes the caller's buffers the storages of the results, one for each tensor, depth first. Returns false,
@@ -95,6 +100,9 @@ class Results {
   void settle(SizeValues& values) {
     for (FreshStorage& each : fresh) each.settle(values);
     for (ResultTensor& tensor : tensors) tensor.settle(values);
+    for (ResultNode& node : nodes) {
+      if (!node.number.is_constant()) node.literal = values(node.number);
+    }
     for (DirectResult& result : direct) {
       const ResultTensor& tensor = tensors[result.tensor];
       result.settle(tensor, fresh[tensor.from].bytes, plain_keys());

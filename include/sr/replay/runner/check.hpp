@@ -98,7 +98,7 @@ class ProgramCheck {
                       expected.sizes(), expected.strides(), expected.options());
     const std::string found = difference(expected, actual, exact_, precision_);
     if (found.empty()) return;
-    const std::uint32_t producer = trace_.storage_of(id).producer;
+    const std::uint32_t producer = program_.notes->storages[trace_.tensors[id].storage].producer;
     const torch::jit::Node& node =
         *program_.notes->nodes[producer != kNone ? producer : program_.steps[step].node];
     throw CheckFailedError("A replay differs from the interpreter in the result of " +

@@ -12,6 +12,7 @@
 #include <sr/executor/execution_state.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/module/session_state.hpp>
 #include <sr/module/weight_set.hpp>
 #include <sr/replay/programs/program.hpp>
 #include <sr/replay/programs/program_table.hpp>
@@ -33,11 +34,18 @@ struct CheckedReplay {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     ExecutionState state(content, weights, planner);
-    std::vector<c10::IValue> others;
-    for (const c10::IValue& arg : args) others.push_back(moved(arg));
+    const auto variables = args.subspan(content.schema.arguments().size());
+    std::vector<c10::IValue> others =
+        StateValues({variables.begin(), variables.end()}).copy().take_variables();
+    std::vector<c10::IValue> arguments;
+    for (const c10::IValue& arg : args.first(args.size() - variables.size())) arguments.push_back(moved(arg));
+    others.insert(others.begin(), arguments.begin(), arguments.end());
     TraceRecorder recorder(content, state.frame);
     recorder.keep_bytes();  // they are compared with the replay's
     const Trace trace = recorder.run(others);
+    // Data have led a branch elsewhere, and the replay will notice.
+    if (trace.storages.size() != program.notes->traced_storages)
+      return StepRunner(programs).run(program, context, /*call=*/nullptr);
     const ProgramCheck check(program, trace, content.options.numerics);
     if (programs.is_shared()) check.poison_arena();
     StepRunner(programs).run(program, context, /*call=*/nullptr, [&](std::size_t step, const auto& run_step) {

@@ -65,8 +65,9 @@ class Recordings {
   }
 
   struct Recorded {
-    std::optional<c10::IValue> result;  // none: it ran on copies of tensors, and is still to be answered
-    std::unique_ptr<Program> program;   // null: there can be none
+    // Of the graph. None: the call ran on copies of tensors, and is still to be answered.
+    std::optional<std::vector<c10::IValue>> outputs;
+    std::unique_ptr<Program> program;  // null: there can be none
   };
 
   // Runs the call as the interpreter would. Throws what operators throw. `call` may be null.
@@ -86,13 +87,16 @@ class Recordings {
     if (family) recorder.follow(family->words);
     const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*content_, args);
     const Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args);
-    c10::IValue result = sr::detail::join_results(trace.results);
     std::unique_ptr<Program> program;
     if (described) program = make_program(trace, words, recording, weights);
-    // The program goes on reading its literals.
-    if (program != nullptr) result = sr::detail::FreshCopies(literals_of(trace))(result);
     if (apart || trace.answers_otherwise) return {std::nullopt, std::move(program)};
-    return {fresh_copies(*content_, result), std::move(program)};
+    std::vector<c10::IValue> outputs = trace.results;
+    if (program != nullptr) {  // which goes on reading its literals
+      const std::unordered_set<const void*> literals = literals_of(trace);
+      sr::detail::FreshCopies copies(literals);
+      for (c10::IValue& output : outputs) output = copies(output);
+    }
+    return {std::move(outputs), std::move(program)};
   }
 
   // A program that another runtime of the module has recorded for such calls; null if there is none.

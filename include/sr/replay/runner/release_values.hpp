@@ -27,4 +27,10 @@ struct ReleaseResults : ReleaseValues {
   ~ReleaseResults() { this->program.results.release(); }
 };
 
+// Lets go of the memory of what was assigned to variables, which the state then owns.
+struct ReleaseState {
+  Program& program;
+  ~ReleaseState() { program.assigned.release(); }
+};
+
 }  // namespace sr::replay

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <c10/util/Exception.h>
 
@@ -28,6 +29,10 @@ namespace sr::replay {
 
 // Belongs to one runtime, and is used by one thread at a time. The module and `metrics` must outlive it.
 class Replayer {
+  struct Nothing {
+    void operator()(const Context&) const {}
+  };
+
  public:
   Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
            const memory::PlannerOps& planner, sr::detail::CallCounters& metrics)
@@ -35,7 +40,7 @@ class Replayer {
         weights_(std::move(weights)),
         planner_(&planner),
         programs_(planner, content.options.memory.max_plan_bytes),
-        services_{&planner, weights_.get(), {}},
+        services_{&planner, weights_.get(), {}, {}},
         metrics_(&metrics),
         recordings_(content, planner, metrics.misses()),
         closer_look_(content, planner) {
@@ -76,13 +81,14 @@ class Replayer {
     return recordings_.begin(args, at_once, programs_, *weights_);
   }
 
-  // Runs the call as the interpreter would and keeps a program of it. Nothing: the call is still to be
-  // answered. Throws what operators throw.
-  std::optional<c10::IValue> record(std::span<const c10::IValue> args, const CallOptions* call,
-                                    Recording recording) {
+  // Runs the call as the interpreter would and keeps a program of it. `args` are the arguments, then the
+  // variables. Returns the outputs of the graph; nothing: the call is still to be answered. Throws what
+  // operators throw.
+  std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args, const CallOptions* call,
+                                                 Recording recording) {
     Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
     if (recorded.program != nullptr) add_recorded(std::move(recorded.program));
-    return std::move(recorded.result);
+    return std::move(recorded.outputs);
   }
 
   // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
@@ -102,16 +108,19 @@ class Replayer {
       ++replayed_;
       return true;
     } catch (const Deoptimized& failure) {
+      undo();
       recordings_.note_ended();
       has_failed_ = true;
       if (!failure.keep_program) give_up(program, failure.why);
       return false;
     } catch (const CheckFailedError& wrong) {
+      undo();
       give_up(program, wrong.msg());
       services_.ran.clear();
       metrics_->note_failure();
       throw;
     } catch (...) {
+      undo();
       services_.ran.clear();
       metrics_->note_failure();
       throw;
@@ -119,26 +128,56 @@ class Replayer {
   }
 
   // Throws Deoptimized, CancelledError and what operators throw. `call` may be null.
-  c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call) {
+  // Calls then(context) behind the steps.
+  template <class Then = Nothing>
+  c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call,
+                  const Then& then = {}) {
     program.results.prepare(program.bases.data());
     program.set_derived_bases();
     Context context = context_of(program, call);
     const ReleaseResults release{{program}};
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
+    then(context);
     return program.results.returns_constants ? fresh_copies(*content_, result) : result;
   }
 
+  // True if the last call has ended early behind writes to variables that could not be undone.
+  bool has_lost_state() { return std::exchange(has_lost_state_, false); }
+  // The values that the last call has assigned to variables.
+  std::vector<c10::IValue> take_assigned() { return std::exchange(assigned_, {}); }
+
   // Writes the results into the caller's buffers. Returns false if the buffers or the results do not allow
   // that.
+  template <class Then = Nothing>
   bool run_into(Program& program, std::span<const c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions* call) {
+                const CallOptions* call, const Then& then = {}) {
     if (!program.results.write_into(outputs, program.bases.data(), program.leaf_bytes)) return false;
     program.set_derived_bases();
     sr::detail::count_writes(outputs);
     Context context = context_of(program, call);
     const ReleaseValues release{program};
     execute(program, context, args, call);
+    then(context);
+    return true;
+  }
+
+  // What run and run_into do, with a program that writes or assigns variables, whose values are then in
+  // take_assigned(). `outputs` is null for run.
+  bool run_with_state(Program& program, std::span<const c10::IValue> args,
+                      const c10::ArrayRef<at::Tensor>* outputs, const CallOptions* call,
+                      c10::IValue& result) {
+    const ReleaseState release{program};
+    program.assigned.prepare(program.bases.data());
+    program.keep_variables(services_.undo);
+    const auto take = [&](Context& context) { assigned_ = program.assigned.build_all(context, args); };
+    if (outputs == nullptr) {
+      result = run(program, args, call, take);
+    } else if (!run_into(program, args, *outputs, call, take)) {
+      services_.undo.clear();
+      return false;
+    }
+    services_.undo.clear();
     return true;
   }
 
@@ -259,6 +298,8 @@ class Replayer {
     programs_.remove(program);
   }
 
+  [[gnu::noinline]] void undo() { has_lost_state_ |= !services_.undo.undo(); }
+
   void execute(Program& program, Context& context, std::span<const c10::IValue> args,
                const CallOptions* call) {
     if (kCheckPlans && programs_.is_shared()) programs_.poison();
@@ -280,6 +321,8 @@ class Replayer {
   Recordings recordings_;
   CloserLook closer_look_;
   bool has_families_ = false;
+  std::vector<c10::IValue> assigned_;
+  bool has_lost_state_ = false;
   std::uint64_t weight_changes_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
+#include <sr/base/extent.hpp>
 #include <sr/replay/steps/block_cache.hpp>
 
 namespace sr::replay {
@@ -47,16 +48,6 @@ inline at::Tensor same_view(const at::Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   return at::Tensor::wrap_tensor_impl(
       impl->shallow_copy_and_detach(impl->version_counter(), /*allow_tensor_metadata_change=*/true));
-}
-
-// The number of elements from the first to the last in memory.
-inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
-  std::int64_t extent = 1;
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 0) return 0;
-    extent += (sizes[d] - 1) * strides[d];
-  }
-  return static_cast<std::size_t>(extent);
 }
 
 // A tensor on foreign bytes, which must reach as far as its elements do.

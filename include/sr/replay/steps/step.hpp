@@ -13,6 +13,7 @@
 
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
+#include <sr/replay/steps/undo_log.hpp>
 
 namespace sr::replay {
 
@@ -35,6 +36,7 @@ struct Services {
   const memory::PlannerOps* planner = nullptr;  // see Frame
   const WeightSet* weights = nullptr;           // see Frame
   RanNodes ran;                                 // is told of operators of which nothing is known
+  UndoLog undo;                                 // is told of bytes of variables before they are overwritten
 };
 
 // What the steps of a replay share.
@@ -65,6 +67,8 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
+  // True if the step tells the UndoLog what it overwrites of variables.
+  virtual bool keeps_variables() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.

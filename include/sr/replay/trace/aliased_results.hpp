@@ -12,6 +12,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/extent.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/registry/selection.hpp>
 #include <sr/replay/trace/trace.hpp>
@@ -21,9 +22,7 @@ namespace sr::replay {
 // A copy with the sizes and strides of `tensor`, whose elements begin `offset` elements behind the beginning
 // of its storage. Elements that share memory still do.
 inline at::Tensor copy_at(const at::Tensor& tensor, std::int64_t offset) {
-  std::int64_t extent = tensor.numel() == 0 ? 0 : 1;
-  for (std::int64_t d = 0; extent != 0 && d < tensor.dim(); ++d)
-    extent += (tensor.size(d) - 1) * tensor.stride(d);
+  const auto extent = static_cast<std::int64_t>(extent_of(tensor.sizes(), tensor.strides()));
   const at::Tensor storage = at::empty({offset + extent}, tensor.options());
   if (extent != 0) {
     const auto bytes = static_cast<std::size_t>(tensor.element_size());

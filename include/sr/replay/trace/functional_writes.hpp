@@ -1,5 +1,6 @@
-// Makes in-place pointwise operators on tensors of the call functional: each is recorded as its functional
-// twin, which can be fused with the operators before and after it.
+// Makes in-place pointwise operators on tensors of the call and on variables functional: each is recorded as
+// its functional twin, which can be fused with the operators before and after it. A variable that is written
+// so gets its new value when nothing can fail any more.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,7 @@ namespace sr::replay {
 // The key of the functional twin of an operator that writes its first argument. Empty if no twin is known to
 // map floats to floats of the same sizes.
 inline std::string functional_twin(const torch::jit::Node& node) {
+  if (node.kind() == c10::aten::copy_) return "aten::copy";
   if (!has_fact(node.kind(), Fact::functional_on_floats)) return {};
   return std::string(registry().operator_of(key_of(node)).functional);
 }
@@ -42,9 +44,28 @@ class FunctionalWrites {
       TracedNode& node = trace_.nodes[i];
       const std::optional<Written> written = find_written(node);
       rename(node);
-      if (written && can_replace(node, i, *written)) replace(node, i, *written);
+      if (!written) continue;
+      if (can_rename(node, i, *written)) {
+        rename_to(node, *written);
+      } else if (can_replace(node, i, *written)) {
+        replace(node, i, *written);
+      }
     }
-    for (c10::IValue& result : trace_.results) result = renamed(result);
+    for (std::size_t i = 0; i < trace_.results.size(); ++i) {
+      c10::IValue& result = trace_.results[i];
+      // A variable that is assigned what it is stays the tensor, which gets its value at the end.
+      if (i < trace_.result_count || !result.isTensor() || !is_variable(trace_.id_of(result.toTensor())))
+        result = renamed(result);
+    }
+    for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
+      if (!is_variable(id)) continue;
+      const at::Tensor& variable = trace_.tensor(id);
+      if (const auto now = names_.find(variable.unsafeGetTensorImpl()); now != names_.end()) {
+        trace_.commits.push_back({now->second, variable});
+        trace_.storages[trace_.tensors[id].storage].overwritten =
+            false;  // its bytes are those of the last write
+      }
+    }
   }
 
  private:
@@ -69,10 +90,22 @@ class FunctionalWrites {
         });
       }
     }
-    for (const c10::IValue& result : trace_.results) {
+    for (std::size_t r = 0; r < trace_.results.size(); ++r) {
+      const c10::IValue& result = trace_.results[r];
       note(result, count);
       if (!result.isTensor()) note_containers(result);
+      if (r >= trace_.result_count) continue;
+      sr::detail::each_tensor(result,
+                              [&](const at::Tensor& tensor) { returned_.insert(trace_.id_of(tensor)); });
     }
+    for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
+      if (is_variable(id)) last_use_[id] = count;  // the next call reads it
+    }
+  }
+
+  // True if it is a variable, and not a view of one.
+  bool is_variable(TensorId id) const {
+    return trace_.tensors[id].given && trace_.is_state(trace_.storages[trace_.tensors[id].storage]);
   }
 
   // Lists and dictionaries that are returned keep their identity and their elements.
@@ -87,6 +120,41 @@ class FunctionalWrites {
   static std::optional<Written> find_written(const TracedNode& node) {
     if (node.changed.size() != 1 || node.inputs.empty() || !node.inputs[0].isTensor()) return std::nullopt;
     return Written{node.inputs[0].toTensor(), node.changed[0]};
+  }
+
+  // True if from now on the copied tensor can stand for the variable that it is copied to: both are laid out
+  // alike, no later node writes either, and nothing else reads the variable's memory.
+  bool can_rename(const TracedNode& node, std::uint32_t i, const Written& written) const {
+    const TensorId name = trace_.id_of(written.tensor);
+    if (node.processed->node->kind() != c10::aten::copy_ || !is_variable(name) ||
+        returned_.count(name) != 0 || !node.inputs[1].isTensor() || captured_.count(written.storage) != 0 ||
+        held_.count(name) != 0)
+      return false;
+    const at::Tensor& from = node.inputs[1].toTensor();
+    const TensorLayout &layout = trace_.layout_of(from), &own = trace_.layout_of(written.tensor);
+    const StorageId source = trace_.tensors[trace_.id_of(from)].storage;
+    if (from.scalar_type() != written.tensor.scalar_type() || source == written.storage ||
+        from.is_conj() != written.tensor.is_conj() || from.is_neg() != written.tensor.is_neg() ||
+        !always_equal(layout.sizes, own.sizes) || !always_equal(layout.strides, own.strides) ||
+        !is_whole(written.tensor, written.storage))
+      return false;
+    for (std::uint32_t later = i + 1; later < trace_.nodes.size(); ++later) {
+      for (const StorageId changed : trace_.nodes[later].changed) {
+        if (changed == source || changed == written.storage) return false;
+      }
+    }
+    for (TensorId other = 0; other < last_use_.size(); ++other) {
+      if (other != name && now_on_[other] == written.storage && last_use_[other] > i) return false;
+    }
+    return true;
+  }
+  void rename_to(TracedNode& node, const Written& written) {
+    trace_.storages[trace_.tensors[trace_.id_of(node.inputs[0].toTensor())].storage].overwritten = true;
+    names_[written.tensor.unsafeGetTensorImpl()] = node.inputs[1].toTensor();
+    node.role = Role::nothing;
+    node.inputs.clear();
+    node.dynamic_inputs.clear();
+    node.changed.clear();
   }
 
   // True if the functional operator can replace the write. The write must cover the whole storage, all
@@ -183,6 +251,7 @@ class FunctionalWrites {
   std::vector<StorageId> now_on_;
   std::unordered_set<StorageId> captured_;  // read by blocks that data choose
   std::unordered_set<TensorId> held_;       // by lists and dictionaries among the results
+  std::unordered_set<TensorId> returned_;   // to the caller
   std::unordered_map<const c10::TensorImpl*, at::Tensor> names_;  // of recorded tensors since the last write
   std::unordered_map<StorageId, StorageId> storages_;             // likewise
 };

@@ -57,9 +57,10 @@ class Record {
   }
   bool has_bailed_out() const { return !trace.bailout.empty(); }
 
-  // Adds an argument of the call, which lies in `slot`.
-  void add_argument(const c10::IValue& value, Slot slot) {
-    sr::detail::add_identities(value, trace.callers);
+  // Adds an argument of the call, or a variable if `is_state`, which lies in `slot`. Variables come last.
+  void add_argument(const c10::IValue& value, Slot slot, bool is_state) {
+    // A call may change the containers of variables: they are copies.
+    if (!value.isTensor()) sr::detail::add_identities(value, is_state ? trace.own : trace.callers);
     if (value.isTensor() && value.toTensor().defined())
       arguments_.emplace(trace.leaf_count, std::pair(argument_count_, value.toTensor().element_size()));
     ++argument_count_;
@@ -71,6 +72,7 @@ class Record {
       add_tensor(tensor, add_storage(tensor, {.home = Home::input, .leaf = trace.leaf_count++}),
                  /*given=*/true);
     });
+    if (!is_state) trace.first_state_leaf = trace.leaf_count;
     if (!has_symbols()) return;
     ArgumentSizes sizes(words_);
     sizes.take(

@@ -18,6 +18,7 @@
 #include <sr/replay/trace/aliased_results.hpp>
 #include <sr/replay/trace/dead_memory.hpp>
 #include <sr/replay/trace/functional_writes.hpp>
+#include <sr/replay/trace/in_place_writes.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
 #include <sr/replay/trace/node_recorder.hpp>
 #include <sr/replay/trace/record.hpp>
@@ -40,23 +41,30 @@ class TraceRecorder {
   // Makes the trace keep the bytes of all tensors. Otherwise it frees those that no later node reads.
   void keep_bytes() { keeps_bytes_ = true; }
 
-  // Throws what the operators throw.
+  // `args` are the arguments, then the variables. Throws what the operators throw.
   Trace run(std::span<const c10::IValue> args) {
     const BlockInfo& top = content_->blocks[0];
     record_.trace.environment = Environment::now();
     for (std::size_t i = 0; i < args.size(); ++i) {
-      record_.add_argument(args[i], top.inputs[i]);
+      record_.add_argument(args[i], top.inputs[i], /*is_state=*/i >= content_->schema.arguments().size());
       frame_->values[top.inputs[i]] = args[i];
     }
     for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
     run_block(0);
+    record_.trace.result_count = content_->result_count();
     for (const BlockOutput& output : top.outputs) {
-      record_.trace.results.push_back(frame_->values[output.slot]);
-      record_.pin_numbers(frame_->values[output.slot], output.slot);
+      const c10::IValue& value = frame_->values[output.slot];
+      const bool is_kept = record_.trace.results.size() < record_.trace.result_count || !value.isInt();
+      if (is_kept) record_.pin_numbers(value, output.slot);
+      record_.trace.number_results.push_back(is_kept ? Size() : record_.number(output.slot));
+      record_.trace.results.push_back(value);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
     AliasedResults(record_.trace).decide();
-    if (!record_.has_bailed_out()) FunctionalWrites(record_.trace).apply();
+    if (!record_.has_bailed_out()) {
+      FunctionalWrites(record_.trace).apply();
+      InPlaceWrites(record_.trace).apply();
+    }
     return std::move(record_.trace);
   }
 

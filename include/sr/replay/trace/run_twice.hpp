@@ -12,7 +12,7 @@ namespace sr::replay {
 // True if a call only writes tensors that it has made itself, draws no random numbers, and calls no unknown
 // code.
 inline bool may_run_twice(const PreparedModule& module) {
-  return module.written_inputs.empty() && module.state == nullptr &&
+  return module.written_inputs.empty() && !module.writes_state &&
          !sr::detail::any_node(module.graph->block(),
                                [](const torch::jit::Node* node) { return !is_repeatable(*node); });
 }

@@ -52,8 +52,9 @@ struct TracedTensor {
 };
 
 enum class Role : std::uint8_t {
-  compute,     // fresh outputs with static metadata: may become a kernel
-  interpreted  // metadata or scalars that depend on data, foreign code, control flow on data
+  compute,      // fresh outputs with static metadata: may become a kernel
+  interpreted,  // metadata or scalars that depend on data, foreign code, control flow on data
+  nothing       // another name for a value
 };
 
 // An integer argument of a node, or a list of integers, that differs between calls.
@@ -92,6 +93,11 @@ struct InitialBytes {
   at::Tensor bytes;
 };
 
+// A variable that is written whole: its value is computed elsewhere, and copied to its memory at the end.
+struct Commit {
+  at::Tensor from, to;  // `to` is a leaf
+};
+
 // Numbers with which groups of elements are combined.
 struct GroupNumbers {
   at::Tensor values;            // floats; undefined: the elements are as they were
@@ -124,9 +130,13 @@ struct Trace {
   std::unordered_map<const void*, ValueId> dynamic_containers;
   std::vector<InitialBytes> initial;
   std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
-  std::vector<c10::IValue> results;
+  std::vector<c10::IValue> results;                      // then the new values of variables
   std::vector<ValueId> dynamic_results;
+  std::vector<Size> number_results;  // the integer that a result is, if it differs between calls
+  std::size_t result_count = 0;      // without those of variables
   std::uint32_t leaf_count = 0;
+  std::uint32_t first_state_leaf = 0;  // leaves from here on are of variables
+  std::vector<Commit> commits;
   std::vector<WiderView> wider_views;
   ValueId value_count = 0;
   bool draws_random_numbers = false;
@@ -143,6 +153,9 @@ struct Trace {
   bool has_blocks() const {
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const TracedNode& node) { return !node.processed->sub_blocks.empty(); });
+  }
+  bool is_state(const TracedStorage& storage) const {
+    return storage.home == Home::input && storage.leaf >= first_state_leaf;
   }
   const TracedStorage& storage_of(TensorId id) const { return storages[tensors[id].storage]; }
   const at::Tensor& tensor(TensorId id) const { return tensors[id].recorded; }

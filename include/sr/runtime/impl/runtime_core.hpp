@@ -12,14 +12,20 @@
 
 namespace sr::detail {
 
+SR_INLINE std::shared_ptr<void> hold_state(const std::shared_ptr<SessionState>& state) {
+  return state == nullptr ? nullptr : std::make_shared<StateUse>(state.get());
+}
+
 SR_INLINE RuntimeCore::RuntimeCore(std::shared_ptr<const PreparedModule> content,
-                                   const memory::PlannerOps& planner, const ObserverHooks& hooks,
-                                   std::shared_ptr<void> observed)
-    : state_(std::make_shared<RuntimeState>(std::move(content), planner, hooks, std::move(observed))) {}
+                                   std::shared_ptr<SessionState> state, const memory::PlannerOps& planner,
+                                   const ObserverHooks& hooks, std::shared_ptr<void> observed)
+    : state_(std::make_shared<RuntimeState>(std::move(content), std::move(state), planner, hooks,
+                                            std::move(observed))) {}
 
 SR_INLINE c10::IValue RuntimeCore::call(std::span<c10::IValue> args, const KeywordArgs* kwargs,
-                                        const CallOptions* options) const {
-  return state_->run_counted({args, kwargs, options});
+                                        const CallOptions* options, SessionState* state,
+                                        bool holds_state) const {
+  return state_->run_counted({args, kwargs, options, CallMode::usual, state, holds_state});
 }
 
 SR_INLINE c10::IValue RuntimeCore::call_with(std::shared_ptr<const WeightSet> weights,
@@ -34,10 +40,10 @@ SR_INLINE c10::IValue RuntimeCore::call_borrowed(std::span<const c10::IValue> ar
 }
 
 SR_INLINE void RuntimeCore::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                     const CallOptions* options) const {
+                                     const CallOptions* options, SessionState* state) const {
   if (state_->counters()->begin_call()) [[unlikely]]
-    return state_->counters()->time([=, this] { state_->run_into(args, outputs, options); });
-  state_->run_into(args, outputs, options);
+    return state_->counters()->time([=, this] { state_->run_into(args, outputs, options, state); });
+  state_->run_into(args, outputs, options, state);
 }
 
 SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::vector<c10::IValue> args,
@@ -90,6 +96,10 @@ SR_INLINE void RuntimeCore::each_plan_buffer(void (*visit)(void* with, const mem
 
 SR_INLINE const std::shared_ptr<const PreparedModule>& RuntimeCore::content() const {
   return state_->content();
+}
+
+SR_INLINE const std::shared_ptr<SessionState>& RuntimeCore::state() const {
+  return state_->state();
 }
 
 }  // namespace sr::detail

@@ -1,0 +1,123 @@
+// What a call may write or assign: the values of a module's variables.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+
+#include <sr/base/extent.hpp>
+#include <sr/base/identity.hpp>
+#include <sr/replay/steps/fresh_tensor.hpp>
+
+namespace sr {
+
+// Tensors and containers of two objects share nothing, but within one they may.
+class StateValues {
+ public:
+  StateValues() = default;
+  // `self` is the object of a graph that reads and assigns attributes itself, or None, and
+  // `owns_tensors_of_self` whether the graph may write its tensors.
+  explicit StateValues(std::vector<c10::IValue> values, c10::IValue self = {},
+                       bool owns_tensors_of_self = false)
+      : values_(std::move(values)), self_(std::move(self)), owns_tensors_of_self_(owns_tensors_of_self) {
+    find_shared();
+  }
+
+  const std::vector<c10::IValue>& variables() const { return values_; }
+  std::vector<c10::IValue> take_variables() && { return std::move(values_); }
+  const c10::IValue& self() const { return self_; }
+  // True if two variables share memory or a container, so that a write to one changes the other.
+  bool is_shared() const { return is_shared_; }
+
+  // Gives the variables at `positions` new values.
+  void assign(const std::vector<std::size_t>& positions, std::vector<c10::IValue> made) {
+    for (std::size_t i = 0; i < made.size(); ++i) values_[positions[i]] = std::move(made[i]);
+    if (!made.empty()) find_shared();
+  }
+
+  // The same with other variables.
+  StateValues with(std::vector<c10::IValue> variables) const {
+    return StateValues(std::move(variables), self_, owns_tensors_of_self_);
+  }
+
+  // The bytes of all tensors. Those that share memory count each.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    each_own_tensor([&](const at::Tensor& tensor) { sum += extent_in_bytes(tensor); });
+    return sum;
+  }
+
+  // Copies, which share among themselves what the values share.
+  StateValues copy() const {
+    StateValues made;
+    made.values_.reserve(values_.size());
+    made.owns_tensors_of_self_ = owns_tensors_of_self_;
+    made.is_shared_ = is_shared_;
+    if (!is_shared_ && self_.isNone()) {
+      for (const c10::IValue& value : values_)
+        made.values_.push_back(detail::with_tensors(value, copy_alone));
+      return made;
+    }
+    std::unordered_set<const void*> all;
+    for (const c10::IValue& value : values_) detail::add_identities(value, all);
+    detail::FreshCopies copies(all);
+    each_own_tensor([&](const at::Tensor& tensor) { copies.copy_only_parts_of(tensor); });
+    for (const c10::IValue& value : values_) made.values_.push_back(copies(value));
+    if (self_.isNone()) return made;
+    c10::IValue::HashIdentityIValueMap copied;
+    self_.visit([&](const c10::IValue& value) {
+      if (value.isTensor() && value.toTensor().defined())
+        copied.emplace(value, owns_tensors_of_self_ ? c10::IValue(copies.copy(value.toTensor())) : value);
+      return false;
+    });
+    made.self_ = self_.deepcopy(copied);
+    return made;
+  }
+
+ private:
+  // A copy of what the tensor reaches of its storage, without the dispatcher.
+  static at::Tensor copy_alone(const at::Tensor& tensor) {
+    if (!detail::can_be_copied_as_bytes(tensor)) return tensor.clone();
+    const std::size_t bytes = extent_in_bytes(tensor);
+    c10::Storage storage(replay::fresh_storage(bytes));
+    if (bytes != 0) std::memcpy(storage.mutable_data(), tensor.const_data_ptr(), bytes);
+    return replay::tensor_on(std::move(storage), tensor.scalar_type(), tensor.sizes(), tensor.strides(), 0);
+  }
+
+  template <class Visit>
+  void each_own_tensor(const Visit& visit) const {
+    for (const c10::IValue& value : values_) detail::each_tensor(value, visit);
+    if (self_.isNone() || !owns_tensors_of_self_) return;
+    self_.visit([&](const c10::IValue& value) {
+      if (value.isTensor() && value.toTensor().defined()) visit(value.toTensor());
+      return false;
+    });
+  }
+
+  void find_shared() {
+    is_shared_ = false;
+    c10::SmallVector<const void*, 16> seen;
+    const auto note = [&](const void* identity) {
+      if (identity == nullptr) return;
+      is_shared_ |= std::ranges::find(seen, identity) != seen.end();
+      seen.push_back(identity);
+    };
+    for (const c10::IValue& value : values_) {
+      if (!value.isTensor()) note(detail::identity_of(value));
+      detail::each_tensor(value, [&](const at::Tensor& tensor) { note(detail::storage_of(tensor)); });
+    }
+  }
+
+  std::vector<c10::IValue> values_;
+  c10::IValue self_;
+  bool owns_tensors_of_self_ = false;
+  bool is_shared_ = false;
+};
+
+}  // namespace sr

@@ -1,0 +1,65 @@
+// What a replay has overwritten in the variables of a model, so that a call that ends early can put it back.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include <sr/kernels/table.hpp>
+
+namespace sr::replay {
+
+class UndoLog {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+
+  // Keeps bytes that a step is about to overwrite. Nothing can be put back once a call has more than
+  // kMostBytes.
+  void keep(std::byte* at, std::size_t bytes) {
+    if (bytes_.size() + bytes > kMostBytes) is_complete_ = false;
+    if (!is_complete_ || bytes == 0) return;
+    places_.push_back({at, bytes});
+    bytes_.insert(bytes_.end(), at, at + bytes);
+  }
+
+  // Keeps what a copy to `out` is about to overwrite.
+  void keep(const kernels::StridedCopy& shape, std::byte* out) { keep(shape, 0, out); }
+
+  // Puts everything back, and begins anew. Returns false if that is not possible.
+  bool undo() {
+    const bool is_complete = is_complete_;
+    std::size_t end = bytes_.size();
+    for (std::size_t i = places_.size(); is_complete && i-- > 0;) {
+      end -= places_[i].bytes;
+      std::memcpy(places_[i].at, bytes_.data() + end, places_[i].bytes);
+    }
+    clear();
+    return is_complete;
+  }
+  // The call has ended well.
+  void clear() {
+    places_.clear();
+    bytes_.clear();
+    is_complete_ = true;
+  }
+
+ private:
+  struct Place {
+    std::byte* at;
+    std::size_t bytes;
+  };
+
+  void keep(const kernels::StridedCopy& shape, std::size_t d, std::byte* out) {
+    const bool is_run = d + 1 == shape.rank && shape.out_strides[d] == 1;
+    if (d == shape.rank) return keep(out, shape.width);
+    if (is_run) return keep(out, static_cast<std::size_t>(shape.sizes[d]) * shape.width);
+    const std::int64_t step = shape.out_strides[d] * static_cast<std::int64_t>(shape.width);
+    for (std::int64_t i = 0; i < shape.sizes[d]; ++i) keep(shape, d + 1, out + i * step);
+  }
+
+  std::vector<Place> places_;
+  std::vector<std::byte> bytes_;
+  bool is_complete_ = true;
+};
+
+}  // namespace sr::replay

@@ -1,0 +1,67 @@
+// A stream of calls with a state of its own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type_base.h>
+
+#include <sr/base/call_options.hpp>
+#include <sr/base/config.hpp>
+#include <sr/static_module.hpp>
+
+namespace sr {
+
+// Values of buffers and attributes by name, such as "layer.hidden".
+using NamedState = std::map<std::string, c10::IValue>;
+
+// For a model that writes or assigns its buffers or attributes: a decoder with a cache, a recurrent network
+// that keeps its hidden state. Any number of sessions share weights, plans and runtimes of one module, and
+// each begins with the state that the module was made with. Made by StaticModule::session(). Shares ownership
+// of the module.
+//
+// Sessions may be called at once from any threads, but one session answers one call at a time: a call during
+// another one throws BusyError. The state shares no memory with arguments, results or weights. If a call
+// throws, the state is as it was before; if keeping it would have copied more than 64 KiB a call, the session
+// throws StateError until reset() or load().
+class Session {
+ public:
+  // As the functions of StaticModule of the same names. They throw StateError, too.
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
+  c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                         const CallOptions& options) const;
+  void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const;
+  // The session is in use from now on until the future is complete. Throws BusyError at once.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
+                                                    const KeywordArgs& kwargs = {},
+                                                    const CallOptions& options = {}) const;
+
+  // Makes the state what it is in a new session.
+  void reset() const;
+  // Copies of all that calls may write or assign. Empty for a model without state.
+  NamedState state() const;
+  // Copies the values into the session. Throws ArgumentError, and leaves the state as it was, for a name that
+  // state() does not have, for a value of another type, for other sizes or another dtype of a tensor that the
+  // model writes in place, and, if `strict`, for a name that is missing.
+  void load(const NamedState& state, bool strict = true) const;
+  // The type of a value of the state; null if there is none of that name.
+  c10::TypePtr type_of(const std::string& name) const;
+  // Another session, whose state begins as that of this one is now.
+  Session clone() const;
+
+  const StaticModule& module() const { return module_; }
+  const std::shared_ptr<SessionState>& session_state() const { return state_; }
+
+ private:
+  friend class StaticModule;
+  Session(StaticModule module, std::shared_ptr<SessionState> state);
+
+  StaticModule module_;
+  std::shared_ptr<SessionState> state_;  // null for a model without state
+};
+
+}  // namespace sr

@@ -1,0 +1,102 @@
+#include "session.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include <sr/error.hpp>
+#include <sr/session.hpp>
+#include <sr/session_batch.hpp>
+
+#include "caller.hpp"
+#include "running.hpp"
+
+namespace py = pybind11;
+
+namespace sr::python {
+
+namespace {
+
+const Session& session_of(const Callee& callee) {
+  if (callee.session == nullptr) throw py::type_error("This is a module and not a session of one.");
+  return *callee.session;
+}
+
+// Throws ArgumentError if the value is not of the variable's type.
+c10::IValue value_of(const std::string& name, py::handle given, const c10::TypePtr& type) {
+  try {
+    return torch::jit::toIValue(given, type);
+  } catch (const py::cast_error&) {
+  } catch (const c10::Error&) {
+  }
+  throw ArgumentError("The value given for '" + name + "' is of type " +
+                          py::cast<std::string>(py::type::handle_of(given).attr("__name__")) + ", expected " +
+                          type->repr_str() + ".",
+                      name);
+}
+
+}  // namespace
+
+void begin_session(py::handle self, py::handle other) {
+  const Callee& from = callee_of(other);
+  auto session = without_gil([&] {
+    return std::make_unique<const Session>(from.session == nullptr ? from.prepared->module.session()
+                                                                   : from.session->clone());
+  });
+  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee, new Callee(from, std::move(session)));
+}
+
+void reset_session(py::handle self) {
+  const Session& session = session_of(callee_of(self));
+  without_gil([&] { session.reset(); });
+}
+
+py::dict state_of_session(py::handle self) {
+  const Session& session = session_of(callee_of(self));
+  const NamedState state = without_gil([&] { return session.state(); });
+  py::dict values;
+  for (const auto& [name, value] : state) values[py::str(name)] = torch::jit::toPyObject(value);
+  return values;
+}
+
+void load_session(py::handle self, const py::dict& given, bool strict) {
+  const Session& session = session_of(callee_of(self));
+  NamedState state;
+  for (const auto& [name, value] : given) {
+    const auto text = py::cast<std::string>(name);
+    const c10::TypePtr type = session.type_of(text);
+    state.emplace(text, type == nullptr ? c10::IValue() : value_of(text, value, type));
+  }
+  without_gil([&] { session.load(state, strict); });
+}
+
+py::list run_sessions(const py::list& sessions, const py::list& inputs, std::int64_t dim,
+                      const std::vector<std::size_t>& shared,
+                      const std::map<std::string, std::int64_t>& state_dims, std::int64_t max_rows,
+                      bool equal_rows) {
+  std::vector<Session> called;
+  std::vector<std::vector<c10::IValue>> arguments;
+  for (const py::handle session : sessions) called.push_back(session_of(callee_of(session)));
+  if (called.size() != inputs.size()) {
+    throw ArgumentError("run_sessions was given the arguments of " + std::to_string(inputs.size()) +
+                        " calls for " + std::to_string(called.size()) + " sessions.");
+  }
+  for (std::size_t i = 0; i < called.size(); ++i) {
+    const Signature& signature = *callee_of(sessions[i]).signature;
+    arguments.push_back(signature.bind(py::cast<py::tuple>(inputs[i]), py::dict()));
+  }
+  const SessionBatchOptions options{
+      .dim = dim, .shared = shared, .state_dims = state_dims, .max_rows = max_rows, .equal_rows = equal_rows};
+  std::vector<c10::IValue> results =
+      without_gil([&] { return sr::run_sessions(called, arguments, options); });
+  py::list made;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    made.append(callee_of(sessions[i]).signature->result(std::move(results[i])));
+  return made;
+}
+
+}  // namespace sr::python

@@ -1,0 +1,139 @@
+// Steps of several sessions in one call.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/script.h>
+
+#include <sr/session_batch.hpp>
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/session_oracle.hpp"
+
+namespace sr::test::session_batch_tests {
+
+namespace {
+
+constexpr OracleOptions kClose{.rtol = 1e-5, .atol = 1e-5};
+
+// A row of x, of the hidden state and of the cell for each stream; rows of the cell lie in dimension 1.
+torch::jit::Module streams() {
+  return script(
+      "def forward(self, x):\n    self.h = torch.tanh(x @ self.w + self.h)\n"
+      "    self.c.copy_(self.c * 0.5 + self.h.unsqueeze(0))\n    self.n += 1\n"
+      "    return self.h + self.c[0], self.h * self.n\n",
+      {{"w", at::rand({4, 4})},
+       {"h", at::zeros({1, 4})},
+       {"c", at::zeros({1, 1, 4})},
+       {"n", c10::IValue(0)}});
+}
+
+SessionBatchOptions options() {
+  SessionBatchOptions made;
+  made.state_dims = {{"c", 1}};
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("sessions that are called together go on as they would alone", "[session][batch]") {
+  const torch::jit::Module model = streams();
+  const StaticModule module(model);
+  std::vector<Session> sessions;
+  std::vector<SessionOracle> oracles;
+  for (int i = 0; i < 7; ++i) {
+    sessions.push_back(module.session());
+    oracles.emplace_back(model);
+  }
+  for (int step = 0; step < 6; ++step) {
+    INFO("step " << step);
+    std::vector<std::vector<c10::IValue>> inputs;
+    for (int i = 0; i < 7; ++i) inputs.push_back({at::randn({1, 4})});
+    const std::vector<c10::IValue> results = run_sessions(sessions, inputs, options());
+    REQUIRE(results.size() == 7);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const auto expected = oracles[i](inputs[i]);
+      CHECK(compare_values(*expected, results[i], kClose, "result") == "");
+      CHECK(compare_state(oracles[i], sessions[i].state(), kClose) == "");
+    }
+  }
+  // Alone in between; then its counter is another one, and it is not joined.
+  const std::vector<c10::IValue> x{at::randn({1, 4})};
+  CHECK(compare_values(*oracles[3](x), sessions[3](x), kClose, "result") == "");
+  std::vector<std::vector<c10::IValue>> inputs(7, x);
+  const std::vector<c10::IValue> results = run_sessions(sessions, inputs, options());
+  for (std::size_t i = 0; i < 7; ++i)
+    CHECK(compare_values(*oracles[i](x), results[i], kClose, "result") == "");
+}
+
+TEST_CASE("bits of sessions that are called together do not depend on each other", "[session][batch]") {
+  const StaticModule module(streams());
+  SessionBatchOptions equal = options();
+  equal.equal_rows = true;
+  std::vector<at::Tensor> inputs;
+  for (int step = 0; step < 5; ++step) inputs.push_back(at::randn({1, 4}));
+  const Session alone = module.session();
+  std::vector<c10::IValue> expected;
+  for (int warm = 0; warm < 2; ++warm) {
+    alone.reset();
+    expected.clear();
+    for (const at::Tensor& x : inputs) expected.push_back(run_sessions({alone}, {{x}}, equal)[0]);
+  }
+  for (const std::size_t count : {2, 5, 13}) {
+    std::vector<Session> sessions;
+    for (std::size_t i = 0; i < count; ++i) sessions.push_back(module.session());
+    for (std::size_t step = 0; step < inputs.size(); ++step) {
+      std::vector<std::vector<c10::IValue>> given(count, {at::randn({1, 4})});
+      given[1] = {inputs[step]};
+      const std::vector<c10::IValue> results = run_sessions(sessions, given, equal);
+      INFO(count << " sessions, step " << step);
+      CHECK(compare_values(expected[step], results[1], {}, "result") == "");
+    }
+  }
+}
+
+TEST_CASE("a joined call that throws is made one by one", "[session][batch]") {
+  const StaticModule module(
+      script("def forward(self, x):\n    self.h += x\n    if bool((self.h > 10).any()):\n"
+             "        raise RuntimeError('too large')\n    return self.h * 2\n",
+             {{"h", at::zeros({1, 2})}}));
+  const std::vector<Session> sessions{module.session(), module.session(), module.session()};
+  const auto inputs = [](double second) {
+    return std::vector<std::vector<c10::IValue>>{
+        {at::ones({1, 2})}, {at::full({1, 2}, second)}, {at::ones({1, 2})}};
+  };
+  run_sessions(sessions, inputs(1));
+  CHECK_THROWS_WITH(run_sessions(sessions, inputs(50)), Catch::Matchers::Contains("too large"));
+  const std::vector<c10::IValue> results = run_sessions(sessions, inputs(1));
+  CHECK(results[0].toTensor()[0][0].item<float>() == 6);
+  CHECK(results[1].toTensor()[0][0].item<float>() == 4);
+  CHECK(results[2].toTensor()[0][0].item<float>() == 6);
+}
+
+TEST_CASE("what cannot be called together is refused", "[session][batch]") {
+  using Catch::Matchers::Contains;
+  const StaticModule module(streams()), other(streams());
+  const Session session = module.session();
+  const std::vector<c10::IValue> x{at::randn({1, 4})};
+  CHECK(run_sessions({}, {}).empty());
+  CHECK_THROWS_WITH(run_sessions({session, session}, {x, x}), Contains("a session twice"));
+  CHECK_THROWS_WITH(run_sessions({session, other.session()}, {x, x}), Contains("different modules"));
+  CHECK_THROWS_WITH(run_sessions({session}, {}), Contains("0 calls for 1 sessions"));
+  SessionBatchOptions wrong;
+  wrong.state_dims = {{"nothing", 0}};
+  CHECK_THROWS_WITH(run_sessions({session}, {x}, wrong), Contains("names 'nothing'"));
+  CHECK_THROWS_AS(run_sessions({session}, {{at::randn({1, 4}), 1}}), ArgumentError);
+}
+
+TEST_CASE("calls without state are joined, too", "[session][batch]") {
+  const StaticModule module(script("def forward(self, x):\n    return x * 2\n"));
+  const std::vector<Session> sessions{module.session(), module.session()};
+  const std::vector<c10::IValue> results =
+      run_sessions(sessions, {{at::ones({1, 3})}, {at::full({2, 3}, 5)}});
+  CHECK(at::equal(results[0].toTensor(), at::full({1, 3}, 2)));
+  CHECK(at::equal(results[1].toTensor(), at::full({2, 3}, 10)));
+}
+
+}  // namespace sr::test::session_batch_tests

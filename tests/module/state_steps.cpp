@@ -1,0 +1,67 @@
+// The steps of programs that write the state of a model: nothing is copied that need not be.
+#include <string>
+#include <vector>
+
+#include <torch/script.h>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+
+namespace sr::test::state_step_tests {
+
+namespace {
+
+// The kinds of the steps of the only program, after a few calls.
+std::vector<std::string> steps_of(const std::string& body, const Attributes& attributes) {
+  const StaticModule module(script("def forward(self, x):\n    " + body + "\n", attributes));
+  const Session session = module.session();
+  for (int call = 0; call < 5; ++call) session({at::ones({4})});
+  const Report report = module.report().runtime;
+  CHECK(report.replayed_calls == 3);
+  REQUIRE(report.plans.size() == 1);
+  std::vector<std::string> kinds;
+  for (const StepReport& step : report.plans[0].steps) kinds.push_back(step.kind);
+  return kinds;
+}
+
+using Kinds = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a variable that is written whole is computed and copied once", "[session][replay]") {
+  CHECK(steps_of("self.h.copy_(torch.tanh(x + self.h))\n    return self.h * 2", {{"h", at::zeros({4})}}) ==
+        Kinds{"fused", "copy"});
+  CHECK(steps_of("self.h.mul_(0.5).add_(x).tanh_()\n    return x * 2", {{"h", at::zeros({4})}}) ==
+        Kinds{"fused", "copy"});
+}
+
+TEST_CASE("a variable that is assigned is computed where it stays", "[session][replay]") {
+  CHECK(steps_of("self.h = torch.tanh(x + self.h)\n    return self.h * 2", {{"h", at::zeros({4})}}) ==
+        Kinds{"fused"});
+  CHECK(steps_of("self.a, self.b = self.b, self.a\n    return self.a + x",
+                 {{"a", at::zeros({4})}, {"b", at::ones({4})}}) == Kinds{"fused"});
+}
+
+TEST_CASE("rows of a variable are written where they lie", "[session][replay]") {
+  const Attributes table{{"h", at::zeros({100, 4})}};
+  CHECK(steps_of("self.h.index_copy_(0, torch.tensor([7]), x.view(1, 4))\n    return x", table) ==
+        Kinds{"place rows"});
+  CHECK(steps_of("self.h.copy_(torch.index_copy(self.h, 0, torch.tensor([7]), x.view(1, 4)))\n    return x",
+                 table) == Kinds{"place rows"});
+  CHECK(steps_of("self.h.copy_(torch.index_put(self.h, [torch.tensor([7])], x))\n    return x", table) ==
+        Kinds{"place rows"});
+  CHECK(steps_of("self.h[5] = x\n    return x", table) == Kinds{"copy"});
+}
+
+TEST_CASE("rows that a later step reads as they were are not overwritten", "[session][replay]") {
+  const Kinds kinds = steps_of(
+      "new = torch.index_copy(self.h, 0, torch.tensor([7]), x.view(1, 4))\n    y = self.h.sum(0)\n"
+      "    self.h.copy_(new)\n    return y",
+      {{"h", at::zeros({100, 4})}});
+  CHECK(kinds.back() == "copy");
+  for (const std::string& kind : kinds) CHECK(kind != "place rows");
+}
+
+}  // namespace sr::test::state_step_tests

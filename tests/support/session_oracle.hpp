@@ -1,0 +1,109 @@
+// The truth about a model with state: the interpreter on a module of its own for each stream of calls.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <torch/script.h>
+
+#include <sr/base/identity.hpp>
+
+#include "support/oracle.hpp"
+#include "support/values.hpp"
+
+namespace sr::test {
+
+// Two rules of sr differ from the interpreter's, and are applied here: an attribute that a call assigns
+// shares no memory with arguments, weights or results, and a call that throws changes nothing.
+class SessionOracle {
+ public:
+  explicit SessionOracle(const torch::jit::Module& module) : module_(copy(module)) {}
+
+  // The result; nothing if the call throws.
+  std::optional<c10::IValue> operator()(const InputSet& inputs) {
+    const at::NoGradGuard no_grad;
+    const torch::jit::Module before = copy(module_);
+    const std::vector<c10::IValue> old = attributes(module_);
+    try {
+      c10::IValue result = module_.forward(copy_inputs(inputs));
+      result = copy_inputs({result})[0];
+      separate(old);
+      return result;
+    } catch (const std::exception&) {
+      module_ = before;
+      return std::nullopt;
+    }
+  }
+
+  const torch::jit::Module& module() const { return module_; }
+
+ private:
+  // A deep copy in which tensors share what they share in the module.
+  static torch::jit::Module copy(const torch::jit::Module& module) {
+    const std::unordered_set<const void*> nothing;
+    sr::detail::FreshCopies copies(nothing);
+    c10::IValue::HashIdentityIValueMap copied;
+    c10::IValue(module._ivalue()).visit([&](const c10::IValue& value) {
+      if (value.isTensor() && value.toTensor().defined())
+        copied.emplace(value, copies.copy(value.toTensor()));
+      return false;
+    });
+    return torch::jit::Module(module._ivalue()->deepcopy(copied));
+  }
+
+  static std::vector<c10::IValue> attributes(const torch::jit::Module& module) {
+    std::vector<c10::IValue> all;
+    for (const torch::jit::Module& part : module.modules()) {
+      for (std::size_t i = 0; i < part.type()->numAttributes(); ++i) {
+        if (!part._ivalue()->getSlot(i).isObject()) all.push_back(part._ivalue()->getSlot(i));
+      }
+    }
+    return all;
+  }
+
+  // Copies what the call has assigned, unless it is memory of the state already.
+  void separate(const std::vector<c10::IValue>& old) {
+    std::unordered_set<const void*> of_state, others;
+    for (const c10::IValue& value : old) sr::detail::add_identities(value, of_state);
+    for (const at::Tensor& parameter : module_.parameters())
+      of_state.erase(sr::detail::storage_of(parameter));
+    const std::vector<c10::IValue> now = attributes(module_);
+    for (const c10::IValue& value : now) sr::detail::add_identities(value, others);
+    for (const void* const identity : of_state) others.erase(identity);
+    for (const at::Tensor& parameter : module_.parameters()) others.insert(sr::detail::storage_of(parameter));
+    sr::detail::FreshCopies copies(others);
+    std::size_t at = 0;
+    for (const torch::jit::Module& part : module_.modules()) {
+      for (std::size_t i = 0; i < part.type()->numAttributes(); ++i) {
+        if (part._ivalue()->getSlot(i).isObject()) continue;
+        if (!now[at].is(old[at])) part._ivalue()->setSlot(i, copies(now[at]));
+        ++at;
+      }
+    }
+  }
+
+  torch::jit::Module module_;
+};
+
+// The first difference of values by name from the attributes of the oracle's module; empty if there is none.
+inline std::string compare_state(const SessionOracle& oracle, const std::map<std::string, c10::IValue>& state,
+                                 const OracleOptions& options) {
+  for (const auto& [name, value] : state) {
+    c10::IValue expected = oracle.module()._ivalue();
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+      end = name.find('.', at);
+      expected = expected.toObjectRef().getAttr(name.substr(at, end == std::string::npos ? end : end - at));
+    }
+    const std::string difference = compare_values(expected, value, options, name);
+    if (!difference.empty()) return difference;
+  }
+  return {};
+}
+
+}  // namespace sr::test
