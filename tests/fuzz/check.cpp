@@ -75,8 +75,10 @@ class Check {
       inputs_.push_back(make_inputs(program_, i));
       change_weight(program_, *reference_, i);
       under_modes(program_.runs[i], [&] {
-        expected_.push_back(run(
-            inputs_[i], [&](std::vector<c10::IValue> args) { return test::interpret(*reference_, args); }));
+        expected_.push_back(run(inputs_[i], [&](std::vector<c10::IValue> args) {
+          return program_.writes_attributes ? interpret_stream(*reference_, args)
+                                            : test::interpret(*reference_, args);
+        }));
       });
       each_tensor(expected_.back().result, [&](const at::Tensor& tensor) {
         for (const c10::IValue& weight : weights)

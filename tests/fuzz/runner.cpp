@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include <torch/csrc/jit/runtime/interpreter.h>
 
@@ -11,6 +12,7 @@
 #include <sr/sr.hpp>
 
 #include "support/guard_pages.hpp"
+#include "support/oracle.hpp"
 
 namespace sr::fuzz {
 
@@ -127,15 +129,34 @@ bool Prepared::has_state() const {
   return !content_->loaded.self.isNone() || !content_->loaded.variables.empty();
 }
 
+c10::IValue interpret_stream(torch::jit::Module& module, const std::vector<c10::IValue>& args) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> before;
+  for (const at::Tensor& buffer : module.buffers()) before.emplace_back(buffer, buffer.clone());
+  try {
+    return test::interpret(module, args);
+  } catch (...) {
+    const at::NoGradGuard no_grad;
+    for (const auto& [buffer, value] : before) buffer.copy_(value);
+    throw;
+  }
+}
+
 std::function<c10::IValue(std::vector<c10::IValue>)> Prepared::interpreter() const {
   // Loading the module again gives the interpreter its own state.
   const LoadedGraph loaded = has_state() ? load_graph(content_->module) : content_->loaded;
-  return [self = loaded.self,
-          code = torch::jit::Code(loaded.graph->copy(), "forward")](std::vector<c10::IValue> args) {
+  std::vector<c10::IValue> first;
+  for (const StateVariable& variable : loaded.variables) first.push_back(variable.first);
+  return [self = loaded.self, code = torch::jit::Code(loaded.graph->copy(), "forward"),
+          assigned = loaded.assigned,
+          state = std::make_shared<StateValues>(StateValues(first).copy())](std::vector<c10::IValue> args) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     if (!self.isNone()) args.insert(args.begin(), self);
+    StateValues after = state->copy();  // a call that throws leaves the state as it was
+    args.insert(args.end(), after.variables().begin(), after.variables().end());
     torch::jit::InterpreterState(code).run(args);
+    after.assign(assigned, {args.end() - static_cast<std::ptrdiff_t>(assigned.size()), args.end()});
+    *state = std::move(after);
     return args.at(0);
   };
 }
