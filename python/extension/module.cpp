@@ -254,8 +254,8 @@ void define_caller(py::module_& module) {
            "Calls with the arguments behind `outputs`, as `out=outputs` does, which is returned. Raises the "
            "same.")
       .def("trim", &trim, "Destroys the runtimes that are not in use, with their memory and plans.")
-      .def("runAsync", &run_async, args, kwargs)
-      .def("benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
+      .def("_run_async", &run_async, args, kwargs)
+      .def("_benchmark_individual_ops", &benchmark_individual_ops, args, kwargs, warmup, timed);
   module.def("run_sessions", &run_sessions, py::arg("sessions"), py::arg("inputs"), py::kw_only(),
              py::arg("dim"), py::arg("shared"), py::arg("state_dims"), py::arg("max_rows"),
              py::arg("equal_rows"));

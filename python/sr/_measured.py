@@ -120,7 +120,7 @@ class Measured(_C.Caller):
     def benchmark_individual_ops(self, args: Sequence[Any], kwargs: Mapping[str, Any], warmup_runs: int,
                                  main_runs: int) -> _C.IndividualMetrics:
         """Times every node; milliseconds of one call, under the names of upstream's IndividualMetrics."""
-        return super().benchmark_individual_ops(tuple(args), dict(kwargs), warmup_runs, main_runs)
+        return self._benchmark_individual_ops(tuple(args), dict(kwargs), warmup_runs, main_runs)
 
     def _warn_of_interpreted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         programs, _ = self._profile(args, kwargs, _TIMED_SECONDS)

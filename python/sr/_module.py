@@ -152,7 +152,7 @@ class StaticModule(Measured):
 
     def runAsync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.futures.Future[Any]:
         """As upstream's method of this name: a torch.Future, whose `wait` returns the result."""
-        return super().runAsync(tuple(args), dict(kwargs))
+        return self._run_async(tuple(args), dict(kwargs))
 
     def clone(self) -> Self:
         """The same model with its own runtimes and, if it writes buffers or attributes, its own copy of their values.

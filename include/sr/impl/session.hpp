@@ -46,7 +46,9 @@ inline void check_value(const PreparedModule& module, std::size_t i, const c10::
   each_tensor(given, [&](const at::Tensor& tensor) {
     if (!can_be_weight(tensor)) refuse("holds a tensor that is not a dense one on the CPU.");
   });
-  if (!variable.is_written || !given.isTensor() || !now.isTensor()) return;
+  // One that calls assign, too, may get other sizes.
+  const bool is_assigned = std::ranges::find(module.assigned, i) != module.assigned.end();
+  if (!variable.is_written || is_assigned || !given.isTensor() || !now.isTensor()) return;
   const at::Tensor &is = now.toTensor(), &made = given.toTensor();
   if (!made.defined() || made.sizes() != is.sizes() || made.scalar_type() != is.scalar_type())
     refuse("has other sizes or another dtype than the buffer, which the model writes in place: expected " +

@@ -66,7 +66,11 @@ class Script {
         Counts of_thread;
         std::string difference;
         for (std::size_t i = 0; i < steps / threads && difference.empty(); ++i) {
-          difference = step(choices, own, of_thread);
+          try {
+            difference = step(choices, own, of_thread);
+          } catch (const std::exception& error) {
+            difference = std::string("an exception: ") + error.what();
+          }
           if (!difference.empty()) difference = "step " + std::to_string(i) + ": " + difference;
         }
         const std::scoped_lock lock(mutex);
