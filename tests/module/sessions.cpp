@@ -78,6 +78,13 @@ std::vector<Model> models() {
       {"column of a buffer",
        "self.h[:, 1] = x[:3]\n    self.h[0, 2:] = x[1]\n    return self.h.sum(0) + x",
        {{"h", at::zeros({3, 4})}}},
+      {"copied to twice, read by views",
+       "self.h.copy_(x * 2)\n    y = self.h[1:3] * 1\n    self.h.copy_(self.h - x.mean())\n"
+       "    self.g[0] = self.h[1]\n    return torch.cat([y, self.h[:2]]) + self.g",
+       {{"h", at::zeros({4})}, {"g", at::zeros({4})}}},
+      {"copied from what is written later in part",
+       "self.b.mul_(2)\n    self.a.copy_(self.b)\n    self.b[1] = x[0]\n    return self.a * x + self.b",
+       {{"a", at::zeros({4})}, {"b", at::ones({4})}}},
       {"two buffers of one memory", "self.a += x[:2]\n    return self.all * x",
        [] {
          const at::Tensor all = at::zeros({4});

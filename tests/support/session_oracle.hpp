@@ -42,6 +42,21 @@ class SessionOracle {
   }
 
   const torch::jit::Module& module() const { return module_; }
+  // The values of the attributes that `like` names.
+  std::map<std::string, c10::IValue> state(const std::map<std::string, c10::IValue>& like) const {
+    std::map<std::string, c10::IValue> values;
+    for (const auto& [name, value] : like) values.emplace(name, attribute(name));
+    return values;
+  }
+  // Of "layer.hidden".
+  c10::IValue attribute(const std::string& name) const {
+    c10::IValue value = module_._ivalue();
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+      end = name.find('.', at);
+      value = value.toObjectRef().getAttr(name.substr(at, end == std::string::npos ? end : end - at));
+    }
+    return value;
+  }
 
  private:
   // A deep copy in which tensors share what they share in the module.
@@ -95,12 +110,7 @@ class SessionOracle {
 inline std::string compare_state(const SessionOracle& oracle, const std::map<std::string, c10::IValue>& state,
                                  const OracleOptions& options) {
   for (const auto& [name, value] : state) {
-    c10::IValue expected = oracle.module()._ivalue();
-    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
-      end = name.find('.', at);
-      expected = expected.toObjectRef().getAttr(name.substr(at, end == std::string::npos ? end : end - at));
-    }
-    const std::string difference = compare_values(expected, value, options, name);
+    const std::string difference = compare_values(oracle.attribute(name), value, options, name);
     if (!difference.empty()) return difference;
   }
   return {};

@@ -133,18 +133,22 @@ class FunctionalWrites {
     const at::Tensor& from = node.inputs[1].toTensor();
     const TensorLayout &layout = trace_.layout_of(from), &own = trace_.layout_of(written.tensor);
     const StorageId source = trace_.tensors[trace_.id_of(from)].storage;
+    const StorageId current = trace_.tensors[trace_.id_of(node.inputs[0].toTensor())].storage;
     if (from.scalar_type() != written.tensor.scalar_type() || source == written.storage ||
-        from.is_conj() != written.tensor.is_conj() || from.is_neg() != written.tensor.is_neg() ||
-        !always_equal(layout.sizes, own.sizes) || !always_equal(layout.strides, own.strides) ||
-        !is_whole(written.tensor, written.storage))
+        source == current || from.is_conj() != written.tensor.is_conj() ||
+        from.is_neg() != written.tensor.is_neg() || !always_equal(layout.sizes, own.sizes) ||
+        !always_equal(layout.strides, own.strides) || !is_whole(written.tensor, written.storage))
       return false;
     for (std::uint32_t later = i + 1; later < trace_.nodes.size(); ++later) {
       for (const StorageId changed : trace_.nodes[later].changed) {
+        const auto now = storages_.find(changed);
         if (changed == source || changed == written.storage) return false;
+        if (now != storages_.end() && now->second == source) return false;
       }
     }
     for (TensorId other = 0; other < last_use_.size(); ++other) {
-      if (other != name && now_on_[other] == written.storage && last_use_[other] > i) return false;
+      const bool reads = now_on_[other] == written.storage || now_on_[other] == current;
+      if (other != name && reads && last_use_[other] > i) return false;
     }
     return true;
   }
