@@ -19,10 +19,10 @@
 #include <sr/base/error.hpp>
 #include <sr/base/forks.hpp>
 #include <sr/base/identity.hpp>
+#include <sr/base/kept_bytes.hpp>
 #include <sr/frontend/weight_source.hpp>
 #include <sr/module/state_values.hpp>
 #include <sr/module/weight_set.hpp>
-#include <sr/replay/steps/undo_log.hpp>
 
 namespace sr {
 
@@ -171,7 +171,7 @@ class StateGuard {
   // `state` may be null.
   StateGuard(SessionState* state, bool may_write) : state_(may_write ? state : nullptr) {
     if (state_ == nullptr) return;
-    if (state_->values().bytes() <= replay::UndoLog::kMostBytes) {
+    if (state_->values().bytes() <= kMostKeptBytes) {
       before_ = state_->values().copy();
     } else {
       state_->set_broken(true);

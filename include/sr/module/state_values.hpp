@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 
 #include <sr/base/extent.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/replay/steps/fresh_tensor.hpp>
 
 namespace sr {
 
@@ -84,10 +84,10 @@ class StateValues {
   // A copy of what the tensor reaches of its storage, without the dispatcher.
   static at::Tensor copy_alone(const at::Tensor& tensor) {
     if (!detail::can_be_copied_as_bytes(tensor)) return tensor.clone();
+    at::Tensor made = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     const std::size_t bytes = extent_in_bytes(tensor);
-    c10::Storage storage(replay::fresh_storage(bytes));
-    if (bytes != 0) std::memcpy(storage.mutable_data(), tensor.const_data_ptr(), bytes);
-    return replay::tensor_on(std::move(storage), tensor.scalar_type(), tensor.sizes(), tensor.strides(), 0);
+    if (bytes != 0) std::memcpy(made.mutable_data_ptr(), tensor.const_data_ptr(), bytes);
+    return made;
   }
 
   template <class Visit>

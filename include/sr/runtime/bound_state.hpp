@@ -16,7 +16,7 @@
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/copied_results.hpp>
 #include <sr/runtime/bound_program.hpp>
-#include <sr/runtime/runtime_state.hpp>
+#include <sr/runtime/state_calls.hpp>
 
 namespace sr::detail {
 

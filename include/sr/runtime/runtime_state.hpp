@@ -241,7 +241,8 @@ class RuntimeState {
     });
   }
 
-  // Calls of modules with state, see state_calls.hpp. `outputs` is null unless results are written there.
+  // Calls of modules with state, which state_calls.hpp defines: whoever makes calls includes that. `outputs`
+  // is null unless results are written there.
   using Outputs = const c10::ArrayRef<at::Tensor>*;
   void run_into_with_state(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                            const CallOptions* options, SessionState* state);
@@ -342,5 +343,3 @@ class RuntimeState {
 };
 
 }  // namespace sr::detail
-
-#include <sr/runtime/state_calls.hpp>

@@ -10,6 +10,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/kept_bytes.hpp>
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/copied_results.hpp>
 #include <sr/executor/counted_writes.hpp>
@@ -58,7 +59,7 @@ namespace sr::detail {
 inline bool RuntimeState::replay_with_state(replay::Program& program, std::span<const c10::IValue> all,
                                             Outputs outputs, c10::IValue& result) {
   // What such a program has written when data end it could not be undone.
-  if (program.may_end_behind_write && program.written_bytes() > replay::UndoLog::kMostBytes) return false;
+  if (program.may_end_behind_write && program.written_bytes() > kMostKeptBytes) return false;
   bool has_result = false;
   try {
     has_result = replayer_.attempt(program, [&] {

@@ -5,18 +5,17 @@
 #include <cstring>
 #include <vector>
 
+#include <sr/base/kept_bytes.hpp>
 #include <sr/kernels/table.hpp>
 
 namespace sr::replay {
 
 class UndoLog {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
-
   // Keeps bytes that a step is about to overwrite. Nothing can be put back once a call has more than
-  // kMostBytes.
+  // kMostKeptBytes.
   void keep(std::byte* at, std::size_t bytes) {
-    if (bytes_.size() + bytes > kMostBytes) is_complete_ = false;
+    if (bytes_.size() + bytes > kMostKeptBytes) is_complete_ = false;
     if (!is_complete_ || bytes == 0) return;
     places_.push_back({at, bytes});
     bytes_.insert(bytes_.end(), at, at + bytes);

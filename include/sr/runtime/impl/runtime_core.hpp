@@ -8,7 +8,7 @@
 
 #include <sr/executor/forked_tasks.hpp>
 #include <sr/runtime/runtime_core.hpp>
-#include <sr/runtime/runtime_state.hpp>
+#include <sr/runtime/state_calls.hpp>
 
 namespace sr::detail {
 
