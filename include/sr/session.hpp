@@ -1,4 +1,4 @@
-// A stream of calls with a state of its own.
+// Session: one stream of calls of a model that keeps state between calls.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace sr {
 // Values of buffers and attributes by name, such as "layer.hidden".
 using NamedState = std::map<std::string, c10::IValue>;
 
-// For a model that writes or assigns its buffers or attributes: a decoder with a cache, a recurrent network
+// For models that write buffers or assign attributes, such as a decoder with a cache or a recurrent network
 // that keeps its hidden state. Any number of sessions share weights, plans and runtimes of one module, and
 // each begins with the state that the module was made with. Made by StaticModule::session(). Shares ownership
 // of the module.
@@ -30,19 +30,20 @@ using NamedState = std::map<std::string, c10::IValue>;
 // throws StateError until reset() or load().
 class Session {
  public:
-  // As the functions of StaticModule of the same names. They throw StateError, too.
+  // These functions do what the functions of StaticModule with the same names do, on the state of the
+  // session. They also throw StateError.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                          const CallOptions& options) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const;
-  // The session is in use from now on until the future is complete. Throws BusyError at once.
+  // Reserves the session until the future completes. Throws BusyError immediately if the session is in use.
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
                                                     const CallOptions& options = {}) const;
 
-  // Makes the state what it is in a new session.
+  // Sets the state to that of a new session.
   void reset() const;
-  // Copies of all that calls may write or assign. Empty for a model without state.
+  // Returns copies of all variables by name. Empty if the model has no state.
   NamedState state() const;
   // Copies the values into the session. Throws ArgumentError, and leaves the state as it was, for a name that
   // state() does not have, for a value of another type, for other sizes or another dtype of a tensor that the
@@ -50,7 +51,7 @@ class Session {
   void load(const NamedState& state, bool strict = true) const;
   // The type of a value of the state; null if there is none of that name.
   c10::TypePtr type_of(const std::string& name) const;
-  // Another session, whose state begins as that of this one is now.
+  // Returns a new session with a copy of the current state.
   Session clone() const;
 
   const StaticModule& module() const { return module_; }

@@ -42,8 +42,7 @@ class StaticModule {
   // another handle of the same content. Throws BusyError if the model has state and a call of it is running.
   StaticModule clone() const;
 
-  // A stream of calls with its own state, which begins as it was when the module was made. Include
-  // <sr/session.hpp>.
+  // Returns a session, whose state is a copy of the initial state of the module. Include <sr/session.hpp>.
   Session session() const;
 
   // --- calls ---
@@ -80,7 +79,7 @@ class StaticModule {
 
   // What calls read; <sr/module/prepared_module.hpp> describes it.
   const std::shared_ptr<const PreparedModule>& content() const { return content_; }
-  // Of this module's own calls; null if the model writes nothing that outlives a call.
+  // Returns the state of calls without a session. Null if the model has no state.
   const std::shared_ptr<SessionState>& session_state() const { return state_; }
   // For Session: the pool of the module's own calls.
   const RuntimePool<>& own_runtimes() const;

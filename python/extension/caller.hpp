@@ -23,14 +23,14 @@ struct Callee {
         signature(std::make_shared<const Signature>(prepared->module.schema(), std::move(spec))),
         engine(make_engine(prepared->module, planner, options)) {}
 
-  // Of a session of the same module.
+  // For a session, which shares everything but the state with its module.
   Callee(const Callee& module, std::unique_ptr<const Session> own)
       : prepared(module.prepared),
         signature(module.signature),
         engine(module.engine),
         session(std::move(own)) {}
 
-  // Null: the module's own.
+  // Returns the state of the session. Null if this is a module, whose calls use the module's state.
   SessionState* state() const { return session == nullptr ? nullptr : session->session_state().get(); }
 
   std::shared_ptr<Prepared> prepared;

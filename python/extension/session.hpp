@@ -1,4 +1,4 @@
-// Sessions, as Python holds them: callers with a state of their own.
+// The methods of sr.Session, which is a Caller with a sr::Session.
 #pragma once
 
 #include <cstddef>

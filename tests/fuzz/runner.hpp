@@ -31,7 +31,7 @@ const std::vector<Configuration>& configurations();  // the first is the default
 // Throws std::invalid_argument if there is none of this name.
 const Configuration& configuration_of(const std::string& name);
 
-// Interprets a call of a module with state. As in sr, one that throws leaves the buffers as they were.
+// Interprets a call of a module with state. Restores the buffers if the call throws, as sr does.
 c10::IValue interpret_stream(torch::jit::Module& module, const std::vector<c10::IValue>& args);
 
 // A module loaded once, for any number of runners.

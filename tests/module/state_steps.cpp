@@ -44,7 +44,7 @@ TEST_CASE("a variable that is assigned is computed where it stays", "[session][r
                  {{"a", at::zeros({4})}, {"b", at::ones({4})}}) == Kinds{"fused"});
 }
 
-TEST_CASE("rows of a variable are written where they lie", "[session][replay]") {
+TEST_CASE("a step writes rows of a variable in place", "[session][replay]") {
   const Attributes table{{"h", at::zeros({100, 4})}};
   CHECK(steps_of("self.h.index_copy_(0, torch.tensor([7]), x.view(1, 4))\n    return x", table) ==
         Kinds{"place rows"});

@@ -1,4 +1,4 @@
-// Checks of models with state against the interpreter.
+// Compares calls and the state of a module with the interpreter.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,8 @@
 
 namespace sr {
 
-// The number of elements from the first to the last in memory; 0 if there are none.
+// Returns the number of elements that a tensor with these sizes and strides spans in memory; 0 if it is
+// empty.
 inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   std::int64_t extent = 1;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -18,7 +19,7 @@ inline std::size_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   return static_cast<std::size_t>(extent);
 }
 
-// The bytes from the tensor's first element to the end of its last.
+// Returns the number of bytes from the first byte of the tensor's first element to the last byte of its last.
 inline std::size_t extent_in_bytes(const at::Tensor& tensor) {
   return extent_of(tensor.sizes(), tensor.strides()) * tensor.element_size();
 }

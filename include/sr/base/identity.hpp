@@ -152,8 +152,8 @@ class FreshCopies {
     return value;
   }
 
-  // From now on, of the storages of the tensors in `value` only those parts are copied that the tensors of
-  // this and of other such values reach.
+  // Limits later copies of the storages in `value` to the bytes that its tensors span. If it is called for
+  // several values, the copies contain the bytes of all of them.
   void copy_only_parts_of(const c10::IValue& value) {
     each_tensor(value, [&](const at::Tensor& tensor) {
       if (storage_of(tensor) == nullptr) return;
@@ -176,7 +176,7 @@ class FreshCopies {
  private:
   bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 
-  // In bytes from the beginning of a storage.
+  // A range of bytes, as offsets from the beginning of a storage.
   struct Part {
     std::int64_t begin, end;
     std::int64_t alignment;  // of `begin`: the bytes of the largest elements

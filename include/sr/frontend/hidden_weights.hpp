@@ -36,8 +36,8 @@ enum class WeightOwner {
 namespace detail {
 
 // Turns weights into inputs of the graph while passes run. This includes weights that the graph may write,
-// because passes may find that the branch which writes is never taken. Those that it still may write stay
-// inputs: they are state. Leaves weights unchanged that LibTorch cannot hold as constants.
+// because passes may find that the branch which writes is never taken. Weights that the resulting graph may
+// write are state and stay inputs. Leaves weights unchanged that LibTorch cannot hold as constants.
 class HiddenWeights {
  public:
   struct Shown {

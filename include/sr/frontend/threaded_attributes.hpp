@@ -25,8 +25,8 @@
 
 namespace sr::detail {
 
-// Left as they are: attributes of objects that only a call decides, those that hold objects, those that a
-// fork reads or assigns, and lists of lists of which the graph changes an inner one.
+// Does not thread attributes of objects that are known only at run time, attributes that hold objects,
+// attributes that a fork reads or assigns, and nested lists whose inner lists the graph changes.
 class ThreadedAttributes {
  public:
   // `self` is the module that the graph's first input stands for. The graph must be inlined.
@@ -197,7 +197,7 @@ class ThreadedAttributes {
     }
   }
 
-  AssignedAttributes reassigned_;  // those that hold objects
+  AssignedAttributes reassigned_;  // assigned attributes that hold objects
   AttributeScope scope_;
   std::size_t first_output_;
   std::vector<Variable> variables_;

@@ -59,17 +59,17 @@ struct PreparedModule {
   std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
   std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
-  // What outlives a call and may be written: inputs of the top block behind the arguments. Its outputs behind
-  // the results are new values of the variables at the positions in `assigned`.
+  // The buffers and attributes that calls write or assign. They are the last inputs of the top block. Its
+  // last outputs are the new values of the variables at the positions in `assigned`.
   std::vector<StateVariable> variables;
-  StateValues first_values;  // of the variables; copied and never given away
+  StateValues first_values;  // initial values of the variables; sessions get copies
   std::vector<std::size_t> assigned;
   bool writes_state = false;  // a call may write it in place
   // Storages and containers of folded constants, if the caller may be given one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
-  // Of calls that bring none of their own; null if calls write nothing that outlives them.
+  // The state of calls without a session. Null if the model has no state.
   std::shared_ptr<SessionState> state;
 
   PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);

@@ -54,8 +54,7 @@ class SessionState {
     is_broken_ = false;
   }
 
-  // A call that may leave the state half written says so before its first write. Whoever reads the state
-  // afterwards is refused.
+  // Marks the state as partly written. A StateUse of a broken state throws StateError.
   void set_broken(bool is_broken) { is_broken_ = is_broken; }
 
  private:
@@ -67,7 +66,7 @@ class SessionState {
     bool is_written = false;                // in place
   };
 
-  // A set of one weight knows all ways in which a caller may change it.
+  // Returns a set of one weight, whose holds() detects every kind of change by the caller.
   static std::unique_ptr<const WeightSet> stamp_of(const WeightSource& source) {
     return std::make_unique<const WeightSet>(std::vector<c10::IValue>(1),
                                              std::vector<Weight>{{source, 0, true}},
@@ -117,14 +116,13 @@ class SessionState {
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_broken() {
   throw StateError(
       "The state is half written: a call that writes more than 64 KiB of it in place has ended early, or "
-      "another "
-      "thread was in a call when this process was forked. Set it anew: reset() or load().");
+      "another thread was in a call when this process was forked. Set it anew: reset() or load().");
 }
 
 // Held by a call, so that no other call reads or writes the state meanwhile.
 class StateUse {
  public:
-  // Whether the state may be half written: it may for those that replace all of it.
+  // `allowed` is for callers that replace the whole state.
   enum class Broken : std::uint8_t { refused, allowed };
 
   // `state` may be null, for a module without state; it must outlive this object. Throws BusyError if another

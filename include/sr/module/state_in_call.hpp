@@ -1,5 +1,5 @@
-// The state in a call that runs the nodes of the graph. After the call, the state shares no memory with what
-// the caller holds.
+// Gives a call on the general path, or a recording, the state, and stores the new state. After the call, the
+// state shares no memory with the caller's tensors.
 #pragma once
 
 #include <cstddef>
@@ -35,12 +35,12 @@ class StateInCall {
       add_identities(argument(i), of_others_);
   }
 
-  // The variables as the call reads them. Containers are copies, so that a call which throws leaves those of
-  // the state as they are.
+  // Returns the values that the call reads. Containers are copies, so a call that throws does not change the
+  // containers of the state.
   const std::vector<c10::IValue>& variables() const { return variables_; }
 
-  // Takes the outputs of the top block, and returns the result of the call. `constants` are those that the
-  // call has read.
+  // Splits the outputs of the top block into the result, which it returns, and the new values of variables.
+  // `constants` are the constants that the call has read.
   c10::IValue finish(std::vector<c10::IValue> outputs, const std::vector<c10::IValue>& constants) {
     const auto end = outputs.begin() + static_cast<std::ptrdiff_t>(module_.result_count());
     std::vector<c10::IValue> assigned(std::make_move_iterator(end), std::make_move_iterator(outputs.end()));

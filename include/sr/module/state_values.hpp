@@ -41,7 +41,7 @@ class StateValues {
     if (!made.empty()) find_shared();
   }
 
-  // The same with other variables.
+  // Returns an object with these variables and the same self().
   StateValues with(std::vector<c10::IValue> variables) const {
     return StateValues(std::move(variables), self_, owns_tensors_of_self_);
   }

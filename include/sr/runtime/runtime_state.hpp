@@ -208,7 +208,7 @@ class RuntimeState {
   // For what neither reads nor writes the state.
   Entry enter() { return {*this, nullptr, nullptr}; }
 
-  // Null if the module has no state. Throws BusyError and StateError.
+  // Returns a copy of the state, or null if the module has no state. Throws BusyError and StateError.
   std::unique_ptr<SessionState> copy_of_state() const {
     if (state_ == nullptr) return nullptr;
     const StateUse use(state_.get());

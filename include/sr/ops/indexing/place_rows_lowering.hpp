@@ -123,7 +123,7 @@ inline bool index_put_in_place(Lowering& lowering, const TracedNode& node) {
   if (!dim || *dim >= to->rank()) return false;
   const Operand indices = lowering.operand(index);
   if (indices.rank() > 1) return false;
-  // The values broadcast to the chosen rows; without a dimension, an index chooses one row.
+  // The values broadcast to the selected rows. A 0-dim index selects one row and removes the dimension.
   Dims chosen = to->sizes;
   chosen[*dim] = indices.count();
   Operand from = *values;

@@ -51,8 +51,8 @@ inline bool shape_copy(const Operand& in, const Operand& out, CopyStep::Part& sh
   return true;
 }
 
-// Emits one step that copies each pair. The two sizes of a pair are equal. Unless `is_last`, a step behind
-// this one may fail, and what is overwritten of variables is kept.
+// Emits one step that copies the first operand of each pair to the second, which has the same sizes.
+// `is_last` promises that no later step can fail; otherwise the step logs what it overwrites of variables.
 inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand, Operand>>& pairs,
                         bool is_last = false) {
   CopyStep step;

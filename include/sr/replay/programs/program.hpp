@@ -157,13 +157,13 @@ struct Program : ProgramParts {
     });
   }
 
-  // Of the variables that have to be kept before the first step.
+  // Returns the number of bytes that keep_variables() copies.
   std::size_t written_bytes() const {
     std::size_t sum = 0;
     for (const std::uint32_t leaf : written_leaves) sum += leaf_bytes[leaf];
     return sum;
   }
-  // Keeps the variables, whose addresses the table of bases must have.
+  // Copies the variables in written_leaves to the log. The table of bases must contain their addresses.
   [[gnu::noinline]] void keep_variables(UndoLog& undo) const {
     for (const std::uint32_t leaf : written_leaves) undo.keep(bases[leaf], leaf_bytes[leaf]);
   }

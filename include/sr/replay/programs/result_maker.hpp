@@ -126,7 +126,7 @@ class ResultMaker {
     results_.nodes.push_back(std::move(node));
   }
 
-  // True if the tensor has to be a copy.
+  // True if the result must be a copy, because the tensor shares memory with the other side.
   bool is_shared(const Operand& operand) const {
     const TracedStorage& storage = lowering_.storages()[operand.storage];
     if (!is_state_) return trace_.is_state(storage);
@@ -140,7 +140,8 @@ class ResultMaker {
            std::ranges::any_of(program_.results.tensors, is_opaque);
   }
 
-  // A result on a storage of its own, which holds what the tensor reaches of `recorded`.
+  // Emits a copy of the tensor to a new storage, and returns a result on that storage. `recorded` is the
+  // storage of the tensor in the trace.
   ResultTensor copy_of(const Operand& operand, StorageId recorded) {
     if (tensors_on_.at(recorded) != 1)
       bail_out("Several views of one tensor would have to be copied, since the state shares no memory.");

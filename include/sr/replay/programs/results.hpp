@@ -50,7 +50,7 @@ class Results {
     }
     return sr::detail::join_results(build_all(context, arguments));
   }
-  // The results one by one.
+  // Does what build does, but returns the results as a vector.
   std::vector<c10::IValue> build_all(const Context& context, Arguments arguments) {
     built_.assign(tensors.size(), at::Tensor());
     values_.assign(nodes.size(), c10::IValue());

@@ -65,7 +65,7 @@ class Recordings {
   }
 
   struct Recorded {
-    // Of the graph. None: the call ran on copies of tensors, and is still to be answered.
+    // The outputs of the graph. Nullopt if the recording ran on copies and the call must run again.
     std::optional<std::vector<c10::IValue>> outputs;
     std::unique_ptr<Program> program;  // null: there can be none
   };
