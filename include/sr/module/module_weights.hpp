@@ -94,16 +94,6 @@ class ModuleWeights {
     }
   }
 
-  // Calls `make(weights, state)`, which must return the weights of a module with the same graph and these
-  // weights. From then on, updates of one of the two modules are updates of both.
-  template <class Make>
-  void copy_into(const Make& make) {
-    const std::scoped_lock one_at_a_time(copies_->mutex);
-    ModuleWeights& made = make(weights_, state_);
-    made.copies_ = copies_;
-    copies_->all.push_back(&made);
-  }
-
   // The weights that updates have replaced, by name.
   StateDict replaced() const {
     const std::scoped_lock lock(mutex_);

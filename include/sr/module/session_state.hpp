@@ -1,13 +1,11 @@
 // The state of one stream of calls: the values that the variables of a module have between calls.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
