@@ -1,10 +1,10 @@
-"""Silero VAD on several streams of audio at once: each is a session of one module. Draws the probability of speech.
+"""Runs Silero VAD on several streams of audio, each a session of one module, and draws the probability of speech.
 
     pip install -r examples/streams/requirements.txt && pip install --no-deps silero-vad
     python examples/streams/speech.py [audio.wav ...] [--plot speech.png]
 
-Audio is 16-bit PCM of 16,000 samples a second, one channel. Without files, vowels and noise are synthesised. The wheel has the
-model with its weights; its package is not imported, so that torchaudio is not needed.
+Audio files are 16-bit PCM with one channel and 16,000 samples per second. Without files, the example synthesises vowels and noise.
+It reads the model from the wheel and does not import the package, which would need torchaudio.
 """
 
 import argparse

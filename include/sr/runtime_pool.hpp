@@ -99,9 +99,8 @@ class RuntimePool {
     return run_async_on(nullptr, std::move(args), kwargs, options);
   }
 
-  // For sessions: calls on another state than the module's, if `state` is not null. `holds_state`: the caller
-  // has it, see hold_state.
-  // `kwargs` and `options` may be null.
+  // Calls on the state of a session, or on the module's if `state` is null. `holds_state` says that the
+  // caller has reserved the state, see hold_state. `kwargs` and `options` may be null.
   c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
                       const CallOptions* options, bool holds_state = false) const {
     const auto call = [&](Runtime& runtime) {
@@ -113,7 +112,7 @@ class RuntimePool {
                    c10::ArrayRef<at::Tensor> outputs) const {
     with_runtime([&](Runtime& runtime) { runtime.run_into_on(state, args, outputs); });
   }
-  // Takes the state at once.
+  // Reserves the state immediately.
   c10::intrusive_ptr<c10::ivalue::Future> run_async_on(std::shared_ptr<SessionState> state,
                                                        std::vector<c10::IValue> args,
                                                        const KeywordArgs& kwargs,

@@ -43,13 +43,13 @@ class Session {
 
   // Sets the state to that of a new session.
   void reset() const;
-  // Returns copies of all variables by name. Empty if the model has no state.
+  // Returns copies of all variables by name. The map is empty if the model has no state.
   NamedState state() const;
   // Copies the values into the session. Throws ArgumentError, and leaves the state as it was, for a name that
   // state() does not have, for a value of another type, for other sizes or another dtype of a tensor that the
   // model writes in place, and, if `strict`, for a name that is missing.
   void load(const NamedState& state, bool strict = true) const;
-  // The type of a value of the state; null if there is none of that name.
+  // Returns the type of a variable, or null if the model has none of that name.
   c10::TypePtr type_of(const std::string& name) const;
   // Returns a new session with a copy of the current state.
   Session clone() const;

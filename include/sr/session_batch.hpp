@@ -17,22 +17,22 @@ struct SessionBatchOptions {
   // Where the rows of arguments and results lie, and which arguments have none: as in BatcherOptions.
   std::int64_t dim = -1;
   std::vector<std::size_t> shared;
-  // Where the rows of variables lie, by name; where they are not named, as those of arguments.
+  // The dimension of the rows in variables, by name. Other variables have them where arguments do.
   std::map<std::string, std::int64_t> state_dims;
-  std::int64_t max_rows = 64;  // of one call
+  std::int64_t max_rows = 64;  // rows of one joined call, at most
   // The bits of a session's results do not depend on the sessions beside it, nor on their number; see
   // BatcherOptions.
   bool equal_rows = false;
 };
 
-// Makes one call for each session, of the arguments at its position, and returns the results in order. Calls
-// whose arguments and states differ only in the number of rows are joined into one: rows of states are
-// gathered, and scattered again. The model must compute each row by itself. Calls that cannot be joined
-// (another counter, other sizes) are made one by one, and so are those of a joined call that throws; the
-// first exception is then thrown when all others are made.
+// Calls each session with the arguments at its position, and returns the results in order. Calls whose
+// arguments and states differ only in the number of rows are joined into one: it gathers the rows of the
+// states, and scatters the new ones. The model must compute each row independently of the others. Calls that
+// cannot be joined (another counter, other sizes) run separately, and so do the calls of a joined call that
+// throws. If a call throws, the others still run, and then the first exception is thrown.
 //
-// All sessions are of one module and different, else throws ArgumentError. Throws BusyError, before any call
-// is made, if a session is in use, StateError, ArgumentError, and what operators throw.
+// Throws ArgumentError if a session is given twice or belongs to another module. Throws BusyError before any
+// call runs if a session is in use, StateError, ArgumentError, and what operators throw.
 std::vector<c10::IValue> run_sessions(const std::vector<Session>& sessions,
                                       const std::vector<std::vector<c10::IValue>>& arguments,
                                       const SessionBatchOptions& options = {});

@@ -75,15 +75,14 @@ class StaticRuntime {
     core_.run_into(args, outputs, &options);
   }
 
-  // For sessions: calls on another state than the module's, if `state` is not null. `holds_state`: the caller
-  // has it, see hold_state.
-  // `kwargs` and `options` may be null.
+  // Calls on the state of a session, or on the module's if `state` is null. `holds_state` says that the
+  // caller has reserved the state, see hold_state. `kwargs` and `options` may be null.
   c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
                       const CallOptions* options, bool holds_state = false) {
     return core_.call(args, kwargs, options, state, holds_state);
   }
   void run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    core_.run_into(args, outputs, nullptr, state);
+    core_.run_into_on(state, args, outputs);
   }
 
   // A call that reads the tensors of `args` and writes into `outputs` each time, one for each tensor of the

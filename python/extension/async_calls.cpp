@@ -72,8 +72,8 @@ py::object python_error_of(const std::exception_ptr& thrown) {
 // A running call.
 struct Call {
   std::shared_ptr<Engine> engine;
-  std::shared_ptr<SessionState> state;  // null: the module's own
-  std::shared_ptr<void> use;            // of the state
+  std::shared_ptr<SessionState> state;  // null means the module's own
+  std::shared_ptr<void> use;            // reserves the state until the call ends
   std::vector<c10::IValue> args;
   CallOptions options;
   Told told;
@@ -90,9 +90,7 @@ struct Call {
     c10::IValue result;
     std::exception_ptr thrown;
     try {
-      result = state == nullptr
-                   ? engine->call(std::move(args), options)
-                   : engine->call_on(state.get(), std::move(args), &options, /*holds_state=*/true);
+      result = engine->call(state.get(), std::move(args), &options, /*holds_state=*/state != nullptr);
     } catch (...) {
       thrown = std::current_exception();
     }

@@ -47,8 +47,9 @@ struct PythonBatcher {
         batcher(std::make_unique<Batcher>(
             prepared->module,
             [engine = callee.engine](std::vector<c10::IValue> args, const CallOptions& given) {
-              return given.trace == nullptr ? engine->call(std::move(args))
-                                            : engine->call(std::move(args), given);
+              return engine->call(/*state=*/nullptr, std::move(args),
+                                  given.trace == nullptr ? nullptr : &given,
+                                  /*holds_state=*/false);
             },
             options,
             [engine = callee.engine](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); })) {}

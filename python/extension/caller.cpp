@@ -65,12 +65,8 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
       call_into(callee, args, buffers);
       return new_reference(buffers);
     }
-    SessionState* const state = callee.state();
-    c10::IValue result = without_gil([&] {
-      return state == nullptr
-                 ? callee.engine->call(std::move(args))
-                 : callee.engine->call_on(state, std::move(args), nullptr, /*holds_state=*/false);
-    });
+    c10::IValue result = without_gil(
+        [&] { return callee.engine->call(callee.state(), std::move(args), nullptr, /*holds_state=*/false); });
     return callee.signature->result(std::move(result)).release().ptr();
   } catch (...) {
     set_python_error();
@@ -111,11 +107,7 @@ std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out) {
 
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
   const std::vector<at::Tensor> buffers = buffers_of(callee, out);
-  SessionState* const state = callee.state();
-  without_gil([&] {
-    state == nullptr ? callee.engine->run_into(args, buffers)
-                     : callee.engine->run_into_on(state, args, buffers);
-  });
+  without_gil([&] { callee.engine->run_into(callee.state(), args, buffers); });
 }
 
 py::object make_caller_type() {

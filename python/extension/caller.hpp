@@ -23,7 +23,7 @@ struct Callee {
         signature(std::make_shared<const Signature>(prepared->module.schema(), std::move(spec))),
         engine(make_engine(prepared->module, planner, options)) {}
 
-  // For a session, which shares everything but the state with its module.
+  // Makes a session, which shares everything but the state with `module`.
   Callee(const Callee& module, std::unique_ptr<const Session> own)
       : prepared(module.prepared),
         signature(module.signature),

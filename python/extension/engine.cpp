@@ -16,23 +16,13 @@ class PoolEngine : public Engine {
   PoolEngine(const StaticModule& module, const RuntimePoolOptions& options)
       : Engine(sr::detail::forks_so_far()), module_(module), options_(options), pool_(make_pool()) {}
 
-  c10::IValue call(std::vector<c10::IValue> args) const override { return (*pool_)(std::move(args)); }
-
-  c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const override {
-    return (*pool_)(std::move(args), {}, options);
-  }
-
-  void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const override {
-    pool_->run_into(args, outputs);
-  }
-
-  c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const CallOptions* options,
-                      bool holds_state) const override {
+  c10::IValue call(SessionState* state, std::vector<c10::IValue> args, const CallOptions* options,
+                   bool holds_state) const override {
     return pool_->call_on(state, std::move(args), nullptr, options, holds_state);
   }
 
-  void run_into_on(SessionState* state, const std::vector<c10::IValue>& args,
-                   c10::ArrayRef<at::Tensor> outputs) const override {
+  void run_into(SessionState* state, const std::vector<c10::IValue>& args,
+                c10::ArrayRef<at::Tensor> outputs) const override {
     pool_->run_into_on(state, args, outputs);
   }
 

@@ -31,14 +31,12 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  virtual c10::IValue call(std::vector<c10::IValue> args) const = 0;
-  virtual c10::IValue call(std::vector<c10::IValue> args, const CallOptions& options) const = 0;
-  virtual void run_into(const std::vector<c10::IValue>& args, c10::ArrayRef<at::Tensor> outputs) const = 0;
-  // Calls with the state of a session; see RuntimePool.
-  virtual c10::IValue call_on(SessionState* state, std::vector<c10::IValue> args, const CallOptions* options,
-                              bool holds_state) const = 0;
-  virtual void run_into_on(SessionState* state, const std::vector<c10::IValue>& args,
-                           c10::ArrayRef<at::Tensor> outputs) const = 0;
+  // Does what RuntimePool::call_on and run_into_on do. `state` is null for the module's own, and `options`
+  // may be null.
+  virtual c10::IValue call(SessionState* state, std::vector<c10::IValue> args, const CallOptions* options,
+                           bool holds_state) const = 0;
+  virtual void run_into(SessionState* state, const std::vector<c10::IValue>& args,
+                        c10::ArrayRef<at::Tensor> outputs) const = 0;
   virtual BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const = 0;
   virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                             const CallOptions& options) const = 0;

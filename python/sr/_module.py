@@ -162,10 +162,10 @@ class StaticModule(Measured):
         return self._made(self._prepared.clone(), self._frontend, self._chosen)
 
     def session(self) -> Session:
-        """A stream of calls with a state of its own, for a model that writes or assigns its buffers or attributes.
+        """Returns a session: one stream of calls of a model that writes buffers or assigns attributes.
 
-        The state begins as it was when the module was made. Weights, plans and runtimes are shared with the module and
-        with its other sessions.
+        The session begins with the values that the model had when the module was made. It shares weights, plans and
+        runtimes with the module and its other sessions.
 
         >>> import torch, sr
         >>> class Sum(torch.nn.Module):
@@ -185,21 +185,21 @@ class StaticModule(Measured):
     def run_sessions(self, sessions: Sequence[Session], inputs: Sequence[Any], *, dim: int | None = None,
                      shared: Sequence[int] = (), state_dims: Mapping[str, int] | None = None, max_rows: int = 64,
                      equal_rows: bool = False) -> list[Any]:
-        """Makes one call for each session and returns the results in order; calls that can be joined are one call.
+        """Calls each session with its inputs and returns the results in order. Joins calls where it can.
 
         `inputs` has the argument of each call, or a tuple of its arguments. Calls whose arguments and states differ only
-        in the number of rows are joined: rows of states are gathered, and scattered again. The model must compute each
-        row by itself. Other calls are made one by one, and so are those of a joined call that raises; the first
-        exception is raised when all others are made.
+        in the number of rows are joined into one: it gathers the rows of the states, and scatters the new ones. The model
+        must compute each row independently of the others. Other calls run separately, and so do the calls of a joined
+        call that raises. If a call raises, the others still run, and then the first exception is raised.
 
-        dim: where the rows of arguments and results lie; by default the first dimension that an export left open, else 0.
+        dim: dimension of the rows in arguments and results. Default: the first dimension that an export left open, or 0.
         shared: positions of arguments without rows.
-        state_dims: where the rows of variables lie, by name; by default as those of arguments.
-        max_rows: of one joined call.
-        equal_rows: the bits of a session's results do not depend on the sessions beside it.
+        state_dims: dimension of the rows in variables, by name. Default: `dim`.
+        max_rows: rows of one joined call, at most.
+        equal_rows: make the results of a session bit-identical whatever other sessions are in the call.
 
-        Raises ArgumentError for sessions of different modules or a session twice, BusyError before any call is made, and
-        what calls raise.
+        Raises ArgumentError if a session is given twice or belongs to another module, BusyError before any call runs if a
+        session is in use, and what calls raise.
         """
         given = [values if isinstance(values, tuple) else (values,) for values in inputs]
         return _C.run_sessions(list(sessions), given, dim=-1 if dim is None else dim, shared=list(shared),

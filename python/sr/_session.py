@@ -1,4 +1,4 @@
-"""Streams of calls with a state of their own."""
+"""Sessions: streams of calls of models that keep state between calls."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class Session(_C.Caller):
-    """A stream of calls of a model that writes or assigns its buffers or attributes; `module.session()` makes it.
+    """One stream of calls of a model that writes buffers or assigns attributes. `module.session()` returns one.
 
-    Called as the module is. Any number of sessions share the weights, plans and runtimes of a module, may be called at
-    once from any threads, and end when nothing holds them any more. One session answers one call at a time: a call
-    during another one raises BusyError. The state shares no memory with arguments, results or weights. If a call
-    raises, the state is as it was before; if keeping it would have copied more than 64 KiB a call, the session raises
-    StateError until `reset` or `load`.
+    A session is called with the arguments of the module. Any number of sessions share the weights, plans and runtimes
+    of a module, and different sessions may run concurrently on any threads. One session runs one call at a time: a
+    concurrent call raises BusyError. The state shares no memory with arguments, results or weights. If a call raises,
+    the state does not change. To guarantee this, sr copies at most 64 KiB per call. If a call overwrites more and then
+    raises, the session raises StateError until `reset` or `load`.
 
-    `copy`, `deepcopy` and `pickle` take the state along.
+    `copy.copy`, `copy.deepcopy` and `pickle` copy the state, too.
     """
 
     __slots__ = ('__weakref__', '_module')
@@ -35,13 +35,13 @@ class Session(_C.Caller):
 
     @property
     def module(self) -> 'StaticModule':
-        """The module that it is a session of."""
+        """The module whose weights and plans the session uses."""
         return self._module
 
     def run_async(self, *args: Any, **kwargs: Any) -> Future:
-        """Calls on a thread of torch's inter-op pool. The session is in use until the future is complete.
+        """Calls on a thread of torch's inter-op pool, and reserves the session until the future is complete.
 
-        Raises ArgumentError, BusyError and StateError at once; what the model raises is in the future.
+        Raises ArgumentError, BusyError and StateError immediately. The future has what the model raises.
         """
         future = Future()
         future.set_running_or_notify_cancel()
@@ -49,24 +49,25 @@ class Session(_C.Caller):
         return future
 
     def reset(self) -> None:
-        """Makes the state what it is in a new session."""
+        """Sets the state to that of a new session."""
         self._reset()
 
     def state(self) -> dict[str, Any]:
-        """Copies of all that calls may write or assign, by name."""
+        """Returns copies of all variables by name. Empty if the model has no state."""
         return self._state()
 
     def load(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Copies the values into the session. `strict=False` leaves those as they are that are not given.
+        """Copies the values into the session.
 
-        Raises ArgumentError, and leaves the state as it was, for a name that `state()` does not have, for a value of
-        another type, for other sizes or another dtype of a tensor that the model writes in place, and for a name that is
-        missing.
+        strict: raise if a name of `state()` is missing. Otherwise variables that are not given keep their values.
+
+        Raises ArgumentError, and does not change the state, for an unknown or missing name, for a value of another type,
+        and for other sizes or another dtype of a tensor that the model writes in place.
         """
         self._load(dict(state), strict)
 
     def clone(self) -> Self:
-        """Another session, whose state begins as that of this one is now."""
+        """Returns a new session with a copy of the current state."""
         return self._of(self._module, self)
 
     def __copy__(self) -> Self:

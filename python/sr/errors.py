@@ -38,7 +38,7 @@ class BusyError(Error):
 
 
 class StateError(Error):
-    """The state of a session is half written, since a call raised: `reset` or `load` sets it anew."""
+    """A call raised and left the state of the session partly written. `reset` or `load` sets it again."""
 
 
 class CancelledError(Error):

@@ -1,4 +1,4 @@
-// Steps of several sessions in one call.
+// Tests run_sessions, which runs steps of several sessions in one call.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr OracleOptions kClose{.rtol = 1e-5, .atol = 1e-5};
 
-// A row of x, of the hidden state and of the cell for each stream; rows of the cell lie in dimension 1.
+// x, the hidden state and the cell have a row for each stream. The rows of the cell are in dimension 1.
 torch::jit::Module streams() {
   return script(
       "def forward(self, x):\n    self.h = torch.tanh(x @ self.w + self.h)\n"
@@ -38,7 +38,7 @@ SessionBatchOptions options() {
 
 }  // namespace
 
-TEST_CASE("sessions that are called together go on as they would alone", "[session][batch]") {
+TEST_CASE("joined sessions have the results and states of separate calls", "[session][batch]") {
   const torch::jit::Module model = streams();
   const StaticModule module(model);
   std::vector<Session> sessions;
@@ -59,7 +59,7 @@ TEST_CASE("sessions that are called together go on as they would alone", "[sessi
       CHECK(compare_state(oracles[i], sessions[i].state(), kClose) == "");
     }
   }
-  // Alone in between; then its counter is another one, and it is not joined.
+  // A separate call in between. The counter then differs, and the session is not joined.
   const std::vector<c10::IValue> x{at::randn({1, 4})};
   CHECK(compare_values(*oracles[3](x), sessions[3](x), kClose, "result") == "");
   std::vector<std::vector<c10::IValue>> inputs(7, x);
@@ -68,7 +68,7 @@ TEST_CASE("sessions that are called together go on as they would alone", "[sessi
     CHECK(compare_values(*oracles[i](x), results[i], kClose, "result") == "");
 }
 
-TEST_CASE("bits of sessions that are called together do not depend on each other", "[session][batch]") {
+TEST_CASE("with equal_rows, results are bit-identical whatever sessions are joined", "[session][batch]") {
   const StaticModule module(streams());
   SessionBatchOptions equal = options();
   equal.equal_rows = true;
@@ -94,7 +94,7 @@ TEST_CASE("bits of sessions that are called together do not depend on each other
   }
 }
 
-TEST_CASE("a joined call that throws is made one by one", "[session][batch]") {
+TEST_CASE("if a joined call throws, its calls run separately", "[session][batch]") {
   const StaticModule module(
       script("def forward(self, x):\n    self.h += x\n    if bool((self.h > 10).any()):\n"
              "        raise RuntimeError('too large')\n    return self.h * 2\n",
@@ -112,7 +112,7 @@ TEST_CASE("a joined call that throws is made one by one", "[session][batch]") {
   CHECK(results[2].toTensor()[0][0].item<float>() == 6);
 }
 
-TEST_CASE("what cannot be called together is refused", "[session][batch]") {
+TEST_CASE("run_sessions refuses sessions that cannot be called together", "[session][batch]") {
   using Catch::Matchers::Contains;
   const StaticModule module(streams()), other(streams());
   const Session session = module.session();
@@ -127,7 +127,7 @@ TEST_CASE("what cannot be called together is refused", "[session][batch]") {
   CHECK_THROWS_AS(run_sessions({session}, {{at::randn({1, 4}), 1}}), ArgumentError);
 }
 
-TEST_CASE("calls without state are joined, too", "[session][batch]") {
+TEST_CASE("calls of a model without state are joined", "[session][batch]") {
   const StaticModule module(script("def forward(self, x):\n    return x * 2\n"));
   const std::vector<Session> sessions{module.session(), module.session()};
   const std::vector<c10::IValue> results =

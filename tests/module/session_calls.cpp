@@ -1,4 +1,5 @@
-// Sessions: their own state over shared weights and plans, and what may be done with the state.
+// Tests sessions: the state that each holds, the weights and plans that they share, and reset, load and
+// clone.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ torch::jit::Module recurrent() {
       {{"h", at::zeros({4})}, {"w", at::full({4}, 0.5)}, {"n", c10::IValue(0)}, {"last", at::zeros({4})}});
 }
 
-// Adds x to a buffer in place, and throws behind that if x has not as many elements.
+// Adds x to a buffer in place, and then throws if x has another number of elements.
 torch::jit::Module adding(std::int64_t size) {
   return script("def forward(self, x):\n    self.h[0:1] += x[0]\n    return (self.h + x).sum()\n",
                 {{"h", at::zeros({size})}});
@@ -37,7 +38,7 @@ float number(const c10::IValue& value) {
 
 }  // namespace
 
-TEST_CASE("sessions begin as the module was made, and share its weights and plans", "[session]") {
+TEST_CASE("a session begins with the initial state and shares weights and plans", "[session]") {
   const torch::jit::Module model = recurrent();
   const StaticModule module(model);
   for (int i = 0; i < 3; ++i) module({at::ones({4})});
@@ -57,7 +58,8 @@ TEST_CASE("sessions begin as the module was made, and share its weights and plan
                          "result") == "");
     CHECK(compare_state(oracles[which], sessions[which].state(), {.rtol = 1e-5, .atol = 1e-5}) == "");
   }
-  CHECK(module.report().runtime.recorded_plans <= recorded + 2);  // counters of 0 and 1 are no symbols
+  CHECK(module.report().runtime.recorded_plans <=
+        recorded + 2);  // the counters 0 and 1 have plans of their own
   CHECK(module.report().runtime.replayed_calls >= 36);
 }
 
@@ -80,7 +82,7 @@ TEST_CASE("a session is reset, saved, loaded and cloned", "[session]") {
   CHECK(after_one.size() == 3);
 }
 
-TEST_CASE("a state shares no memory with what it is made of", "[session]") {
+TEST_CASE("a state shares no memory with arguments and loaded values", "[session]") {
   const StaticModule module(recurrent());
   const Session session = module.session();
   at::Tensor x = at::ones({4});
@@ -118,7 +120,7 @@ TEST_CASE("a state that does not fit is refused", "[session]") {
   CHECK(session.state().at("last").toTensor().size(0) == 9);
 }
 
-TEST_CASE("a session answers one call at a time, and several sessions at once", "[session][threads]") {
+TEST_CASE("a session runs one call at a time, and sessions run concurrently", "[session][threads]") {
   const StaticModule module(script("def forward(self, x):\n    self.h += x\n    return self.h.sum()\n",
                                    {{"h", at::zeros({20000})}}));
   const at::Tensor x = at::ones({20000});
@@ -143,7 +145,7 @@ TEST_CASE("a session answers one call at a time, and several sessions at once", 
   CHECK(number(shared({x})) == static_cast<float>(answered + 1) * 20000);
 }
 
-TEST_CASE("an asynchronous call has its session until the future is complete", "[session][threads]") {
+TEST_CASE("an asynchronous call reserves its session until the future is complete", "[session][threads]") {
   const StaticModule module(recurrent());
   const Session session = module.session();
   CallOptions options;
@@ -160,7 +162,7 @@ TEST_CASE("an asynchronous call has its session until the future is complete", "
   CHECK(session.state().at("n").toInt() == 1);
 }
 
-TEST_CASE("a call that throws leaves the state as it was, or broken if that is large", "[session]") {
+TEST_CASE("a call that throws leaves a small state unchanged and a large one broken", "[session]") {
   for (const bool replays : {false, true}) {
     StaticModuleOptions options;
     options.debug.enable_replay = replays;
@@ -193,7 +195,7 @@ TEST_CASE("sessions follow updates of weights", "[session][weights]") {
   CHECK(number(b({x})) == 7);
 }
 
-TEST_CASE("a model without state has sessions, too", "[session]") {
+TEST_CASE("a model without state has sessions", "[session]") {
   const StaticModule module(script("def forward(self, x):\n    return x * 2\n"));
   const Session session = module.session();
   CHECK(number(session({at::ones({1})})) == 2);

@@ -1,4 +1,4 @@
-// Models with state against the interpreter: every kind of variable, call after call.
+// Compares models with state with the interpreter, for every kind of variable.
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,7 +175,7 @@ std::vector<InputSet> calls() {
 
 }  // namespace
 
-TEST_CASE("models with state behave as the interpreter's", "[session]") {
+TEST_CASE("models with state return what the interpreter returns", "[session]") {
   std::vector<StaticModuleOptions> ways(5);
   ways[0].debug.enable_replay = false;
   ways[2].debug.check_every = 1;

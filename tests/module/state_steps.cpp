@@ -1,4 +1,4 @@
-// The steps of programs that write the state of a model: nothing is copied that need not be.
+// Tests which steps a program has that writes the state of a model.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace sr::test::state_step_tests {
 
 namespace {
 
-// The kinds of the steps of the only program, after a few calls.
+// Makes a few calls and returns the kinds of the steps of the only program.
 std::vector<std::string> steps_of(const std::string& body, const Attributes& attributes) {
   const StaticModule module(script("def forward(self, x):\n    " + body + "\n", attributes));
   const Session session = module.session();
@@ -37,7 +37,7 @@ TEST_CASE("a variable that is written whole is computed and copied once", "[sess
         Kinds{"fused", "copy"});
 }
 
-TEST_CASE("a variable that is assigned is computed where it stays", "[session][replay]") {
+TEST_CASE("the new value of an assigned variable is not copied", "[session][replay]") {
   CHECK(steps_of("self.h = torch.tanh(x + self.h)\n    return self.h * 2", {{"h", at::zeros({4})}}) ==
         Kinds{"fused"});
   CHECK(steps_of("self.a, self.b = self.b, self.a\n    return self.a + x",
@@ -55,7 +55,7 @@ TEST_CASE("a step writes rows of a variable in place", "[session][replay]") {
   CHECK(steps_of("self.h[5] = x\n    return x", table) == Kinds{"copy"});
 }
 
-TEST_CASE("rows that a later step reads as they were are not overwritten", "[session][replay]") {
+TEST_CASE("rows are not written in place if a later step reads the old values", "[session][replay]") {
   const Kinds kinds = steps_of(
       "new = torch.index_copy(self.h, 0, torch.tensor([7]), x.view(1, 4))\n    y = self.h.sum(0)\n"
       "    self.h.copy_(new)\n    return y",

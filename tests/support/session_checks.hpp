@@ -17,7 +17,7 @@
 
 namespace sr::test {
 
-// The variables of a module's own calls by name.
+// Returns the variables of a module's own state by name.
 inline std::map<std::string, c10::IValue> variables_of(const StaticModule& module) {
   std::map<std::string, c10::IValue> all;
   if (module.session_state() == nullptr) return all;
@@ -27,7 +27,7 @@ inline std::map<std::string, c10::IValue> variables_of(const StaticModule& modul
   return all;
 }
 
-// Makes the calls one after the other, several times, and compares results and state after each.
+// Makes the calls in order, `options.rounds` times, and compares results and state after each call.
 inline void check_session(const torch::jit::Module& model, const std::vector<InputSet>& calls,
                           const StaticModuleOptions& module_options = {}, const OracleOptions& options = {}) {
   SessionOracle oracle(model);

@@ -1,4 +1,5 @@
-// The truth about a model with state: the interpreter on a module of its own for each stream of calls.
+// Computes the expected results and state of a model with state: runs the interpreter on a copy of the module
+// for each stream of calls.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +20,13 @@
 
 namespace sr::test {
 
-// Two rules of sr differ from the interpreter's, and are applied here: an attribute that a call assigns
-// shares no memory with arguments, weights or results, and a call that throws changes nothing.
+// Applies two rules in which sr differs from the interpreter: an attribute that a call assigns shares no
+// memory with arguments, weights or results, and a call that throws does not change the state.
 class SessionOracle {
  public:
   explicit SessionOracle(const torch::jit::Module& module) : module_(copy(module)) {}
 
-  // The result; nothing if the call throws.
+  // Returns the result, or nullopt if the call throws.
   std::optional<c10::IValue> operator()(const InputSet& inputs) {
     const at::NoGradGuard no_grad;
     const torch::jit::Module before = copy(module_);
@@ -42,13 +43,13 @@ class SessionOracle {
   }
 
   const torch::jit::Module& module() const { return module_; }
-  // The values of the attributes that `like` names.
+  // Returns the values of the attributes that `like` names.
   std::map<std::string, c10::IValue> state(const std::map<std::string, c10::IValue>& like) const {
     std::map<std::string, c10::IValue> values;
     for (const auto& [name, value] : like) values.emplace(name, attribute(name));
     return values;
   }
-  // Of "layer.hidden".
+  // Returns the value of an attribute such as "layer.hidden".
   c10::IValue attribute(const std::string& name) const {
     c10::IValue value = module_._ivalue();
     for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
@@ -59,17 +60,11 @@ class SessionOracle {
   }
 
  private:
-  // A deep copy in which tensors share what they share in the module.
+  // Returns a deep copy. Its tensors share memory with each other where those of the module do.
   static torch::jit::Module copy(const torch::jit::Module& module) {
     const std::unordered_set<const void*> nothing;
     sr::detail::FreshCopies copies(nothing);
-    c10::IValue::HashIdentityIValueMap copied;
-    c10::IValue(module._ivalue()).visit([&](const c10::IValue& value) {
-      if (value.isTensor() && value.toTensor().defined())
-        copied.emplace(value, copies.copy(value.toTensor()));
-      return false;
-    });
-    return torch::jit::Module(module._ivalue()->deepcopy(copied));
+    return torch::jit::Module(copies.copy_object(module._ivalue(), /*copies_tensors=*/true).toObject());
   }
 
   static std::vector<c10::IValue> attributes(const torch::jit::Module& module) {
@@ -82,7 +77,7 @@ class SessionOracle {
     return all;
   }
 
-  // Copies what the call has assigned, unless it is memory of the state already.
+  // Copies the values that the call has assigned, unless they are memory of the state already.
   void separate(const std::vector<c10::IValue>& old) {
     std::unordered_set<const void*> of_state, others;
     for (const c10::IValue& value : old) sr::detail::add_identities(value, of_state);
@@ -106,7 +101,8 @@ class SessionOracle {
   torch::jit::Module module_;
 };
 
-// The first difference of values by name from the attributes of the oracle's module; empty if there is none.
+// Returns the first difference between the values and the attributes of the oracle's module with the same
+// names. Returns an empty string if there is none.
 inline std::string compare_state(const SessionOracle& oracle, const std::map<std::string, c10::IValue>& state,
                                  const OracleOptions& options) {
   for (const auto& [name, value] : state) {

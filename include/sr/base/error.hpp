@@ -104,7 +104,7 @@ class BusyError : public detail::ErrorWithCode<ErrorCode::busy> {
   using ErrorWithCode::ErrorWithCode;
 };
 
-// The state of a session is half written, since a call threw: it has to be set anew.
+// A call threw and left the state of a session partly written. reset() or load() sets it again.
 class StateError : public detail::ErrorWithCode<ErrorCode::state> {
  public:
   using ErrorWithCode::ErrorWithCode;

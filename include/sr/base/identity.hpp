@@ -173,6 +173,18 @@ class FreshCopies {
     return fresh;
   }
 
+  // Returns a deep copy of an object. Its tensors are copies made by copy(), or, if `copies_tensors` is
+  // false, the tensors of the object.
+  c10::IValue copy_object(const c10::IValue& object, bool copies_tensors) {
+    c10::IValue::HashIdentityIValueMap copied;
+    object.visit([&](const c10::IValue& value) {
+      if (value.isTensor() && value.toTensor().defined())
+        copied.emplace(value, copies_tensors ? c10::IValue(copy(value.toTensor())) : value);
+      return false;
+    });
+    return object.deepcopy(copied);
+  }
+
  private:
   bool is_folded(const c10::IValue& value) const { return folded_->count(identity_of(value)) != 0; }
 

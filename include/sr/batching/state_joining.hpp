@@ -1,4 +1,5 @@
-// From the states of several sessions to that of one call, and back.
+// Joins the states of several sessions into the state of one call, and divides it again. Used by
+// SessionBatch.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@
 
 namespace sr::detail {
 
-// The dimension of the rows in each variable. `given`: by name. Others have them where arguments do.
+// Returns the dimension of the rows in each variable: `given` by name, or else `dim_of_arguments`. Throws
+// ArgumentError for an unknown name and for a negative dimension.
 inline std::vector<std::int64_t> dims_of_state(const std::vector<StateVariable>& variables,
                                                const std::map<std::string, std::int64_t>& given,
                                                std::int64_t dim_of_arguments) {
@@ -32,10 +34,7 @@ inline std::vector<std::int64_t> dims_of_state(const std::vector<StateVariable>&
                           "'; it counts from the front.");
   }
   for (const auto& [name, dim] : given) {
-    const auto is_it = [&, wanted = name](const StateVariable& variable) {
-      return variable.source.name() == wanted;
-    };
-    if (std::ranges::none_of(variables, is_it))
+    if (!position_of(variables, name))
       throw ArgumentError("state_dims names '" + name + "', which the state of the model does not have.");
   }
   return dims;
@@ -44,7 +43,8 @@ inline std::vector<std::int64_t> dims_of_state(const std::vector<StateVariable>&
 // Joins tensors, and tensors in containers, along the rows.
 class StateJoin {
  public:
-  // `rows`: of each session. The joined state has `filled_rows`, the last of which are copies of the first.
+  // `rows` has the number of rows of each session. The joined state has `filled_rows`; those behind the rows
+  // of all sessions are copies of the first.
   StateJoin(const std::vector<StateVariable>& variables, const std::vector<std::int64_t>& dims,
             std::vector<std::int64_t> rows, std::int64_t filled_rows)
       : variables_(variables), dims_(dims), rows_(std::move(rows)), filled_rows_(filled_rows) {}
@@ -66,7 +66,7 @@ class StateJoin {
     return StateValues(std::move(joined));
   }
 
-  // The state of each session.
+  // Returns the variables of each session. Throws ArgumentError if a variable does not have `filled_rows`.
   std::vector<std::vector<c10::IValue>> divide(const StateValues& joined) const {
     std::vector<std::vector<c10::IValue>> divided(rows_.size());
     for (std::size_t v = 0; v < variables_.size(); ++v) {

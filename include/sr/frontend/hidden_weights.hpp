@@ -1,5 +1,6 @@
 // Hides the values of weights and of state from the passes. A caller may change a weight after the module was
-// loaded, and a call the state; all that was folded, pooled or decided by the old value would then be wrong.
+// loaded, and a call may change the state. Everything that was folded, pooled or decided by the old value
+// would then be wrong.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ namespace sr {
 
 // True if the weights of a module may change after it was loaded.
 enum class WeightOwner {
-  caller,  // the caller may: no pass reads their values
-  module   // nothing may: what they decide is folded
+  caller,  // the caller may change them, so no pass reads their values
+  module   // nothing changes them, so values computed from them are folded
 };
 
 namespace detail {
@@ -281,13 +282,13 @@ class HiddenWeights {
   std::size_t first_;
   WeightOwner owner_;
   std::vector<WeightSource> weights_;  // in the order of their inputs
-  std::size_t first_threaded_ = 0;     // in weights_
+  std::size_t first_threaded_ = 0;     // position in weights_ of the first threaded attribute
   std::vector<c10::TypePtr> types_;
   std::unordered_map<std::pair<const void*, std::size_t>, std::size_t, HashKey> indices_;
   // By fork and weight: the body's value for it.
   std::unordered_map<std::pair<const void*, std::size_t>, torch::jit::Value*, HashKey> body_inputs_;
   std::vector<std::string> assigned_;
-  // Identities of what the graph may write; then of what is copied.
+  // Identities of the weights that the graph may write. show() adds those of the weights that it copies.
   std::unordered_set<const void*> written_;
   std::optional<FreshCopies> copies_;
   std::set<AttributeKey> fixed_;

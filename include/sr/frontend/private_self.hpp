@@ -33,14 +33,7 @@ inline bool may_write_tensors(const torch::jit::Block* block) {
 // share memory with the constants that it has copied.
 inline c10::IValue private_self(const c10::IValue& self, const torch::jit::Graph& graph,
                                 FreshCopies& copies) {
-  c10::IValue::HashIdentityIValueMap copied;
-  const bool may_write = may_write_tensors(graph.block());
-  self.visit([&](const c10::IValue& value) {
-    if (value.isTensor() && value.toTensor().defined())
-      copied.emplace(value, may_write ? c10::IValue(copies.copy(value.toTensor())) : value);
-    return false;
-  });
-  return self.deepcopy(copied);
+  return copies.copy_object(self, may_write_tensors(graph.block()));
 }
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-// Turns the attributes that a graph assigns into values that flow through it: each becomes an input, what the
-// attribute is before the call, and an output, what it is afterwards.
+// Turns the attributes that a graph assigns into values that flow through it. Each attribute becomes an
+// input, its value before the call, and an output, its value after the call.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +55,8 @@ class ThreadedAttributes {
     return sources;
   }
 
-  // Makes numbers and strings constants again that the graph turns out not to assign: the branch that would
-  // is gone. `first_input` is the position of the first input. Returns whether there were any.
+  // Turns numbers and strings back into constants if the folded graph no longer assigns them. `first_input`
+  // is the position of the first input. Returns true if there were any.
   bool drop_unchanged(torch::jit::Graph& graph, std::size_t first_input) {
     bool any = false;
     for (std::size_t i = variables_.size(); i-- > 0;) {

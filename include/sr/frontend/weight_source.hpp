@@ -2,9 +2,12 @@
 // of the StaticModule itself.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -67,6 +70,17 @@ struct StateVariable {
 };
 
 namespace detail {
+
+// Returns the position of the variable with this name; nullopt if there is none.
+inline std::optional<std::size_t> position_of(const std::vector<StateVariable>& variables,
+                                              const std::string& name) {
+  const auto name_of = [](const StateVariable& variable) -> const std::string& {
+    return variable.source.name();
+  };
+  const auto found = std::ranges::find(variables, name, name_of);
+  if (found == variables.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - variables.begin());
+}
 
 // True if a graph can hold the tensor as a constant, and sr can tell when it changes.
 inline bool can_be_weight(const at::Tensor& tensor) {

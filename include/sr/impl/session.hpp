@@ -11,20 +11,24 @@
 #include <sr/impl/static_module.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/module/session_state.hpp>
+#include <sr/module/weight_update.hpp>
 #include <sr/session.hpp>
 
 namespace sr {
 
 namespace detail {
 
-inline std::string list_of_names(const std::vector<StateVariable>& variables) {
-  std::string names;
-  for (const StateVariable& variable : variables)
-    names += (names.empty() ? "'" : ", '") + variable.source.name() + "'";
-  return names;
+// Throws ArgumentError if the model has no variable of that name.
+inline void require_variable(const std::vector<StateVariable>& variables, const std::string& name) {
+  if (position_of(variables, name)) return;
+  std::vector<std::string> names;
+  for (const StateVariable& variable : variables) names.push_back(variable.source.name());
+  throw ArgumentError("The state of the model has no '" + name + "'. It has " +
+                          (names.empty() ? "nothing" : quoted(names, names.size())) + ".",
+                      name);
 }
 
-// The type of a variable, as the module declares it.
+// Returns the type that the module declares for a variable.
 inline c10::TypePtr type_of_variable(const PreparedModule& module, std::size_t variable) {
   const auto inputs = module.graph->inputs();
   return inputs[inputs.size() - module.variables.size() + variable]->type();
@@ -46,7 +50,7 @@ inline void check_value(const PreparedModule& module, std::size_t i, const c10::
   each_tensor(given, [&](const at::Tensor& tensor) {
     if (!can_be_weight(tensor)) refuse("holds a tensor that is not a dense one on the CPU.");
   });
-  // One that calls assign, too, may get other sizes.
+  // A variable that calls also assign may get other sizes.
   const bool is_assigned = std::ranges::find(module.assigned, i) != module.assigned.end();
   if (!variable.is_written || is_assigned || !given.isTensor() || !now.isTensor()) return;
   const at::Tensor &is = now.toTensor(), &made = given.toTensor();
@@ -99,17 +103,7 @@ SR_INLINE NamedState Session::state() const {
 
 SR_INLINE void Session::load(const NamedState& state, bool strict) const {
   const PreparedModule& module = *module_.content();
-  for (const auto& [name, value] : state) {
-    const auto is_it = [&, given = name](const StateVariable& variable) {
-      return variable.source.name() == given;
-    };
-    if (std::ranges::none_of(module.variables, is_it)) {
-      throw ArgumentError(
-          "The state of the model has no '" + name + "'. It has " +
-              (module.variables.empty() ? "nothing" : detail::list_of_names(module.variables)) + ".",
-          name);
-    }
-  }
+  for (const auto& [name, value] : state) detail::require_variable(module.variables, name);
   if (state_ == nullptr) return;
   const StateUse use(state_.get(), strict ? StateUse::Broken::allowed : StateUse::Broken::refused);
   std::vector<c10::IValue> values = state_->values().variables();
@@ -127,11 +121,8 @@ SR_INLINE void Session::load(const NamedState& state, bool strict) const {
 }
 
 SR_INLINE c10::TypePtr Session::type_of(const std::string& name) const {
-  const PreparedModule& module = *module_.content();
-  for (std::size_t i = 0; i < module.variables.size(); ++i) {
-    if (module.variables[i].source.name() == name) return detail::type_of_variable(module, i);
-  }
-  return nullptr;
+  const auto position = detail::position_of(module_.content()->variables, name);
+  return position ? detail::type_of_variable(*module_.content(), *position) : nullptr;
 }
 
 SR_INLINE Session Session::clone() const {

@@ -106,7 +106,7 @@ class SessionBatch {
     }
   }
 
-  // Adds all of a variable but its number of rows.
+  // Adds the dtype and the sizes of a variable, without its number of rows, to the signature.
   static void describe(const c10::IValue& value, std::int64_t dim, Request& request) {
     if (value.isTensor() && value.toTensor().defined()) return describe(value.toTensor(), dim, request);
     const auto describe_all = [&](const auto& elements) {
@@ -130,27 +130,19 @@ class SessionBatch {
   }
 
   void run(const std::vector<std::size_t>& group) {
-    const bool fills = options_.equal_rows && requests_[group[0]].joins;
+    const std::size_t first = group[0];
     try {
-      if (group.size() > 1 || fills) return run_joined(group);
-    } catch (...) {  // only copies of the states were changed
-      if (fills && group.size() == 1) {
-        requests_[group[0]].error = std::current_exception();
+      if (group.size() > 1 || (options_.equal_rows && requests_[first].joins)) return run_joined(group);
+      requests_[first].result = sessions_[first].module().own_runtimes().call_on(
+          sessions_[first].session_state().get(), std::move(requests_[first].args), nullptr, nullptr,
+          /*holds_state=*/true);
+    } catch (...) {
+      if (group.size() == 1) {
+        requests_[first].error = std::current_exception();
         return;
       }
-    }
-    for (const std::size_t i : group) {
-      try {
-        if (fills) {
-          run_joined({i});
-        } else {
-          requests_[i].result = sessions_[i].module().own_runtimes().call_on(
-              sessions_[i].session_state().get(), std::move(requests_[i].args), nullptr, nullptr,
-              /*holds_state=*/true);
-        }
-      } catch (...) {
-        requests_[i].error = std::current_exception();
-      }
+      // A joined call has changed only copies of the states.
+      for (const std::size_t i : group) run({i});
     }
   }
 
@@ -167,17 +159,18 @@ class SessionBatch {
     const StateJoin of_states(module_.variables, dims_, std::move(rows), join.filled_rows());
     SessionState scratch(of_states.join(states));
     c10::IValue result = call(group, join, states.empty() ? nullptr : &scratch);
-    // The first calls of their sizes are not replays, which may round otherwise.
+    // The first calls of a signature are not replays, and a replay may round differently.
     for (int again = 0; options_.equal_rows && !is_replay_ && again < kMostAgain; ++again) {
       scratch.restore(of_states.join(states));
       result = call(group, join, states.empty() ? nullptr : &scratch);
     }
-    if (states.empty()) return take(group, join.divide(result));
     std::vector<c10::IValue> results = join.divide(result);
-    std::vector<std::vector<c10::IValue>> divided = of_states.divide(scratch.values());
-    for (std::size_t g = 0; g < group.size(); ++g)
-      sessions_[group[g]].session_state()->restore(StateValues(std::move(divided[g])));
-    take(group, std::move(results));
+    if (!states.empty()) {
+      std::vector<std::vector<c10::IValue>> divided = of_states.divide(scratch.values());
+      for (std::size_t g = 0; g < group.size(); ++g)
+        sessions_[group[g]].session_state()->restore(StateValues(std::move(divided[g])));
+    }
+    for (std::size_t g = 0; g < group.size(); ++g) requests_[group[g]].result = std::move(results[g]);
   }
 
   c10::IValue call(const std::vector<std::size_t>& group, const BatchJoin& join, SessionState* state) {
@@ -190,17 +183,13 @@ class SessionBatch {
     return result;
   }
 
-  void take(const std::vector<std::size_t>& group, std::vector<c10::IValue> results) {
-    for (std::size_t g = 0; g < group.size(); ++g) requests_[group[g]].result = std::move(results[g]);
-  }
-
   const std::vector<Session>& sessions_;
   const PreparedModule& module_;
   BatcherOptions options_;
   std::vector<std::int64_t> dims_;
   std::deque<StateUse> uses_;
   std::deque<Request> requests_;
-  bool is_replay_ = false;  // the last joined call was one; known for equal_rows
+  bool is_replay_ = false;  // of the last joined call; only set for equal_rows
 };
 
 }  // namespace detail

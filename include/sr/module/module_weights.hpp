@@ -39,13 +39,7 @@ class ModuleWeights {
         weights_(std::move(weights)),
         state_(std::move(state)),
         bodies_(std::move(bodies)),
-        current_(make(weights_)) {
-    copies_->all.push_back(this);
-  }
-  ~ModuleWeights() {
-    const std::scoped_lock lock(copies_->mutex);
-    std::erase(copies_->all, this);
-  }
+        current_(make(weights_)) {}
   ModuleWeights(const ModuleWeights&) = delete;
   ModuleWeights& operator=(const ModuleWeights&) = delete;
 
@@ -67,31 +61,25 @@ class ModuleWeights {
     return current_;
   }
 
-  // Makes every runtime of this module and of its clones read all weights again at its next call. Does
-  // nothing if the caller cannot change the weights.
+  // Makes every runtime of the module read all weights again at its next call. Does nothing if the caller
+  // cannot change the weights.
   void refresh() {
     if (weights_.empty()) return;
-    const std::scoped_lock one_at_a_time(copies_->mutex);
-    for (ModuleWeights* const each : copies_->all) {
-      const std::scoped_lock lock(each->mutex_);
-      each->publish(each->make(each->weights_));
-    }
+    const std::scoped_lock one_at_a_time(update_mutex_);
+    const std::scoped_lock lock(mutex_);
+    publish(make(weights_));
   }
 
-  // Replaces weights by copies of the given tensors, in this module and in its clones (see
-  // StaticModule::update). If it throws, no weight changes.
+  // Replaces weights by copies of the given tensors (see StaticModule::update). If it throws, no weight
+  // changes.
   void update(const StateDict& given, bool strict) {
-    const std::scoped_lock one_at_a_time(copies_->mutex);
+    const std::scoped_lock one_at_a_time(update_mutex_);
     // Only updates change `weights_`, so that calls and new runtimes need not wait while tensors are copied.
-    const std::vector<Weight> updated = detail::updated_weights(weights_, state_, given, strict);
-    std::vector<std::shared_ptr<WeightSet>> made;
-    for (const ModuleWeights* const each : copies_->all) made.push_back(each->make(updated));
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      ModuleWeights& each = *copies_->all[i];
-      const std::scoped_lock lock(each.mutex_);
-      each.publish(std::move(made[i]));
-      each.weights_ = updated;
-    }
+    std::vector<Weight> updated = detail::updated_weights(weights_, state_, given, strict);
+    std::shared_ptr<WeightSet> made = make(updated);
+    const std::scoped_lock lock(mutex_);
+    publish(std::move(made));
+    weights_ = std::move(updated);
   }
 
   // The weights that updates have replaced, by name.
@@ -121,12 +109,6 @@ class ModuleWeights {
 
  private:
   static constexpr int kAttempts = 4;
-
-  // The weights of a module and of its clones. A clone shares the weights and has its own state.
-  struct Copies {
-    detail::ForkSafeMutex mutex;  // held while weights are updated
-    std::vector<ModuleWeights*> all;
-  };
 
   // Tries again if a weight was written meanwhile: the set would hold old values in one place and new ones in
   // another.
@@ -168,7 +150,7 @@ class ModuleWeights {
   std::vector<Weight> weights_;
   std::optional<std::vector<StateEntry>> state_;
   std::vector<Body> bodies_;
-  std::shared_ptr<Copies> copies_ = std::make_shared<Copies>();
+  detail::ForkSafeMutex update_mutex_;  // locked before mutex_
   mutable detail::ForkSafeMutex mutex_;
   std::shared_ptr<const WeightSet> current_;
   std::atomic<std::uint64_t> generation_ = 0;

@@ -1,4 +1,4 @@
-// The state of one stream of calls: the values that the variables of a module have between calls.
+// Holds the state of one stream of calls: the values of a module's variables between calls.
 #pragma once
 
 #include <atomic>
@@ -60,8 +60,8 @@ class SessionState {
 
   struct Followed {
     WeightSource source;
-    std::unique_ptr<const WeightSet> seen;  // when the value was copied; null if it is not followed
-    bool is_written = false;                // in place
+    std::unique_ptr<const WeightSet> seen;  // the source when it was copied; null if it is not followed
+    bool is_written = false;                // in place, by calls
   };
 
   // Returns a set of one weight, whose holds() detects every kind of change by the caller.
@@ -106,7 +106,7 @@ class SessionState {
 
   StateValues values_;
   bool is_broken_ = false;
-  // By a call: 1 + the forks of the process until then. 0: by none.
+  // 1 + the number of forks of the process when the running call began. 0 if no call is running.
   std::atomic<unsigned> used_by_ = 0;
   std::vector<Followed> followed_;  // by variable; empty if no source is followed
 };
@@ -161,7 +161,8 @@ class StateUse {
   SessionState* state_;
 };
 
-// Keeps the state as it was before a call that may write it in place, and restores it if the call throws.
+// Copies the state before a call that may write it in place, and restores it if the call throws. If the state
+// is larger than kMostKeptBytes, a call that throws leaves it broken.
 class StateGuard {
  public:
   // `state` may be null.
@@ -179,7 +180,7 @@ class StateGuard {
     if (state_ != nullptr && before_) state_->restore(std::move(*before_));
   }
 
-  // The call has ended well.
+  // Keeps what the call has written. Call this if it did not throw.
   void keep() {
     if (state_ != nullptr) state_->set_broken(false);
     state_ = nullptr;

@@ -1,4 +1,4 @@
-// What a call may write or assign: the values of a module's variables.
+// Holds the values of a module's variables, which calls write or assign.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace sr {
 
-// Tensors and containers of two objects share nothing, but within one they may.
+// Two objects share no memory and no containers. Variables of one object may.
 class StateValues {
  public:
   StateValues() = default;
@@ -46,14 +46,14 @@ class StateValues {
     return StateValues(std::move(variables), self_, owns_tensors_of_self_);
   }
 
-  // The bytes of all tensors. Those that share memory count each.
+  // Returns the bytes that all tensors span. Memory that two tensors share counts twice.
   std::size_t bytes() const {
     std::size_t sum = 0;
     each_own_tensor([&](const at::Tensor& tensor) { sum += extent_in_bytes(tensor); });
     return sum;
   }
 
-  // Copies, which share among themselves what the values share.
+  // Returns copies, which share memory and containers with each other where the values do.
   StateValues copy() const {
     StateValues made;
     made.values_.reserve(values_.size());
@@ -69,19 +69,12 @@ class StateValues {
     detail::FreshCopies copies(all);
     each_own_tensor([&](const at::Tensor& tensor) { copies.copy_only_parts_of(tensor); });
     for (const c10::IValue& value : values_) made.values_.push_back(copies(value));
-    if (self_.isNone()) return made;
-    c10::IValue::HashIdentityIValueMap copied;
-    self_.visit([&](const c10::IValue& value) {
-      if (value.isTensor() && value.toTensor().defined())
-        copied.emplace(value, owns_tensors_of_self_ ? c10::IValue(copies.copy(value.toTensor())) : value);
-      return false;
-    });
-    made.self_ = self_.deepcopy(copied);
+    if (!self_.isNone()) made.self_ = copies.copy_object(self_, owns_tensors_of_self_);
     return made;
   }
 
  private:
-  // A copy of what the tensor reaches of its storage, without the dispatcher.
+  // Returns a copy of the bytes that the tensor spans, made without the dispatcher.
   static at::Tensor copy_alone(const at::Tensor& tensor) {
     if (!detail::can_be_copied_as_bytes(tensor)) return tensor.clone();
     at::Tensor made = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());

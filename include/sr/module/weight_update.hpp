@@ -22,13 +22,12 @@
 
 namespace sr::detail {
 
-// "'a', 'b' and 3 more".
-inline std::string quoted(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
+// Returns "'a', 'b' and 3 more", with at most `shown` of the names.
+inline std::string quoted(const std::vector<std::string>& names, std::size_t shown = 5) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i)
     text += (i == 0 ? "'" : ", '") + names[i] + "'";
-  return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
+  return names.size() <= shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
 }
 
 // Throws ArgumentError if the tensor cannot replace the weight.
@@ -104,8 +103,7 @@ inline std::vector<Weight> updated_weights(const std::vector<Weight>& weights,
     if (entry.use == StateEntry::Use::fixed) {
       throw ArgumentError("The weight '" + entry.name +
                           "' cannot be updated: the model writes it, so that it is state (Session::load sets "
-                          "it), or computes "
-                          "with it in a way that sr does not follow, and holds a copy.");
+                          "it), or computes with it in a way that sr does not follow, and holds a copy.");
     }
     WeightSource& source = updated[entry.weight].source;
     const at::Tensor weight = source.now().toTensor();

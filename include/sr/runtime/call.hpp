@@ -23,8 +23,8 @@ struct Call {
   const KeywordArgs* kwargs = nullptr;   // null if there are none
   const CallOptions* options = nullptr;  // null if the caller gave none
   CallMode mode = CallMode::usual;
-  SessionState* state = nullptr;  // null: the state of the runtime, if the module has any
-  bool holds_state = false;       // the caller has a StateUse of it
+  SessionState* state = nullptr;  // null means the state of the runtime, if the module has any
+  bool holds_state = false;       // the caller holds a StateUse of `state`
 };
 
 }  // namespace sr::detail

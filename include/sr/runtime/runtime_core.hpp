@@ -38,15 +38,16 @@ namespace sr::detail {
 class CallCounters;
 class RuntimeState;
 
-// The state belongs to the holder of the result. Null if the state is. Throws BusyError and StateError.
+// Reserves the state for the holder of the result, which is null if `state` is. Throws BusyError and
+// StateError.
 std::shared_ptr<void> hold_state(const std::shared_ptr<SessionState>& state);
 
 // The implementation of StaticRuntime for all planners and observers; its functions are described there.
 // Copies share one state, which calls on a launcher keep alive.
 class RuntimeCore {
  public:
-  // `state` is that of calls which bring none; null if the module has none. `observed` owns the object of the
-  // hooks; may be null.
+  // `state` is used by calls that bring no state. It is null if the module has no state. `observed` owns the
+  // object of the hooks and may be null.
   RuntimeCore(std::shared_ptr<const PreparedModule> content, std::shared_ptr<SessionState> state,
               const memory::PlannerOps& planner, const ObserverHooks& hooks = {},
               std::shared_ptr<void> observed = nullptr);
@@ -60,7 +61,10 @@ class RuntimeCore {
   // Leaves the arguments to the caller.
   c10::IValue call_borrowed(std::span<const c10::IValue> args) const;
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions* options, SessionState* state = nullptr) const;
+                const CallOptions* options) const;
+  // `state` is null for the runtime's own.
+  void run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args,
+                   c10::ArrayRef<at::Tensor> outputs) const;
   BoundCall bind(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                  std::vector<at::Tensor> outputs) const;
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args, const KeywordArgs& kwargs,

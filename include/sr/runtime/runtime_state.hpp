@@ -39,7 +39,7 @@ namespace sr::detail {
 class RuntimeState {
  public:
   // `observed` is the object of the hooks, which this keeps: calls on a launcher outlive their runtime.
-  // `state` is that of calls which bring none; null if the module has none.
+  // `state` is used by calls that bring no state. It is null if the module has no state.
   RuntimeState(std::shared_ptr<const PreparedModule> module, std::shared_ptr<SessionState> state,
                const memory::PlannerOps& planner, const ObserverHooks& hooks, std::shared_ptr<void> observed)
       : module_(std::move(module)),
@@ -48,9 +48,9 @@ class RuntimeState {
         replayer_(*module_, weights_, planner, *counters_),
         observed_(std::move(observed)),
         argument_count_(module_->schema.arguments().size()),
+        state_(std::move(state)),
         may_replay_(hooks.object == nullptr && replayer_.enabled()),
-        follows_weights_(module_->weights->count() != 0),
-        state_(std::move(state)) {}
+        follows_weights_(module_->weights->count() != 0) {}
 
   c10::IValue run(const Call& call) {
     if (call.options != nullptr) counters_->noted([&] { call.options->check(); });  // it may have no steps
@@ -89,12 +89,13 @@ class RuntimeState {
   }
 
   // Copies the results into the caller's tensors where a program does not write them there.
-  // `state` as in Call.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                const CallOptions* options, SessionState* state = nullptr) {
-    if (state_ != nullptr) return run_into_with_state(args, outputs, options, state);
+                const CallOptions* options) {
     if (!replay_into(args, outputs, options)) run_and_copy(args, outputs, options);
   }
+  // Does what run_into does, with the state of a session. `options` may be null.
+  void run_into_on(SessionState& state, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                   const CallOptions* options);
 
   // Calls a forked body with the weights of the call that forks it, which also holds the state of the module.
   c10::IValue run_forked(std::shared_ptr<const WeightSet> weights, std::span<c10::IValue> args,
@@ -138,7 +139,6 @@ class RuntimeState {
   // Binds the program for these tensors as they are, if it can write its results into them; else leaves
   // `bound` unbound. Returns whether calls with them are replayed.
   bool bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    if (state_ != nullptr) return false;
     const Entry entry = enter();
     if (!prepares_replay()) return false;
     replay::Program* const program = replayer_.find(std::span(args.data(), args.size()));
@@ -163,6 +163,7 @@ class RuntimeState {
   // The part of run_into for calls that are not replayed, or whose replay ended half way.
   [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
                                       const CallOptions* options) {
+    if (state_ != nullptr) return run_into_on(*state_, args, outputs, options);
     c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
     const CallMode mode = replayer_.has_failed() ? CallMode::general : CallMode::usual;
     const c10::IValue result = run({values, nullptr, options, mode});
@@ -205,7 +206,7 @@ class RuntimeState {
     StateUse use_;
     SessionState*& used_;
   };
-  // For what neither reads nor writes the state.
+  // Begins what neither reads nor writes the state.
   Entry enter() { return {*this, nullptr, nullptr}; }
 
   // Returns a copy of the state, or null if the module has no state. Throws BusyError and StateError.
@@ -241,11 +242,9 @@ class RuntimeState {
     });
   }
 
-  // Calls of modules with state, which state_calls.hpp defines: whoever makes calls includes that. `outputs`
-  // is null unless results are written there.
+  // Calls of modules with state. state_calls.hpp defines these functions and run_into_on: a file that makes
+  // calls must include it. If `outputs` is not null, the results are written there.
   using Outputs = const c10::ArrayRef<at::Tensor>*;
-  void run_into_with_state(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                           const CallOptions* options, SessionState* state);
   c10::IValue answer_with_state(std::span<c10::IValue> args, CallMode mode, Outputs outputs);
   bool replay_with_state(replay::Program& program, std::span<const c10::IValue> all, Outputs outputs,
                          c10::IValue& result);
@@ -307,12 +306,12 @@ class RuntimeState {
     return true;
   }
 
-  // Follows the weights, before anything is computed with one, and returns whether calls may be replayed. Out
-  // of line, so that the start of a replay stays short enough to be inlined.
+  // Follows the weights, before anything is computed with one. Returns true if a call may be replayed that
+  // has no state. Out of line, so that the start of a replay stays short enough to be inlined.
   [[gnu::noinline]] bool prepares_replay() {
     if (follows_weights_ && !module_->weights->is_current(*weights_, turn_)) [[unlikely]]
       take_new_weights();
-    return may_replay_;
+    return may_replay_ && state_ == nullptr;
   }
 
   [[gnu::noinline]] void take_new_weights() { take(module_->weights->renewed()); }
@@ -332,12 +331,12 @@ class RuntimeState {
   replay::Replayer replayer_;
   std::shared_ptr<void> observed_;
   std::size_t argument_count_;
-  bool may_replay_;       // no node is observed, and the module can be replayed
-  bool follows_weights_;  // a weight may change between calls
-  bool replays_at_once_ = may_replay_ && !follows_weights_;  // one test instead of two
   std::shared_ptr<SessionState> state_;  // of calls that bring none; null if the module has none
-  SessionState* used_ = nullptr;         // by the call that runs
-  std::size_t turn_ = 0;                 // of the element of a weight that is compared in the next call
+  bool may_replay_;                      // no node is observed, and the module can be replayed
+  bool follows_weights_;                 // a weight may change between calls
+  bool replays_at_once_ = may_replay_ && !follows_weights_ && state_ == nullptr;  // one test instead of three
+  SessionState* used_ = nullptr;                                                  // by the call that runs
+  std::size_t turn_ = 0;  // of the element of a weight that is compared in the next call
   RepeatedCall repeated_;
   std::atomic<bool> busy_ = false;
 };

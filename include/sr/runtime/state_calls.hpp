@@ -20,11 +20,10 @@
 
 namespace sr::detail {
 
-[[gnu::noinline]] inline void RuntimeState::run_into_with_state(c10::ArrayRef<c10::IValue> args,
-                                                                c10::ArrayRef<at::Tensor> outputs,
-                                                                const CallOptions* options,
-                                                                SessionState* state) {
-  const Entry entry(*this, options, state != nullptr ? state : state_.get());
+[[gnu::noinline]] inline void RuntimeState::run_into_on(SessionState& state, c10::ArrayRef<c10::IValue> args,
+                                                        c10::ArrayRef<at::Tensor> outputs,
+                                                        const CallOptions* options) {
+  const Entry entry(*this, options, &state);
   prepares_replay();
   c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
   std::vector<c10::IValue> bound;
@@ -32,7 +31,7 @@ namespace sr::detail {
 }
 
 // The variables are further arguments of programs. If `outputs` is not null, the results are written there,
-// and what is returned means nothing.
+// and the returned value has no meaning.
 [[gnu::noinline]] inline c10::IValue RuntimeState::answer_with_state(std::span<c10::IValue> args,
                                                                      CallMode mode, Outputs outputs) {
   const std::vector<c10::IValue>& variables = used_->values().variables();

@@ -1,5 +1,5 @@
-// Random models with state, called by random sessions that are reset, saved, loaded and cloned in between,
-// against a module of its own for each session:
+// Calls random models with state in random sessions, which it resets, saves, loads and clones in between, and
+// compares each session with the interpreter on a copy of the module:
 //   sr_fuzz_sessions [--count N] [--seed S] [--first I] [--steps K]
 #include <cstdint>
 #include <cstdio>
@@ -28,7 +28,7 @@ namespace {
 
 struct Counts {
   std::uint64_t steps = 0, calls = 0, thrown = 0, replayed = 0, failed = 0;
-  // Calls that throw in the interpreter alone, where it computes a value that no one reads.
+  // The number of calls that only the interpreter throws in, because it computes values that nothing reads.
   std::uint64_t dead_code = 0;
 };
 
@@ -47,7 +47,7 @@ StaticModuleOptions random_options(Random& random) {
   return options;
 }
 
-// One model and its streams.
+// Holds one model and its streams.
 class Script {
  public:
   Script(const StatefulModel& model, const StaticModuleOptions& options)
@@ -164,7 +164,8 @@ class Script {
     return future->value();
   }
 
-  // The state must not notice. An attribute that the model never writes is a weight, and returned as it is.
+  // Writes to the result must not change the state. An attribute that the model never writes is a weight, and
+  // the result may be the weight itself.
   void overwrite(const c10::IValue& result) const {
     std::unordered_set<const void*> weights;
     for (const c10::IValue& attribute : compiled_._ivalue()->slots())

@@ -9,8 +9,8 @@ namespace sr::fuzz {
 namespace {
 
 // Writes statements on vectors of kWidth elements. The attributes are two buffers that are written in place,
-// one of which is viewed by a third, a table of rows, two tensors that are assigned, a tensor that may be
-// None, a history of which the last elements are kept, a counter, a flag, a list, a dictionary, and a weight.
+// a view of one of them, a table of rows, two tensors that are assigned, a tensor that may be None, a history
+// that keeps its last elements, a counter, a flag, a list, a dictionary and a weight.
 class ModelWriter {
  public:
   explicit ModelWriter(Random& random) : random_(random) {}
@@ -64,7 +64,7 @@ class ModelWriter {
   std::string fresh() { return "v" + std::to_string(names_++); }
   std::string number() { return std::to_string(random_.below(3)); }
 
-  // A vector that is not changed when a part of the state is written later, or is.
+  // Returns a vector, which may be a view of the state.
   std::string operand() {
     static const char* const attributes[] = {"self.h",
                                              "self.g",
@@ -147,7 +147,7 @@ class ModelWriter {
 
   void define() {
     const std::string text = expression();
-    if (depth_ != 1) return write_whole();  // names of a block are not defined behind it
+    if (depth_ != 1) return write_whole();  // names of a block are not defined after it
     line("v" + std::to_string(values_) + " = " + text);
     ++values_;
   }

@@ -1,4 +1,4 @@
-// Random models with state, as TorchScript.
+// Makes random models with state, as TorchScript.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace sr::fuzz {
 
 inline constexpr std::int64_t kWidth = 4;  // elements of an argument that fits
 
-// An attribute with its type and first value.
+// Describes an attribute: its type and initial value.
 struct StatefulAttribute {
   std::string name;
   c10::TypePtr type;
   c10::IValue value;
 };
 
-// `forward(self, x)`, for x of kWidth elements; for others, some models throw somewhere.
+// Returns the source of `forward(self, x)` for x of kWidth elements. Some models throw for other sizes.
 struct StatefulModel {
   std::string source;
   std::vector<StatefulAttribute> attributes;

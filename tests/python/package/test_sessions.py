@@ -1,4 +1,4 @@
-"""Sessions: streams of calls with a state of their own."""
+"""Tests sessions, each of which holds the state of one stream of calls."""
 
 import asyncio
 import copy
@@ -12,7 +12,7 @@ import sr
 
 
 class Memory(torch.nn.Module):
-    """A buffer that is written, an attribute that is assigned, a counter and a list."""
+    """Writes a buffer, and assigns an attribute, a counter and a list."""
 
     last: torch.Tensor
     seen: list[torch.Tensor]
@@ -197,7 +197,7 @@ def test_what_is_not_a_session():
 
 
 class Rows(torch.nn.Module):
-    """A row of x and of the hidden state for each stream."""
+    """Computes a row of x and of the hidden state for each stream."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""examples/streams/speech.py on a small model of its kind; on the real one where its wheel is installed."""
+"""Tests examples/streams/speech.py on a small model, and on the real one if its wheel is installed."""
 
 import importlib.util
 import pathlib
@@ -22,7 +22,7 @@ def speech():
 
 
 class Loudness(torch.nn.Module):
-    """Keeps the end of its input and a mean in attributes, as the model of the example does."""
+    """Keeps the end of its input and a mean in attributes, like Silero VAD."""
 
     context: torch.Tensor
     mean: torch.Tensor

@@ -20,27 +20,12 @@ struct SelectStep final : ClonableStep<SelectStep> {
   std::string_view name() const override { return "index select"; }
   bool may_fail() const override { return true; }  // indices out of range
   Address in, indices, out;
-  struct Sizes {
-    Size outer, count, run_bytes;
-    Size in_outer_bytes, in_bytes;    // strides of `in`: of o, and of the indexed dimension
-    Size out_outer_bytes, out_bytes;  // strides of `out`: of o, and of i
-    Size limit;                       // indices must be less
-  };
-  Sizes sizes;
+  IndexedRows::Sizes sizes;
+  IndexedRows rows;  // from `in`, the table, to `out`
   bool wide = true;  // 64-bit indices
-  // In this call:
-  std::size_t outer = 1, count = 0, run_bytes = 0;
-  std::int64_t in_outer_bytes = 0, in_bytes = 0, out_outer_bytes = 0, out_bytes = 0, limit = 0;
 
   RunStep settle(SizeValues& values) override {
-    outer = values.count(sizes.outer);
-    count = values.count(sizes.count);
-    run_bytes = values.count(sizes.run_bytes);
-    in_outer_bytes = values(sizes.in_outer_bytes);
-    in_bytes = values(sizes.in_bytes);
-    out_outer_bytes = values(sizes.out_outer_bytes);
-    out_bytes = values(sizes.out_bytes);
-    limit = values(sizes.limit);
+    rows.settle(sizes, values);
     return nullptr;
   }
 
@@ -57,19 +42,20 @@ struct SelectStep final : ClonableStep<SelectStep> {
  private:
   template <class Index>
   void select(const Index* at, Context& context) const {
-    check_indices(at, wide, count, limit);
+    check_indices(at, wide, rows.count, rows.limit);
     const std::byte* from = in.in(context.bases);
     std::byte* to = out.in(context.bases);
-    by_run_bytes(run_bytes, [&](auto bytes) {
-      for (std::size_t o = 0; o < outer; ++o, from += in_outer_bytes, to += out_outer_bytes)
+    by_run_bytes(rows.run_bytes, [&](auto bytes) {
+      for (std::size_t o = 0; o < rows.outer;
+           ++o, from += rows.table_outer_bytes, to += rows.rows_outer_bytes)
         copy_runs(at, from, to, bytes);
     });
   }
 
   template <class Index, class Bytes>
   void copy_runs(const Index* at, const std::byte* from, std::byte* to, Bytes bytes) const {
-    for (std::size_t i = 0; i < count; ++i, to += out_bytes)
-      std::memcpy(to, from + static_cast<std::int64_t>(at[i]) * in_bytes, bytes);
+    for (std::size_t i = 0; i < rows.count; ++i, to += rows.row_bytes)
+      std::memcpy(to, from + static_cast<std::int64_t>(at[i]) * rows.table_bytes, bytes);
   }
 };
 
@@ -97,10 +83,10 @@ inline bool select(Lowering& lowering, const Operand& in, std::int64_t dim, cons
   step.sizes = {.outer = outer.first,
                 .count = flat.count(),
                 .run_bytes = tail.count() * width,
-                .in_outer_bytes = outer.second * width,
-                .in_bytes = in.strides[position] * width,
-                .out_outer_bytes = out_outer.second * width,
-                .out_bytes = results.second * width,
+                .table_outer_bytes = outer.second * width,
+                .table_bytes = in.strides[position] * width,
+                .rows_outer_bytes = out_outer.second * width,
+                .row_bytes = results.second * width,
                 .limit = in.sizes[position]};
   step.wide = indices.dtype == c10::kLong;
   lowering.emit(std::move(step), {in.storage, flat.storage}, {out.storage});

@@ -1,4 +1,5 @@
-// index_copy_ and index_put_ by one index: rows of a tensor are overwritten where they lie, as a cache's are.
+// Lowers index_copy_, and index_put_ with one index, to a step that overwrites rows of a tensor in place, for
+// example rows of a cache.
 #pragma once
 
 #include <cstddef>
@@ -21,41 +22,28 @@ struct PlaceRowsStep final : ClonableStep<PlaceRowsStep> {
   bool may_fail() const override { return true; }  // indices out of range, before anything is written
   bool keeps_variables() const override { return true; }
   Address to, indices, from;
-  struct Sizes {
-    Size outer, count, run_bytes;
-    Size to_outer_bytes, to_bytes;      // strides of `to`: of o, and of the indexed dimension
-    Size from_outer_bytes, from_bytes;  // strides of `from`: of o, and of i
-    Size limit;                         // indices must be less
-  };
-  Sizes sizes;
+  IndexedRows::Sizes sizes;
+  IndexedRows rows;          // from `from` to `to`, the table
   bool is_variable = false;  // `to` lies in a variable of the model's state
-  // In this call:
-  std::size_t outer = 1, count = 0, run_bytes = 0;
-  std::int64_t to_outer_bytes = 0, to_bytes = 0, from_outer_bytes = 0, from_bytes = 0, limit = 0;
 
   RunStep settle(SizeValues& values) override {
-    outer = values.count(sizes.outer);
-    count = values.count(sizes.count);
-    run_bytes = values.count(sizes.run_bytes);
-    to_outer_bytes = values(sizes.to_outer_bytes);
-    to_bytes = values(sizes.to_bytes);
-    from_outer_bytes = values(sizes.from_outer_bytes);
-    from_bytes = values(sizes.from_bytes);
-    limit = values(sizes.limit);
+    rows.settle(sizes, values);
     return nullptr;
   }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const PlaceRowsStep&>(payload);
+    const IndexedRows& rows = self.rows;
     const auto* const at = self.indices.in<const std::int64_t>(context.bases);
-    check_indices(at, /*wide=*/true, self.count, self.limit);
+    check_indices(at, /*wide=*/true, rows.count, rows.limit);
     std::byte* to = self.to.in(context.bases);
     const std::byte* from = self.from.in(context.bases);
-    for (std::size_t o = 0; o < self.outer; ++o, to += self.to_outer_bytes, from += self.from_outer_bytes) {
-      for (std::size_t i = 0; i < self.count; ++i) {
-        std::byte* const row = to + at[i] * self.to_bytes;
-        if (self.is_variable) context.services->undo.keep(row, self.run_bytes);
-        std::memcpy(row, from + static_cast<std::int64_t>(i) * self.from_bytes, self.run_bytes);
+    for (std::size_t o = 0; o < rows.outer;
+         ++o, to += rows.table_outer_bytes, from += rows.rows_outer_bytes) {
+      for (std::size_t i = 0; i < rows.count; ++i) {
+        std::byte* const row = to + at[i] * rows.table_bytes;
+        if (self.is_variable) context.services->undo.keep(row, rows.run_bytes);
+        std::memcpy(row, from + static_cast<std::int64_t>(i) * rows.row_bytes, rows.run_bytes);
       }
     }
   }
@@ -63,8 +51,8 @@ struct PlaceRowsStep final : ClonableStep<PlaceRowsStep> {
 
 namespace lower {
 
-// `from` has the sizes of `to`, but for `dim`, which has as many as there are indices: 64-bit integers in one
-// dimension or none.
+// Emits the step. `from` has the sizes of `to` except for dimension `dim`, which has the number of indices.
+// `indices` are 64-bit integers and have at most one dimension. Returns false if no kernel takes the layouts.
 inline bool place_rows(Lowering& lowering, const Operand& to, std::size_t dim, const Operand& indices,
                        Operand from) {
   const bool is_apart = from.storage != to.storage && indices.storage != to.storage;
@@ -85,10 +73,10 @@ inline bool place_rows(Lowering& lowering, const Operand& to, std::size_t dim, c
   step.sizes = {.outer = outer.first,
                 .count = flat.count(),
                 .run_bytes = last_dims(to, dim + 1).count() * width,
-                .to_outer_bytes = outer.second * width,
-                .to_bytes = to.strides[dim] * width,
-                .from_outer_bytes = from_outer.second * width,
-                .from_bytes = from.strides[dim] * width,
+                .table_outer_bytes = outer.second * width,
+                .table_bytes = to.strides[dim] * width,
+                .rows_outer_bytes = from_outer.second * width,
+                .row_bytes = from.strides[dim] * width,
                 .limit = to.sizes[dim]};
   step.is_variable = lowering.is_variable(to.storage);
   lowering.emit(std::move(step), {from.storage, flat.storage}, {to.storage});

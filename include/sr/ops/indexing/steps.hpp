@@ -42,6 +42,31 @@ void by_run_bytes(std::size_t bytes, const Copy& copy) {
   }
 }
 
+// The sizes of a step that moves runs of bytes between indexed rows of a table and rows that follow each
+// other. Both are stacked `outer` times.
+struct IndexedRows {
+  struct Sizes {
+    Size outer, count, run_bytes;
+    Size table_outer_bytes, table_bytes;  // strides of the table: of `outer`, and of the indexed dimension
+    Size rows_outer_bytes, row_bytes;     // strides of the rows: of `outer`, and of a row
+    Size limit;                           // indices must be less
+  };
+  // In this call:
+  std::size_t outer = 1, count = 0, run_bytes = 0;
+  std::int64_t table_outer_bytes = 0, table_bytes = 0, rows_outer_bytes = 0, row_bytes = 0, limit = 0;
+
+  void settle(const Sizes& sizes, SizeValues& values) {
+    outer = values.count(sizes.outer);
+    count = values.count(sizes.count);
+    run_bytes = values.count(sizes.run_bytes);
+    table_outer_bytes = values(sizes.table_outer_bytes);
+    table_bytes = values(sizes.table_bytes);
+    rows_outer_bytes = values(sizes.rows_outer_bytes);
+    row_bytes = values(sizes.row_bytes);
+    limit = values(sizes.limit);
+  }
+};
+
 // Iterates over the result. The address of an element's source moves along, and by the values of the indices
 // at that place. Strides are in bytes.
 struct IndexStep final : ClonableStep<IndexStep> {

@@ -93,7 +93,7 @@ class ProductsOfParts {
     if (!has_one_column(node, product) || !node.inputs[product.rows].isTensor()) return;
     const Trace& trace = lowering_.trace();
     const at::Tensor& rows = node.inputs[product.rows].toTensor();
-    const StorageId storage = trace.tensors[trace.id_of(rows)].storage;
+    const StorageId storage = trace.storage_id_of(rows);
     const std::uint32_t producer = trace.storages[storage].producer;
     if (trace.storages[storage].home != Home::produced || producer == kNone ||
         !lowering_.is_read_once(storage) || rows.scalar_type() != c10::kFloat)

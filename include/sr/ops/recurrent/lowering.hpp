@@ -24,7 +24,7 @@ constexpr std::int64_t gates_of(Cell cell) {
   return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1;
 }
 
-// True if products by the weight are faster than LibTorch's.
+// True if sr's product by the weight is faster than LibTorch's.
 inline bool is_for_kernels(const Lowering& lowering, const Operand& weight) {
   return lowering.is_constant(weight) || weight.count() <= kMostUnpacked;
 }

@@ -75,7 +75,7 @@ class Lowering : public ProgramStorages {
   // True if anything reads a result besides the first; often only training does.
   bool reads_behind_first(const TracedNode& node) const {
     return std::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](const c10::IValue& output) {
-      return readers_[trace().tensors[trace().id_of(output.toTensor())].storage] != 0;
+      return readers_[trace().storage_id_of(output.toTensor())] != 0;
     });
   }
 
@@ -87,7 +87,7 @@ class Lowering : public ProgramStorages {
     std::uint32_t returned = 0;
     for (const c10::IValue& value : trace().results) {
       sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
-        returned += trace().tensors[trace().id_of(tensor)].storage == result.storage ? 1 : 0;
+        returned += trace().storage_id_of(tensor) == result.storage ? 1 : 0;
       });
     }
     return result.storage < readers_.size() && readers_[result.storage] > returned;
@@ -102,18 +102,16 @@ class Lowering : public ProgramStorages {
 
   // True if the tensor's bytes are written as a part of the tensor that a later concatenation makes.
   bool is_placed(const at::Tensor& tensor) const {
-    return placements_.count(trace().tensors[trace().id_of(tensor)].storage) != 0;
+    return placements_.count(trace().storage_id_of(tensor)) != 0;
   }
   // Takes back a placement of the tensor's bytes. Returns whether there was one.
-  bool displace(const at::Tensor& tensor) {
-    return placements_.erase(trace().tensors[trace().id_of(tensor)].storage) != 0;
-  }
+  bool displace(const at::Tensor& tensor) { return placements_.erase(trace().storage_id_of(tensor)) != 0; }
 
   // Keeps the parts of a concatenation where their own steps write them. What reads the concatenation must
   // read parts_kept_apart instead; nothing writes it.
   void keep_apart(const at::Tensor& joined, std::vector<at::Tensor> parts) {
     for (const at::Tensor& part : parts) displace(part);
-    kept_apart_[trace().tensors[trace().id_of(joined)].storage] = std::move(parts);
+    kept_apart_[trace().storage_id_of(joined)] = std::move(parts);
   }
   // The parts of the concatenation in this storage, in order; null unless they are kept apart.
   const std::vector<at::Tensor>* parts_kept_apart(StorageId joined) const {

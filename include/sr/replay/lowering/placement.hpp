@@ -56,8 +56,7 @@ using Placements = std::unordered_map<StorageId, Operand>;
 inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
   std::vector<std::uint32_t> readers(trace.storages.size(), 0);
   const auto count = [&](const c10::IValue& value) {
-    sr::detail::each_tensor(
-        value, [&](const at::Tensor& tensor) { ++readers[trace.tensors[trace.id_of(tensor)].storage]; });
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { ++readers[trace.storage_id_of(tensor)]; });
   };
   for (const TracedNode& node : trace.nodes) {
     for (const c10::IValue& input : node.inputs) count(input);
@@ -90,7 +89,7 @@ class PlacementSearch {
  private:
   void place_parts(const TracedNode& node, bool stacks, Placements& placements) const {
     const at::Tensor& joined = node.outputs[0].toTensor();
-    const StorageId target = trace_.tensors[trace_.id_of(joined)].storage;
+    const StorageId target = trace_.storage_id_of(joined);
     if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
     const TensorLayout& layout = trace_.layout_of(joined);
     const std::vector<JoinedPart> parts = parts_of(trace_, node, stacks, layout.strides);
@@ -105,15 +104,15 @@ class PlacementSearch {
       if (!sizes) continue;
       const auto placed = strides_of_view(trace_.layout_of(part.tensor).sizes, part.strides, *sizes);
       if (!placed) continue;
-      placements[trace_.tensors[trace_.id_of(part.tensor)].storage] = {
-          target, layout.offset + part.offset, *sizes, *placed, part.tensor.scalar_type()};
+      placements[trace_.storage_id_of(part.tensor)] = {target, layout.offset + part.offset, *sizes, *placed,
+                                                       part.tensor.scalar_type()};
     }
   }
 
   // The sizes that the value's node gave it, if the part is the whole result of one node and nothing else
   // reads it.
   std::optional<Dims> made_as(const at::Tensor& part) const {
-    const StorageId storage = trace_.tensors[trace_.id_of(part)].storage;
+    const StorageId storage = trace_.storage_id_of(part);
     const TracedStorage& traced = trace_.storages[storage];
     if (traced.home != Home::produced || traced.producer == kNone || readers_[storage] != 1)
       return std::nullopt;

@@ -60,8 +60,8 @@ struct ProgramParts {
   Environment environment;  // in which it was recorded
 
   std::vector<WiderView> wider_views;         // of arguments
-  std::vector<std::uint32_t> written_leaves;  // variables that steps write without telling the UndoLog
-  bool may_end_behind_write = false;          // data may end a replay that has written one
+  std::vector<std::uint32_t> written_leaves;  // variables that steps write without storing the old bytes
+  bool may_end_behind_write = false;          // a replay may deoptimize after it has written a variable
 
   bool draws_random_numbers = false;
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`

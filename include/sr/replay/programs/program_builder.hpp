@@ -178,12 +178,8 @@ class ProgramBuilder {
 
   void measure_leaves() {
     for (std::uint32_t leaf = 0; leaf < trace_.leaf_count; ++leaf) {
-      const TensorLayout& layout = trace_.tensors[leaf].layout;
-      Size extent = 1;
-      for (std::size_t d = 0; d < layout.sizes.size(); ++d)
-        extent = layout.sizes[d] == 0 ? Size(0) : extent + (layout.sizes[d] - 1) * layout.strides[d];
-      if (product_of(layout.sizes) == 0) extent = 0;
-      program_->leaf_bytes_of.push_back(extent * trace_.tensor(leaf).element_size());
+      program_->leaf_bytes_of.push_back(trace_.tensors[leaf].layout.extent() *
+                                        trace_.tensor(leaf).element_size());
     }
   }
 

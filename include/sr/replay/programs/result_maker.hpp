@@ -55,8 +55,7 @@ class ResultMaker {
   }
 
   void note(const c10::IValue& value, ValueId dynamic = kNone, const Size& number = Size()) {
-    Results& results = results_;
-    const auto self = static_cast<std::uint32_t>(results.nodes.size());
+    const auto self = static_cast<std::uint32_t>(results_.nodes.size());
     ResultNode node;
     const bool container = value.isList() || value.isTuple() || value.isGenericDict();
     if (container) {
@@ -66,38 +65,38 @@ class ResultMaker {
       if (trace_.callers.count(identity) != 0)
         return bail_out("The model returns a list or dictionary that it was given.");
       if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
-        results.returns_constants = true;
+        results_.returns_constants = true;
         return note_literal(value);
       }
       const auto [known, first] = containers_.try_emplace(identity, self);
       if (!first) {
         node.kind = ResultNode::Kind::again;
         node.index = known->second;
-        results.nodes.push_back(std::move(node));
+        results_.nodes.push_back(std::move(node));
         return;
       }
     }
     if (dynamic != kNone) {
       node.kind = ResultNode::Kind::dynamic;
       node.index = dynamic;
-      results.nodes.push_back(std::move(node));
+      results_.nodes.push_back(std::move(node));
     } else if (value.isTensor() && value.toTensor().defined()) {
       node.kind = ResultNode::Kind::tensor;
       node.index = note_tensor(value.toTensor());
-      results.nodes.push_back(std::move(node));
+      results_.nodes.push_back(std::move(node));
     } else if (value.isTuple()) {
       node.kind = ResultNode::Kind::tuple;
       node.type = sr::detail::type_of_tuple(value);
       const auto& elements = value.toTupleRef().elements();
       node.children = static_cast<std::uint32_t>(elements.size());
-      results.nodes.push_back(std::move(node));
+      results_.nodes.push_back(std::move(node));
       for (const c10::IValue& element : elements) note(element);
     } else if (value.isList()) {
       node.kind = ResultNode::Kind::list;
       node.type = value.toList().elementType();
       const auto elements = value.toListRef();
       node.children = static_cast<std::uint32_t>(elements.size());
-      results.nodes.push_back(std::move(node));
+      results_.nodes.push_back(std::move(node));
       for (const c10::IValue& element : elements) note(element);
     } else if (value.isGenericDict()) {
       const auto dict = value.toGenericDict();
@@ -105,7 +104,7 @@ class ResultMaker {
       node.type = dict.keyType();
       node.value_type = dict.valueType();
       node.children = static_cast<std::uint32_t>(dict.size());
-      results.nodes.push_back(std::move(node));
+      results_.nodes.push_back(std::move(node));
       for (const auto& entry : dict) {
         note(entry.key());
         note(entry.value());
@@ -113,7 +112,7 @@ class ResultMaker {
     } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
                value.isString() || value.isDevice() || value.isComplexDouble()) {
       note_literal(value);
-      results.nodes.back().number = number;
+      results_.nodes.back().number = number;
     } else {
       bail_out("The model returns a value of the type " + value.type()->repr_str() +
                ", which no plan makes.");
@@ -145,33 +144,27 @@ class ResultMaker {
   ResultTensor copy_of(const Operand& operand, StorageId recorded) {
     if (tensors_on_.at(recorded) != 1)
       bail_out("Several views of one tensor would have to be copied, since the state shares no memory.");
-    Size extent = 1;
-    for (std::size_t d = 0; d < operand.rank(); ++d)
-      extent = extent + (operand.sizes[d] - 1) * operand.strides[d];
-    if (operand.count() == 0) extent = 0;
-    Operand from = operand;
-    from.sizes = {extent};
-    from.strides = {1};
-    const Operand to = lowering_.temporary({extent}, operand.dtype);
-    if (!lower::emit_copies(lowering_, {{from, to}})) bail_out("A result could not be copied.");
     ResultTensor result;
     result.dtype = operand.dtype;
     result.layout = {operand.sizes, operand.strides, 0};
+    Operand from = operand;
+    from.sizes = {result.layout.extent()};
+    from.strides = {1};
+    const Operand to = lowering_.temporary(from.sizes, operand.dtype);
+    if (!lower::emit_copies(lowering_, {{from, to}})) bail_out("A result could not be copied.");
     result.from = fresh_storage_of(to.storage, lowering_.storages()[to.storage]);
     return result;
   }
 
   std::uint32_t note_tensor(const at::Tensor& tensor) {
-    Results& results = results_;
     const TensorId id = trace_.id_of(tensor);
-    const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results.tensors.size()));
+    const auto [known, first] = tensors_.try_emplace(id, static_cast<std::uint32_t>(results_.tensors.size()));
     if (!first) return known->second;
     if (tensor.is_conj() || tensor.is_neg())
       bail_out("The model returns a lazily conjugated or negated tensor.");
     const Operand operand = lowering_.operand(tensor);
     if (is_shared(operand)) {
-      ResultTensor copy = copy_of(operand, trace_.tensors[id].storage);
-      results.tensors.push_back(std::move(copy));
+      results_.tensors.push_back(copy_of(operand, trace_.tensors[id].storage));
       return known->second;
     }
     const TracedStorage& storage = lowering_.storages()[operand.storage];
@@ -192,7 +185,7 @@ class ResultMaker {
         result.kind =
             trace_.tensors[id].given ? ResultTensor::From::constant : ResultTensor::From::constant_view;
         result.constant = trace_.tensors[id].given ? tensor : same_view(tensor);
-        results.returns_constants = true;
+        results_.returns_constants = true;
         break;
       case Home::opaque:
         result.kind = ResultTensor::From::opaque;
@@ -205,13 +198,12 @@ class ResultMaker {
         result.from = fresh_storage_of(operand.storage, storage);
         break;
     }
-    results.tensors.push_back(std::move(result));
+    results_.tensors.push_back(std::move(result));
     return known->second;
   }
 
   std::uint32_t fresh_storage_of(StorageId id, const TracedStorage& storage) {
-    Results& results = results_;
-    const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results.fresh.size()));
+    const auto [known, first] = fresh_.try_emplace(id, static_cast<std::uint32_t>(results_.fresh.size()));
     if (first) {
       FreshStorage fresh{id, storage.bytes, nullptr};
       if (storage.home == Home::literal) {
@@ -221,7 +213,7 @@ class ResultMaker {
         program_.constants.push_back(lowering_.tensor_of(id));
         lowering_.temporary({0});
       }
-      results.fresh.push_back(fresh);
+      results_.fresh.push_back(fresh);
     }
     return known->second;
   }

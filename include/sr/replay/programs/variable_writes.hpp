@@ -1,4 +1,4 @@
-// What the steps of a program write of a model's state.
+// Notes which variables of a model the steps of a program write, and adds the copies of their new values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace sr::replay {
 
-// Variables that steps write without telling the UndoLog. Must be called before variables are committed.
+// Finds the variables that steps write without storing the old bytes in the UndoLog. Call this before
+// commit_variables.
 inline void note_written_variables(Lowering& lowering, Program& program) {
   std::set<std::uint32_t> written;
   bool is_written = false;
@@ -28,7 +29,8 @@ inline void note_written_variables(Lowering& lowering, Program& program) {
   program.written_leaves.assign(written.begin(), written.end());
 }
 
-// Copies the new values of variables that are written whole, when nothing can fail any more.
+// Adds copies of the new values to variables that are written whole. They are the last steps, which cannot
+// fail.
 inline void commit_variables(const Trace& trace, Lowering& lowering, Program& program) {
   for (const Commit& commit : trace.commits) {
     const Operand from = lowering.operand(commit.from), to = lowering.operand(commit.to);

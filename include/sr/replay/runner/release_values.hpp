@@ -27,7 +27,7 @@ struct ReleaseResults : ReleaseValues {
   ~ReleaseResults() { this->program.results.release(); }
 };
 
-// Lets go of the memory of what was assigned to variables, which the state then owns.
+// Releases the storages of values that were assigned to variables. The state owns them from then on.
 struct ReleaseState {
   Program& program;
   ~ReleaseState() { program.assigned.release(); }

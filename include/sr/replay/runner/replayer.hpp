@@ -82,8 +82,8 @@ class Replayer {
   }
 
   // Runs the call as the interpreter would and keeps a program of it. `args` are the arguments, then the
-  // variables. Returns the outputs of the graph; nothing: the call is still to be answered. Throws what
-  // operators throw.
+  // variables. Returns the outputs of the graph, or nullopt if the call must run again. Throws what operators
+  // throw.
   std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args, const CallOptions* call,
                                                  Recording recording) {
     Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
@@ -127,8 +127,8 @@ class Replayer {
     }
   }
 
-  // Throws Deoptimized, CancelledError and what operators throw. `call` may be null.
-  // Calls then(context) behind the steps.
+  // Runs the steps, makes the results, and calls then(context). Throws Deoptimized, CancelledError and what
+  // operators throw. `call` may be null.
   template <class Then = Nothing>
   c10::IValue run(Program& program, std::span<const c10::IValue> args, const CallOptions* call,
                   const Then& then = {}) {
@@ -142,9 +142,9 @@ class Replayer {
     return program.results.returns_constants ? fresh_copies(*content_, result) : result;
   }
 
-  // True if the last call has ended early behind writes to variables that could not be undone.
+  // Returns true once if the last call threw after writes to variables that could not be undone.
   bool has_lost_state() { return std::exchange(has_lost_state_, false); }
-  // The values that the last call has assigned to variables.
+  // Returns the values that the last call assigned to variables, once.
   std::vector<c10::IValue> take_assigned() { return std::exchange(assigned_, {}); }
 
   // Writes the results into the caller's buffers. Returns false if the buffers or the results do not allow
@@ -162,8 +162,8 @@ class Replayer {
     return true;
   }
 
-  // What run and run_into do, with a program that writes or assigns variables, whose values are then in
-  // take_assigned(). `outputs` is null for run.
+  // Does what run does, or run_into if `outputs` is not null, for a program that writes or assigns variables.
+  // The assigned values are then in take_assigned().
   bool run_with_state(Program& program, std::span<const c10::IValue> args,
                       const c10::ArrayRef<at::Tensor>* outputs, const CallOptions* call,
                       c10::IValue& result) {

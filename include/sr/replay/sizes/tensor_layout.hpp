@@ -33,6 +33,16 @@ struct TensorLayout {
   static TensorLayout of(const at::Tensor& tensor) {
     return {constant_dims(tensor.sizes()), constant_dims(tensor.strides()), tensor.storage_offset()};
   }
+
+  // The number of elements that the tensor spans in memory. For numbers: base/extent.hpp.
+  Size extent() const {
+    Size extent = 1;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == 0) return 0;
+      extent += (sizes[d] - 1) * strides[d];
+    }
+    return extent;
+  }
 };
 
 inline bool is_dense(const TensorLayout& layout) {

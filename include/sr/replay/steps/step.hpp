@@ -36,7 +36,7 @@ struct Services {
   const memory::PlannerOps* planner = nullptr;  // see Frame
   const WeightSet* weights = nullptr;           // see Frame
   RanNodes ran;                                 // is told of operators of which nothing is known
-  UndoLog undo;                                 // is told of bytes of variables before they are overwritten
+  UndoLog undo;                                 // stores bytes of variables before they are overwritten
 };
 
 // What the steps of a replay share.
@@ -67,7 +67,7 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
-  // True if the step tells the UndoLog what it overwrites of variables.
+  // True if the step stores the bytes of variables in the UndoLog before it overwrites them.
   virtual bool keeps_variables() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }

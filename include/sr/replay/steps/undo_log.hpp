@@ -1,4 +1,5 @@
-// What a replay has overwritten in the variables of a model, so that a call that ends early can put it back.
+// Stores the bytes that a replay overwrites in the variables of a model, so that they can be restored if the
+// call throws.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@ namespace sr::replay {
 
 class UndoLog {
  public:
-  // Keeps bytes that a step is about to overwrite. Nothing can be put back once a call has more than
-  // kMostKeptBytes.
+  // Stores bytes that a step is about to overwrite. If a call stores more than kMostKeptBytes, nothing can be
+  // restored.
   void keep(std::byte* at, std::size_t bytes) {
     if (bytes_.size() + bytes > kMostKeptBytes) is_complete_ = false;
     if (!is_complete_ || bytes == 0) return;
@@ -21,10 +22,10 @@ class UndoLog {
     bytes_.insert(bytes_.end(), at, at + bytes);
   }
 
-  // Keeps what a copy to `out` is about to overwrite.
+  // Stores the bytes that a copy to `out` is about to overwrite.
   void keep(const kernels::StridedCopy& shape, std::byte* out) { keep(shape, 0, out); }
 
-  // Puts everything back, and begins anew. Returns false if that is not possible.
+  // Restores all bytes, in reverse order, and clears the log. Returns false if that is not possible.
   bool undo() {
     const bool is_complete = is_complete_;
     std::size_t end = bytes_.size();
@@ -35,7 +36,7 @@ class UndoLog {
     clear();
     return is_complete;
   }
-  // The call has ended well.
+  // Clears the log after a call that did not throw.
   void clear() {
     places_.clear();
     bytes_.clear();

@@ -1,6 +1,6 @@
 // Makes in-place pointwise operators on tensors of the call and on variables functional: each is recorded as
-// its functional twin, which can be fused with the operators before and after it. A variable that is written
-// so gets its new value when nothing can fail any more.
+// its functional twin, which can be fused with the operators before and after it. A variable gets its new
+// value by a copy at the end of the program, when nothing can fail any more.
 #pragma once
 
 #include <algorithm>
@@ -85,9 +85,8 @@ class FunctionalWrites {
     for (std::uint32_t i = 0; i < count; ++i) {
       for (const c10::IValue& input : trace_.nodes[i].inputs) note(input, i);
       for (const c10::IValue& value : trace_.nodes[i].captured) {
-        sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
-          captured_.insert(trace_.tensors[trace_.id_of(tensor)].storage);
-        });
+        sr::detail::each_tensor(
+            value, [&](const at::Tensor& tensor) { captured_.insert(trace_.storage_id_of(tensor)); });
       }
     }
     for (std::size_t r = 0; r < trace_.results.size(); ++r) {
@@ -132,8 +131,8 @@ class FunctionalWrites {
       return false;
     const at::Tensor& from = node.inputs[1].toTensor();
     const TensorLayout &layout = trace_.layout_of(from), &own = trace_.layout_of(written.tensor);
-    const StorageId source = trace_.tensors[trace_.id_of(from)].storage;
-    const StorageId current = trace_.tensors[trace_.id_of(node.inputs[0].toTensor())].storage;
+    const StorageId source = trace_.storage_id_of(from);
+    const StorageId current = trace_.storage_id_of(node.inputs[0].toTensor());
     if (from.scalar_type() != written.tensor.scalar_type() || source == written.storage ||
         source == current || from.is_conj() != written.tensor.is_conj() ||
         from.is_neg() != written.tensor.is_neg() || !always_equal(layout.sizes, own.sizes) ||
@@ -153,7 +152,7 @@ class FunctionalWrites {
     return true;
   }
   void rename_to(TracedNode& node, const Written& written) {
-    trace_.storages[trace_.tensors[trace_.id_of(node.inputs[0].toTensor())].storage].overwritten = true;
+    trace_.storages[trace_.storage_id_of(node.inputs[0].toTensor())].overwritten = true;
     names_[written.tensor.unsafeGetTensorImpl()] = node.inputs[1].toTensor();
     node.role = Role::nothing;
     node.inputs.clear();
@@ -201,7 +200,7 @@ class FunctionalWrites {
 
   void replace(TracedNode& node, std::uint32_t i, const Written& written) {
     const at::Tensor& self = node.inputs[0].toTensor();
-    const StorageId before = trace_.tensors[trace_.id_of(self)].storage;
+    const StorageId before = trace_.storage_id_of(self);
     const auto storage = static_cast<StorageId>(trace_.storages.size());
     const Size bytes = trace_.storages[before].bytes;
     trace_.storages[before].overwritten = true;

@@ -25,14 +25,10 @@ class InPlaceWrites {
   }
 
  private:
-  StorageId storage_of(const at::Tensor& tensor) const {
-    return trace_.tensors[trace_.id_of(tensor)].storage;
-  }
-
   // Makes the node that computes the new value write the variable. Returns false if it does not change rows
   // of the variable, or if another node needs what it overwrites.
   bool write_in_place(const Commit& commit) {
-    const StorageId made = storage_of(commit.from), variable = storage_of(commit.to);
+    const StorageId made = trace_.storage_id_of(commit.from), variable = trace_.storage_id_of(commit.to);
     const std::uint32_t producer = trace_.storages[made].producer;
     if (trace_.storages[made].home != Home::produced || producer >= trace_.nodes.size()) return false;
     TracedNode& node = trace_.nodes[producer];
@@ -102,7 +98,8 @@ class InPlaceWrites {
   }
   bool holds(const c10::IValue& value, StorageId storage) const {
     bool found = false;
-    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { found |= storage_of(tensor) == storage; });
+    sr::detail::each_tensor(
+        value, [&](const at::Tensor& tensor) { found |= trace_.storage_id_of(tensor) == storage; });
     return found;
   }
 

@@ -157,6 +157,7 @@ struct Trace {
   bool is_state(const TracedStorage& storage) const {
     return storage.home == Home::input && storage.leaf >= first_state_leaf;
   }
+  StorageId storage_id_of(const at::Tensor& tensor) const { return tensors[id_of(tensor)].storage; }
   const TracedStorage& storage_of(TensorId id) const { return storages[tensors[id].storage]; }
   const at::Tensor& tensor(TensorId id) const { return tensors[id].recorded; }
   const TensorLayout& layout_of(const at::Tensor& tensor) const { return tensors[id_of(tensor)].layout; }

@@ -57,7 +57,7 @@ class WrittenTensors {
   };
 
   void note(const at::Tensor& tensor) {
-    const StorageId id = record_.trace.tensors[record_.trace.id_of(tensor)].storage;
+    const StorageId id = record_.trace.storage_id_of(tensor);
     TracedStorage& storage = record_.trace.storages[id];
     if (storage.home == Home::literal) {
       const std::int64_t count = storage.bytes.pin();

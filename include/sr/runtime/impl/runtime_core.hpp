@@ -40,10 +40,17 @@ SR_INLINE c10::IValue RuntimeCore::call_borrowed(std::span<const c10::IValue> ar
 }
 
 SR_INLINE void RuntimeCore::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                     const CallOptions* options, SessionState* state) const {
+                                     const CallOptions* options) const {
   if (state_->counters()->begin_call()) [[unlikely]]
-    return state_->counters()->time([=, this] { state_->run_into(args, outputs, options, state); });
-  state_->run_into(args, outputs, options, state);
+    return state_->counters()->time([=, this] { state_->run_into(args, outputs, options); });
+  state_->run_into(args, outputs, options);
+}
+
+SR_INLINE void RuntimeCore::run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args,
+                                        c10::ArrayRef<at::Tensor> outputs) const {
+  if (state == nullptr) return run_into(args, outputs, nullptr);
+  const auto run = [=, this] { state_->run_into_on(*state, args, outputs, nullptr); };
+  state_->counters()->begin_call() ? state_->counters()->time(run) : run();
 }
 
 SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> RuntimeCore::run_async(std::vector<c10::IValue> args,
