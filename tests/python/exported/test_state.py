@@ -65,7 +65,27 @@ class KeepsStatistics(nn.Module):
         return self.norm(x), self.norm.running_var + 0, self.norm.num_batches_tracked * 2
 
 
-CASES = {Counter: (2,), Cache: (3,), MovingAverage: (4, 3), WritesToItsArgument: (4,), KeepsStatistics: (4, 3)}
+class Layer:
+    """A layer of a cache, as transformers has them: an object whose tensors are no buffers."""
+
+    def __init__(self):
+        self.keys = torch.zeros(8, 3)
+        self.length = torch.zeros(1, dtype=torch.int64)
+
+
+class WritesToLiftedTensors(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, x):
+        self.layer.keys.index_copy_(0, self.layer.length % 8, x.unsqueeze(0))
+        self.layer.length.add_(1)
+        return torch.softmax(self.layer.keys @ x, 0) @ self.layer.keys
+
+
+CASES = {Counter: (2,), Cache: (3,), MovingAverage: (4, 3), WritesToItsArgument: (4,), KeepsStatistics: (4, 3),
+         WritesToLiftedTensors: (3,)}
 
 
 @pytest.mark.parametrize('form', ['memory', 'archive', 'decomposed', 'pickle'])
@@ -77,6 +97,8 @@ def test_calls_and_what_they_leave(model, form):
     program = torch.export.export(copy.deepcopy(eager), (torch.randn(CASES[model]),))
     before = {name: value.clone() for name, value in program.state_dict.items()}
     if form == 'decomposed':
+        if model is WritesToLiftedTensors:
+            pytest.skip('torch refuses to decompose such a program')
         program = program.run_decompositions()
     if form == 'archive':
         file = io.BytesIO()

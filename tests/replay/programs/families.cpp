@@ -57,6 +57,20 @@ TEST_CASE("a batch that varies: pointwise operators, reductions and joins", "[fa
                [](std::int64_t n) {
                  return InputSet{at::randn({n, 6}), at::randn({3, 6})};
                });
+  check_family("def forward(self, x):\n    return x * 2, x.size(0) + 1, (x.relu(), x.size(0) * x.size(1))\n",
+               [](std::int64_t n) {
+                 return InputSet{at::randn({n, 3})};
+               });
+  // transformers' DynamicCache begins with an empty vector, which cat skips.
+  check_family(
+      "def forward(self, x, y):\n    past = torch.cat([self.empty, x], -2)\n"
+      "    return torch.cat([past, y.view([1, 1, 2, 5]).transpose(1, 2)], -2), torch.cat([self.empty, x[0, "
+      "0, :, "
+      "0]])\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({1, 2, n, 5}), at::randn({10})};
+      },
+      {{"empty", at::empty({0})}});
   check_family("def forward(self, x):\n    return torch.softmax(x, -1), torch.softmax(x, 1)\n",
                [](std::int64_t n) {
                  return InputSet{at::randn({n, 4, 5})};

@@ -1,4 +1,5 @@
-// Rejects exported programs that write to their parameters or constants, which runtimes and the caller share.
+// Rejects exported programs that write to their parameters, which runtimes and the caller share. Buffers and
+// lifted constants that a program writes are state.
 // Follows the alias annotations of schemas to each write.
 #pragma once
 

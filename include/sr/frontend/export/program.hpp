@@ -139,12 +139,10 @@ class Importer {
     const std::string& value = text_of(member(spec, "arg", "the signature"), "name", "the signature");
     const std::string_view named_by = field;
     const auto add = [&](const std::string& path, const at::Tensor& tensor) {
-      Value* const added = weight(path, tensor, named_by == "parameter_name");
-      if (named_by == "buffer_name") {
-        buffers_.emplace(path, added);
-      } else {
-        guarded_.emplace(added, kind + "'" + path + "'");
-      }
+      const bool is_parameter = named_by == "parameter_name";
+      Value* const added = weight(path, tensor, is_parameter);
+      if (is_parameter) guarded_.emplace(added, kind + "'" + path + "'");
+      if (named_by == "buffer_name") buffers_.emplace(path, added);
       return added;
     };
     if (const auto found = tensors_.find(name); found != tensors_.end() && found->second.defined())

@@ -16,9 +16,10 @@
 
 namespace sr::replay::layouts {
 
-// cat(tensors, dim), also with the tensors one by one. The result is contiguous, unless all tensors are
-// channels last (cat_compute_output_memory_format in ATen/native/TensorShape.cpp).
-inline std::optional<TensorLayout> joined(const std::vector<TensorLayout>& parts, std::size_t dim) {
+// The result of cat is contiguous, unless all tensors are channels last (cat_compute_output_memory_format in
+// ATen/native/TensorShape.cpp). Empty vectors, which it skips, count as contiguous.
+inline std::optional<TensorLayout> joined(const std::vector<TensorLayout>& parts, std::size_t dim,
+                                          bool has_skipped = false) {
   Dims sizes = parts[0].sizes;
   Size along = 0;
   for (const TensorLayout& part : parts) {
@@ -29,7 +30,7 @@ inline std::optional<TensorLayout> joined(const std::vector<TensorLayout>& parts
     along += part.sizes[dim];
   }
   sizes[dim] = along;
-  const bool is_last = std::ranges::all_of(parts, is_channels_last);
+  const bool is_last = !has_skipped && std::ranges::all_of(parts, is_channels_last);
   Dims strides = is_last ? channels_last_strides(sizes) : dense_strides(sizes);
   return TensorLayout{std::move(sizes), std::move(strides), 0};
 }
@@ -41,10 +42,17 @@ inline std::vector<TensorLayout> parts_to_join(LayoutRule& rule) {
   return parts;
 }
 
+// cat(tensors, dim), also with the tensors one by one. It skips empty vectors beside tensors of another rank.
 inline bool cat(LayoutRule& rule) {
-  const std::vector<TensorLayout> parts = parts_to_join(rule);
+  std::vector<TensorLayout> parts = parts_to_join(rule);
+  const auto is_vector = [](const TensorLayout& part) { return part.sizes.size() == 1; };
+  std::size_t skipped = 0;
+  if (!std::ranges::all_of(parts, is_vector))
+    skipped =
+        std::erase_if(parts, [&](const TensorLayout& part) { return is_vector(part) && part.sizes[0] == 0; });
   if (parts.empty() || parts[0].sizes.empty()) return false;
-  return rule.fresh_if_known(joined(parts, rule.dim(rule.input_count() - 1, parts[0].sizes.size())));
+  const std::size_t dim = rule.dim(rule.input_count() - 1, parts[0].sizes.size());
+  return rule.fresh_if_known(joined(parts, dim, skipped != 0));
 }
 
 // stack(tensors, dim), which is a view of cat(tensors, dim) unless the dimension is the last one (stack in

@@ -90,7 +90,9 @@ class ResultMaker {
       const auto& elements = value.toTupleRef().elements();
       node.children = static_cast<std::uint32_t>(elements.size());
       results_.nodes.push_back(std::move(node));
-      for (const c10::IValue& element : elements) note(element);
+      const auto numbers = trace_.numbers_in_tuples.find(value.internalToPointer());
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        note(elements[i], kNone, numbers == trace_.numbers_in_tuples.end() ? Size() : numbers->second[i]);
     } else if (value.isList()) {
       node.kind = ResultNode::Kind::list;
       node.type = value.toList().elementType();

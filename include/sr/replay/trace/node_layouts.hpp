@@ -1,6 +1,7 @@
 // Follows sizes with symbols through one node of a recording.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,7 @@ class NodeLayouts {
         return;
       }
     }
+    keep_returned_numbers(values, frame);
     // Containers can be built of tensors whatever their sizes are.
     const bool moves = facts.builtin && facts.has(Fact::moves_values);
     for (LayoutRule::Input& input : inputs_) {
@@ -213,6 +215,27 @@ class NodeLayouts {
       if (made.empty()) continue;
       record_.keep_numbers(value, slot, made);
     }
+  }
+
+  // True if the node makes a tuple that is only returned, also within another one.
+  static bool is_only_returned(const torch::jit::Node& node) {
+    return node.kind() == c10::prim::TupleConstruct &&
+           std::ranges::all_of(node.output()->uses(), [&](const torch::jit::Use& use) {
+             return use.user == node.owningGraph()->return_node() || is_only_returned(*use.user);
+           });
+  }
+
+  // Nothing but the caller reads the integers in such a tuple, so that they may differ between calls.
+  void keep_returned_numbers(const std::vector<c10::IValue>& values, const Frame& frame) {
+    if (!is_only_returned(*node_.node)) return;
+    std::vector<Size> of_elements(inputs_.size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].numbers.size() != 1 || !values[i].isInt()) continue;
+      of_elements[i] = inputs_[i].numbers[0];
+      inputs_[i].numbers.clear();
+    }
+    record_.trace.numbers_in_tuples[frame.values[node_.first_output].internalToPointer()] =
+        std::move(of_elements);
   }
 
   Record& record_;

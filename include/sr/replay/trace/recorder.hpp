@@ -54,9 +54,8 @@ class TraceRecorder {
     record_.trace.result_count = content_->result_count();
     for (const BlockOutput& output : top.outputs) {
       const c10::IValue& value = frame_->values[output.slot];
-      const bool is_kept = record_.trace.results.size() < record_.trace.result_count || !value.isInt();
-      if (is_kept) record_.pin_numbers(value, output.slot);
-      record_.trace.number_results.push_back(is_kept ? Size() : record_.number(output.slot));
+      if (!value.isInt()) record_.pin_numbers(value, output.slot);
+      record_.trace.number_results.push_back(value.isInt() ? record_.number(output.slot) : Size());
       record_.trace.results.push_back(value);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }

@@ -133,7 +133,9 @@ struct Trace {
   std::vector<c10::IValue> results;                      // then the new values of variables
   std::vector<ValueId> dynamic_results;
   std::vector<Size> number_results;  // the integer that a result is, if it differs between calls
-  std::size_t result_count = 0;      // without those of variables
+  // By identity of a tuple that is returned: the same of its elements.
+  std::unordered_map<const void*, std::vector<Size>> numbers_in_tuples;
+  std::size_t result_count = 0;  // without those of variables
   std::uint32_t leaf_count = 0;
   std::uint32_t first_state_leaf = 0;  // leaves from here on are of variables
   std::vector<Commit> commits;
