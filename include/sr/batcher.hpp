@@ -9,6 +9,7 @@
 
 #include <sr/base/call_options.hpp>
 #include <sr/batching/options.hpp>
+#include <sr/session.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -35,7 +36,8 @@ class Batcher {
  public:
   // Throws ArgumentError for options that contradict the module's schema or each other.
   explicit Batcher(const StaticModule& module, const BatcherOptions& options = {});
-  // With another model than the module, of the same schema: a RuntimePool with another planner, say.
+  // With another model than the module, of the same schema and the same state: a RuntimePool with another
+  // planner, say.
   Batcher(const StaticModule& module, BatchModel model, const BatcherOptions& options,
           BatchPreparation prepare = {});
   Batcher(Batcher&&) noexcept;
@@ -48,14 +50,28 @@ class Batcher {
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {},
                          const CallOptions& options = {}) const;
 
-  // Returns at once. Throws ArgumentError and BusyError; the future has the other errors.
+  // Calls a session of the module. Requests are joined if their states, too, agree in all sizes but the
+  // number of rows, and in all numbers; see BatcherOptions::state_dims. The session is reserved until the
+  // request is answered: it also throws BusyError if the session is in use, and StateError. If the model has
+  // state, each request must be a call of a session.
+  c10::IValue operator()(const Session& session, std::vector<c10::IValue> args,
+                         const KeywordArgs& kwargs = {}, const CallOptions& options = {}) const;
+
+  // These return immediately. They throw ArgumentError, BusyError and StateError; the future has the other
+  // errors.
   c10::intrusive_ptr<c10::ivalue::Future> submit(std::vector<c10::IValue> args,
+                                                 const KeywordArgs& kwargs = {},
+                                                 const CallOptions& options = {}) const;
+  c10::intrusive_ptr<c10::ivalue::Future> submit(const Session& session, std::vector<c10::IValue> args,
                                                  const KeywordArgs& kwargs = {},
                                                  const CallOptions& options = {}) const;
 
   BatcherReport report() const;
 
  private:
+  std::shared_ptr<SessionState> state_of(const Session& session) const;
+
+  std::shared_ptr<const PreparedModule> content_;
   std::shared_ptr<detail::BatchQueue> queue_;  // shared with its threads
 };
 

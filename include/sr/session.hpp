@@ -16,7 +16,13 @@
 
 namespace sr {
 
-// Values of buffers and attributes by name, such as "layer.hidden".
+namespace detail {
+
+class CarriedState;
+
+}  // namespace detail
+
+// Values of buffers, attributes and carried arguments by name, such as "layer.hidden".
 using NamedState = std::map<std::string, c10::IValue>;
 
 // For models that write buffers or assign attributes, such as a decoder with a cache or a recurrent network
@@ -24,12 +30,20 @@ using NamedState = std::map<std::string, c10::IValue>;
 // each begins with the state that the module was made with. Made by StaticModule::session(). Shares ownership
 // of the module.
 //
+// Also for models that take their state as arguments and return it: session(carried) names the arguments that
+// a session carries from call to call. Its calls give only the other arguments, and return only the other
+// results. A carried argument begins with its default; one without a default has no value until load(), and
+// calls throw ArgumentError.
+//
 // Sessions may be called at once from any threads, but one session answers one call at a time: a call during
 // another one throws BusyError. The state shares no memory with arguments, results or weights. If a call
 // throws, the state is as it was before; if keeping it would have copied more than 64 KiB a call, the session
 // throws StateError until reset() or load().
 class Session {
  public:
+  // The arguments and results of a call.
+  const c10::FunctionSchema& schema() const;
+
   // These functions do what the functions of StaticModule with the same names do, on the state of the
   // session. They also throw StateError.
   c10::IValue operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs = {}) const;
@@ -49,20 +63,31 @@ class Session {
   // state() does not have, for a value of another type, for other sizes or another dtype of a tensor that the
   // model writes in place, and, if `strict`, for a name that is missing.
   void load(const NamedState& state, bool strict = true) const;
-  // Returns the type of a variable, or null if the model has none of that name.
-  c10::TypePtr type_of(const std::string& name) const;
+  struct Variable {
+    std::string name;
+    c10::TypePtr type;
+  };
+  // Returns what state() may have.
+  std::vector<Variable> variables() const;
   // Returns a new session with a copy of the current state.
   Session clone() const;
 
   const StaticModule& module() const { return module_; }
   const std::shared_ptr<SessionState>& session_state() const { return state_; }
+  // Null if the model keeps its state itself.
+  const std::shared_ptr<const detail::CarriedState>& carried() const { return carried_; }
 
  private:
   friend class StaticModule;
-  Session(StaticModule module, std::shared_ptr<SessionState> state);
+  Session(StaticModule module, std::shared_ptr<SessionState> state,
+          std::shared_ptr<const detail::CarriedState> carried = nullptr);
+
+  c10::IValue call(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+                   const CallOptions* options) const;
 
   StaticModule module_;
   std::shared_ptr<SessionState> state_;  // null for a model without state
+  std::shared_ptr<const detail::CarriedState> carried_;
 };
 
 }  // namespace sr

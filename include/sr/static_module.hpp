@@ -3,6 +3,8 @@
 // the content, and runtimes share its ownership.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +46,11 @@ class StaticModule {
 
   // Returns a session, whose state is a copy of the initial state of the module. Include <sr/session.hpp>.
   Session session() const;
+  // Returns a session of a model that takes its state as arguments and returns the new state. `carried` has,
+  // by name of such an argument, the position of the result that is its value in the next call. Throws
+  // ArgumentError if there is no such argument or result, if a result is carried twice, and if the model
+  // keeps state itself.
+  Session session(const std::map<std::string, std::size_t>& carried) const;
 
   // --- calls ---
   //

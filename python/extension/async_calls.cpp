@@ -73,7 +73,8 @@ py::object python_error_of(const std::exception_ptr& thrown) {
 struct Call {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<SessionState> state;  // null means the module's own
-  std::shared_ptr<void> use;            // reserves the state until the call ends
+  std::shared_ptr<const sr::detail::CarriedState> carried;
+  std::shared_ptr<void> use;  // reserves the state until the call ends
   std::vector<c10::IValue> args;
   CallOptions options;
   Told told;
@@ -81,6 +82,7 @@ struct Call {
   Call(const Callee& callee, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
       : engine(callee.engine),
         state(callee.session == nullptr ? nullptr : callee.session->session_state()),
+        carried(callee.session == nullptr ? nullptr : callee.session->carried()),
         use(sr::detail::hold_state(state)),
         args(std::move(with)),
         options(std::move(chosen)),
@@ -90,7 +92,8 @@ struct Call {
     c10::IValue result;
     std::exception_ptr thrown;
     try {
-      result = engine->call(state.get(), std::move(args), &options, /*holds_state=*/state != nullptr);
+      result = call_model(*engine, state.get(), carried.get(), std::move(args), &options,
+                          /*holds_state=*/state != nullptr);
     } catch (...) {
       thrown = std::current_exception();
     }

@@ -1,6 +1,8 @@
 #include "batcher.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <pybind11/stl.h>
@@ -16,6 +18,7 @@
 #include "async_calls.hpp"
 #include "caller.hpp"
 #include "running.hpp"
+#include "session.hpp"
 
 namespace py = pybind11;
 
@@ -46,10 +49,10 @@ struct PythonBatcher {
         signature(callee.signature),
         batcher(std::make_unique<Batcher>(
             prepared->module,
-            [engine = callee.engine](std::vector<c10::IValue> args, const CallOptions& given) {
-              return engine->call(/*state=*/nullptr, std::move(args),
-                                  given.trace == nullptr ? nullptr : &given,
-                                  /*holds_state=*/false);
+            [engine = callee.engine](SessionState* state, std::vector<c10::IValue> args,
+                                     const CallOptions& given) {
+              return engine->call(state, std::move(args), given.trace == nullptr ? nullptr : &given,
+                                  /*holds_state=*/state != nullptr);
             },
             options,
             [engine = callee.engine](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); })) {}
@@ -58,20 +61,30 @@ struct PythonBatcher {
     batcher.reset();
   }
 
-  py::object call(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
-                  const std::shared_ptr<CallTrace>& trace) const {
+  // `session` is None or an sr.Session.
+  py::object call(const py::tuple& args, const py::dict& kwargs, py::handle session,
+                  std::optional<double> timeout, const std::shared_ptr<CallTrace>& trace) const {
     std::vector<c10::IValue> values = signature->bind(args, kwargs);
+    const Session* const own = session.is_none() ? nullptr : &session_of(session);
     const CallOptions options = options_until(timeout, trace.get());
-    return signature->result(without_gil([&] { return (*batcher)(std::move(values), {}, options); }));
+    return signature->result(without_gil([&] {
+      return own == nullptr ? (*batcher)(std::move(values), {}, options)
+                            : (*batcher)(*own, std::move(values), {}, options);
+    }));
   }
 
-  py::object start(const py::tuple& args, const py::dict& kwargs, std::optional<double> timeout,
-                   py::function done, const std::shared_ptr<CallTrace>& trace) const {
+  py::object start(const py::tuple& args, const py::dict& kwargs, py::handle session,
+                   std::optional<double> timeout, py::function done,
+                   const std::shared_ptr<CallTrace>& trace) const {
     std::vector<c10::IValue> values = signature->bind(args, kwargs);
+    const Session* const own = session.is_none() ? nullptr : &session_of(session);
     std::stop_source stop;
     CallOptions options = options_until(timeout, trace.get());
     options.stop = stop.get_token();
-    const auto future = without_gil([&] { return batcher->submit(std::move(values), {}, options); });
+    const auto future = without_gil([&] {
+      return own == nullptr ? batcher->submit(std::move(values), {}, options)
+                            : batcher->submit(*own, std::move(values), {}, options);
+    });
     // The trace lives until the request is answered.
     future->addCallback(
         [told = std::make_shared<Told>(signature, std::move(done)), trace](c10::ivalue::Future& ended) {
@@ -150,13 +163,16 @@ void define_trace(py::module_& module) {
 }
 
 std::unique_ptr<PythonBatcher> make_batcher(py::handle caller, std::int64_t dim,
-                                            std::vector<std::size_t> shared, std::int64_t max_rows,
-                                            double max_wait, std::size_t max_waiting, std::size_t max_running,
+                                            std::vector<std::size_t> shared,
+                                            std::map<std::string, std::int64_t> state_dims,
+                                            std::int64_t max_rows, double max_wait, std::size_t max_waiting,
+                                            std::size_t max_running,
                                             const std::vector<PaddingOfArgument>& padding,
                                             std::int64_t padded_result_dim, bool equal_rows) {
   BatcherOptions options;
   options.dim = dim;
   options.shared = std::move(shared);
+  options.state_dims = std::move(state_dims);
   options.max_rows = max_rows;
   options.max_wait = std::chrono::microseconds(static_cast<std::int64_t>(max_wait * 1e6));
   options.max_waiting = max_waiting;
@@ -173,12 +189,12 @@ void define_batcher(py::module_& module) {
   define_trace(module);
   py::class_<PythonBatcher>(module, "Batcher")
       .def(py::init(&make_batcher), py::arg("caller"), py::kw_only(), py::arg("dim"), py::arg("shared"),
-           py::arg("max_rows"), py::arg("max_wait"), py::arg("max_waiting"), py::arg("max_running"),
-           py::arg("padding"), py::arg("padded_result_dim"), py::arg("equal_rows"))
-      .def("call", &PythonBatcher::call, py::arg("args"), py::arg("kwargs"), py::arg("timeout"),
-           py::arg("trace") = nullptr)
-      .def("start", &PythonBatcher::start, py::arg("args"), py::arg("kwargs"), py::arg("timeout"),
-           py::arg("done"), py::arg("trace") = nullptr)
+           py::arg("state_dims"), py::arg("max_rows"), py::arg("max_wait"), py::arg("max_waiting"),
+           py::arg("max_running"), py::arg("padding"), py::arg("padded_result_dim"), py::arg("equal_rows"))
+      .def("call", &PythonBatcher::call, py::arg("args"), py::arg("kwargs"), py::arg("session"),
+           py::arg("timeout"), py::arg("trace") = nullptr)
+      .def("start", &PythonBatcher::start, py::arg("args"), py::arg("kwargs"), py::arg("session"),
+           py::arg("timeout"), py::arg("done"), py::arg("trace") = nullptr)
       .def("report", &PythonBatcher::report);
 }
 

@@ -9,6 +9,7 @@
 
 #include <sr/base/forks.hpp>
 #include <sr/error.hpp>
+#include <sr/executor/copied_results.hpp>
 
 #include "errors.hpp"
 #include "running.hpp"
@@ -65,8 +66,10 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
       call_into(callee, args, buffers);
       return new_reference(buffers);
     }
-    c10::IValue result = without_gil(
-        [&] { return callee.engine->call(callee.state(), std::move(args), nullptr, /*holds_state=*/false); });
+    c10::IValue result = without_gil([&] {
+      return call_model(*callee.engine, callee.state(), callee.carried(), std::move(args), nullptr,
+                        /*holds_state=*/false);
+    });
     return callee.signature->result(std::move(result)).release().ptr();
   } catch (...) {
     set_python_error();
@@ -107,7 +110,20 @@ std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out) {
 
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out) {
   const std::vector<at::Tensor> buffers = buffers_of(callee, out);
-  without_gil([&] { callee.engine->run_into(callee.state(), args, buffers); });
+  without_gil([&] {
+    if (callee.carried() == nullptr) return callee.engine->run_into(callee.state(), args, buffers);
+    sr::detail::copy_all_results(
+        call_model(*callee.engine, callee.state(), callee.carried(), args, nullptr, /*holds_state=*/false),
+        buffers);
+  });
+}
+
+c10::IValue call_model(const Engine& engine, SessionState* state, const sr::detail::CarriedState* carried,
+                       std::vector<c10::IValue> args, const CallOptions* options, bool holds_state) {
+  if (carried == nullptr) return engine.call(state, std::move(args), options, holds_state);
+  return carried->call(*state, std::move(args), holds_state, [&](std::vector<c10::IValue> all) {
+    return engine.call(nullptr, std::move(all), options, /*holds_state=*/false);
+  });
 }
 
 py::object make_caller_type() {

@@ -7,7 +7,9 @@
 #include <pybind11/pybind11.h>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include <sr/runtime/carried_state.hpp>
 #include <sr/session.hpp>
 
 #include "engine.hpp"
@@ -23,15 +25,21 @@ struct Callee {
         signature(std::make_shared<const Signature>(prepared->module.schema(), std::move(spec))),
         engine(make_engine(prepared->module, planner, options)) {}
 
-  // Makes a session, which shares everything but the state with `module`.
-  Callee(const Callee& module, std::unique_ptr<const Session> own)
-      : prepared(module.prepared),
-        signature(module.signature),
-        engine(module.engine),
+  // Makes a session, which shares all but the state, and the signature if it carries arguments, with `from`:
+  // its module or the session that it is a copy of.
+  Callee(const Callee& from, std::unique_ptr<const Session> own,
+         std::shared_ptr<const Signature> own_signature)
+      : prepared(from.prepared),
+        signature(std::move(own_signature)),
+        engine(from.engine),
         session(std::move(own)) {}
 
   // Returns the state of the session. Null if this is a module, whose calls use the module's state.
   SessionState* state() const { return session == nullptr ? nullptr : session->session_state().get(); }
+  // Null unless this is a session that carries arguments.
+  const sr::detail::CarriedState* carried() const {
+    return session == nullptr ? nullptr : session->carried().get();
+  }
 
   std::shared_ptr<Prepared> prepared;
   std::shared_ptr<const Signature> signature;  // shared with running calls, as is the engine
@@ -54,6 +62,11 @@ pybind11::object make_caller_type();
 
 // The tensors in `out`: a tensor or array, or containers of them in the order of the results.
 std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out);
+
+// Calls without the GIL. `state`, `carried` and `options` may be null. `holds_state` says that the caller has
+// reserved the state.
+c10::IValue call_model(const Engine& engine, SessionState* state, const sr::detail::CarriedState* carried,
+                       std::vector<c10::IValue> args, const CallOptions* options, bool holds_state);
 
 // Copies the results of a call into `out`: a tensor, or containers of tensors in the order of the results.
 void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObject* out);

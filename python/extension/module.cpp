@@ -245,7 +245,8 @@ void define_caller(py::module_& module) {
       .def("_metrics", &metrics)
       .def("_profile", &profile, args, kwargs, py::arg("seconds"))
       .def("_time_steps", &time_steps, py::arg("on"))
-      .def("_begin_session", &begin_session, py::arg("other"))
+      .def("_begin_session", &begin_session, py::arg("other"), py::arg("carried").none(true),
+           py::arg("call_spec").none(true))
       .def("_reset", &reset_session)
       .def("_state", &state_of_session)
       .def("_load", &load_session, py::arg("state"), py::arg("strict"))

@@ -1,5 +1,6 @@
 #include "session.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,12 +20,13 @@ namespace py = pybind11;
 
 namespace sr::python {
 
-namespace {
-
-const Session& session_of(const Callee& callee) {
+const Session& session_of(py::handle self) {
+  const Callee& callee = callee_of(self);
   if (callee.session == nullptr) throw py::type_error("This is a module and not a session of one.");
   return *callee.session;
 }
+
+namespace {
 
 // Throws ArgumentError if the value is not of the variable's type.
 c10::IValue value_of(const std::string& name, py::handle given, const c10::TypePtr& type) {
@@ -41,22 +43,27 @@ c10::IValue value_of(const std::string& name, py::handle given, const c10::TypeP
 
 }  // namespace
 
-void begin_session(py::handle self, py::handle other) {
+void begin_session(py::handle self, py::handle other, const std::optional<CarriedResults>& carried,
+                   const std::shared_ptr<const CallSpec>& call_spec) {
   const Callee& from = callee_of(other);
   auto session = without_gil([&] {
-    return std::make_unique<const Session>(from.session == nullptr ? from.prepared->module.session()
-                                                                   : from.session->clone());
+    if (from.session != nullptr) return std::make_unique<const Session>(from.session->clone());
+    const StaticModule& module = from.prepared->module;
+    return std::make_unique<const Session>(carried ? module.session(*carried) : module.session());
   });
-  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee, new Callee(from, std::move(session)));
+  std::shared_ptr<const Signature> signature =
+      carried ? std::make_shared<Signature>(session->schema(), call_spec) : from.signature;
+  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee,
+                       new Callee(from, std::move(session), std::move(signature)));
 }
 
 void reset_session(py::handle self) {
-  const Session& session = session_of(callee_of(self));
+  const Session& session = session_of(self);
   without_gil([&] { session.reset(); });
 }
 
 py::dict state_of_session(py::handle self) {
-  const Session& session = session_of(callee_of(self));
+  const Session& session = session_of(self);
   const NamedState state = without_gil([&] { return session.state(); });
   py::dict values;
   for (const auto& [name, value] : state) values[py::str(name)] = torch::jit::toPyObject(value);
@@ -64,12 +71,13 @@ py::dict state_of_session(py::handle self) {
 }
 
 void load_session(py::handle self, const py::dict& given, bool strict) {
-  const Session& session = session_of(callee_of(self));
+  const Session& session = session_of(self);
   NamedState state;
+  const std::vector<Session::Variable> variables = session.variables();
   for (const auto& [name, value] : given) {
     const auto text = py::cast<std::string>(name);
-    const c10::TypePtr type = session.type_of(text);
-    state.emplace(text, type == nullptr ? c10::IValue() : value_of(text, value, type));
+    const auto known = std::ranges::find(variables, text, &Session::Variable::name);
+    state.emplace(text, known == variables.end() ? c10::IValue() : value_of(text, value, known->type));
   }
   without_gil([&] { session.load(state, strict); });
 }
@@ -78,21 +86,26 @@ py::list run_sessions(const py::list& sessions, const py::list& inputs, std::int
                       const std::vector<std::size_t>& shared,
                       const std::map<std::string, std::int64_t>& state_dims, std::int64_t max_rows,
                       bool equal_rows) {
-  std::vector<Session> called;
+  std::vector<const Session*> called;  // which the list keeps alive: only the caller's wrapper has it
   std::vector<std::vector<c10::IValue>> arguments;
-  for (const py::handle session : sessions) called.push_back(session_of(callee_of(session)));
+  for (const py::handle session : sessions) called.push_back(&session_of(session));
   if (called.size() != inputs.size()) {
     throw ArgumentError("run_sessions was given the arguments of " + std::to_string(inputs.size()) +
                         " calls for " + std::to_string(called.size()) + " sessions.");
   }
+  const py::dict none;
   for (std::size_t i = 0; i < called.size(); ++i) {
     const Signature& signature = *callee_of(sessions[i]).signature;
-    arguments.push_back(signature.bind(py::cast<py::tuple>(inputs[i]), py::dict()));
+    arguments.push_back(signature.bind(py::cast<py::tuple>(inputs[i]), none));
   }
-  const SessionBatchOptions options{
-      .dim = dim, .shared = shared, .state_dims = state_dims, .max_rows = max_rows, .equal_rows = equal_rows};
+  BatcherOptions options;
+  options.dim = dim;
+  options.shared = shared;
+  options.state_dims = state_dims;
+  options.max_rows = max_rows;
+  options.equal_rows = equal_rows;
   std::vector<c10::IValue> results =
-      without_gil([&] { return sr::run_sessions(called, arguments, options); });
+      without_gil([&] { return sr::detail::run_sessions(called, std::move(arguments), options); });
   py::list made;
   for (std::size_t i = 0; i < results.size(); ++i)
     made.append(callee_of(sessions[i]).signature->result(std::move(results[i])));

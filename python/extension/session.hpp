@@ -4,14 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <pybind11/pybind11.h>
 #include <string>
 #include <vector>
 
+#include <sr/runtime/carried_state.hpp>
+#include <sr/session.hpp>
+
+#include "call_spec.hpp"
+
 namespace sr::python {
 
-// Makes `self` a new session of the module `other`, or a copy of the session `other`.
-void begin_session(pybind11::handle self, pybind11::handle other);
+// Returns the session of a Caller. Throws Python's TypeError if it is a module.
+const Session& session_of(pybind11::handle self);
+
+// Makes `self` a new session of the module `other`, or a copy of the session `other`. `carried` is as in
+// StaticModule::session, and empty if the model keeps its state itself; `call_spec` says how calls of a
+// session that carries arguments nest the others, and is null if they nest nothing. Throws ArgumentError.
+void begin_session(pybind11::handle self, pybind11::handle other,
+                   const std::optional<CarriedResults>& carried,
+                   const std::shared_ptr<const CallSpec>& call_spec);
 void reset_session(pybind11::handle self);
 // Returns copies of the variables by name.
 pybind11::dict state_of_session(pybind11::handle self);

@@ -8,6 +8,7 @@ from . import _C
 from . import tracing as _tracing
 from ._future import Future
 from ._module import StaticModule
+from ._session import Session
 from .errors import ArgumentError
 
 
@@ -39,6 +40,7 @@ class Batcher:
     exported program leaves open in all arguments that have such dimensions, else 0.
     shared: names of arguments that are the same tensor in all requests; those of an exported program whose sizes are
     all fixed are.
+    state_dims: where the rows lie in variables of the model's state, by name. Default: `dim`.
     max_rows: of a batch, and no more than an exported program takes (`Dim`). A request with more runs by itself.
     max_wait: seconds that a request waits for others when it could run. With 0 batches form of the requests that
     arrive while others run.
@@ -61,10 +63,10 @@ class Batcher:
     torch.Size([2, 2])
     """
 
-    def __init__(self, module: StaticModule, *, dim: int | None = None, shared: Iterable[str] = (), max_rows: int = 64,
-                 max_wait: float = 0.0, max_waiting: int = 1024, max_running: int = 0,
-                 padding: Mapping[str, tuple[int, float]] | None = None, padded_result_dim: int | None = None,
-                 equal_rows: bool = False, tracing: bool | str = False) -> None:
+    def __init__(self, module: StaticModule, *, dim: int | None = None, shared: Iterable[str] = (),
+                 state_dims: Mapping[str, int] | None = None, max_rows: int = 64, max_wait: float = 0.0,
+                 max_waiting: int = 1024, max_running: int = 0, padding: Mapping[str, tuple[int, float]] | None = None,
+                 padded_result_dim: int | None = None, equal_rows: bool = False, tracing: bool | str = False) -> None:
         if not isinstance(module, StaticModule):
             raise ArgumentError(f'sr.Batcher was given a {type(module).__name__}; expected an sr.StaticModule.')
         names = [value.name for value in module.inputs]
@@ -82,22 +84,27 @@ class Batcher:
         self._module = module
         self._batcher = _C.Batcher(
             module, dim=-1 if dim is None else dim, shared=[position(name, 'shared') for name in shared],
-            max_rows=max_rows, max_wait=max_wait, max_waiting=max_waiting, max_running=max_running,
+            state_dims=dict(state_dims or {}), max_rows=max_rows, max_wait=max_wait, max_waiting=max_waiting,
+            max_running=max_running,
             padding=[(position(name, 'padding'), of_dim, float(value)) for name, (of_dim, value) in (padding or {}).items()],
             padded_result_dim=-1 if padded_result_dim is None else padded_result_dim, equal_rows=equal_rows)
 
-    def __call__(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, session: Session | None = None, timeout: float | None = None, **kwargs: Any) -> Any:
         """The module's result for this request. `timeout`: seconds after which it no longer waits for a batch.
 
-        Raises what the module raises, BusyError if `max_waiting` requests wait already, and CancelledError.
+        session: the session that is called. If the model has state, each request must be a call of a session, which is
+        reserved until the request is answered.
+
+        Raises what the module raises, BusyError if `max_waiting` requests wait already or the session is in use, and
+        CancelledError.
         """
         if self._tracer is None:
-            return self._batcher.call(args, kwargs, timeout)
-        return _tracing.traced(lambda trace: self._batcher.call(args, kwargs, timeout, trace), self._tracer,
+            return self._batcher.call(args, kwargs, session, timeout)
+        return _tracing.traced(lambda trace: self._batcher.call(args, kwargs, session, timeout, trace), self._tracer,
                                steps=self._traces_steps)
 
-    def submit(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Future:
-        """Returns at once; the future has the result. Raises ArgumentError and BusyError."""
+    def submit(self, *args: Any, session: Session | None = None, timeout: float | None = None, **kwargs: Any) -> Future:
+        """Returns at once; the future has the result. Raises ArgumentError, BusyError and StateError."""
         future = Future()
         future.set_running_or_notify_cancel()
         request = None if self._tracer is None else _tracing.Request(self._tracer, steps=self._traces_steps)
@@ -108,7 +115,8 @@ class Batcher:
             future._tell(result, error)
 
         try:
-            future._stop = self._batcher.start(args, kwargs, timeout, done, None if request is None else request.trace)
+            future._stop = self._batcher.start(args, kwargs, session, timeout, done,
+                                               None if request is None else request.trace)
         except BaseException as error:
             if request is not None:
                 request.end(error)

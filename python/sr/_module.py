@@ -9,6 +9,7 @@ import torch
 from torch.jit._trace import TopLevelTracedModule, TracedModule
 
 from . import _C, _formats
+from ._carried import Carried, of_flat_call
 from ._future import Future
 from ._measured import Measured
 from ._options import Options, checked, of_module, of_pool, of_restored
@@ -161,11 +162,18 @@ class StaticModule(Measured):
         """
         return self._made(self._prepared.clone(), self._frontend, self._chosen)
 
-    def session(self) -> Session:
+    def session(self, *, state: Mapping[str, int | str] | None = None) -> Session:
         """Returns a session: one stream of calls of a model that writes buffers or assigns attributes.
 
         The session begins with the values that the model had when the module was made. It shares weights, plans and
         runtimes with the module and its other sessions.
+
+        state: for a model that takes its state as arguments and returns the new state. By name of such an argument: the
+        position of the result (or its key, if the model returns a dictionary) that is its value in the next call. Calls of
+        the session give only the other arguments, and return only the other results; one that is left is returned by
+        itself. An argument without a default needs a first value: `session.load({'h': ...})`.
+
+        Raises ArgumentError if there is no such argument or result, and if the model keeps state itself.
 
         >>> import torch, sr
         >>> class Sum(torch.nn.Module):
@@ -179,8 +187,18 @@ class StaticModule(Measured):
         >>> first, second = module.session(), module.session()
         >>> first(torch.ones(1)), first(torch.ones(1)), second(torch.ones(1))
         (tensor([1.]), tensor([2.]), tensor([1.]))
+
+        >>> @torch.jit.script
+        ... def count(x: torch.Tensor, n: int = 0) -> tuple[torch.Tensor, int]:
+        ...     return x * n, n + 1
+        >>> session = sr.StaticModule(count).session(state={'n': 1})
+        >>> session(torch.ones(1)), session(torch.ones(1))
+        (tensor([0.]), tensor([1.]))
         """
-        return Session._of(self)
+        return Session._of(self, None if state is None else self._carrying(state))
+
+    def _carrying(self, state: Mapping[str, int | str]) -> Carried:
+        return of_flat_call(state)
 
     def run_sessions(self, sessions: Sequence[Session], inputs: Sequence[Any], *, dim: int | None = None,
                      shared: Sequence[int] = (), state_dims: Mapping[str, int] | None = None, max_rows: int = 64,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from . import _C
+from ._carried import Carried
 from ._future import Future
 
 if TYPE_CHECKING:
@@ -22,15 +23,17 @@ class Session(_C.Caller):
     `copy.copy`, `copy.deepcopy` and `pickle` copy the state, too.
     """
 
-    __slots__ = ('__weakref__', '_module')
+    __slots__ = ('__weakref__', '_carried', '_module')
 
     _module: 'StaticModule'
+    _carried: Carried | None
 
     @classmethod
-    def _of(cls, module: 'StaticModule', copied: Self | None = None) -> Self:
+    def _of(cls, module: 'StaticModule', carried: Carried | None = None) -> Self:
         session = cls.__new__(cls)
-        session._begin_session(module if copied is None else copied)
-        session._module = module
+        session._begin_session(module, None if carried is None else carried.results,
+                               None if carried is None else carried.call_spec)
+        session._module, session._carried = module, carried
         return session
 
     @property
@@ -54,7 +57,7 @@ class Session(_C.Caller):
 
     def state(self) -> dict[str, Any]:
         """Returns copies of all variables by name. Empty if the model has no state."""
-        return self._state()
+        return self._state() if self._carried is None else self._carried.nested(self._state())
 
     def load(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Copies the values into the session.
@@ -64,11 +67,14 @@ class Session(_C.Caller):
         Raises ArgumentError, and does not change the state, for an unknown or missing name, for a value of another type,
         and for other sizes or another dtype of a tensor that the model writes in place.
         """
-        self._load(dict(state), strict)
+        self._load(dict(state) if self._carried is None else self._carried.flat(state), strict)
 
     def clone(self) -> Self:
         """Returns a new session with a copy of the current state."""
-        return self._of(self._module, self)
+        session = self.__new__(type(self))
+        session._begin_session(self, None, None)
+        session._module, session._carried = self._module, self._carried
+        return session
 
     def __copy__(self) -> Self:
         return self.clone()
@@ -77,7 +83,8 @@ class Session(_C.Caller):
         return self.clone()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self._module, self.state())
+        carried = None if self._carried is None else self._carried.state
+        return _restored, (type(self), self._module, self.state(), carried)
 
     def __repr__(self) -> str:
         return f'sr.Session of {self._module!r}'
@@ -86,7 +93,8 @@ class Session(_C.Caller):
 _C.share_vectorcall(Session)
 
 
-def _restored(cls: type[Session], module: 'StaticModule', state: dict[str, Any]) -> Session:
-    session = cls._of(module)
-    session.load(state)
+def _restored(cls: type[Session], module: 'StaticModule', state: dict[str, Any],
+              carried: dict[str, int | str] | None) -> Session:
+    session = cls._of(module, None if carried is None else module._carrying(carried))
+    session.load(state, strict=carried is None)  # a carried argument may have no value yet
     return session

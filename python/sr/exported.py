@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _C, _formats
+from ._carried import Carried, of_nested_call
 from ._module import StaticModule
 from ._options import Options, checked, of_module, of_restored
 from .errors import ArgumentError, UnsupportedOpError
@@ -70,6 +71,9 @@ class ExportedModule(StaticModule):
         """Arguments are nested as they were at export, under names that only the exported program knows."""
         return inspect.Signature([inspect.Parameter('args', inspect.Parameter.VAR_POSITIONAL),
                                   inspect.Parameter('kwargs', inspect.Parameter.VAR_KEYWORD)])
+
+    def _carrying(self, state: Mapping[str, int | str]) -> Carried:
+        return of_nested_call(state, self._call_spec, [value.name for value in self.inputs])
 
     def clone(self) -> Self:
         return self._prepared_anew(self._prepared.clone(), self._chosen)

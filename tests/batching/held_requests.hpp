@@ -35,7 +35,7 @@ class Gate {
   explicit Gate(StaticModule module) : module_(std::move(module)) {}
 
   BatchModel model() {
-    return [this](std::vector<c10::IValue> args, const CallOptions&) {
+    return [this](SessionState*, std::vector<c10::IValue> args, const CallOptions&) {
       std::unique_lock lock(mutex_);
       calls_.push_back(args);
       changed_.notify_all();

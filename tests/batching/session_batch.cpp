@@ -1,10 +1,12 @@
 // Tests run_sessions, which runs steps of several sessions in one call.
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include <torch/script.h>
 
+#include <sr/batcher.hpp>
 #include <sr/session_batch.hpp>
 #include <sr/sr.hpp>
 
@@ -30,8 +32,8 @@ torch::jit::Module streams() {
        {"n", c10::IValue(0)}});
 }
 
-SessionBatchOptions options() {
-  SessionBatchOptions made;
+BatcherOptions options() {
+  BatcherOptions made;
   made.state_dims = {{"c", 1}};
   return made;
 }
@@ -70,7 +72,7 @@ TEST_CASE("joined sessions have the results and states of separate calls", "[ses
 
 TEST_CASE("with equal_rows, results are bit-identical whatever sessions are joined", "[session][batch]") {
   const StaticModule module(streams());
-  SessionBatchOptions equal = options();
+  BatcherOptions equal = options();
   equal.equal_rows = true;
   std::vector<at::Tensor> inputs;
   for (int step = 0; step < 5; ++step) inputs.push_back(at::randn({1, 4}));
@@ -121,10 +123,129 @@ TEST_CASE("run_sessions refuses sessions that cannot be called together", "[sess
   CHECK_THROWS_WITH(run_sessions({session, session}, {x, x}), Contains("a session twice"));
   CHECK_THROWS_WITH(run_sessions({session, other.session()}, {x, x}), Contains("different modules"));
   CHECK_THROWS_WITH(run_sessions({session}, {}), Contains("0 calls for 1 sessions"));
-  SessionBatchOptions wrong;
+  BatcherOptions wrong;
   wrong.state_dims = {{"nothing", 0}};
   CHECK_THROWS_WITH(run_sessions({session}, {x}, wrong), Contains("names 'nothing'"));
   CHECK_THROWS_AS(run_sessions({session}, {{at::randn({1, 4}), 1}}), ArgumentError);
+}
+
+TEST_CASE("a variable that holds the number of rows does not reset joined sessions", "[session][batch]") {
+  // As Silero VAD does: another number of rows than in the last call resets the state.
+  const torch::jit::Module model = script(
+      "def forward(self, x):\n    if self.rows != x.size(0):\n"
+      "        self.h = torch.zeros([x.size(0), 3])\n        self.rows = x.size(0)\n"
+      "    self.h = self.h * 0.5 + x\n    self.n += 1\n    return self.h * 2\n",
+      {{"h", at::zeros({0, 3})}, {"rows", c10::IValue(0)}, {"n", c10::IValue(0)}});
+  const StaticModule module(model);
+  std::vector<Session> sessions;
+  std::vector<SessionOracle> oracles;
+  const std::vector<std::int64_t> rows{1, 2, 1, 1, 3};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    sessions.push_back(module.session());
+    oracles.emplace_back(model);
+  }
+  for (std::size_t step = 0; step < 8; ++step) {
+    // Groups of other sizes, so that a wrong number of rows resets them. The counter passes all of them.
+    const std::size_t count = step % 3 == 2 ? 3 : rows.size();
+    std::vector<std::vector<c10::IValue>> inputs;
+    for (std::size_t i = 0; i < count; ++i) inputs.push_back({at::randn({rows[i], 3})});
+    const std::vector<Session> called(sessions.begin(),
+                                      sessions.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::vector<c10::IValue> results = run_sessions(called, inputs);
+    for (std::size_t i = 0; i < count; ++i) {
+      INFO("step " << step << ", session " << i);
+      CHECK(compare_values(*oracles[i](inputs[i]), results[i], kClose, "result") == "");
+      CHECK(compare_state(oracles[i], called[i].state(), kClose) == "");
+    }
+  }
+}
+
+TEST_CASE("sessions whose numbers depend on the number of rows run separately", "[session][batch]") {
+  const torch::jit::Module model =
+      script("def forward(self, x):\n    self.seen += x.size(0)\n    self.h += x\n    return self.h * 2\n",
+             {{"h", at::zeros({1, 3})}, {"seen", c10::IValue(0)}});
+  const StaticModule module(model);
+  const std::vector<Session> sessions{module.session(), module.session()};
+  SessionOracle first(model), second(model);
+  for (int step = 0; step < 4; ++step) {
+    const std::vector<std::vector<c10::IValue>> inputs{{at::randn({1, 3})}, {at::randn({1, 3})}};
+    const std::vector<c10::IValue> results = run_sessions(sessions, inputs);
+    CHECK(compare_values(*first(inputs[0]), results[0], kClose, "result") == "");
+    CHECK(compare_values(*second(inputs[1]), results[1], kClose, "result") == "");
+    CHECK(compare_state(first, sessions[0].state(), kClose) == "");
+    CHECK(compare_state(second, sessions[1].state(), kClose) == "");
+  }
+}
+
+TEST_CASE("variables that share memory after a joined call keep sharing it", "[session][batch]") {
+  const torch::jit::Module model = script(
+      "def forward(self, x):\n    self.a.add_(x)\n    h = self.a * 1.0\n    self.b = h\n    self.c = h\n"
+      "    return self.b + self.c\n",
+      {{"a", at::zeros({1, 2})}, {"b", at::zeros({1, 2})}, {"c", at::zeros({1, 2})}});
+  const StaticModule module(model);
+  const std::vector<Session> sessions{module.session(), module.session()};
+  SessionOracle first(model), second(model);
+  for (int step = 0; step < 3; ++step) {
+    const std::vector<std::vector<c10::IValue>> inputs{{at::randn({1, 2})}, {at::randn({1, 2})}};
+    const std::vector<c10::IValue> results = run_sessions(sessions, inputs);
+    CHECK(compare_values(*first(inputs[0]), results[0], kClose, "result") == "");
+    CHECK(compare_values(*second(inputs[1]), results[1], kClose, "result") == "");
+    CHECK(compare_state(first, sessions[0].state(), kClose) == "");
+  }
+}
+
+TEST_CASE("a batcher joins calls of sessions", "[session][batch][batcher]") {
+  const torch::jit::Module model = streams();
+  const StaticModule module(model);
+  BatcherOptions waiting = options();
+  waiting.max_rows = 4;
+  waiting.max_wait = std::chrono::seconds(20);  // until the batch is full
+  const Batcher batcher(module, waiting);
+  std::vector<Session> sessions;
+  std::vector<SessionOracle> oracles;
+  for (int i = 0; i < 4; ++i) {
+    sessions.push_back(module.session());
+    oracles.emplace_back(model);
+  }
+  for (int step = 0; step < 4; ++step) {
+    std::vector<std::vector<c10::IValue>> inputs;
+    std::vector<c10::intrusive_ptr<c10::ivalue::Future>> futures;
+    for (std::size_t i = 0; i < 4; ++i) {
+      inputs.push_back({at::randn({1, 4})});
+      futures.push_back(batcher.submit(sessions[i], inputs[i]));
+      if (i < 3) CHECK_THROWS_AS(batcher.submit(sessions[i], inputs[i]), BusyError);
+      if (i < 3) CHECK_THROWS_AS(sessions[i].state(), BusyError);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      futures[i]->wait();
+      INFO("step " << step << ", session " << i);
+      CHECK(compare_values(*oracles[i](inputs[i]), futures[i]->value(), kClose, "result") == "");
+      CHECK(compare_state(oracles[i], sessions[i].state(), kClose) == "");
+    }
+  }
+  CHECK(batcher.report().batches == 4);
+  CHECK(batcher.report().divided == 0);
+  const std::vector<c10::IValue> x{at::randn({1, 4})};
+  CHECK_THROWS_WITH(batcher(x), Catch::Matchers::Contains("must be a call of a session"));
+  const StaticModule other(model);
+  CHECK_THROWS_WITH(batcher(other.session(), x), Catch::Matchers::Contains("another module"));
+}
+
+TEST_CASE("a cancelled request releases its session unchanged", "[session][batch][batcher]") {
+  const StaticModule module(streams());
+  BatcherOptions waiting = options();
+  waiting.max_wait = std::chrono::seconds(20);
+  const Batcher batcher(module, waiting);
+  const Session session = module.session();
+  CallOptions soon;
+  soon.deadline = CallOptions::Clock::now() + std::chrono::milliseconds(20);
+  CHECK_THROWS_AS(batcher(session, {at::randn({1, 4})}, {}, soon), CancelledError);
+  CHECK(session.state().at("n").toInt() == 0);
+  soon.deadline = CallOptions::Clock::now() + std::chrono::milliseconds(20);
+  const auto future = batcher.submit(session, {at::randn({1, 4})}, {}, soon);
+  future->wait();
+  CHECK(future->hasError());
+  CHECK(session.state().at("n").toInt() == 0);
 }
 
 TEST_CASE("calls of a model without state are joined", "[session][batch]") {

@@ -63,6 +63,25 @@ TEST_CASE("a session begins with the initial state and shares weights and plans"
   CHECK(module.report().runtime.replayed_calls >= 36);
 }
 
+TEST_CASE("calls that assign one tensor to several attributes are replayed", "[session]") {
+  const at::Tensor first = at::zeros({3});
+  const torch::jit::Module model = script(
+      "def forward(self, x):\n    z = torch.tanh(x + self.b.sum())\n    self.a = z[:3]\n    self.b = z[1:]\n"
+      "    self.c = [z, z * 2]\n    return self.a + self.b + self.c[0][:3]\n",
+      {{"a", first}, {"b", first}, {"c", c10::List<at::Tensor>({first, first})}});
+  const StaticModule module(model);
+  const Session session = module.session();
+  SessionOracle oracle(model);
+  for (int call = 0; call < 12; ++call) {
+    const InputSet inputs{at::randn({4})};
+    INFO("call " << call);
+    CHECK(compare_values(*oracle(inputs), session(copy_inputs(inputs)), {.rtol = 1e-5, .atol = 1e-5},
+                         "result") == "");
+    CHECK(compare_state(oracle, session.state(), {.rtol = 1e-5, .atol = 1e-5}) == "");
+  }
+  CHECK(module.metrics().replayed >= 8);
+}
+
 TEST_CASE("a session is reset, saved, loaded and cloned", "[session]") {
   const StaticModule module(recurrent());
   const Session session = module.session();

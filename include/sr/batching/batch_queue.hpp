@@ -7,12 +7,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 
-#include <sr/batching/joining.hpp>
-#include <sr/batching/options_for.hpp>
+#include <sr/batching/batch_runs.hpp>
+#include <sr/batching/options.hpp>
 #include <sr/batching/request.hpp>
 #include <sr/module/prepared_module.hpp>
 
@@ -30,28 +29,26 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   // for the calling one.
   void close();
 
-  c10::IValue call(std::vector<c10::IValue> args, const KeywordArgs& kwargs, const CallOptions& options);
-  c10::intrusive_ptr<c10::ivalue::Future> submit(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+  // `state` is that of a session, which the request reserves until it is answered; null for none.
+  c10::IValue call(std::shared_ptr<SessionState> state, std::vector<c10::IValue> args,
+                   const KeywordArgs& kwargs, const CallOptions& options);
+  c10::intrusive_ptr<c10::ivalue::Future> submit(std::shared_ptr<SessionState> state,
+                                                 std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                                  const CallOptions& options);
   BatcherReport report() const;
 
  private:
-  static constexpr std::size_t kMostPrepared = 4096;  // sizes
   using Clock = CallOptions::Clock;
   using Lock = std::unique_lock<std::mutex>;
 
-  void fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-            const CallOptions& options) const;
+  void fill(Request& request, std::shared_ptr<SessionState> state, std::vector<c10::IValue> args,
+            const KeywordArgs& kwargs, const CallOptions& options) const;
   void admit(Request& request);
   void wait(Lock& lock, Request& request);
   // For the head of the queue: whether its batch should begin; else the time until which it may wait.
   bool is_due(const Request& head, Clock::time_point& until) const;
   void lead(Lock& lock);
   Batch take_batch();
-  bool run(const Batch& batch, const CallOptions& options);
-  void run_alone(Request& request, const CallOptions& options);
-  c10::IValue run_joined(const BatchJoin& join, const Batch& batch, const CallOptions& options);
-  static void divide(const BatchJoin& join, const Batch& batch, const c10::IValue& result);
   static void complete(Request& request);
   void note(const Batch& batch);
   void remove(Request& request);
@@ -60,10 +57,8 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   void serve();
   void start_threads();
 
-  std::shared_ptr<const PreparedModule> content_;
-  BatchModel model_;
-  BatchPreparation prepare_;
-  const BatcherOptions options_;
+  BatchRuns runs_;
+  const BatcherOptions& options_ = runs_.options();
   const std::size_t max_running_;
 
   mutable std::mutex mutex_;
@@ -71,7 +66,6 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   std::int64_t rows_waiting_ = 0;
   std::size_t running_ = 0;
   BatcherReport figures_;
-  std::set<std::vector<std::int64_t>> prepared_;  // signatures with numbers of rows
   // Must be destroyed without the lock: a stop token may be calling back.
   std::vector<std::unique_ptr<Request>> submitted_;
   std::condition_variable submitted_head_;  // a thread of the queue should look at its head

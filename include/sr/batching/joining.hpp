@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -15,12 +14,11 @@
 #include <sr/base/identity.hpp>
 #include <sr/batching/options_for.hpp>
 #include <sr/batching/request.hpp>
+#include <sr/batching/row_copies.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/normal_rows.hpp>
 
 namespace sr::detail {
-
-using Batch = std::vector<Request*>;  // all with equal signatures; at least one
 
 // Kernels add up the elements of a complete tile of rows in one order, and those of the rows that are left in
 // others. A multiple of the tiles of products and of those of norms leaves none.
@@ -55,10 +53,14 @@ class BatchJoin {
   // The results of each request, in order. Throws UnsupportedOpError if the result cannot be divided.
   std::vector<c10::IValue> divide(const c10::IValue& result) const {
     check(result);
+    // Once for all requests, where it has to be copied for that.
+    const c10::IValue whole =
+        with_tensors(result, [](const at::Tensor& tensor) { return tensor.contiguous(); });
     std::vector<c10::IValue> divided;
+    divided.reserve(batch_.size());
     std::int64_t first = 0;
     for (const Request* request : batch_) {
-      divided.push_back(with_tensors(result, [&](const at::Tensor& tensor) {
+      divided.push_back(with_tensors(whole, [&](const at::Tensor& tensor) {
         return part_of(tensor, first, request->rows, request->length);
       }));
       first += request->rows;
@@ -70,40 +72,13 @@ class BatchJoin {
   std::int64_t dim() const { return options_.dim; }
 
   at::Tensor join(std::size_t position) const {
-    std::vector<at::Tensor> parts;
-    for (const Request* request : batch_)
-      parts.push_back(padded(position, request->args[position].toTensor()));
-    const bool are_blocks = dim() == 0 && std::ranges::all_of(parts, [](const at::Tensor& part) {
-                              return part.is_contiguous() && !part.is_neg() && !part.is_conj();
-                            });
-    if (!are_blocks) {
-      if (filled_rows_ != rows_) {
-        const at::Tensor row = first_row(parts);
-        for (std::int64_t row_index = rows_; row_index < filled_rows_; ++row_index) parts.push_back(row);
-      }
-      return at::cat(parts, dim());
-    }
-    std::vector<std::int64_t> sizes = parts[0].sizes().vec();
-    sizes[0] = filled_rows_;
-    at::Tensor joined = at::empty(sizes, parts[0].options());
-    auto* to = static_cast<std::byte*>(joined.mutable_data_ptr());
-    for (const at::Tensor& part : parts) {
-      if (part.nbytes() != 0) std::memcpy(to, part.const_data_ptr(), part.nbytes());
-      to += part.nbytes();
-    }
-    if (filled_rows_ != rows_) {
-      const auto* const row = static_cast<const std::byte*>(joined.const_data_ptr());
-      const std::size_t bytes = joined.nbytes() / static_cast<std::size_t>(filled_rows_);
-      for (std::int64_t i = rows_; i < filled_rows_ && bytes != 0; ++i, to += bytes)
-        std::memcpy(to, row, bytes);
-    }
-    return joined;
-  }
-
-  at::Tensor first_row(const std::vector<at::Tensor>& parts) const {
-    const auto part =
-        std::ranges::find_if(parts, [&](const at::Tensor& one) { return one.size(dim()) != 0; });
-    return part->narrow(dim(), 0, 1);
+    const auto part = [&](std::size_t i) -> const at::Tensor& {
+      return batch_[i]->args[position].toTensor();
+    };
+    if (std::ranges::find(options_.padding, position, &Padding::argument) == options_.padding.end())
+      return join_rows(batch_.size(), part, dim(), filled_rows_);
+    return join_rows(
+        batch_.size(), [&](std::size_t i) { return padded(position, part(i)); }, dim(), filled_rows_);
   }
 
   at::Tensor padded(std::size_t position, const at::Tensor& tensor) const {
@@ -148,20 +123,8 @@ class BatchJoin {
                      std::int64_t length) const {
     const std::int64_t cut = options_.padded_result_dim;
     const bool is_cut = cut >= 0 && cut < tensor.dim() && tensor.size(cut) == length_;
-    if (dim() == 0 && !is_cut && tensor.is_contiguous() && tensor.nbytes() != 0) {
-      std::vector<std::int64_t> sizes = tensor.sizes().vec();
-      sizes[0] = rows;
-      at::Tensor part = at::empty(sizes, tensor.options());
-      const std::size_t row = tensor.nbytes() / static_cast<std::size_t>(tensor.size(0));
-      const auto* const from = static_cast<const std::byte*>(tensor.const_data_ptr());
-      if (rows != 0)
-        std::memcpy(part.mutable_data_ptr(), from + static_cast<std::size_t>(first) * row,
-                    static_cast<std::size_t>(rows) * row);
-      return part;
-    }
-    at::Tensor part = tensor.narrow(dim(), first, rows);
-    if (is_cut) part = part.narrow(cut, 0, length);
-    return part.clone(at::MemoryFormat::Contiguous);
+    if (!is_cut) return take_rows(tensor, dim(), first, rows);
+    return tensor.narrow(dim(), first, rows).narrow(cut, 0, length).clone(at::MemoryFormat::Contiguous);
   }
 
   const BatcherOptions& options_;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
@@ -15,9 +17,13 @@
 
 namespace sr {
 
-// What a batch is run by: takes complete positional arguments, and options of which only `trace` may be set.
-// Called by several threads at once.
-using BatchModel = std::function<c10::IValue(std::vector<c10::IValue> args, const CallOptions& options)>;
+class SessionState;
+
+// Runs a batch. `args` are complete positional arguments; of `options` only `trace` may be set. `state` is
+// the state of the call, which is reserved for it, or null if the requests are not of sessions. Several
+// threads call it at once.
+using BatchModel = std::function<c10::IValue(SessionState* state, std::vector<c10::IValue> args,
+                                             const CallOptions& options)>;
 // Makes the model ready for calls with such arguments, so that the next one is a replay. Called with
 // BatcherOptions::equal_rows before the first batch of its sizes; may be empty.
 using BatchPreparation = std::function<void(const std::vector<c10::IValue>& args)>;
@@ -38,6 +44,8 @@ struct BatcherOptions {
   // Positions of arguments without rows: the same tensor in all requests. Arguments of an exported program
   // all of whose sizes are fixed are shared without being named.
   std::vector<std::size_t> shared;
+  // The dimension of the rows in variables of the model's state, by name. Other variables have them in `dim`.
+  std::map<std::string, std::int64_t> state_dims;
   // Rows of a batch. An exported program may limit them further (`Dim`). A request with more rows runs by
   // itself.
   std::int64_t max_rows = 64;

@@ -180,4 +180,16 @@ inline void bind_arguments(const c10::FunctionSchema& schema, std::span<c10::IVa
                  [&](std::size_t i, c10::IValue&& value) { bound[i] = std::move(value); });
 }
 
+// Returns one value for each argument. Allocates nothing if `args` has them all.
+inline std::vector<c10::IValue> bind_arguments(const c10::FunctionSchema& schema,
+                                               std::vector<c10::IValue> args, const KeywordArgs* kwargs) {
+  if (args.size() == schema.arguments().size() && (kwargs == nullptr || kwargs->empty())) {
+    bind_arguments(schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
+    return args;
+  }
+  std::vector<c10::IValue> bound;
+  bind_arguments(schema, args, kwargs, bound);
+  return bound;
+}
+
 }  // namespace sr

@@ -10,6 +10,7 @@
 #include <sr/batching/batch_queue.hpp>
 #include <sr/batching/impl/batch_queue.hpp>
 #include <sr/batching/impl/batch_runs.hpp>
+#include <sr/impl/session.hpp>
 #include <sr/runtime_pool.hpp>
 
 namespace sr {
@@ -22,8 +23,9 @@ inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const 
   const auto pool = std::make_shared<RuntimePool<>>(module, of_pool);
   return std::make_shared<BatchQueue>(
       module.content(),
-      [pool](std::vector<c10::IValue> args, const CallOptions& given) {
-        return given.trace == nullptr ? (*pool)(std::move(args)) : (*pool)(std::move(args), {}, given);
+      [pool](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
+        return pool->call_on(state, std::move(args), nullptr, given.trace == nullptr ? nullptr : &given,
+                             /*holds_state=*/state != nullptr);
       },
       [pool](const std::vector<c10::IValue>& args) { pool->reserve(args); }, options);
 }
@@ -31,13 +33,14 @@ inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const 
 }  // namespace detail
 
 SR_INLINE Batcher::Batcher(const StaticModule& module, const BatcherOptions& options)
-    : queue_(detail::make_queue(module, options)) {}
+    : content_(module.content()), queue_(detail::make_queue(module, options)) {}
 SR_INLINE Batcher::Batcher(const StaticModule& module, BatchModel model, const BatcherOptions& options,
                            BatchPreparation prepare)
-    : queue_(std::make_shared<detail::BatchQueue>(module.content(), std::move(model), std::move(prepare),
-                                                  options)) {}
+    : content_(module.content()),
+      queue_(std::make_shared<detail::BatchQueue>(content_, std::move(model), std::move(prepare), options)) {}
 SR_INLINE Batcher::Batcher(Batcher&&) noexcept = default;
 SR_INLINE Batcher& Batcher::operator=(Batcher&& other) noexcept {
+  std::swap(content_, other.content_);
   std::swap(queue_, other.queue_);
   return *this;
 }
@@ -47,12 +50,28 @@ SR_INLINE Batcher::~Batcher() {
 
 SR_INLINE c10::IValue Batcher::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                           const CallOptions& options) const {
-  return queue_->call(std::move(args), kwargs, options);
+  return queue_->call(nullptr, std::move(args), kwargs, options);
+}
+SR_INLINE c10::IValue Batcher::operator()(const Session& session, std::vector<c10::IValue> args,
+                                          const KeywordArgs& kwargs, const CallOptions& options) const {
+  return queue_->call(state_of(session), std::move(args), kwargs, options);
 }
 SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Batcher::submit(std::vector<c10::IValue> args,
                                                                   const KeywordArgs& kwargs,
                                                                   const CallOptions& options) const {
-  return queue_->submit(std::move(args), kwargs, options);
+  return queue_->submit(nullptr, std::move(args), kwargs, options);
+}
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Batcher::submit(const Session& session,
+                                                                  std::vector<c10::IValue> args,
+                                                                  const KeywordArgs& kwargs,
+                                                                  const CallOptions& options) const {
+  return queue_->submit(state_of(session), std::move(args), kwargs, options);
+}
+SR_INLINE std::shared_ptr<SessionState> Batcher::state_of(const Session& session) const {
+  if (session.module().content() != content_)
+    throw ArgumentError("The session is one of another module than the batcher's.");
+  detail::require_joinable(session);
+  return session.session_state();
 }
 SR_INLINE BatcherReport Batcher::report() const {
   return queue_->report();

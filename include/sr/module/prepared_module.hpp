@@ -23,6 +23,7 @@
 #include <sr/graph/each_node.hpp>
 #include <sr/module/fork_body.hpp>
 #include <sr/module/module_weights.hpp>
+#include <sr/module/row_counts.hpp>
 #include <sr/module/session_state.hpp>
 #include <sr/module/state_changes.hpp>
 #include <sr/registry/selection.hpp>
@@ -64,7 +65,9 @@ struct PreparedModule {
   std::vector<StateVariable> variables;
   StateValues first_values;  // initial values of the variables; sessions get copies
   std::vector<std::size_t> assigned;
-  bool writes_state = false;  // a call may write it in place
+  bool separates_assigned = false;        // no call writes one of them in place, see SessionState::assign
+  bool writes_state = false;              // a call may write it in place
+  std::shared_ptr<RowCounts> row_counts;  // which of the variables hold one; locks itself
   // Storages and containers of folded constants, if the caller may be given one of them.
   std::unordered_set<const void*> folded;
   std::unordered_map<const torch::jit::Value*, Slot> slots;
@@ -240,12 +243,15 @@ inline void PreparedModule::find_folded(const AliasAnalysis& aliases,
 }
 
 inline void PreparedModule::make_state() {
+  row_counts = std::make_shared<RowCounts>(variables.size());
   if (variables.empty() && state_changed_by.empty()) return;
   std::vector<c10::IValue> first;
   for (const StateVariable& variable : variables) first.push_back(variable.first);
   const bool has_self = !state_changed_by.empty() && !self.isNone();
   first_values = StateValues(std::move(first), has_self ? self : c10::IValue(),
                              has_self && detail::may_write_tensors(graph->block()));
+  separates_assigned = std::ranges::none_of(assigned, [&](std::size_t i) { return variables[i].is_written; });
+  if (separates_assigned) first_values.separate(assigned);
   writes_state = !state_changed_by.empty() || std::ranges::any_of(variables, &StateVariable::is_written);
   state = std::make_shared<SessionState>(first_values.copy());
   state->follow(variables);

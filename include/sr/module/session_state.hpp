@@ -43,9 +43,11 @@ class SessionState {
 
   const StateValues& values() const { return values_; }
 
-  // Gives the variables at `positions` new values.
-  void assign(const std::vector<std::size_t>& positions, std::vector<c10::IValue> made) {
+  // Gives the variables at `positions` new values. `separates` is true if calls never write them in place, so
+  // that they need not share memory with each other where the new values do.
+  void assign(const std::vector<std::size_t>& positions, std::vector<c10::IValue> made, bool separates) {
     values_.assign(positions, std::move(made));
+    if (separates) values_.separate(positions);
   }
   void restore(StateValues values) {
     values_ = std::move(values);

@@ -57,7 +57,7 @@ class StateInCall {
     return join_results(std::move(outputs));
   }
   // Gives the variables that the call assigns their new values.
-  void commit() { state_.assign(module_.assigned, std::move(assigned_)); }
+  void commit() { state_.assign(module_.assigned, std::move(assigned_), module_.separates_assigned); }
 
  private:
   static void add_containers(const c10::IValue& value, std::unordered_set<const void*>& containers) {

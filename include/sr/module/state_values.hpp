@@ -41,6 +41,23 @@ class StateValues {
     if (!made.empty()) find_shared();
   }
 
+  // Copies the variables at `positions` that share memory or containers with each other and with no other
+  // variable. Nobody can tell if calls never write them in place.
+  void separate(const std::vector<std::size_t>& positions) {
+    if (!is_shared_ || !self_.isNone()) return;
+    std::unordered_set<const void*> of_others;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (std::ranges::find(positions, i) == positions.end()) detail::add_identities(values_[i], of_others);
+    }
+    for (const std::size_t i : positions) {
+      std::unordered_set<const void*> own;
+      detail::add_identities(values_[i], own);
+      const auto is_others = [&](const void* identity) { return of_others.count(identity) != 0; };
+      if (std::ranges::none_of(own, is_others)) values_[i] = detail::with_tensors(values_[i], copy_alone);
+    }
+    find_shared();
+  }
+
   // Returns an object with these variables and the same self().
   StateValues with(std::vector<c10::IValue> variables) const {
     return StateValues(std::move(variables), self_, owns_tensors_of_self_);

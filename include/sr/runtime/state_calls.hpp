@@ -72,7 +72,7 @@ inline bool RuntimeState::replay_with_state(replay::Program& program, std::span<
     used_->set_broken(true);
     throw_broken();
   }
-  if (has_result) used_->assign(module_->assigned, replayer_.take_assigned());
+  if (has_result) used_->assign(module_->assigned, replayer_.take_assigned(), module_->separates_assigned);
   return has_result;
 }
 

@@ -225,3 +225,110 @@ def test_sessions_are_called_together():
         module.run_sessions([sessions[0], sessions[0]], given[:2])
     with pytest.raises(sr.ArgumentError, match="names 'no'"):
         module.run_sessions(sessions[:2], given[:2], state_dims={'hidden': 1, 'no': 0})
+
+
+def test_a_batcher_joins_sessions():
+    torch.manual_seed(0)
+    scripted = torch.jit.script(Rows().eval())
+    module = sr.StaticModule(scripted)
+    batcher = sr.Batcher(module, max_rows=5, max_wait=20.0)  # until a batch is full
+    sessions = [module.session() for _ in range(5)]
+    references = [copy.deepcopy(scripted) for _ in sessions]
+
+    async def step() -> None:
+        given = [torch.randn(1, 4) for _ in sessions]
+        results = await asyncio.gather(
+            *(batcher.submit(x, session=session) for x, session in zip(given, sessions, strict=True)))
+        with torch.no_grad():
+            for reference, x, result in zip(references, given, results, strict=True):
+                torch.testing.assert_close(result, reference(x))
+
+    for _ in range(3):
+        asyncio.run(step())
+    assert batcher.report().batches == 3
+    waiting = batcher.submit(torch.randn(1, 4), session=sessions[0], timeout=0.05)
+    with pytest.raises(sr.BusyError):
+        sessions[0](torch.randn(1, 4))
+    with pytest.raises(sr.CancelledError):
+        waiting.result(10)
+    assert sessions[0](torch.randn(1, 4)).shape == (1, 8)
+    with pytest.raises(sr.ArgumentError, match='call of a session'):
+        batcher(torch.randn(1, 4))
+    with pytest.raises(TypeError, match='not a session'):
+        batcher(torch.randn(1, 4), session=module)
+
+
+def test_a_session_carries_arguments():
+    torch.manual_seed(0)
+    model = torch.nn.LSTM(4, 8).eval()
+
+    class Step(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = model
+
+        def forward(self, x: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor],
+                    calls: int = 0) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor], int]:
+            y, state = self.lstm(x, state)
+            return y, state, calls + 1
+
+    first = torch.zeros(1, 1, 8), torch.zeros(1, 1, 8)
+    scripted = sr.StaticModule(torch.jit.script(Step().eval())).session(state={'state': 1, 'calls': 2})
+    program = torch.export.export(Step().eval(), (torch.zeros(3, 1, 4), first))
+    exported = sr.from_exported(program).session(state={'state': 1})
+    for session in (scripted, exported):
+        with pytest.raises(sr.ArgumentError, match='has no value yet'):
+            session(torch.zeros(3, 1, 4))
+        session.load({'state': first}, strict=False)
+    expected_state = first
+    copies = []
+    for i in range(6):
+        x = torch.randn(3, 1, 4)
+        with torch.no_grad():
+            expected, expected_state = model(x, expected_state)
+        torch.testing.assert_close(scripted(x), expected)
+        result = exported(x)
+        torch.testing.assert_close(result[0] if isinstance(result, tuple) else result, expected)
+        if i == 2:
+            copies = [copy.copy(scripted), pickle.loads(pickle.dumps(exported)), exported.clone()]
+            kept = x, expected_state
+    torch.testing.assert_close(exported.state()['state'], expected_state)
+    assert scripted.state()['calls'] == 6
+    for session in copies:
+        torch.testing.assert_close(session.state()['state'], kept[1])
+        assert session(kept[0]) is not None
+    scripted.reset()
+    assert 'state' not in scripted.state()
+    with pytest.raises(sr.ArgumentError, match="names 'h'"):
+        sr.from_exported(program).session(state={'h': 1})
+    with pytest.raises(sr.ArgumentError, match='result 7'):
+        sr.from_exported(program).session(state={'state': 7})
+    with pytest.raises(sr.ArgumentError, match='cannot be carried'):
+        sr.from_exported(program).session(state={'state': 0})
+    with pytest.raises(sr.ArgumentError, match="no argument 'h'"):
+        scripted.module.session(state={'h': 1})
+
+
+def test_a_cache_that_grows_is_carried():
+    class Cache(torch.nn.Module):
+        def forward(self, x: torch.Tensor, past: list[tuple[torch.Tensor, torch.Tensor]],
+                    *, scale: torch.Tensor) -> dict[str, object]:
+            new = [(torch.cat([k, x]), torch.cat([v, x * scale])) for k, v in past]
+            return {'sum': sum(k.sum() + v.sum() for k, v in new), 'past': new}
+
+    past = [(torch.zeros(2, 3), torch.zeros(2, 3)), (torch.ones(2, 3), torch.ones(2, 3))]
+    rows = torch.export.Dim('rows', min=0)
+    program = torch.export.export(Cache(), (torch.zeros(1, 3), past), {'scale': torch.ones(())},
+                                  dynamic_shapes={'x': {}, 'past': [({0: rows}, {0: rows})] * 2, 'scale': {}})
+    module = sr.from_exported(program)
+    session = module.session(state={'past': 'past'})
+    session.load({'past': past})
+    expected = past
+    for i in range(8):
+        x, scale = torch.randn(1, 3), torch.tensor(float(i))
+        made = Cache()(x, expected, scale=scale)
+        expected = made['past']
+        torch.testing.assert_close(session(x, scale=scale), {'sum': made['sum']})
+    torch.testing.assert_close(session.state()['past'], expected)
+    assert session.state()['past'][1][0].shape == (10, 3)
+    assert module.metrics()['replayed'] >= 4

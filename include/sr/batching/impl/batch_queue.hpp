@@ -13,28 +13,12 @@
 #include <sr/base/processors.hpp>
 #include <sr/batching/batch_queue.hpp>
 #include <sr/batching/batch_trace.hpp>
-#include <sr/batching/most_rows.hpp>
-#include <sr/executor/arguments.hpp>
 
 namespace sr::detail {
 
-// With no more rows than the program takes. Throws ArgumentError.
-inline BatcherOptions within_program(const torch::jit::Graph& graph, BatcherOptions options) {
-  const std::int64_t most = most_rows(graph, options.dim), unit = options.equal_rows ? rows_together() : 1;
-  if (most < unit) {
-    throw ArgumentError("BatcherOptions::equal_rows fills batches up to " + std::to_string(unit) +
-                        " rows, but the program takes no more than " + std::to_string(most) + ".");
-  }
-  if (most < options.max_rows) options.max_rows = most / unit * unit;
-  return options;
-}
-
 SR_INLINE BatchQueue::BatchQueue(std::shared_ptr<const PreparedModule> content, BatchModel model,
                                  BatchPreparation prepare, BatcherOptions options)
-    : content_(std::move(content)),
-      model_(std::move(model)),
-      prepare_(std::move(prepare)),
-      options_(within_program(*content_->graph, options_for(content_->schema, std::move(options)))),
+    : runs_(std::move(content), std::move(model), std::move(prepare), std::move(options)),
       max_running_(options_.max_running != 0 ? options_.max_running
                                              : static_cast<std::size_t>(processors_allowed())) {}
 
@@ -53,10 +37,10 @@ SR_INLINE void BatchQueue::close() {
   }
 }
 
-SR_INLINE c10::IValue BatchQueue::call(std::vector<c10::IValue> args, const KeywordArgs& kwargs,
-                                       const CallOptions& options) {
+SR_INLINE c10::IValue BatchQueue::call(std::shared_ptr<SessionState> state, std::vector<c10::IValue> args,
+                                       const KeywordArgs& kwargs, const CallOptions& options) {
   Request own;
-  fill(own, std::move(args), kwargs, options);
+  fill(own, std::move(state), std::move(args), kwargs, options);
   // Destroyed after the lock, since it waits for a callback that runs.
   const std::stop_callback wake(options.stop, [&] {
     const std::scoped_lock lock(mutex_);
@@ -69,11 +53,12 @@ SR_INLINE c10::IValue BatchQueue::call(std::vector<c10::IValue> args, const Keyw
   return std::move(own.result);
 }
 
-SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> BatchQueue::submit(std::vector<c10::IValue> args,
+SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> BatchQueue::submit(std::shared_ptr<SessionState> state,
+                                                                     std::vector<c10::IValue> args,
                                                                      const KeywordArgs& kwargs,
                                                                      const CallOptions& options) {
   auto own = std::make_unique<Request>();
-  fill(*own, std::move(args), kwargs, options);
+  fill(*own, std::move(state), std::move(args), kwargs, options);
   own->future = c10::make_intrusive<c10::ivalue::Future>(c10::AnyType::get());
   const c10::intrusive_ptr<c10::ivalue::Future> future = own->future;
   if (options.stop.stop_possible()) {
@@ -98,10 +83,10 @@ SR_INLINE BatcherReport BatchQueue::report() const {
   return report;
 }
 
-SR_INLINE void BatchQueue::fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs& kwargs,
+SR_INLINE void BatchQueue::fill(Request& request, std::shared_ptr<SessionState> state,
+                                std::vector<c10::IValue> args, const KeywordArgs& kwargs,
                                 const CallOptions& options) const {
-  bind_arguments(content_->schema, args, &kwargs, request.args);
-  RequestSignature(options_, request).describe();
+  runs_.fill(request, std::move(args), &kwargs, std::move(state));
   request.options = options;
   request.arrived = Clock::now();
 }
@@ -166,7 +151,7 @@ SR_INLINE void BatchQueue::lead(Lock& lock) {
   }
   const std::size_t cancelled = taken.size() - live.size();
   BatchTrace trace(live);
-  const bool was_divided = !live.empty() && run(live, trace.options());
+  const bool was_divided = !live.empty() && runs_.run(live, trace.options());
   trace.give();
   lock.lock();
   --running_;
@@ -198,13 +183,8 @@ SR_INLINE Batch BatchQueue::take_batch() {
   const Clock::time_point now = Clock::now();
   Batch batch;
   std::int64_t rows = 0;
-  const auto fits = [&](const Request& request) {
-    if (batch.empty()) return true;
-    return batch[0]->joins && request.joins && rows + request.rows <= options_.max_rows &&
-           request.signature == batch[0]->signature;
-  };
   std::erase_if(waiting_, [&](Request* request) {
-    if (!fits(*request)) return false;
+    if (!fits(*request, batch, rows, options_.max_rows)) return false;
     request->is_taken = true;
     rows += request->rows;
     figures_.waiting_seconds += std::chrono::duration<double>(now - request->arrived).count();
@@ -238,6 +218,17 @@ SR_INLINE void BatchQueue::wake_head() {
   if (waiting_.empty() || running_ >= max_running_) return;
   Request& head = *waiting_.front();
   (head.future == nullptr ? head.changed : submitted_head_).notify_one();
+}
+
+// Completes the future of a request that was submitted. Does not hold the lock, since that runs callbacks.
+// The figures count the request already.
+SR_INLINE void BatchQueue::complete(Request& request) {
+  request.use.reset();
+  if (request.error) {
+    request.future->setError(request.error);
+  } else {
+    request.future->markCompleted(std::move(request.result));
+  }
 }
 
 SR_INLINE void BatchQueue::start_threads() {
