@@ -32,7 +32,7 @@ class Carried:
 
     def flat(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Values by argument of the graph. Raises ArgumentError."""
-        values = {}
+        values: dict[str, Any] = {}
         for name, value in state.items():
             parts, spec = self.parts.get(name, ([name], _LEAF))  # an unknown name is refused later
             leaves = [value] if spec.is_leaf() else pytree.tree_leaves(value)
@@ -74,7 +74,8 @@ def of_nested_call(state: Mapping[str, int | str], spec: 'CallSpec', names: Iter
         parts[name] = known, nesting
     rest = [child for name, child in list(given.items())[:len(args)] if name not in state]
     leaves, in_spec = pytree.tree_flatten((tuple(rest), {name: kwargs[name] for name in kwargs if name not in state}))
-    twins = [(leaves.index(a), leaves.index(b), *names_of) for a, b, *names_of in spec.twins if a in leaves and b in leaves]
+    twins = [(leaves.index(a), leaves.index(b), name, other) for a, b, name, other in spec.twins
+             if a in leaves and b in leaves]
     out_spec = pytree.tree_flatten(_without(returned, set(state.values())))[1]
     made = CallSpec(in_spec, out_spec, [spec.constants[leaf] for leaf in leaves], twins)
     return Carried(dict(state), results, parts, made.compiled())
@@ -82,8 +83,10 @@ def of_nested_call(state: Mapping[str, int | str], spec: 'CallSpec', names: Iter
 
 def _name_of(child: Any, named: list[str | None]) -> str | None:
     """The parameter of `forward` that has this value. torch.export adds the path of each tensor to its name."""
+    leaf: int
     for path, leaf in pytree.tree_flatten_with_path(child)[0]:
-        if (name := named[leaf]) is not None:
+        name = named[leaf]
+        if name is not None:
             keys = [getattr(key, 'idx', getattr(key, 'key', getattr(key, 'name', ''))) for key in path]
             return name.removesuffix(''.join('_' + re.sub('[^a-zA-Z0-9]', '', str(key)).lower() for key in keys))
     return None
