@@ -41,6 +41,9 @@ using NamedState = std::map<std::string, c10::IValue>;
 // throws StateError until reset() or load().
 class Session {
  public:
+  // Returns the session of calls that bring none: those of the module itself.
+  static Session own(const StaticModule& module);
+
   // The arguments and results of a call.
   const c10::FunctionSchema& schema() const;
 

@@ -28,6 +28,11 @@ const Session& session_of(py::handle self) {
 
 namespace {
 
+// The session, or that of the module's own calls.
+Session with_own_state(const Callee& callee) {
+  return callee.session == nullptr ? Session::own(callee.prepared->module) : *callee.session;
+}
+
 // Throws ArgumentError if the value is not of the variable's type.
 c10::IValue value_of(const std::string& name, py::handle given, const c10::TypePtr& type) {
   try {
@@ -63,7 +68,7 @@ void reset_session(py::handle self) {
 }
 
 py::dict state_of_session(py::handle self) {
-  const Session& session = session_of(self);
+  const Session session = with_own_state(callee_of(self));
   const NamedState state = without_gil([&] { return session.state(); });
   py::dict values;
   for (const auto& [name, value] : state) values[py::str(name)] = torch::jit::toPyObject(value);
@@ -71,7 +76,7 @@ py::dict state_of_session(py::handle self) {
 }
 
 void load_session(py::handle self, const py::dict& given, bool strict) {
-  const Session& session = session_of(self);
+  const Session session = with_own_state(callee_of(self));
   NamedState state;
   const std::vector<Session::Variable> variables = session.variables();
   for (const auto& [name, value] : given) {

@@ -27,7 +27,7 @@ void begin_session(pybind11::handle self, pybind11::handle other,
                    const std::optional<CarriedResults>& carried,
                    const std::shared_ptr<const CallSpec>& call_spec);
 void reset_session(pybind11::handle self);
-// Returns copies of the variables by name.
+// Returns copies of the variables of a session, or of the module's own calls, by name.
 pybind11::dict state_of_session(pybind11::handle self);
 // Throws ArgumentError as Session::load does.
 void load_session(pybind11::handle self, const pybind11::dict& state, bool strict);

@@ -311,15 +311,16 @@ class StaticModule(Measured):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._prepared.format, self._prepared.archive(), self._frontend, self._chosen
-        return _restored, (type(self), *state, self._prepared.replaced_weights())
+        return _restored, (type(self), *state, self._prepared.replaced_weights(), self._state())
 
 
 _C.share_vectorcall(StaticModule)
 
 
 def _restored(cls: type[StaticModule], form: str, archive: bytes, frontend: str, chosen: dict[str, Any],
-              replaced: dict[str, torch.Tensor]) -> StaticModule:
+              replaced: dict[str, torch.Tensor], state: dict[str, Any]) -> StaticModule:
     module = cls._made(_formats.prepare(form, archive, of_restored(chosen, replaced)), frontend, chosen)
     if replaced:
         module.update(replaced, strict=False)
+    module._load(state, True)
     return module

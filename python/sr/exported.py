@@ -80,7 +80,7 @@ class ExportedModule(StaticModule):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._prepared.format, self._prepared.archive(), self._call_spec, self._frontend, self._chosen
-        return _restored, (*state, self._prepared.replaced_weights())
+        return _restored, (*state, self._prepared.replaced_weights(), self._state())
 
     def _prepared_anew(self, prepared: _C.Prepared, chosen: dict[str, Any]) -> Self:
         made = self._nesting(prepared, self._call_spec, self._frontend, chosen)
@@ -89,11 +89,12 @@ class ExportedModule(StaticModule):
 
 
 def _restored(form: str, archive: bytes, call_spec: CallSpec, frontend: str, chosen: dict[str, Any],
-              replaced: dict[str, torch.Tensor]) -> StaticModule:
+              replaced: dict[str, torch.Tensor], state: dict[str, Any]) -> StaticModule:
     prepared = _formats.prepare(form, archive, of_restored(chosen, replaced))
     module = ExportedModule._nesting(prepared, call_spec, frontend, chosen)
     if replaced:
         module.update(replaced, strict=False)
+    module._load(state, True)
     return module
 
 

@@ -1,5 +1,6 @@
 // Tests sessions: the state that each holds, the weights and plans that they share, and reset, load and
 // clone.
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -80,6 +81,17 @@ TEST_CASE("calls that assign one tensor to several attributes are replayed", "[s
     CHECK(compare_state(oracle, session.state(), {.rtol = 1e-5, .atol = 1e-5}) == "");
   }
   CHECK(module.metrics().replayed >= 8);
+}
+
+TEST_CASE("the report says that variables share memory", "[session]") {
+  const StaticModule module(
+      script("def forward(self, x):\n    self.a.add_(x)\n    self.b = self.a\n    return self.b * 2\n",
+             {{"a", at::zeros({2})}, {"b", at::zeros({2})}}));
+  for (int call = 0; call < 4; ++call) module({at::ones({2})});
+  const std::vector<std::string> bailouts = module.report().runtime.bailouts;
+  CHECK(std::ranges::any_of(bailouts, [](const std::string& why) {
+    return why.find("Variables of the state share memory") != std::string::npos;
+  }));
 }
 
 TEST_CASE("a session is reset, saved, loaded and cloned", "[session]") {

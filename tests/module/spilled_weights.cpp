@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <span>
 #include <sstream>
 #include <string>
@@ -22,26 +21,9 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/followed.hpp"
+#include "support/private_memory.hpp"
 
 namespace sr::test::spilled_weights_tests {
-
-// What the process alone holds of the mapping in which `address` lies, in KiB.
-std::size_t private_kib(const void* address) {
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  std::ifstream maps("/proc/self/smaps");
-  std::size_t kib = 0;
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    char dash = 0;
-    std::istringstream extent(line);
-    if (extent >> std::hex >> begin >> dash >> end && dash == '-') inside = begin <= wanted && wanted < end;
-    for (const std::string field : {"Private_Dirty:", "Private_Clean:"}) {
-      if (inside && line.starts_with(field)) kib += std::stoul(line.substr(field.size()));
-    }
-  }
-  return kib;
-}
 
 // True if the machine has a disk for temporary files; a test of what is spilled means nothing without one.
 bool has_disk() {

@@ -1,4 +1,4 @@
-// An unnamed file on a local disk.
+// An unnamed file on a local disk or in memory.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <string>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -30,6 +31,12 @@ class TemporaryFile {
     return made ? std::move(made) : make_in("/tmp");
   }
 
+  // Creates a file in memory. Returns nothing if the system does not allow it.
+  static std::optional<TemporaryFile> make_in_memory() {
+    const int file = memfd_create("sr", MFD_CLOEXEC);
+    return file < 0 ? std::nullopt : std::optional(TemporaryFile(file));
+  }
+
   TemporaryFile(TemporaryFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;
   ~TemporaryFile() {
@@ -38,15 +45,16 @@ class TemporaryFile {
 
   int descriptor() const { return file_; }
 
-  // Writes `size` bytes at the beginning of the file. Returns false if not all of them could be written.
-  bool write(const std::byte* bytes, std::size_t size) const {
+  // Writes `size` bytes at `offset` of the file. Returns false if not all of them could be written.
+  bool write(const std::byte* bytes, std::size_t size, std::size_t offset = 0) const {
     // A write beyond this limit raises SIGXFSZ, which terminates the process by default.
     struct rlimit limit {};
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur))
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+        (limit.rlim_cur != RLIM_INFINITY && offset + size > limit.rlim_cur))
       return false;
     std::size_t done = 0;
     while (done < size) {
-      const ssize_t written = pwrite(file_, bytes + done, size - done, static_cast<off_t>(done));
+      const ssize_t written = pwrite(file_, bytes + done, size - done, static_cast<off_t>(offset + done));
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) return false;
       done += static_cast<std::size_t>(written);

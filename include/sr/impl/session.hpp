@@ -78,6 +78,10 @@ SR_INLINE Session::Session(StaticModule module, std::shared_ptr<SessionState> st
                            std::shared_ptr<const detail::CarriedState> carried)
     : module_(std::move(module)), state_(std::move(state)), carried_(std::move(carried)) {}
 
+SR_INLINE Session Session::own(const StaticModule& module) {
+  return {module, module.session_state()};
+}
+
 SR_INLINE const c10::FunctionSchema& Session::schema() const {
   return carried_ == nullptr ? module_.schema() : carried_->schema();
 }
@@ -128,7 +132,8 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Session::run_async(std::vector
 
 SR_INLINE void Session::reset() const {
   if (state_ == nullptr) return;
-  StateValues first = carried_ == nullptr ? module_.content()->first_values.copy() : carried_->first();
+  StateValues first =
+      carried_ == nullptr ? module_.content()->first_values.copy_on_write() : carried_->first();
   const StateUse use(state_.get(), StateUse::Broken::allowed);
   state_->restore(std::move(first));
 }
@@ -168,7 +173,7 @@ SR_INLINE void Session::load(const NamedState& state, bool strict) const {
 SR_INLINE Session Session::clone() const {
   if (state_ == nullptr) return *this;
   const StateUse use(state_.get());
-  return {module_, std::make_shared<SessionState>(state_->values().copy()), carried_};
+  return {module_, std::make_shared<SessionState>(state_->values().copy_on_write()), carried_};
 }
 
 SR_INLINE std::vector<Session::Variable> Session::variables() const {
@@ -186,7 +191,7 @@ SR_INLINE std::vector<Session::Variable> Session::variables() const {
 
 SR_INLINE Session StaticModule::session() const {
   if (state_ == nullptr) return {*this, nullptr};
-  return {*this, std::make_shared<SessionState>(content_->first_values.copy())};
+  return {*this, std::make_shared<SessionState>(content_->first_values.copy_on_write())};
 }
 
 SR_INLINE Session StaticModule::session(const std::map<std::string, std::size_t>& carried) const {

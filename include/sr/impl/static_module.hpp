@@ -57,7 +57,7 @@ SR_INLINE const RuntimePool<>& StaticModule::own_runtimes() const {
 SR_INLINE StaticModule StaticModule::clone() const {
   if (state_ == nullptr) return *this;
   const StateUse use(state_.get());
-  return {content_, std::make_shared<SessionState>(state_->values().copy())};
+  return {content_, std::make_shared<SessionState>(state_->values().copy_on_write())};
 }
 
 SR_INLINE c10::IValue StaticModule::operator()(std::vector<c10::IValue> args,

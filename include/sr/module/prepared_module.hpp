@@ -253,7 +253,8 @@ inline void PreparedModule::make_state() {
   separates_assigned = std::ranges::none_of(assigned, [&](std::size_t i) { return variables[i].is_written; });
   if (separates_assigned) first_values.separate(assigned);
   writes_state = !state_changed_by.empty() || std::ranges::any_of(variables, &StateVariable::is_written);
-  state = std::make_shared<SessionState>(first_values.copy());
+  first_values = first_values.copy_to_pages();
+  state = std::make_shared<SessionState>(first_values.copy_on_write());
   state->follow(variables);
 }
 

@@ -4,16 +4,22 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
 #include <c10/util/SmallVector.h>
 
 #include <sr/base/extent.hpp>
 #include <sr/base/identity.hpp>
+#include <sr/base/shared_pages.hpp>
 
 namespace sr {
 
@@ -71,14 +77,51 @@ class StateValues {
   }
 
   // Returns copies, which share memory and containers with each other where the values do.
-  StateValues copy() const {
+  StateValues copy() const { return copy_with(copy_alone); }
+  // Returns the same, with large tensors in memory whose pages later copies share.
+  StateValues copy_to_pages() const {
+    if (is_shared_ || !self_.isNone()) return copy();
+    std::vector<std::span<const std::byte>> parts;
+    each_large([&](const at::Tensor& tensor) {
+      parts.emplace_back(static_cast<const std::byte*>(tensor.const_data_ptr()), extent_in_bytes(tensor));
+    });
+    const auto pages = detail::SharedPages::make(parts);
+    if (pages == nullptr) return copy();
+    std::size_t next = 0;
+    return copy_with([&](const at::Tensor& tensor) {
+      if (!is_large(tensor)) return copy_alone(tensor);
+      const std::size_t offset = next;
+      next = detail::SharedPages::offset_behind(offset, extent_in_bytes(tensor));
+      return tensor_on(*pages, offset, tensor);
+    });
+  }
+  // Returns copies that share each page of such memory until one of both writes it.
+  StateValues copy_on_write() const {
+    std::unordered_map<const detail::SharedPages*, detail::SharedPages::Pointer> copies;
+    return copy_with([&](const at::Tensor& tensor) {
+      detail::SharedPages* const pages =
+          is_large(tensor) ? detail::SharedPages::of(tensor.storage().data_ptr()) : nullptr;
+      if (pages == nullptr) return copy_alone(tensor);
+      const auto [known, is_new] = copies.try_emplace(pages);
+      if (is_new) known->second = pages->share();
+      if (known->second == nullptr) return copy_alone(tensor);
+      const auto* const data = static_cast<const std::byte*>(tensor.const_data_ptr());
+      return tensor_on(*known->second, static_cast<std::size_t>(data - pages->data()), tensor);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kLeastOfPages = std::size_t{256} << 10;  // bytes; copying less is as fast
+
+  template <class CopyTensor>
+  StateValues copy_with(const CopyTensor& copy_tensor) const {
     StateValues made;
     made.values_.reserve(values_.size());
     made.owns_tensors_of_self_ = owns_tensors_of_self_;
     made.is_shared_ = is_shared_;
     if (!is_shared_ && self_.isNone()) {
       for (const c10::IValue& value : values_)
-        made.values_.push_back(detail::with_tensors(value, copy_alone));
+        made.values_.push_back(detail::with_tensors(value, copy_tensor));
       return made;
     }
     std::unordered_set<const void*> all;
@@ -90,13 +133,35 @@ class StateValues {
     return made;
   }
 
- private:
   // Returns a copy of the bytes that the tensor spans, made without the dispatcher.
   static at::Tensor copy_alone(const at::Tensor& tensor) {
     if (!detail::can_be_copied_as_bytes(tensor)) return tensor.clone();
     at::Tensor made = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     const std::size_t bytes = extent_in_bytes(tensor);
     if (bytes != 0) std::memcpy(made.mutable_data_ptr(), tensor.const_data_ptr(), bytes);
+    return made;
+  }
+
+  static bool is_large(const at::Tensor& tensor) {
+    return extent_in_bytes(tensor) >= kLeastOfPages && detail::can_be_copied_as_bytes(tensor);
+  }
+  template <class Visit>
+  void each_large(const Visit& visit) const {
+    for (const c10::IValue& value : values_) {
+      detail::each_tensor(value, [&](const at::Tensor& tensor) {
+        if (is_large(tensor)) visit(tensor);
+      });
+    }
+  }
+
+  // Returns a tensor with the layout of `like` on the pages.
+  static at::Tensor tensor_on(detail::SharedPages& pages, std::size_t offset, const at::Tensor& like) {
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
+                                                         extent_in_bytes(like), pages.memory(offset),
+                                                         c10::GetCPUAllocator(), /*resizable=*/true);
+    at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::CPU), like.dtype());
+    made.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), 0);
     return made;
   }
 

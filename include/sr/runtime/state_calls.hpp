@@ -40,7 +40,10 @@ namespace sr::detail {
   all.append(variables.begin(), variables.end());
   const std::span<c10::IValue> given = std::span<c10::IValue>(all).first(args.size());
   // Variables that share memory cannot be told apart by their sizes.
-  const bool may_replay = may_replay_ && mode != CallMode::general && !used_->values().is_shared();
+  const bool is_shared = used_->values().is_shared();
+  if (is_shared) [[unlikely]]
+    replayer_.note_shared_state();
+  const bool may_replay = may_replay_ && mode != CallMode::general && !is_shared;
   replay::Program* const program = may_replay ? replayer_.find(all) : nullptr;
   c10::IValue result;
   if (program != nullptr && replay_with_state(*program, all, outputs, result)) return result;

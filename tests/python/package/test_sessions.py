@@ -113,6 +113,19 @@ def test_a_copy_goes_on_from_the_same_state(scripted, copied):
     assert session.state()['calls'] == 7
 
 
+def test_a_pickled_module_goes_on_from_its_state(scripted):
+    module = sr.StaticModule(scripted)
+    calls = inputs(6)
+    wanted = expected(scripted, calls)
+    for x in calls[:3]:
+        module(x)
+    copies = [pickle.loads(pickle.dumps(module)), copy.copy(module)]
+    for made in (module, *copies):
+        torch.testing.assert_close(made.session()(calls[0]), wanted[0])
+        for x, result in zip(calls[3:], wanted[3:], strict=True):
+            torch.testing.assert_close(made(x), result)
+
+
 def test_results_are_written_into_buffers(scripted):
     module = sr.StaticModule(scripted)
     session, buffer = module.session(), torch.empty(1, 8)

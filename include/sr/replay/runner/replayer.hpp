@@ -142,6 +142,9 @@ class Replayer {
     return program.results.returns_constants ? fresh_copies(*content_, result) : result;
   }
 
+  // Notes that a call is not replayed, because variables of its state share memory.
+  void note_shared_state() { has_shared_state_ = true; }
+
   // Returns true once if the last call threw after writes to variables that could not be undone.
   bool has_lost_state() { return std::exchange(has_lost_state_, false); }
   // Returns the values that the last call assigned to variables, once.
@@ -240,6 +243,12 @@ class Replayer {
     programs_.each_program([&](const Program& program) { report.plans.push_back(report_plan(program)); });
     recordings_.report(report);
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
+    if (has_shared_state_) {
+      report.bailouts.push_back(
+          "Variables of the state share memory or a container, and calls may write one of them in place: "
+          "calls "
+          "are not replayed while they do.");
+    }
     closer_look_.report(report);
     if (weight_changes_ != 0) {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
@@ -323,6 +332,7 @@ class Replayer {
   bool has_families_ = false;
   std::vector<c10::IValue> assigned_;
   bool has_lost_state_ = false;
+  bool has_shared_state_ = false;  // some call had
   std::uint64_t weight_changes_ = 0;
 };
 
