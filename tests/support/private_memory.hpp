@@ -32,9 +32,9 @@ inline std::size_t kib_of(const void* address, std::initializer_list<const char*
 inline std::size_t private_kib(const void* address) {
   return kib_of(address, {"Private_Dirty:", "Private_Clean:"});
 }
-// What it has written, and nobody shares.
+// What it has written in a private mapping. Pages of files in memory count as dirty before that.
 inline std::size_t written_kib(const void* address) {
-  return kib_of(address, {"Private_Dirty:"});
+  return kib_of(address, {"Anonymous:"});
 }
 
 }  // namespace sr::test
