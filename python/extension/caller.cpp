@@ -112,9 +112,11 @@ void call_into(const Callee& callee, const std::vector<c10::IValue>& args, PyObj
   const std::vector<at::Tensor> buffers = buffers_of(callee, out);
   without_gil([&] {
     if (callee.carried() == nullptr) return callee.engine->run_into(callee.state(), args, buffers);
-    sr::detail::copy_all_results(
-        call_model(*callee.engine, callee.state(), callee.carried(), args, nullptr, /*holds_state=*/false),
-        buffers);
+    const auto run = [&](std::vector<c10::IValue> all) {
+      return callee.engine->call(nullptr, std::move(all), nullptr, /*holds_state=*/false);
+    };
+    const auto copy = [&](const c10::IValue& result) { sr::detail::copy_all_results(result, buffers); };
+    callee.carried()->call(*callee.state(), args, /*holds_state=*/false, run, copy);
   });
 }
 

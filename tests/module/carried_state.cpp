@@ -56,6 +56,8 @@ TEST_CASE("a session carries arguments from call to call", "[session][carried]")
   session.run_into({x}, {into});
   CHECK(into.equal(copy({}, {{"x", x}}).toTensor()));
   CHECK(into.equal(copy.state().at("h").toTensor()));
+  CHECK_THROWS_AS(session.run_into({x}, {at::empty({3})}), ArgumentError);
+  CHECK(session.state().at("n").toInt() == 7);
   session.reset();
   CHECK(session.state().at("n").toInt() == 0);
   CHECK(copy.state().at("n").toInt() == 7);

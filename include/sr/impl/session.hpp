@@ -91,9 +91,10 @@ SR_INLINE c10::IValue Session::call(std::vector<c10::IValue> args, const Keyword
   const RuntimePool<>& runtimes = module_.own_runtimes();
   if (carried_ == nullptr) return runtimes.call_on(state_.get(), std::move(args), &kwargs, options);
   args = bind_arguments(carried_->schema(), std::move(args), &kwargs);
-  return carried_->call(*state_, std::move(args), /*holds_state=*/false, [&](std::vector<c10::IValue> all) {
+  const auto run = [&](std::vector<c10::IValue> all) {
     return runtimes.call_on(nullptr, std::move(all), nullptr, options);
-  });
+  };
+  return carried_->call(*state_, std::move(args), /*holds_state=*/false, run);
 }
 
 SR_INLINE c10::IValue Session::operator()(std::vector<c10::IValue> args, const KeywordArgs& kwargs) const {
@@ -106,8 +107,14 @@ SR_INLINE c10::IValue Session::operator()(std::vector<c10::IValue> args, const K
 }
 
 SR_INLINE void Session::run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const {
-  if (carried_ == nullptr) return module_.own_runtimes().run_into_on(state_.get(), args, outputs);
-  detail::copy_all_results(call(args.vec(), {}, nullptr), outputs);
+  const RuntimePool<>& runtimes = module_.own_runtimes();
+  if (carried_ == nullptr) return runtimes.run_into_on(state_.get(), args, outputs);
+  const auto run = [&](std::vector<c10::IValue> all) {
+    return runtimes.call_on(nullptr, std::move(all), nullptr, nullptr);
+  };
+  const auto copy = [&](const c10::IValue& result) { detail::copy_all_results(result, outputs); };
+  carried_->call(*state_, bind_arguments(carried_->schema(), args.vec(), nullptr), /*holds_state=*/false, run,
+                 copy);
 }
 
 SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Session::run_async(std::vector<c10::IValue> args,

@@ -143,7 +143,7 @@ class StateValues {
   }
 
   static bool is_large(const at::Tensor& tensor) {
-    return extent_in_bytes(tensor) >= kLeastOfPages && detail::can_be_copied_as_bytes(tensor);
+    return detail::can_be_copied_as_bytes(tensor) && extent_in_bytes(tensor) >= kLeastOfPages;
   }
   template <class Visit>
   void each_large(const Visit& visit) const {

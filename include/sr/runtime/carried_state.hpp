@@ -28,6 +28,10 @@ namespace detail {
 // Turns calls of a session, which give neither the carried arguments nor get the carried results, into calls
 // of the model. Immutable; shared by the copies of a session.
 class CarriedState {
+  struct Nothing {
+    void operator()(const c10::IValue&) const {}
+  };
+
  public:
   // Throws ArgumentError if the model has no such argument or result, or if a result is carried twice.
   CarriedState(const c10::FunctionSchema& schema, const CarriedResults& carried)
@@ -83,23 +87,28 @@ class CarriedState {
     return all;
   }
 
-  // Makes the carried results the new state, and returns the others.
-  c10::IValue keep(c10::IValue result, SessionState& state) const {
+  // Makes the carried results the new state, and returns the others. Calls finish(others) before: if it
+  // throws, the state is as it was.
+  template <class Finish = Nothing>
+  c10::IValue keep(c10::IValue result, SessionState& state, const Finish& finish = {}) const {
     std::vector<c10::IValue> elements = elements_of(std::move(result)), values(count()), rest;
     for (std::size_t i = 0; i < count(); ++i) values[i] = std::move(elements[results_[i]]);
     for (const std::size_t i : returned_) rest.push_back(std::move(elements[i]));
+    c10::IValue others = join_results(std::move(rest));
+    finish(others);
     StateValues made(std::move(values));
     state.restore(std::ranges::all_of(made.variables(), is_alone) ? std::move(made) : made.copy());
-    return join_results(std::move(rest));
+    return others;
   }
 
-  // Calls run(arguments), which calls the model. `holds_state` says that the caller holds a StateUse.
-  template <class Run>
-  c10::IValue call(SessionState& state, std::vector<c10::IValue> given, bool holds_state,
-                   const Run& run) const {
+  // Calls run(arguments), which calls the model, and then finish() as keep() does. `holds_state` says that
+  // the caller holds a StateUse.
+  template <class Run, class Finish = Nothing>
+  c10::IValue call(SessionState& state, std::vector<c10::IValue> given, bool holds_state, const Run& run,
+                   const Finish& finish = {}) const {
     std::optional<StateUse> use;
     if (!holds_state) use.emplace(&state);
-    return keep(run(complete(std::move(given), state.values())), state);
+    return keep(run(complete(std::move(given), state.values())), state, finish);
   }
 
  private:

@@ -61,6 +61,13 @@ TEST_CASE("a batch that varies: pointwise operators, reductions and joins", "[fa
                [](std::int64_t n) {
                  return InputSet{at::randn({n, 3})};
                });
+  // The write is made functional, which replaces the tuple of the results.
+  check_family(
+      "def forward(self, x):\n    y = x.clone()\n    y.neg_()\n    return (y, x.size(0) * 2 - 1), "
+      "x.size(0)\n",
+      [](std::int64_t n) {
+        return InputSet{at::randn({n, 3})};
+      });
   // transformers' DynamicCache begins with an empty vector, which cat skips.
   check_family(
       "def forward(self, x, y):\n    past = torch.cat([self.empty, x], -2)\n"

@@ -34,8 +34,10 @@ class ResultMaker {
     const std::size_t end = is_state_ ? trace_.results.size() : trace_.result_count;
     results_.roots = static_cast<std::uint32_t>(end - first);
     count_tensors(first, end);
-    for (std::size_t i = first; i < end; ++i)
-      note(trace_.results[i], trace_.dynamic_results[i], trace_.number_results[i]);
+    for (std::size_t i = first; i < end; ++i) {
+      numbers_ = trace_.number_results[i].data();
+      note(trace_.results[i], trace_.dynamic_results[i], /*has_number=*/true);
+    }
     if (program_.bailout.empty()) results_.finish();
   }
 
@@ -54,7 +56,16 @@ class ResultMaker {
     }
   }
 
-  void note(const c10::IValue& value, ValueId dynamic = kNone, const Size& number = Size()) {
+  // The number of integers in a value, also in tuples.
+  static std::size_t integers_in(const c10::IValue& value) {
+    if (!value.isTuple()) return value.isInt() ? 1 : 0;
+    std::size_t sum = 0;
+    for (const c10::IValue& element : value.toTupleRef().elements()) sum += integers_in(element);
+    return sum;
+  }
+
+  // `has_number` is true unless the value lies in a list or dictionary: `numbers_` has its integers then.
+  void note(const c10::IValue& value, ValueId dynamic = kNone, bool has_number = false) {
     const auto self = static_cast<std::uint32_t>(results_.nodes.size());
     ResultNode node;
     const bool container = value.isList() || value.isTuple() || value.isGenericDict();
@@ -90,9 +101,12 @@ class ResultMaker {
       const auto& elements = value.toTupleRef().elements();
       node.children = static_cast<std::uint32_t>(elements.size());
       results_.nodes.push_back(std::move(node));
-      const auto numbers = trace_.numbers_in_tuples.find(value.internalToPointer());
-      for (std::size_t i = 0; i < elements.size(); ++i)
-        note(elements[i], kNone, numbers == trace_.numbers_in_tuples.end() ? Size() : numbers->second[i]);
+      const Size* next = numbers_;
+      for (const c10::IValue& element : elements) {
+        numbers_ = next;
+        note(element, kNone, has_number);
+        if (has_number) next += integers_in(element);
+      }
     } else if (value.isList()) {
       node.kind = ResultNode::Kind::list;
       node.type = value.toList().elementType();
@@ -114,7 +128,7 @@ class ResultMaker {
     } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
                value.isString() || value.isDevice() || value.isComplexDouble()) {
       note_literal(value);
-      results_.nodes.back().number = number;
+      if (value.isInt() && has_number) results_.nodes.back().number = *numbers_;
     } else {
       bail_out("The model returns a value of the type " + value.type()->repr_str() +
                ", which no plan makes.");
@@ -224,6 +238,7 @@ class ResultMaker {
   Lowering& lowering_;
   Program& program_;
   Results& results_;
+  const Size* numbers_ = nullptr;  // of the value that is noted
   bool is_state_;
   std::unordered_map<StorageId, std::size_t> tensors_on_;      // of these results, by storage
   std::unordered_map<const void*, std::uint32_t> containers_;  // positions in the results, by identity

@@ -234,8 +234,7 @@ class NodeLayouts {
       of_elements[i] = inputs_[i].numbers[0];
       inputs_[i].numbers.clear();
     }
-    record_.trace.numbers_in_tuples[frame.values[node_.first_output].internalToPointer()] =
-        std::move(of_elements);
+    record_.numbers_in_tuples[frame.values[node_.first_output].internalToPointer()] = std::move(of_elements);
   }
 
   Record& record_;

@@ -39,6 +39,8 @@ class Record {
   bool has_symbols() const { return words_ != nullptr; }
 
   Trace trace;
+  // By identity of a tuple that is only returned: the integers that its elements are; constant for others.
+  std::unordered_map<const void*, std::vector<Size>> numbers_in_tuples;
   bool may_run_twice = false;    // the call, see run_twice.hpp
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
 
@@ -122,6 +124,15 @@ class Record {
     if (has_symbols()) numbers_[slot] = size;
   }
   // Pins the integer in a slot, or those of a list.
+  // Adds the integers in a result, of which `number` is what the result itself is.
+  void add_numbers(const c10::IValue& value, const Size& number, std::vector<Size>& all) const {
+    if (value.isInt()) all.push_back(number);
+    if (!value.isTuple()) return;
+    const auto& elements = value.toTupleRef().elements();
+    const auto known = numbers_in_tuples.find(value.internalToPointer());
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      add_numbers(elements[i], known == numbers_in_tuples.end() ? Size() : known->second[i], all);
+  }
   void pin_numbers(const c10::IValue& value, Slot slot) const {
     if (has_symbols() && (value.isInt() || value.isIntList())) pinned(numbers_of(value, slot));
   }

@@ -55,7 +55,7 @@ class TraceRecorder {
     for (const BlockOutput& output : top.outputs) {
       const c10::IValue& value = frame_->values[output.slot];
       if (!value.isInt()) record_.pin_numbers(value, output.slot);
-      record_.trace.number_results.push_back(value.isInt() ? record_.number(output.slot) : Size());
+      record_.add_numbers(value, record_.number(output.slot), record_.trace.number_results.emplace_back());
       record_.trace.results.push_back(value);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }

@@ -132,9 +132,9 @@ struct Trace {
   std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
   std::vector<c10::IValue> results;                      // then the new values of variables
   std::vector<ValueId> dynamic_results;
-  std::vector<Size> number_results;  // the integer that a result is, if it differs between calls
-  // By identity of a tuple that is returned: the same of its elements.
-  std::unordered_map<const void*, std::vector<Size>> numbers_in_tuples;
+  // By result: the integers that it consists of, also in tuples, depth first; constant: the same in all
+  // calls.
+  std::vector<std::vector<Size>> number_results;
   std::size_t result_count = 0;  // without those of variables
   std::uint32_t leaf_count = 0;
   std::uint32_t first_state_leaf = 0;  // leaves from here on are of variables
