@@ -18,7 +18,7 @@ namespace sr::test::session_batch_tests {
 
 namespace {
 
-constexpr OracleOptions kClose{.rtol = 1e-5, .atol = 1e-5};
+const OracleOptions kClose{.rtol = 1e-5, .atol = 1e-5};
 
 // x, the hidden state and the cell have a row for each stream. The rows of the cell are in dimension 1.
 torch::jit::Module streams() {

@@ -94,7 +94,7 @@ class Script {
   }
 
  private:
-  static constexpr test::OracleOptions kClose{.rtol = 1e-4, .atol = 1e-4};
+  static inline const test::OracleOptions kClose{.rtol = 1e-4, .atol = 1e-4};
 
   std::vector<Stream> fresh_streams(std::size_t count) {
     std::vector<Stream> streams;
