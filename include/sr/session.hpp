@@ -41,7 +41,7 @@ using NamedState = std::map<std::string, c10::IValue>;
 // throws StateError until reset() or load().
 class Session {
  public:
-  // Returns the session of calls that bring none: those of the module itself.
+  // Returns a session that uses the state of the module's own calls.
   static Session own(const StaticModule& module);
 
   // The arguments and results of a call.
@@ -70,14 +70,14 @@ class Session {
     std::string name;
     c10::TypePtr type;
   };
-  // Returns what state() may have.
+  // Returns the names and types of all variables.
   std::vector<Variable> variables() const;
   // Returns a new session with a copy of the current state.
   Session clone() const;
 
   const StaticModule& module() const { return module_; }
   const std::shared_ptr<SessionState>& session_state() const { return state_; }
-  // Null if the model keeps its state itself.
+  // Returns null if the session carries no arguments.
   const std::shared_ptr<const detail::CarriedState>& carried() const { return carried_; }
 
  private:

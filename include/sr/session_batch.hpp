@@ -25,7 +25,7 @@ std::vector<c10::IValue> run_sessions(const std::vector<Session>& sessions,
                                       const BatcherOptions& options = {});
 namespace detail {
 
-// The same without copies of sessions, none of which may be null.
+// Does what sr::run_sessions does, without copying sessions. No pointer may be null.
 std::vector<c10::IValue> run_sessions(const std::vector<const Session*>& sessions,
                                       std::vector<std::vector<c10::IValue>> arguments,
                                       const BatcherOptions& options);

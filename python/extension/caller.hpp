@@ -36,7 +36,7 @@ struct Callee {
 
   // Returns the state of the session. Null if this is a module, whose calls use the module's state.
   SessionState* state() const { return session == nullptr ? nullptr : session->session_state().get(); }
-  // Null unless this is a session that carries arguments.
+  // Returns null for a module and for a session that carries no arguments.
   const sr::detail::CarriedState* carried() const {
     return session == nullptr ? nullptr : session->carried().get();
   }

@@ -1,4 +1,4 @@
-// Tests run_sessions, which runs steps of several sessions in one call.
+// Tests calls of several sessions that are joined into one call, by run_sessions and by batchers.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -36,6 +36,21 @@ BatcherOptions options() {
   BatcherOptions made;
   made.state_dims = {{"c", 1}};
   return made;
+}
+
+// Compares two sessions, called together with rows of `width` elements, with the interpreter.
+void check_two_sessions(const torch::jit::Module& model, std::int64_t width, int steps) {
+  const StaticModule module(model);
+  const std::vector<Session> sessions{module.session(), module.session()};
+  SessionOracle first(model), second(model);
+  for (int step = 0; step < steps; ++step) {
+    const std::vector<std::vector<c10::IValue>> inputs{{at::randn({1, width})}, {at::randn({1, width})}};
+    const std::vector<c10::IValue> results = run_sessions(sessions, inputs);
+    CHECK(compare_values(*first(inputs[0]), results[0], kClose, "result") == "");
+    CHECK(compare_values(*second(inputs[1]), results[1], kClose, "result") == "");
+    CHECK(compare_state(first, sessions[0].state(), kClose) == "");
+    CHECK(compare_state(second, sessions[1].state(), kClose) == "");
+  }
 }
 
 }  // namespace
@@ -130,7 +145,7 @@ TEST_CASE("run_sessions refuses sessions that cannot be called together", "[sess
 }
 
 TEST_CASE("a variable that holds the number of rows does not reset joined sessions", "[session][batch]") {
-  // As Silero VAD does: another number of rows than in the last call resets the state.
+  // Like Silero VAD, the model resets its state if the number of rows differs from that of the last call.
   const torch::jit::Module model = script(
       "def forward(self, x):\n    if self.rows != x.size(0):\n"
       "        self.h = torch.zeros([x.size(0), 3])\n        self.rows = x.size(0)\n"
@@ -164,17 +179,7 @@ TEST_CASE("sessions whose numbers depend on the number of rows run separately", 
   const torch::jit::Module model =
       script("def forward(self, x):\n    self.seen += x.size(0)\n    self.h += x\n    return self.h * 2\n",
              {{"h", at::zeros({1, 3})}, {"seen", c10::IValue(0)}});
-  const StaticModule module(model);
-  const std::vector<Session> sessions{module.session(), module.session()};
-  SessionOracle first(model), second(model);
-  for (int step = 0; step < 4; ++step) {
-    const std::vector<std::vector<c10::IValue>> inputs{{at::randn({1, 3})}, {at::randn({1, 3})}};
-    const std::vector<c10::IValue> results = run_sessions(sessions, inputs);
-    CHECK(compare_values(*first(inputs[0]), results[0], kClose, "result") == "");
-    CHECK(compare_values(*second(inputs[1]), results[1], kClose, "result") == "");
-    CHECK(compare_state(first, sessions[0].state(), kClose) == "");
-    CHECK(compare_state(second, sessions[1].state(), kClose) == "");
-  }
+  check_two_sessions(model, 3, 4);
 }
 
 TEST_CASE("variables that share memory after a joined call keep sharing it", "[session][batch]") {
@@ -182,16 +187,7 @@ TEST_CASE("variables that share memory after a joined call keep sharing it", "[s
       "def forward(self, x):\n    self.a.add_(x)\n    h = self.a * 1.0\n    self.b = h\n    self.c = h\n"
       "    return self.b + self.c\n",
       {{"a", at::zeros({1, 2})}, {"b", at::zeros({1, 2})}, {"c", at::zeros({1, 2})}});
-  const StaticModule module(model);
-  const std::vector<Session> sessions{module.session(), module.session()};
-  SessionOracle first(model), second(model);
-  for (int step = 0; step < 3; ++step) {
-    const std::vector<std::vector<c10::IValue>> inputs{{at::randn({1, 2})}, {at::randn({1, 2})}};
-    const std::vector<c10::IValue> results = run_sessions(sessions, inputs);
-    CHECK(compare_values(*first(inputs[0]), results[0], kClose, "result") == "");
-    CHECK(compare_values(*second(inputs[1]), results[1], kClose, "result") == "");
-    CHECK(compare_state(first, sessions[0].state(), kClose) == "");
-  }
+  check_two_sessions(model, 2, 3);
 }
 
 TEST_CASE("a batcher joins calls of sessions", "[session][batch][batcher]") {

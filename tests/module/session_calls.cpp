@@ -60,7 +60,7 @@ TEST_CASE("a session begins with the initial state and shares weights and plans"
     CHECK(compare_state(oracles[which], sessions[which].state(), {.rtol = 1e-5, .atol = 1e-5}) == "");
   }
   CHECK(module.report().runtime.recorded_plans <=
-        recorded + 2);  // the counters 0 and 1 have plans of their own
+        recorded + 2);  // one plan for counter 0 and one for counter 1
   CHECK(module.report().runtime.replayed_calls >= 36);
 }
 

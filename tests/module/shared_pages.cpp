@@ -79,7 +79,7 @@ TEST_CASE("copies of pages differ where they were written", "[session][pages]") 
   CHECK(third->data()[at + 200'001] == second[200'001]);
 }
 
-TEST_CASE("pages that were mostly written are shared anew", "[session][pages]") {
+TEST_CASE("if most pages were written, share() moves them to a new file", "[session][pages]") {
   const std::vector<std::byte> bytes = numbered(1 << 20, 1), others = numbered(1 << 20, 9);
   const std::vector<std::span<const std::byte>> parts{bytes};
   const SharedPages::Pointer pages = SharedPages::make(parts);

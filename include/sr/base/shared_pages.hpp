@@ -24,15 +24,15 @@
 
 namespace sr::detail {
 
-// A private mapping of a file in memory, which several of these map. A write makes a private copy of the
-// page, and the file never changes.
+// A private mapping (MAP_PRIVATE) of a file in memory (memfd_create). Several mappings can share one file. A
+// write to a page makes a private copy of that page and does not change the file.
 class SharedPages : public std::enable_shared_from_this<SharedPages> {
  public:
   using Pointer = std::shared_ptr<SharedPages>;
-  static constexpr int kMostFiles = 256;  // of the process, each of which needs a descriptor
+  static constexpr int kMostFiles = 256;  // in the process; each file needs a descriptor
 
-  // Returns copies of the parts, each of which begins on a page of its own; see offset_behind(). Null if the
-  // system gives no such memory.
+  // Copies the parts into new pages. Each part begins at a page boundary; offset_behind() computes where the
+  // next part begins. Returns null if the system cannot create the file or the mapping.
   static Pointer make(std::span<const std::span<const std::byte>> parts) {
     std::size_t size = 0;
     for (const auto part : parts) size = offset_behind(size, part.size());
@@ -46,12 +46,12 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
     }
     return made;
   }
-  // Returns the offset of what follows a part.
+  // Returns the first page boundary behind a part that begins at `offset` and has `size` bytes.
   static std::size_t offset_behind(std::size_t offset, std::size_t size) {
     return (offset + size + page_size() - 1) / page_size() * page_size();
   }
 
-  // The pages whose memory() this is; null for other memory.
+  // Returns the object whose memory() returned this pointer. Returns null for other memory.
   static SharedPages* of(const at::DataPtr& memory) {
     const Pointer* const pages = memory.cast_context<Pointer>(&release);
     return pages == nullptr ? nullptr : pages->get();
@@ -62,18 +62,19 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
   ~SharedPages() { munmap(data_, size_); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
-  // Memory from `offset` on, which keeps the pages alive.
+  // Returns a pointer to the byte at `offset`. The pointer keeps this object alive.
   at::DataPtr memory(std::size_t offset) {
     return {data() + offset, new Pointer(shared_from_this()), &release, c10::Device(c10::kCPU)};
   }
 
-  // Returns pages with the same bytes, or null if the system gives none. Pages that were written are copied.
-  // If those are more than a quarter, all bytes move to a new file, so that the next copies share them. The
-  // memory keeps its address. No thread may write it during the call; if nobody ever writes it, several
-  // threads may call.
+  // Returns another mapping with the same bytes. Copies the pages that were written since the file was made.
+  // If more than a quarter of the pages were written, first writes all bytes to a new file and maps it at the
+  // same address, so that later copies share these pages, too. Returns null if the system cannot create the
+  // mapping. No thread may write to the memory during the call. Threads may call concurrently if no page was
+  // written.
   Pointer share() {
     std::vector<std::size_t> written = written_pages();
-    if (written.size() > size_ / page_size() / 4 && begin_anew()) written.clear();
+    if (written.size() > pages() / 4 && begin_anew()) written.clear();
     Pointer copy = map(file_, size_);
     if (copy == nullptr) return copy;
     for (const std::size_t page : written)
@@ -81,8 +82,8 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
     return copy;
   }
 
-  // Returns the pages that may differ from the file. `asks_kernel` is false in tests of systems that do not
-  // tell: then all pages are compared.
+  // Returns the indices of the pages that may differ from the file. If `asks_kernel` is false, compares all
+  // pages, as it does on systems without /proc/self/pagemap. For tests.
   std::vector<std::size_t> written_pages(bool asks_kernel = true) const {
     std::optional<std::vector<std::size_t>> written;
     if (asks_kernel) written = pages_of_process();
@@ -96,7 +97,7 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
 
   static void release(void* pages) { delete static_cast<Pointer*>(pages); }
 
-  // Returns null if the system gives none, or if there are many already.
+  // Returns null if the system cannot create a file, or if kMostFiles exist.
   static File make_file() {
     static std::atomic<int> files = 0;
     auto made = files.load() < kMostFiles ? TemporaryFile::make_in_memory() : std::nullopt;
@@ -120,7 +121,7 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
   }
   std::size_t pages() const { return size_ / page_size(); }
 
-  // Maps a new file with the bytes at the same address. Returns false if the system gives none.
+  // Maps a new file with the same bytes at the same address. Returns false if the system cannot create it.
   bool begin_anew() {
     File file = make_file();
     if (file == nullptr || !file->write(data(), size_, 0)) return false;
@@ -131,8 +132,8 @@ class SharedPages : public std::enable_shared_from_this<SharedPages> {
     return true;
   }
 
-  // Asks the kernel which pages are private copies: they are present or swapped, and not of a file
-  // (Documentation/admin-guide/mm/pagemap.rst of Linux). Returns nothing if it does not tell.
+  // Reads from the kernel which pages are private copies. Such pages are present or swapped out, and do not
+  // belong to a file (Linux, Documentation/admin-guide/mm/pagemap.rst). Returns nullopt if it cannot be read.
   std::optional<std::vector<std::size_t>> pages_of_process() const {
     constexpr std::uint64_t kPresent = std::uint64_t{1} << 63, kSwapped = std::uint64_t{1} << 62;
     constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;

@@ -1,4 +1,4 @@
-// Copies rows between a tensor that has the rows of a whole batch and tensors that have those of one request.
+// Copies rows between the tensor of a batch and the tensors of its requests.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 namespace sr::detail {
 
-// Tensors whose rows lie along one dimension, and which differ in nothing but the number of rows. A
-// contiguous tensor is a sequence of blocks, one for each index of the dimensions in front, with a part of
-// every row.
+// Copies rows between contiguous tensors that have equal dtypes and equal sizes except in dimension `dim`. In
+// memory, a tensor consists of one block for each index of the dimensions before `dim`. Each block contains a
+// part of every row.
 class RowCopies {
  public:
   RowCopies(const at::Tensor& like, std::int64_t dim) : row_bytes_(like.element_size()) {
@@ -50,7 +50,7 @@ inline bool is_contiguous_memory(const at::Tensor& tensor) {
   return tensor.is_contiguous() && can_be_copied_as_bytes(tensor);
 }
 
-// Makes an uninitialised contiguous tensor like `like` with `rows` rows.
+// Returns an uninitialised contiguous tensor with the dtype and the sizes of `like`, and `rows` rows.
 inline at::Tensor empty_rows(const at::Tensor& like, std::int64_t dim, std::int64_t rows) {
   c10::SmallVector<std::int64_t, 6> sizes(like.sizes().begin(), like.sizes().end());
   sizes[static_cast<std::size_t>(dim)] = rows;
@@ -64,13 +64,13 @@ inline at::Tensor empty_rows(const at::Tensor& like, std::int64_t dim, std::int6
   return replay::tensor_on(c10::Storage(replay::fresh_storage(bytes)), like.scalar_type(), sizes, strides, 0);
 }
 
-// Returns a contiguous tensor with the rows of all parts in order, and behind them copies of the first row up
-// to `rows`. `part(i)` returns part i of `count`, at least one. Parts have one dtype and, except in `dim`,
-// the same sizes.
+// Concatenates the rows of `count` parts into a contiguous tensor with `rows` rows. If the parts have fewer
+// rows, fills the rest with copies of the first row. `part(i)` returns part i. All parts have equal dtypes
+// and equal sizes except in dimension `dim`.
 template <class PartAt>
 at::Tensor join_rows(std::size_t count, const PartAt& part, std::int64_t dim, std::int64_t rows) {
   const at::Tensor& like = part(0);
-  if (like.is_quantized()) {  // each part has a scale of its own
+  if (like.is_quantized()) {  // the parts may have different scales
     std::vector<at::Tensor> parts;
     std::int64_t left = rows;
     for (std::size_t i = 0; i < count; ++i) left -= parts.emplace_back(part(i)).size(dim);
@@ -97,7 +97,7 @@ at::Tensor join_rows(std::size_t count, const PartAt& part, std::int64_t dim, st
   return all;
 }
 
-// Returns a contiguous tensor of its own with `count` rows from row `first` on.
+// Returns a contiguous copy of `count` rows, beginning with row `first`.
 inline at::Tensor take_rows(const at::Tensor& all, std::int64_t dim, std::int64_t first, std::int64_t count) {
   if (!is_contiguous_memory(all)) return all.narrow(dim, first, count).clone(at::MemoryFormat::Contiguous);
   at::Tensor part = empty_rows(all, dim, count);

@@ -46,8 +46,8 @@ inline std::vector<std::int64_t> dims_of_state(const std::vector<StateVariable>&
 // part of the signature, and so are those of the joined state, except for numbers of rows.
 class StateJoin {
  public:
-  // `dims` has the dimension of the rows in each variable. The requests of the batch have states. The joined
-  // state has `filled_rows` rows. All must outlive this object.
+  // `dims` has the dimension of the rows in each variable. Each request of the batch must have a state. The
+  // joined state has `filled_rows` rows. The arguments must outlive this object.
   StateJoin(const PreparedModule& module, const std::vector<std::int64_t>& dims, const Batch& batch,
             std::int64_t filled_rows)
       : module_(module), dims_(dims), batch_(batch), filled_rows_(filled_rows) {}

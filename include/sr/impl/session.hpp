@@ -204,9 +204,8 @@ SR_INLINE Session StaticModule::session() const {
 SR_INLINE Session StaticModule::session(const std::map<std::string, std::size_t>& carried) const {
   if (state_ != nullptr) {
     throw ArgumentError(
-        "The model keeps state between calls itself (report() names what it writes), so a session cannot "
-        "carry "
-        "arguments.");
+        "The model keeps state between calls itself (report() names what it writes), so a session "
+        "cannot carry arguments.");
   }
   auto shared = std::make_shared<const detail::CarriedState>(content_->schema, carried);
   auto state = std::make_shared<SessionState>(shared->first());

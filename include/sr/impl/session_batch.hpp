@@ -34,7 +34,7 @@ inline void require_different(const std::vector<const Session*>& sessions) {
     throw ArgumentError("run_sessions was given a session twice.");
 }
 
-// Takes the first request that waits, and those behind it that can be joined with it.
+// Removes the first waiting request and all requests that can be joined with it, and returns them.
 inline Batch take_batch(std::vector<Request*>& waiting, std::int64_t max_rows) {
   Batch batch;
   std::int64_t rows = 0;

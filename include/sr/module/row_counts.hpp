@@ -1,5 +1,5 @@
-// Which variables of a model hold the number of rows of its last call, as a recurrent network does that
-// resets its state when the size of the batch changes.
+// Stores which variables of a model hold the batch size of the last call. Some recurrent networks keep the
+// batch size and reset their state when it changes.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace sr {
 
-// Sessions that run in one call learn it from calls; any number of threads may ask and add.
+// Joined calls of sessions add variables. Any number of threads may use one object concurrently.
 class RowCounts {
  public:
   explicit RowCounts(std::size_t variables) : holds_rows_(variables) {}
@@ -16,11 +16,11 @@ class RowCounts {
   bool has(std::size_t variable) const { return holds_rows_[variable].load(std::memory_order_relaxed); }
   void add(std::size_t variable) { holds_rows_[variable].store(true, std::memory_order_relaxed); }
 
-  // False once a number in the state was found to depend on the number of rows in another way.
+  // Returns false if another number in the state was found to depend on the number of rows.
   bool may_join() const { return may_join_.load(std::memory_order_relaxed); }
   void forbid_joining() { may_join_.store(false, std::memory_order_relaxed); }
 
-  // True once a joined call was compared with one of a single session.
+  // Returns true if a joined call was compared with a call of a single session.
   bool was_compared() const { return was_compared_.load(std::memory_order_relaxed); }
   void note_compared() { was_compared_.store(true, std::memory_order_relaxed); }
 

@@ -43,8 +43,8 @@ class SessionState {
 
   const StateValues& values() const { return values_; }
 
-  // Gives the variables at `positions` new values. `separates` is true if calls never write them in place, so
-  // that they need not share memory with each other where the new values do.
+  // Gives the variables at `positions` new values. `separates` says that calls never write these variables in
+  // place. New values that share memory with each other are then copied.
   void assign(const std::vector<std::size_t>& positions, std::vector<c10::IValue> made, bool separates) {
     values_.assign(positions, std::move(made));
     if (separates) values_.separate(positions);
@@ -108,7 +108,8 @@ class SessionState {
 
   StateValues values_;
   bool is_broken_ = false;
-  // 1 + the number of forks of the process when the running call began. 0 if no call is running.
+  // 0 if no call is running. Otherwise 1 + the number of times that the process had forked when the call
+  // began.
   std::atomic<unsigned> used_by_ = 0;
   std::vector<Followed> followed_;  // by variable; empty if no source is followed
 };

@@ -47,8 +47,9 @@ class StateValues {
     if (!made.empty()) find_shared();
   }
 
-  // Copies the variables at `positions` that share memory or containers with each other and with no other
-  // variable. Nobody can tell if calls never write them in place.
+  // Copies the variables at `positions` that share memory or containers with each other, but not with other
+  // variables. Afterwards they share none. Results do not change if calls never write these variables in
+  // place.
   void separate(const std::vector<std::size_t>& positions) {
     if (!is_shared_ || !self_.isNone()) return;
     std::unordered_set<const void*> of_others;
@@ -78,7 +79,7 @@ class StateValues {
 
   // Returns copies, which share memory and containers with each other where the values do.
   StateValues copy() const { return copy_with(copy_alone); }
-  // Returns the same, with large tensors in memory whose pages later copies share.
+  // Returns a copy whose large tensors are SharedPages, so that copy_on_write() can share their pages.
   StateValues copy_to_pages() const {
     if (is_shared_ || !self_.isNone()) return copy();
     std::vector<std::span<const std::byte>> parts;
@@ -95,7 +96,8 @@ class StateValues {
       return tensor_on(*pages, offset, tensor);
     });
   }
-  // Returns copies that share each page of such memory until one of both writes it.
+  // Returns a copy that shares the pages of large tensors with this object. A page is copied when either of
+  // them writes it.
   StateValues copy_on_write() const {
     std::unordered_map<const detail::SharedPages*, detail::SharedPages::Pointer> copies;
     return copy_with([&](const at::Tensor& tensor) {

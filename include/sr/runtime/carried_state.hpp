@@ -112,7 +112,7 @@ class CarriedState {
   }
 
  private:
-  // True if nobody else holds the value, a part of it, or its memory: the model has made it in this call.
+  // Returns true if there is no other reference to the value, to its elements or to their memory.
   static bool is_alone(const c10::IValue& value) {
     if (!value.isPtrType()) return true;
     if (value.use_count() != 1) return false;

@@ -53,9 +53,8 @@ SR_INLINE void BatchRuns::fill(Request& request, std::vector<c10::IValue> args, 
                                std::shared_ptr<SessionState> state) const {
   if (content_->state != nullptr && state == nullptr) {
     throw ArgumentError(
-        "The model keeps state between calls, so each request must be a call of a session. Make sessions "
-        "with "
-        "session(), and give one to each stream of requests.");
+        "The model keeps state between calls, so each request must be a call of a session. Make "
+        "sessions with session(), and give one to each stream of requests.");
   }
   request.args = bind_arguments(content_->schema, std::move(args), kwargs);
   request.state = std::move(state);

@@ -225,7 +225,8 @@ class NodeLayouts {
            });
   }
 
-  // Nothing but the caller reads the integers in such a tuple, so that they may differ between calls.
+  // Keeps the integers in such a tuple as symbols. No operator of the program reads them, so a program can
+  // return other integers in each call.
   void keep_returned_numbers(const std::vector<c10::IValue>& values, const Frame& frame) {
     if (!is_only_returned(*node_.node)) return;
     std::vector<Size> of_elements(inputs_.size());

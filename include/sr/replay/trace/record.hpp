@@ -39,7 +39,8 @@ class Record {
   bool has_symbols() const { return words_ != nullptr; }
 
   Trace trace;
-  // By identity of a tuple that is only returned: the integers that its elements are; constant for others.
+  // The integers among the elements of each tuple that is only returned, by the address of the tuple. Other
+  // elements have constants.
   std::unordered_map<const void*, std::vector<Size>> numbers_in_tuples;
   bool may_run_twice = false;    // the call, see run_twice.hpp
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
@@ -124,7 +125,8 @@ class Record {
     if (has_symbols()) numbers_[slot] = size;
   }
   // Pins the integer in a slot, or those of a list.
-  // Adds the integers in a result, of which `number` is what the result itself is.
+  // Appends the integers in a result to `all`, in the order of Trace::number_results. `number` is the size
+  // that the result stands for if it is an integer.
   void add_numbers(const c10::IValue& value, const Size& number, std::vector<Size>& all) const {
     if (value.isInt()) all.push_back(number);
     if (!value.isTuple()) return;

@@ -132,8 +132,8 @@ struct Trace {
   std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
   std::vector<c10::IValue> results;                      // then the new values of variables
   std::vector<ValueId> dynamic_results;
-  // By result: the integers that it consists of, also in tuples, depth first; constant: the same in all
-  // calls.
+  // For each result: the integers in it, including those in nested tuples, depth first. An integer that is
+  // equal in all calls is a constant.
   std::vector<std::vector<Size>> number_results;
   std::size_t result_count = 0;  // without those of variables
   std::uint32_t leaf_count = 0;
