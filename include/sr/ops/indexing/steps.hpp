@@ -11,6 +11,8 @@
 #include <c10/util/SmallVector.h>
 
 #include <sr/kernels/kernels.hpp>
+#include <sr/replay/sizes/size.hpp>
+#include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/step.hpp>
 
 namespace sr::replay {
