@@ -26,6 +26,10 @@ struct QuantizeOptions {
   // Tables of embeddings become bytes, too, with a scale and a bias for each row: a quarter of the memory.
   // Their error is that of their elements, and they are not timed.
   bool tables = false;
+  // Weights of recurrent networks (lstm, gru, rnn and their cells) become int8, too, with a scale for each
+  // row, and are multiplied as floats: a step reads a quarter of the bytes. Their error is that of their
+  // elements, and they are not timed.
+  bool recurrent = false;
   // The gate, over the results of the whole model: the smallest cosine of a float result and its int8 twin,
   // and the largest absolute difference of two elements.
   double min_cosine = 0.99;
@@ -38,11 +42,11 @@ struct QuantizeOptions {
   std::function<void(const std::string& what)> progress;
 };
 
-// A weight that linear layers multiply by, or a table of embeddings.
+// A weight that linear layers multiply by, one of a recurrent network, or a table of embeddings.
 struct QuantizedLayer {
   std::string name;                      // of the module, "encoder.0.fc"; else the line of the model
   std::int64_t inputs = 0, outputs = 0;  // columns of what the layer reads and writes; of a table, its sizes
-  std::int64_t rows = 0;                 // the largest number in a call; 0 for a table
+  std::int64_t rows = 0;                 // the largest number in a call; 0 if it was not observed
   double error = 0;                      // see QuantizeOptions::max_layer_error
   double float_us = 0, int8_us = 0;      // medians of a call with `rows`; 0 if they were not measured
   bool is_quantized = false;
@@ -50,7 +54,7 @@ struct QuantizedLayer {
 };
 
 struct QuantizationReport {
-  std::vector<QuantizedLayer> layers;            // in the order of the graph; tables come last
+  std::vector<QuantizedLayer> layers;            // in the order of the graph; networks and tables come last
   std::int64_t float_bytes = 0, int8_bytes = 0;  // of the weights of the layers that were quantized
   double largest = 0, mean = 0;                  // absolute differences between elements of results
   double cosine = 1;                             // the smallest of a result

@@ -12,6 +12,7 @@
 
 #include <sr/base/call_options.hpp>
 #include <sr/base/config.hpp>
+#include <sr/bound_call.hpp>
 #include <sr/static_module.hpp>
 
 namespace sr {
@@ -57,6 +58,16 @@ class Session {
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                     const KeywordArgs& kwargs = {},
                                                     const CallOptions& options = {}) const;
+  // Does what StaticRuntime::bind does: each call of the returned object reads these tensors, advances the
+  // session, and writes the results into `outputs`, or into tensors that are made if there are none. Binding
+  // leaves the state as it is. Throws ArgumentError for a session that carries arguments, whose state is not
+  // in the same tensors in each call.
+  BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs = {},
+                 const KeywordArgs& kwargs = {}) const;
+
+  // Returns the session as one whose calls run another method of the module, on the same state. See
+  // StaticModule::method.
+  Session method(const std::string& name) const;
 
   // Sets the state to that of a new session.
   void reset() const;
@@ -92,5 +103,12 @@ class Session {
   std::shared_ptr<SessionState> state_;  // null for a model without state
   std::shared_ptr<const detail::CarriedState> carried_;
 };
+
+namespace detail {
+
+// Throws ArgumentError for a session that carries arguments.
+void require_bindable(const Session& session);
+
+}  // namespace detail
 
 }  // namespace sr

@@ -52,6 +52,15 @@ class StaticModule {
   // keeps state itself.
   Session session(const std::map<std::string, std::size_t>& carried) const;
 
+  // Names of the methods of a TorchScript module, besides `forward`, that can run on its state. Empty if the
+  // model has no state.
+  std::vector<std::string> methods() const;
+  // Returns the method as a module, whose calls read and write the state of this module. Session::method does
+  // the same for a session. It is prepared when it is asked for first. Throws ArgumentError if there is no
+  // such method, and UnsupportedOpError if sr cannot run it, or if it writes attributes that forward does not
+  // write.
+  StaticModule method(const std::string& name) const;
+
   // --- calls ---
   //
   // These functions act on a pool that the module makes when it is first called, a RuntimePool with its

@@ -42,7 +42,7 @@ py::tuple tensors_of(const BoundCall& call) {
 void define_bound_call(py::module_& module) {
   py::class_<Bound>(
       module, "BoundCall",
-      "A call whose arguments and results are tensors that stay; StaticModule.bind makes it.\n\n"
+      "A call whose arguments and results are tensors that stay; bind() of a module or session makes it.\n\n"
       "Called without arguments. Raises BusyError if another thread is in a call, ArgumentError if "
       "the results do not fit into the buffers any more, and what operators raise.")
       .def("__call__", &Bound::run,
@@ -61,8 +61,12 @@ py::object bind(py::handle self, const py::tuple& args, const py::dict& kwargs, 
   std::vector<c10::IValue> values = callee.signature->bind(args, kwargs);
   std::vector<at::Tensor> buffers = out.is_none() ? std::vector<at::Tensor>{} : buffers_of(callee, out.ptr());
   const int threads = callee.engine->intra_op_threads();
-  auto bound = std::make_unique<Bound>(Bound{
-      without_gil([&] { return callee.engine->bind(std::move(values), std::move(buffers)); }), threads, out});
+  if (callee.session != nullptr) sr::detail::require_bindable(*callee.session);
+  const std::shared_ptr<SessionState>& state =
+      callee.session != nullptr ? callee.session->session_state() : callee.prepared->module.session_state();
+  auto bound = std::make_unique<Bound>(
+      Bound{without_gil([&] { return callee.engine->bind(state, std::move(values), std::move(buffers)); }),
+            threads, out});
   if (out.is_none()) {
     const py::tuple tensors = tensors_of(bound->call);
     bound->returned = tensors.size() == 1 ? py::object(tensors[0]) : py::object(tensors);

@@ -26,9 +26,11 @@ class PoolEngine : public Engine {
     pool_->run_into_on(state, args, outputs);
   }
 
-  BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const override {
+  BoundCall bind(std::shared_ptr<SessionState> state, std::vector<c10::IValue> args,
+                 std::vector<at::Tensor> outputs) const override {
     const IntraOpWidth width(options_.intra_op_threads);
-    return StaticRuntime<Planner>(module_).bind(std::move(args), std::move(outputs));
+    return StaticRuntime<Planner>(module_.content(), std::move(state))
+        .bind(std::move(args), std::move(outputs));
   }
 
   c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,

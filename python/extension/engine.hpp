@@ -37,7 +37,9 @@ class Engine {
                            bool holds_state) const = 0;
   virtual void run_into(SessionState* state, const std::vector<c10::IValue>& args,
                         c10::ArrayRef<at::Tensor> outputs) const = 0;
-  virtual BoundCall bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs) const = 0;
+  // `state` is null if the model has none.
+  virtual BoundCall bind(std::shared_ptr<SessionState> state, std::vector<c10::IValue> args,
+                         std::vector<at::Tensor> outputs) const = 0;
   virtual c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> args,
                                                             const CallOptions& options) const = 0;
   virtual void reserve(const std::vector<c10::IValue>& args, std::size_t runtimes) const = 0;

@@ -162,6 +162,15 @@ py::dict replaced_weights(const Prepared& self) {
   return replaced;
 }
 
+std::shared_ptr<Prepared> method_of(const Prepared& self, const std::string& name) {
+  const auto refuse = []() -> std::string {
+    throw ArgumentError("A method of a module cannot be pickled. Pickle the module.");
+  };
+  return without_gil([&] {
+    return std::make_shared<Prepared>(Prepared{self.module.method(name), self.source, refuse, self.format});
+  });
+}
+
 void define_prepared(py::module_& module) {
   py::class_<StaticModuleOptions>(module, "Options").def(py::init(&make_options));
   module.def("option_defaults", &option_defaults);
@@ -182,6 +191,8 @@ void define_prepared(py::module_& module) {
                    Prepared{self->module.clone(), self->source, self->archive, self->format});
              });
            })
+      .def("methods", [](const Prepared& self) { return self.module.methods(); })
+      .def("method", &method_of, py::arg("name"))
       .def("torchscript",
            [](const Prepared& self) { return py::bytes(without_gil([&] { return saved(self.source()); })); })
       .def("refresh_weights",
@@ -247,6 +258,7 @@ void define_caller(py::module_& module) {
       .def("_time_steps", &time_steps, py::arg("on"))
       .def("_begin_session", &begin_session, py::arg("other"), py::arg("carried").none(true),
            py::arg("call_spec").none(true))
+      .def("_begin_method", &begin_method, py::arg("session"), py::arg("module"), py::arg("name"))
       .def("_reset", &reset_session)
       .def("_state", &state_of_session)
       .def("_load", &load_session, py::arg("state"), py::arg("strict"))

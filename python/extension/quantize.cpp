@@ -27,8 +27,8 @@ using Outcome = std::tuple<std::shared_ptr<Prepared>, std::optional<std::string>
 
 Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tuple, py::dict>>& calls,
                   const StaticModuleOptions& module_options, double max_layer_error, double max_time_ratio,
-                  bool tables, double min_cosine, double max_difference, const py::object& loss,
-                  double max_loss) {
+                  bool tables, bool recurrent, double min_cosine, double max_difference,
+                  const py::object& loss, double max_loss) {
   const Callee& callee = callee_of(caller);
   std::vector<std::vector<c10::IValue>> inputs;
   inputs.reserve(calls.size());
@@ -37,6 +37,7 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
   options.max_layer_error = max_layer_error;
   options.max_time_ratio = max_time_ratio;
   options.tables = tables;
+  options.recurrent = recurrent;
   options.min_cosine = min_cosine;
   options.max_difference = max_difference;
   options.max_loss = max_loss;
@@ -64,8 +65,8 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
 
 void define_quantize(py::module_& module) {
   module.def("quantize", &quantized, py::arg("caller"), py::arg("calls"), py::arg("options"), py::kw_only(),
-             py::arg("max_layer_error"), py::arg("max_time_ratio"), py::arg("tables"), py::arg("min_cosine"),
-             py::arg("max_difference"), py::arg("loss"), py::arg("max_loss"));
+             py::arg("max_layer_error"), py::arg("max_time_ratio"), py::arg("tables"), py::arg("recurrent"),
+             py::arg("min_cosine"), py::arg("max_difference"), py::arg("loss"), py::arg("max_loss"));
 }
 
 }  // namespace sr::python

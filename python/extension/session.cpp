@@ -46,6 +46,12 @@ c10::IValue value_of(const std::string& name, py::handle given, const c10::TypeP
                       name);
 }
 
+void become(py::handle self, const Callee& from, std::unique_ptr<const Session> session,
+            std::shared_ptr<const Signature> signature) {
+  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee,
+                       new Callee(from, std::move(session), std::move(signature)));
+}
+
 }  // namespace
 
 void begin_session(py::handle self, py::handle other, const std::optional<CarriedResults>& carried,
@@ -58,8 +64,12 @@ void begin_session(py::handle self, py::handle other, const std::optional<Carrie
   });
   std::shared_ptr<const Signature> signature =
       carried ? std::make_shared<Signature>(session->schema(), call_spec) : from.signature;
-  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee,
-                       new Callee(from, std::move(session), std::move(signature)));
+  become(self, from, std::move(session), std::move(signature));
+}
+
+void begin_method(py::handle self, py::handle session, py::handle module, const std::string& name) {
+  const Callee& method = callee_of(module);
+  become(self, method, std::make_unique<const Session>(session_of(session).method(name)), method.signature);
 }
 
 void reset_session(py::handle self) {

@@ -26,6 +26,10 @@ const Session& session_of(pybind11::handle self);
 void begin_session(pybind11::handle self, pybind11::handle other,
                    const std::optional<CarriedResults>& carried,
                    const std::shared_ptr<const CallSpec>& call_spec);
+// Makes `self` a session that runs the method `name` on the state of `session`; `module` is that method as a
+// module.
+void begin_method(pybind11::handle self, pybind11::handle session, pybind11::handle module,
+                  const std::string& name);
 void reset_session(pybind11::handle self);
 // Returns copies of the variables of a session, or of the module's own calls, by name.
 pybind11::dict state_of_session(pybind11::handle self);

@@ -9,12 +9,10 @@ import torch
 from torch.jit._trace import TopLevelTracedModule, TracedModule
 
 from . import _C, _formats
-from ._carried import Carried, of_flat_call
 from ._future import Future
-from ._measured import Measured
 from ._options import Options, checked, of_module, of_pool, of_restored
 from ._report import Value
-from ._session import Session
+from ._stateful import Stateful
 from .errors import ArgumentError
 
 
@@ -34,7 +32,7 @@ def _prepare(model: Any, options: _C.Options) -> tuple[_C.Prepared, str]:
                         f'a scripted function or a graph.{more}')
 
 
-class StaticModule(Measured):
+class StaticModule(Stateful):
     """Runs a scripted or traced module, a scripted function or a graph; any number of threads may call it at once.
 
     Calls are those of the model: by position, by keyword, with its defaults; tensors, numbers, strings, None, lists,
@@ -57,10 +55,11 @@ class StaticModule(Measured):
     torch.float32
     """
 
-    __slots__ = ('__weakref__', '_chosen', '_frontend', '_prepared')
+    __slots__ = ('__weakref__', '_chosen', '_frontend', '_methods', '_prepared')
 
     _chosen: dict[str, Any]
     _frontend: str
+    _methods: dict[str, 'StaticModule']
     _prepared: _C.Prepared
 
     def __init__(self, model: Any, **options: Unpack[Options]) -> None:
@@ -74,7 +73,7 @@ class StaticModule(Measured):
         except TypeError as error:
             raise error if isinstance(error, ArgumentError) else ArgumentError(
                 f'An option has a value of the wrong type. {error}') from error
-        self._prepared, self._frontend, self._chosen = prepared, frontend, chosen
+        self._prepared, self._frontend, self._chosen, self._methods = prepared, frontend, chosen, {}
 
     @classmethod
     def _made(cls, prepared: _C.Prepared, frontend: str, chosen: dict[str, Any]) -> Self:
@@ -161,67 +160,6 @@ class StaticModule(Measured):
         Weights are shared. Raises BusyError if the model writes buffers or attributes and a call of it is running.
         """
         return self._made(self._prepared.clone(), self._frontend, self._chosen)
-
-    def session(self, *, state: Mapping[str, int | str] | None = None) -> Session:
-        """Returns a session: one stream of calls of a model that writes buffers or assigns attributes.
-
-        The session begins with the values that the model had when the module was made. It shares weights, plans and
-        runtimes with the module and its other sessions.
-
-        state: for a model that takes its state as arguments and returns the new state. By name of such an argument: the
-        position of the result (or its key, if the model returns a dictionary) that is its value in the next call. Calls of
-        the session give only the other arguments, and return only the other results; one that is left is returned by
-        itself. An argument without a default needs a first value: `session.load({'h': ...})`.
-
-        Raises ArgumentError if there is no such argument or result, and if the model keeps state itself.
-
-        >>> import torch, sr
-        >>> class Sum(torch.nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.register_buffer('total', torch.zeros(1))
-        ...     def forward(self, x):
-        ...         self.total += x
-        ...         return self.total * 1
-        >>> module = sr.StaticModule(torch.jit.script(Sum()))
-        >>> first, second = module.session(), module.session()
-        >>> first(torch.ones(1)), first(torch.ones(1)), second(torch.ones(1))
-        (tensor([1.]), tensor([2.]), tensor([1.]))
-
-        >>> @torch.jit.script
-        ... def count(x: torch.Tensor, n: int = 0) -> tuple[torch.Tensor, int]:
-        ...     return x * n, n + 1
-        >>> session = sr.StaticModule(count).session(state={'n': 1})
-        >>> session(torch.ones(1)), session(torch.ones(1))
-        (tensor([0.]), tensor([1.]))
-        """
-        return Session._of(self, None if state is None else self._carrying(state))
-
-    def _carrying(self, state: Mapping[str, int | str]) -> Carried:
-        return of_flat_call(state)
-
-    def run_sessions(self, sessions: Sequence[Session], inputs: Sequence[Any], *, dim: int | None = None,
-                     shared: Sequence[int] = (), state_dims: Mapping[str, int] | None = None, max_rows: int = 64,
-                     equal_rows: bool = False) -> list[Any]:
-        """Calls each session with its inputs and returns the results in order. Joins calls where it can.
-
-        `inputs` has the argument of each call, or a tuple of its arguments. Calls whose arguments and states differ only
-        in the number of rows are joined into one: it gathers the rows of the states, and scatters the new ones. The model
-        must compute each row independently of the others. Other calls run separately, and so do the calls of a joined
-        call that raises. If a call raises, the others still run, and then the first exception is raised.
-
-        dim: dimension of the rows in arguments and results. Default: the first dimension that an export left open, or 0.
-        shared: positions of arguments without rows.
-        state_dims: dimension of the rows in variables, by name. Default: `dim`.
-        max_rows: rows of one joined call, at most.
-        equal_rows: make the results of a session bit-identical whatever other sessions are in the call.
-
-        Raises ArgumentError if a session is given twice or belongs to another module, BusyError before any call runs if a
-        session is in use, and what calls raise.
-        """
-        given = [values if isinstance(values, tuple) else (values,) for values in inputs]
-        return _C.run_sessions(list(sessions), given, dim=-1 if dim is None else dim, shared=list(shared),
-                               state_dims=dict(state_dims or {}), max_rows=max_rows, equal_rows=equal_rows)
 
     def reserve(self, *args: Any, runtimes: int = 1, **kwargs: Any) -> None:
         """Prepares `runtimes` runtimes for calls with arguments like these: plans memory and records a plan.

@@ -32,7 +32,7 @@ def _call_of(given: Any) -> _Call:
 
 
 def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05, max_time_ratio: float = 1.0,
-             tables: bool = False, min_cosine: float = 0.99, max_difference: float = math.inf,
+             tables: bool = False, recurrent: bool = False, min_cosine: float = 0.99, max_difference: float = math.inf,
              loss: Callable[[Any, Any], float] | None = None, max_loss: float = math.inf,
              **options: Unpack[Options]) -> tuple[StaticModule, QuantizationReport]:
     """A module with the linear layers of `model` in int8, and a report on what that costs and gains.
@@ -44,8 +44,10 @@ def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05
 
     A layer stays in float if its error on the inputs is above `max_layer_error` (the norm of the difference of its
     results over the norm of the float results), or if it does not take less than `max_time_ratio` of its float time here
-    (`math.inf`: times are not measured). With `tables=True` embedding tables become bytes, too, a quarter of the memory.
-    Then the model's results are compared with the float model's. Raises QuantizationError if the cosine of a result and its float twin is below `min_cosine`, if an element differs by more
+    (`math.inf`: times are not measured). With `tables=True` embedding tables become bytes, too, a quarter of the memory. With
+    `recurrent=True` weights of recurrent networks and cells become int8, and are multiplied as floats: a step of few rows
+    reads a quarter of the bytes. Neither is timed. Then the model's results are compared with the float model's. Raises
+    QuantizationError if the cosine of a result and its float twin is below `min_cosine`, if an element differs by more
     than `max_difference`, or if the mean of your own `loss(float_result, result)` over the inputs is above `max_loss`;
     the exception's `report` says where the loss comes from. Other keywords are options of the module that is made.
 
@@ -75,7 +77,7 @@ def quantize(model: Any, inputs: Sequence[Any], *, max_layer_error: float = 0.05
     with shown('sr.quantize: measuring layers'):
         prepared, refusal, described = _C.quantize(
             module, calls, of_module(chosen), max_layer_error=max_layer_error,
-            max_time_ratio=max_time_ratio, tables=tables, min_cosine=min_cosine, max_difference=max_difference,
+            max_time_ratio=max_time_ratio, tables=tables, recurrent=recurrent, min_cosine=min_cosine, max_difference=max_difference,
             loss=nested_loss, max_loss=max_loss)
     report = QuantizationReport(described)
     if prepared is None:

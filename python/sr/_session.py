@@ -51,6 +51,30 @@ class Session(_C.Caller):
         future._stop = self._start(args, kwargs, future._tell)
         return future
 
+    def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:
+        """Does what `StaticModule.bind` does. Each call of the bound call advances the session; binding does not.
+
+        Raises ArgumentError for a session that carries arguments.
+        """
+        return self._bind(args, kwargs, out)
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods that `method` takes."""
+        return self._module.methods
+
+    def method(self, name: str) -> Self:
+        """The session as one that runs another method of a TorchScript module, on the same state.
+
+        `session.reset_states()` is short for `session.method('reset_states')()`, unless sessions have that name
+        themselves. Raises what `StaticModule.method` raises.
+        """
+        session = self.__new__(type(self))
+        module = self._module.method(name)
+        session._begin_method(self, module, name)
+        session._module, session._carried = module, None
+        return session
+
     def reset(self) -> None:
         """Sets the state to that of a new session."""
         self._reset()
@@ -76,6 +100,10 @@ class Session(_C.Caller):
         session._module, session._carried = self._module, self._carried
         return session
 
+    if not TYPE_CHECKING:  # type checkers would accept every name
+        def __getattr__(self, name: str) -> Any:
+            return method_named(self, name)
+
     def __copy__(self) -> Self:
         return self.clone()
 
@@ -91,6 +119,13 @@ class Session(_C.Caller):
 
 
 _C.share_vectorcall(Session)
+
+
+def method_named(owner: Any, name: str) -> Any:
+    """For an attribute that the session or module does not have: the method of the model with this name."""
+    if name.startswith('_') or name not in owner.methods:
+        raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}'", name=name, obj=owner)
+    return owner.method(name)
 
 
 def _restored(cls: type[Session], module: 'StaticModule', state: dict[str, Any],

@@ -99,6 +99,8 @@ void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
       ->check(positive())
       ->capture_default_str();
   app->add_flag("--tables", options.tables, "Tables of embeddings become bytes, too");
+  app->add_flag("--recurrent", options.recurrent,
+                "Weights of recurrent networks become int8, too, and are multiplied as floats");
   app->add_option("--min-cosine", options.min_cosine,
                   "Refuse the model if a result has a smaller cosine to the float model's")
       ->check(CLI::Range(-1.0, 1.0))

@@ -133,6 +133,7 @@ TEST_CASE("what cannot be carried is refused", "[session][carried]") {
       script("def forward(self, x, h):\n    self.c += x\n    return h + self.c\n", {{"c", at::zeros({2})}}));
   CHECK_THROWS_WITH(stateful.session({{"h", 0}}), Contains("keeps state between calls itself"));
   const Session session = module.session({{"h", 1}});
+  CHECK_THROWS_WITH(session.bind({at::zeros({1, 4})}), Contains("cannot be bound"));
   CHECK_THROWS_WITH(run_sessions({session}, {{at::zeros({1, 4})}}), Contains("cannot be joined"));
   CHECK_THROWS_WITH(Batcher(module)(session, {at::zeros({1, 4})}), Contains("cannot be joined"));
 }

@@ -247,4 +247,25 @@ TEST_CASE("results of a session are written into buffers", "[session]") {
   }
 }
 
+TEST_CASE("a bound call advances its session, and binding does not", "[session]") {
+  const StaticModule module(recurrent());
+  const Session session = module.session(), other = module.session();
+  const at::Tensor x = at::ones({4}), out = at::empty({4});
+  BoundCall bound = session.bind({x}, {out});
+  BoundCall made = session.bind({}, {}, {{"x", x}});
+  for (int i = 0; i < 6; ++i) {
+    x.add_(0.25);
+    const at::Tensor expected = other({x}).toTensor();
+    BoundCall& call = i % 3 == 2 ? made : bound;
+    call();
+    CHECK(at::allclose(call.outputs()[0], expected));
+  }
+  CHECK(bound.is_replayed());
+  session.reset();
+  other.reset();
+  bound();
+  CHECK(at::allclose(out, other({x}).toTensor()));
+  CHECK(at::allclose(module({x}).toTensor(), module.session()({x}).toTensor()));
+}
+
 }  // namespace sr::test::session_call_tests

@@ -49,7 +49,8 @@ class HiddenWeights {
 
   // `self` is the module that the graph's first input stands for, or None. The inputs are inserted at
   // `first`, so that inputs which others have appended stay the last ones. If no one else holds the weights,
-  // only those are hidden that the graph may write. The graph and its forks must be inlined.
+  // only those are hidden that the graph may write, and integers of 8 bits. The graph and its forks must be
+  // inlined.
   HiddenWeights(const std::shared_ptr<torch::jit::Graph>& graph, c10::IValue self, std::size_t first,
                 WeightOwner owner)
       : self_(std::move(self)), first_(first), owner_(owner) {
@@ -71,17 +72,23 @@ class HiddenWeights {
   // Turns the inputs of weights that the resulting graph does not write into constants, and hides attributes
   // that it does not assign to any more. Omits weights that it no longer reads. `threaded` are the attributes
   // whose values flow through the graph, from the inputs behind those of the weights to the last outputs; if
-  // such a value stays the same, the attribute is a weight. What a graph without a module may write stays the
-  // tensor that it is.
-  Shown show(const std::shared_ptr<torch::jit::Graph>& graph, const std::vector<WeightSource>& threaded) {
+  // such a value stays the same, the attribute is a weight, unless it is in `always`. What a graph without a
+  // module may write stays the tensor that it is.
+  Shown show(const std::shared_ptr<torch::jit::Graph>& graph, const std::vector<WeightSource>& threaded,
+             const std::set<AttributeKey>& always) {
     if (!assigned_.empty()) hide(graph, /*constants=*/false);
     add_threaded(graph, threaded);
     const std::vector<bool> is_written = written(graph);
     Shown shown;
     const std::size_t first_output = graph->outputs().size() - threaded.size();
-    std::vector<bool> is_variable(weights_.size());
-    for (std::size_t i = 0; i < weights_.size(); ++i)
-      is_variable[i] = (is_written[i] && !self_.isNone()) || is_assigned(*graph, i);
+    std::vector<bool> is_variable(weights_.size()), assigned(weights_.size());
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const bool is_changed = is_written[i] && !self_.isNone();
+      assigned[i] = is_assigned(*graph, i) || (is_changed && i >= first_threaded_);  // a list may be changed
+      is_variable[i] =
+          is_changed || assigned[i] ||
+          (i >= first_threaded_ && always.count({weights_[i].object(), weights_[i].attribute()}) != 0);
+    }
     prepare_copies(*graph, is_variable);
     std::vector<torch::jit::Value*> inputs;
     for (std::size_t i = 0; i < weights_.size(); ++i) inputs.push_back(graph->inputs()[first_ + i]);
@@ -97,13 +104,13 @@ class HiddenWeights {
     }
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       const bool is_threaded = i >= first_threaded_;
+      if (is_threaded && !assigned[i]) graph->eraseOutput(first_output + shown.assigned.size());
       if (is_variable[i] && (is_threaded || inputs[i]->hasUses())) {
-        if (is_threaded) shown.assigned.push_back(shown.variables.size());
+        if (assigned[i]) shown.assigned.push_back(shown.variables.size());
         shown.variables.push_back({weights_[i], (*copies_)(weights_[i].now()), is_written[i]});
-        continue;
+      } else {
+        graph->eraseInput(first_ + shown.variables.size());
       }
-      if (is_threaded) graph->eraseOutput(first_output + shown.assigned.size());
-      graph->eraseInput(first_ + shown.variables.size());
     }
     specialise_forks(graph->block());
     return shown;
@@ -203,7 +210,7 @@ class HiddenWeights {
       reads_unknown_ |= !attribute && !value && node->output()->type()->isSubtypeOf(*c10::TensorType::get());
       return;
     }
-    if (owner_ == WeightOwner::module && !may_be_written(*value)) return;
+    if (owner_ == WeightOwner::module && !may_be_written(*value) && !is_narrow(*value)) return;
     const void* const owner = attribute           ? static_cast<const void*>(attribute->object.get())
                               : value->isTensor() ? value->toTensor().unsafeGetTensorImpl()
                                                   : static_cast<const void*>(node);
@@ -217,6 +224,12 @@ class HiddenWeights {
     }
     if (is_statistic(node->output())) weights_[known->second].mark_as_statistic();
     node->output()->replaceAllUsesWith(input_of(scope, known->second));
+  }
+
+  // True for integers of 8 bits: kernels read them as they are, where passes would fold what a model computes
+  // of them into floats of four times the size.
+  static bool is_narrow(const c10::IValue& value) {
+    return value.isTensor() && value.toTensor().scalar_type() == at::kChar && value.toTensor().dim() > 1;
   }
 
   bool may_be_written(const c10::IValue& value) const {

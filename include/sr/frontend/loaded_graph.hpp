@@ -22,6 +22,7 @@
 #include <sr/frontend/interface_calls.hpp>
 #include <sr/frontend/kept_constants.hpp>
 #include <sr/frontend/known_attributes.hpp>
+#include <sr/frontend/method_variables.hpp>
 #include <sr/frontend/private_self.hpp>
 #include <sr/frontend/removed_methods.hpp>
 #include <sr/frontend/state_entry.hpp>
@@ -53,6 +54,8 @@ struct LoadedGraph {
   std::vector<std::size_t> assigned = {};  // by output behind the results: the variable that it is
   // Tensors that required gradients in the caller's module.
   std::set<detail::TensorIdentity> with_gradients = {};
+  // The module and the owner of its weights, if other methods of the module can run on the variables.
+  std::optional<std::pair<torch::jit::Module, WeightOwner>> source = {};
   // The state of the caller's module; none if the graph has no module, or if its weights were folded.
   std::optional<std::vector<StateEntry>> state = {};
 };
@@ -113,10 +116,11 @@ inline std::vector<std::string> trained_statistics(const torch::jit::Block* bloc
 
 // Attributes that the graph writes are kept in a deep copy: calls must not change the caller's module.
 // Freezing does not fold the attributes at the paths in `kept`.
-inline torch::jit::Module freeze(const torch::jit::Module& module, const torch::jit::Block* entry,
-                                 const std::vector<std::string>& kept) {
+inline torch::jit::Module freeze(const torch::jit::Module& module, const std::string& method,
+                                 const torch::jit::Block* entry, const std::vector<std::string>& kept) {
   try {
     std::vector<std::string> preserved = trained_statistics(entry);
+    if (method != "forward") preserved.push_back(method);
     preserved.insert(preserved.end(), kept.begin(), kept.end());
     return torch::jit::freeze_module(module, preserved);
   } catch (const std::exception&) {
@@ -167,8 +171,9 @@ inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers
 }
 
 inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden,
-                         const std::vector<WeightSource>& threaded) {
-  HiddenWeights::Shown shown = hidden.show(loaded.graph, threaded);
+                         const std::vector<WeightSource>& threaded,
+                         const std::set<AttributeKey>& always = {}) {
+  HiddenWeights::Shown shown = hidden.show(loaded.graph, threaded, always);
   loaded.weights = std::move(shown.weights);
   loaded.variables = std::move(shown.variables);
   loaded.assigned = std::move(shown.assigned);
@@ -176,11 +181,13 @@ inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden,
 
 }  // namespace detail
 
-// `method` is the entry point. Throws UnsupportedOpError if the module has no such method, and ArgumentError
-// for an unknown pass.
+// `method` is the entry point. The graph gets the variables in `state`, which another method of the module
+// has, and no others. Throws UnsupportedOpError if the module has no such method, or if the method writes
+// what is not in `state`, and ArgumentError for an unknown pass.
 inline LoadedGraph load_graph(const torch::jit::Module& module, const std::string& method = "forward",
                               const passes::PassSettings& settings = {},
-                              WeightOwner owner = WeightOwner::caller) {
+                              WeightOwner owner = WeightOwner::caller,
+                              const std::vector<StateVariable>& state = {}) {
   if (!module.find_method(method)) {
     throw UnsupportedOpError("The module " + module.type()->str() + " has no method '" + method +
                              "' to run.");
@@ -189,7 +196,9 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   copy.eval();
   const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
   const std::size_t arguments = graph->inputs().size();
-  detail::ThreadedAttributes threaded(graph, module._ivalue());
+  const std::set<detail::AttributeKey> of_state = detail::keys_of(state);
+  detail::assign_to_themselves(*graph, state);
+  detail::ThreadedAttributes threaded(graph, module._ivalue(), of_state);
   const detail::Barriers barriers(*graph, module._ivalue());
   const detail::PeepholeBarrier neutral(*graph, barriers.value_of(), barriers.returned());
   detail::HiddenWeights hidden(graph, module._ivalue(), arguments, owner);
@@ -198,7 +207,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   const bool can_freeze = !detail::has_fork_without_inputs(graph->block()) &&
                           !detail::has_fork_that_calls_methods(graph->block());
   const torch::jit::Module frozen =
-      can_freeze ? detail::freeze(copy, graph->block(), hidden.assigned()) : copy;
+      can_freeze ? detail::freeze(copy, method, graph->block(), hidden.assigned()) : copy;
   LoadedGraph loaded{torch::jit::toGraphFunction(frozen.get_method(method).function()).graph()->copy(),
                      detail::without_self(module.get_method(method).function().getSchema()), c10::IValue(),
                      barriers.known()};
@@ -209,16 +218,25 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
   neutral.show(*loaded.graph);
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
-  detail::show_weights(loaded, hidden, threaded.sources());
+  detail::show_weights(loaded, hidden, threaded.sources(), of_state);
+  if (!state.empty()) detail::take_variables(*loaded.graph, method, state, loaded.variables, loaded.assigned);
   if (owner == WeightOwner::caller) {
     loaded.state = detail::state_entries(module._ivalue(), loaded.weights,
                                          [&](const auto& attribute) { return hidden.is_fixed(attribute); });
   }
   if (loaded.graph->inputs().at(0)->hasUses()) {
+    if (!state.empty()) {
+      throw UnsupportedOpError(
+          "The method '" + method +
+          "' reads or writes attributes of objects that only a call decides, and cannot run "
+          "on the state of a session.");
+    }
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph, hidden.copies());
   } else {
     loaded.graph->eraseInput(0);
     detail::remove_methods({copy, frozen});
+    if (state.empty() && module.get_methods().size() > 1 && detail::are_attributes(loaded.variables))
+      loaded.source.emplace(module, owner);
   }
   return loaded;
 }

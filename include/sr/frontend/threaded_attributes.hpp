@@ -25,13 +25,19 @@
 
 namespace sr::detail {
 
+// Attributes to thread although the graph may not assign them: those that another method of the module
+// writes.
+using ThreadedAlways = std::set<AttributeKey>;
+
 // Does not thread attributes of objects that are known only at run time, attributes that hold objects,
 // attributes that a fork reads or assigns, and nested lists whose inner lists the graph changes.
 class ThreadedAttributes {
  public:
-  // `self` is the module that the graph's first input stands for. The graph must be inlined.
-  ThreadedAttributes(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self)
-      : scope_(graph, self, reassigned_), first_output_(graph->outputs().size()) {
+  // `self` is the module that the graph's first input stands for. The graph must be inlined, and assign those
+  // in `always`.
+  ThreadedAttributes(const std::shared_ptr<torch::jit::Graph>& graph, const c10::IValue& self,
+                     const ThreadedAlways& always)
+      : scope_(graph, self, reassigned_), first_output_(graph->outputs().size()), always_(always) {
     if (calls_methods(graph->block())) return;  // what those read and assign is unknown
     each_node<Forks::enter>(graph->block(), [&](const torch::jit::Node* node) {
       if (node->kind() == c10::prim::SetAttr && may_hold_object(node->input(1)->type()))
@@ -55,15 +61,17 @@ class ThreadedAttributes {
     return sources;
   }
 
-  // Turns numbers and strings back into constants if the folded graph no longer assigns them. `first_input`
-  // is the position of the first input. Returns true if there were any.
+  // Turns numbers and strings back into constants if the folded graph no longer assigns them, unless they are
+  // always threaded. `first_input` is the position of the first input. Returns true if there were any.
   bool drop_unchanged(torch::jit::Graph& graph, std::size_t first_input) {
     bool any = false;
     for (std::size_t i = variables_.size(); i-- > 0;) {
       torch::jit::Value* const input = graph.inputs()[first_input + i];
       const c10::IValue& value = variables_[i].place.value();
       const bool is_plain = value.isScalar() || value.isBool() || value.isString() || value.isNone();
-      if (!is_plain || graph.outputs()[first_output_ + i] != input) continue;
+      if (!is_plain || graph.outputs()[first_output_ + i] != input ||
+          always_.count(key_of(variables_[i])) != 0)
+        continue;
       const torch::jit::WithInsertPoint at_start(*graph.block()->nodes().begin());
       graph.eraseOutput(first_output_ + i);
       input->replaceAllUsesWith(graph.insertConstant(value));
@@ -80,6 +88,10 @@ class ThreadedAttributes {
     c10::TypePtr type;
   };
   using Values = std::vector<torch::jit::Value*>;  // by variable
+
+  static AttributeKey key_of(const Variable& variable) {
+    return {variable.place.object.get(), variable.place.slot};
+  }
 
   // Finds the attributes that the graph assigns, and the containers that it changes.
   void find(const torch::jit::Block* block) {
@@ -135,8 +147,7 @@ class ThreadedAttributes {
              left_names_.count(place.object->type()->getAttributeName(place.slot)) != 0;
     });
     positions_.clear();
-    for (std::size_t i = 0; i < variables_.size(); ++i)
-      positions_.emplace(AttributeKey{variables_[i].place.object.get(), variables_[i].place.slot}, i);
+    for (std::size_t i = 0; i < variables_.size(); ++i) positions_.emplace(key_of(variables_[i]), i);
   }
 
   std::optional<std::size_t> position_of(const torch::jit::Node* node) const {
@@ -203,6 +214,7 @@ class ThreadedAttributes {
   std::vector<Variable> variables_;
   std::map<AttributeKey, std::size_t> positions_;  // in variables_
   std::set<std::string> left_names_;
+  ThreadedAlways always_;
 };
 
 }  // namespace sr::detail

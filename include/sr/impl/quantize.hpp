@@ -10,6 +10,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include <sr/quantization/linear_layers.hpp>
 #include <sr/quantization/loss.hpp>
 #include <sr/quantization/observation.hpp>
+#include <sr/quantization/recurrent_weights.hpp>
 #include <sr/quantize.hpp>
 #include <sr/static_runtime.hpp>
 
@@ -125,6 +127,34 @@ inline void replace(const LinearLayer& layer, const Int8Weight& weight) {
   }
 }
 
+inline QuantizedLayer judged(const RecurrentWeight& weight, const Int8Rows& rows,
+                             const QuantizeOptions& options) {
+  QuantizedLayer judged;
+  judged.name = weight.name;
+  judged.inputs = weight.matrix.size(1);
+  judged.outputs = weight.matrix.size(0);
+  const double norm = weight.matrix.norm().item<double>();
+  const double error = (rows.floats() - weight.matrix).norm().item<double>();
+  judged.error = error == 0 ? 0 : error / norm;
+  judged.is_quantized = judged.error <= options.max_layer_error;  // false for NaN
+  if (!judged.is_quantized) judged.reason = "its error is above the bound";
+  return judged;
+}
+
+inline void quantize_networks(torch::jit::Graph& graph, const std::vector<RecurrentWeight>& weights,
+                              const QuantizeOptions& options, QuantizationReport& report) {
+  std::unordered_map<const void*, Int8Rows> quantized;
+  for (const RecurrentWeight& weight : weights) {
+    Int8Rows rows = to_int8_rows(weight.matrix);
+    report.layers.push_back(judged(weight, rows, options));
+    if (!report.layers.back().is_quantized) continue;
+    report.float_bytes += static_cast<std::int64_t>(weight.matrix.nbytes());
+    report.int8_bytes += static_cast<std::int64_t>(rows.values.nbytes() + rows.scale.nbytes());
+    quantized.emplace(key_of(weight.matrix), std::move(rows));
+  }
+  replace(graph, quantized);
+}
+
 inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& bytes,
                              const QuantizeOptions& options) {
   QuantizedLayer judged;
@@ -204,6 +234,8 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
         static_cast<std::int64_t>(observed->weight.values.nbytes() + observed->weight.scale.nbytes());
     replace(layer, observed->weight);
   }
+  if (options.recurrent)
+    quantize_networks(*graph_of(made), recurrent_weights(*graph_of(made), names), options, about);
   if (options.tables) quantize_tables(embedding_tables(*graph_of(made), names), options, about);
   torch::jit::EliminateDeadCode(graph_of(made));
   made = made.clone(/*inplace=*/true);  // the executor of the one that ran keeps the float graph

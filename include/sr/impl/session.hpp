@@ -17,6 +17,7 @@
 #include <sr/runtime/carried_state.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/session.hpp>
+#include <sr/static_runtime.hpp>
 
 namespace sr {
 
@@ -29,6 +30,13 @@ inline void require_joinable(const Session& session) {
       "The session carries arguments of the model, and calls of such sessions cannot be joined. Join calls "
       "of "
       "models that keep their state in buffers or attributes.");
+}
+
+SR_INLINE void require_bindable(const Session& session) {
+  if (session.carried() == nullptr) return;
+  throw ArgumentError(
+      "The session carries arguments of the model, and such a session cannot be bound to tensors. Bind the "
+      "module, and pass the carried arguments.");
 }
 
 // Throws ArgumentError if the state has no variable of that name.
@@ -135,6 +143,16 @@ SR_INLINE c10::intrusive_ptr<c10::ivalue::Future> Session::run_async(std::vector
         });
       });
   return future;
+}
+
+SR_INLINE BoundCall Session::bind(std::vector<c10::IValue> args, std::vector<at::Tensor> outputs,
+                                  const KeywordArgs& kwargs) const {
+  detail::require_bindable(*this);
+  return StaticRuntime<>(module_.content(), state_).bind(std::move(args), std::move(outputs), kwargs);
+}
+
+SR_INLINE Session Session::method(const std::string& name) const {
+  return {module_.method(name), state_};
 }
 
 SR_INLINE void Session::reset() const {

@@ -1,7 +1,10 @@
 // Definitions of <sr/static_module.hpp>.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,8 +16,11 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/base/fork_safe_mutex.hpp>
 #include <sr/frontend/loaded_graph.hpp>
+#include <sr/module/module_methods.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/module/weight_update.hpp>
 #include <sr/runtime_pool.hpp>
 #include <sr/static_module.hpp>
 
@@ -23,12 +29,45 @@ namespace sr {
 struct StaticModule::OwnRuntimes {
   std::once_flag once;
   std::optional<RuntimePool<>> made;
+  detail::ForkSafeMutex mutex;
+  std::map<std::string, StaticModule> methods;  // that were asked for
 
   const RuntimePool<>& pool(const StaticModule& module) {
     std::call_once(once, [&] { made.emplace(module); });
     return *made;
   }
 };
+
+namespace detail {
+
+// Throws ArgumentError if there is no such method.
+inline void require_method(const std::vector<std::string>& methods, const std::string& name) {
+  if (std::ranges::find(methods, name) != methods.end()) return;
+  throw ArgumentError("The model has no method '" + name + "' that runs on its state. It has " +
+                          (methods.empty() ? "none besides `forward`" : quoted(methods, methods.size())) +
+                          ".",
+                      name);
+}
+
+// Returns the method as a module with the variables of `main`, whose state it shares.
+inline std::shared_ptr<const PreparedModule> prepare_method(const PreparedModule& main,
+                                                            const std::string& name) {
+  ModuleMethods& methods = *main.methods;
+  return methods.prepared(name, [&] {
+    const passes::PassSettings settings{.off = main.options.debug.without_passes, .watch = nullptr};
+    LoadedGraph loaded = load_graph(methods.source(), name, settings, methods.owner(), main.variables);
+    return std::make_shared<const PreparedModule>(std::move(loaded), main.options, &main);
+  });
+}
+
+inline void prepare_if_possible(const PreparedModule& main, const std::string& name) {
+  try {
+    prepare_method(main, name);
+  } catch (const std::exception&) {  // whoever asks for the method is told
+  }
+}
+
+}  // namespace detail
 
 SR_INLINE StaticModule::StaticModule(const torch::jit::Module& module, const StaticModuleOptions& options)
     : StaticModule(load_graph(module, "forward", {.off = options.debug.without_passes, .watch = nullptr},
@@ -49,6 +88,19 @@ SR_INLINE StaticModule::StaticModule(LoadedGraph loaded, const StaticModuleOptio
 SR_INLINE StaticModule::StaticModule(std::shared_ptr<const PreparedModule> content,
                                      std::shared_ptr<SessionState> state)
     : content_(std::move(content)), state_(std::move(state)), own_(std::make_shared<OwnRuntimes>()) {}
+
+SR_INLINE std::vector<std::string> StaticModule::methods() const {
+  return content_->methods == nullptr ? std::vector<std::string>() : content_->methods->names();
+}
+
+SR_INLINE StaticModule StaticModule::method(const std::string& name) const {
+  detail::require_method(methods(), name);
+  const std::scoped_lock lock(own_->mutex);
+  const auto known = own_->methods.find(name);
+  if (known != own_->methods.end()) return known->second;
+  const StaticModule made(detail::prepare_method(*content_, name), state_);
+  return own_->methods.emplace(name, made).first->second;
+}
 
 SR_INLINE const RuntimePool<>& StaticModule::own_runtimes() const {
   return own_->pool(*this);
@@ -139,10 +191,16 @@ SR_INLINE std::vector<ValueSpec> StaticModule::outputs() const {
 
 SR_INLINE void StaticModule::refresh_weights() const {
   content_->weights->refresh();
+  if (content_->methods == nullptr) return;
+  content_->methods->each([](const PreparedModule& method) { method.weights->refresh(); });
 }
 
 SR_INLINE void StaticModule::update(const StateDict& state, bool strict) const {
+  if (content_->methods == nullptr) return content_->weights->update(state, strict);
+  // A method that is prepared later would read the weights that its module had before.
+  for (const std::string& name : methods()) detail::prepare_if_possible(*content_, name);
   content_->weights->update(state, strict);
+  content_->methods->each([&](const PreparedModule& method) { method.weights->update(state, strict); });
 }
 
 SR_INLINE const StaticModuleOptions& StaticModule::options() const {

@@ -22,6 +22,7 @@
 #include <sr/graph/block_info.hpp>
 #include <sr/graph/each_node.hpp>
 #include <sr/module/fork_body.hpp>
+#include <sr/module/module_methods.hpp>
 #include <sr/module/module_weights.hpp>
 #include <sr/module/row_counts.hpp>
 #include <sr/module/session_state.hpp>
@@ -74,8 +75,12 @@ struct PreparedModule {
   std::shared_ptr<ModuleWeights> weights;  // shared with whoever changes them; locks itself
   // The state of calls without a session. Null if the model has no state.
   std::shared_ptr<SessionState> state;
+  // The methods that run on the same variables. Null if there are none; locks itself.
+  std::shared_ptr<ModuleMethods> methods;
 
-  PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options);
+  // If `of_state` is not null, this is a method of that module, and `loaded` has its variables.
+  PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options,
+                 const PreparedModule* of_state = nullptr);
 
   std::size_t result_count() const { return blocks[0].outputs.size() - assigned.size(); }
 
@@ -93,12 +98,13 @@ struct PreparedModule {
   static void fix_weights(const torch::jit::Node& fork, const Positions& positions,
                           std::optional<std::vector<StateEntry>>& state);
   void find_folded(const AliasAnalysis& aliases, const std::unordered_set<const void*>& known);
-  void make_state();
+  void make_state(const PreparedModule* of_state);
 
   std::vector<const torch::jit::Block*> sources_;  // by block index
 };
 
-inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options)
+inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOptions& chosen_options,
+                                      const PreparedModule* of_state)
     : options(chosen_options),
       graph(std::move(loaded.graph)),
       schema(std::move(loaded.schema)),
@@ -159,7 +165,8 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
     if (input >= first_argument && input - first_argument < schema.arguments().size())
       written_inputs.push_back(input - first_argument);
   }
-  make_state();
+  make_state(of_state);
+  if (loaded.source) methods = std::make_shared<ModuleMethods>(loaded.source->first, loaded.source->second);
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
@@ -242,17 +249,22 @@ inline void PreparedModule::find_folded(const AliasAnalysis& aliases,
   }
 }
 
-inline void PreparedModule::make_state() {
+inline void PreparedModule::make_state(const PreparedModule* of_state) {
   row_counts = std::make_shared<RowCounts>(variables.size());
   if (variables.empty() && state_changed_by.empty()) return;
+  separates_assigned = std::ranges::none_of(assigned, [&](std::size_t i) { return variables[i].is_written; });
+  writes_state = !state_changed_by.empty() || std::ranges::any_of(variables, &StateVariable::is_written);
+  if (of_state != nullptr) {
+    first_values = of_state->first_values;
+    state = of_state->state;
+    return;
+  }
   std::vector<c10::IValue> first;
   for (const StateVariable& variable : variables) first.push_back(variable.first);
   const bool has_self = !state_changed_by.empty() && !self.isNone();
   first_values = StateValues(std::move(first), has_self ? self : c10::IValue(),
                              has_self && detail::may_write_tensors(graph->block()));
-  separates_assigned = std::ranges::none_of(assigned, [&](std::size_t i) { return variables[i].is_written; });
   if (separates_assigned) first_values.separate(assigned);
-  writes_state = !state_changed_by.empty() || std::ranges::any_of(variables, &StateVariable::is_written);
   first_values = first_values.copy_to_pages();
   state = std::make_shared<SessionState>(first_values.copy_on_write());
   state->follow(variables);

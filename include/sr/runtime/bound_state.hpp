@@ -83,8 +83,11 @@ class BoundState {
 
   [[gnu::noinline]] void run_anew() {
     bound_.unbind();
+    const std::uint64_t replayed = runtime_.replayed_calls();
     runtime_.run_into(args_, outputs_, nullptr);
-    is_replayed_ = runtime_.bind(bound_, args_, outputs_);
+    // With a state no program can be bound.
+    is_replayed_ = runtime_.state() == nullptr ? runtime_.bind(bound_, args_, outputs_)
+                                               : runtime_.replayed_calls() != replayed;
   }
 
   RuntimeState runtime_;

@@ -139,11 +139,18 @@ class RuntimeState {
   // Binds the program for these tensors as they are, if it can write its results into them; else leaves
   // `bound` unbound. Returns whether calls with them are replayed.
   bool bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    const Entry entry = enter();
-    if (!prepares_replay()) return false;
+    const Entry entry(*this, nullptr, state_.get());
+    const bool has_no_state = prepares_replay();
+    if (!may_replay_) return false;
+    if (!has_no_state) {
+      std::vector<c10::IValue> all = args.vec();
+      const std::vector<c10::IValue>& variables = state_->values().variables();
+      all.insert(all.end(), variables.begin(), variables.end());
+      return replayer_.find(all) != nullptr;
+    }
     replay::Program* const program = replayer_.find(std::span(args.data(), args.size()));
-    if (program != nullptr && replayer_.bind(*program, outputs))
-      bound.bind(replayer_, *program, args, outputs);
+    const bool is_plain = program != nullptr && program->written_arguments.empty();
+    if (is_plain && replayer_.bind(*program, outputs)) bound.bind(replayer_, *program, args, outputs);
     return program != nullptr;
   }
   // True if the weights are those that programs were made with.
@@ -236,14 +243,17 @@ class RuntimeState {
   }
 
   bool replay(replay::Program& program, std::span<const c10::IValue> args, c10::IValue& result) {
+    if (!program.written_arguments.empty()) [[unlikely]]
+      return replay_with_state(program, args, nullptr, result);
     return replayer_.attempt(program, [&] {
       result = replayer_.run(program, args, general_.frame().call);
       return true;
     });
   }
 
-  // Calls of modules with state. state_calls.hpp defines these functions and run_into_on: a file that makes
-  // calls must include it. If `outputs` is not null, the results are written there.
+  // Calls of modules with state, and replays that write arguments. state_calls.hpp defines these functions
+  // and run_into_on: a file that makes calls must include it. If `outputs` is not null, the results are
+  // written there.
   using Outputs = const c10::ArrayRef<at::Tensor>*;
   c10::IValue answer_with_state(std::span<c10::IValue> args, CallMode mode, Outputs outputs);
   bool replay_with_state(replay::Program& program, std::span<const c10::IValue> all, Outputs outputs,
@@ -299,6 +309,10 @@ class RuntimeState {
     repeated_.unbind();
     const std::span<const c10::IValue> values(args.data(), args.size());
     replay::Program* program = replayer_.find(values);
+    if (program != nullptr && !program->written_arguments.empty()) [[unlikely]] {
+      c10::IValue none;
+      return replay_with_state(*program, values, &outputs, none);
+    }
     if (program == nullptr ||
         !replayer_.attempt(*program, [&] { return replayer_.run_into(*program, values, outputs, options); }))
       return false;

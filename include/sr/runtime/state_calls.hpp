@@ -1,4 +1,4 @@
-// Calls of a runtime whose module has state: definitions of members of RuntimeState.
+// Calls of a runtime that write the state of the module or arguments: definitions of members of RuntimeState.
 #pragma once
 
 #include <algorithm>
@@ -58,19 +58,26 @@ namespace sr::detail {
   });
 }
 
-inline bool RuntimeState::replay_with_state(replay::Program& program, std::span<const c10::IValue> all,
-                                            Outputs outputs, c10::IValue& result) {
+[[gnu::noinline]] inline bool RuntimeState::replay_with_state(replay::Program& program,
+                                                              std::span<const c10::IValue> all,
+                                                              Outputs outputs, c10::IValue& result) {
   // What such a program has written when data end it could not be undone.
-  if (program.may_end_behind_write && program.written_bytes() > kMostKeptBytes) return false;
+  if (program.may_end_behind_write && program.unlogged_bytes() > kMostKeptBytes) return false;
+  if (!replayer_.may_write_arguments(program, all)) return false;
+  static const std::vector<std::size_t> kNone;
+  const CountedWrites counted(program.written_arguments.empty() ? kNone : module_->written_inputs,
+                              [&](std::size_t i) -> const c10::IValue& { return all[i]; });
   bool has_result = false;
   try {
     has_result = replayer_.attempt(program, [&] {
       return replayer_.run_with_state(program, all, outputs, general_.frame().call, result);
     });
   } catch (...) {
-    used_->set_broken(replayer_.has_lost_state());
+    const bool is_lost = replayer_.has_lost_state();
+    if (used_ != nullptr) used_->set_broken(is_lost);
     throw;
   }
+  if (used_ == nullptr) return has_result;
   if (replayer_.has_lost_state()) {
     used_->set_broken(true);
     throw_broken();

@@ -66,6 +66,7 @@ int quantize(const QuantizeVerbOptions& options) {
   bounds.max_layer_error = options.max_layer_error;
   bounds.max_time_ratio = options.max_time_ratio;
   bounds.tables = options.tables;
+  bounds.recurrent = options.recurrent;
   bounds.min_cosine = options.min_cosine;
   bounds.max_difference = options.max_difference;
   Progress progress("quantize");

@@ -14,6 +14,7 @@ struct QuantizeVerbOptions {
   double max_layer_error = 0.05;  // as sr::QuantizeOptions has them
   double max_time_ratio = 1;
   bool tables = false;
+  bool recurrent = false;
   double min_cosine = 0.99;
   double max_difference = std::numeric_limits<double>::infinity();
   std::string json;  // file to write; empty: none

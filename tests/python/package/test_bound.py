@@ -121,3 +121,40 @@ def test_threads_have_calls_of_their_own(module):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class Sum(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer('total', torch.zeros(3))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * 1
+
+
+def test_a_session_is_bound():
+    module = sr.compile(torch.jit.script(Sum().eval()))
+    session, other = module.session(), module.session()
+    x, out = torch.ones(3), torch.empty(3)
+    call = session.bind(x, out=out)
+    assert session.state()['total'].tolist() == [0, 0, 0]
+    for step in range(1, 5):
+        assert call() is out
+        assert out.tolist() == [step] * 3
+    assert session.state()['total'].tolist() == [4, 4, 4]
+    assert other.state()['total'].tolist() == [0, 0, 0]
+    assert module(x).tolist() == [1, 1, 1]
+
+
+class Functional(torch.nn.Module):
+    def forward(self, x, h):
+        return x + h, h * 2
+
+
+def test_a_session_that_carries_arguments_is_not_bound():
+    module = sr.compile(torch.jit.script(Functional()))
+    session = module.session(state={'h': 1})
+    with pytest.raises(sr.ArgumentError, match='cannot be bound'):
+        session.bind(torch.ones(3))
+

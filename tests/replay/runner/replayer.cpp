@@ -100,8 +100,6 @@ TEST_CASE("calls that cannot be replayed say why", "[replay]") {
     const Report report = runtime.report();
     return report.bailouts.empty() ? std::string() : report.bailouts[0];
   };
-  CHECK(refusal("def forward(self, x):\n    x.add_(1)\n    return x * 2\n").find("in place") !=
-        std::string::npos);
   CHECK(refusal("def forward(self, x):\n    y = x + 1\n    y.t_()\n    return y * 2\n").find("shape") !=
         std::string::npos);
   CHECK(refusal("def forward(self, x):\n    print(x.size(0))\n    return x * 2\n").find("effect") !=
@@ -150,7 +148,8 @@ TEST_CASE("a call may change a new list that it makes from a constant list", "[r
 
 TEST_CASE("a signature that bails out repeatedly does not affect others", "[replay]") {
   StaticRuntime<> runtime{StaticModule(
-      script("def forward(self, x, flag: bool):\n    if flag:\n        x.add_(1)\n    return x * 2\n"))};
+      script("def forward(self, x, flag: bool):\n    if flag:\n        print(x.size(0))\n    return x * "
+             "2\n"))};
   const at::Tensor x = sample({4, 3});
   for (int time = 0; time < 5; ++time) runtime.reserve({x, true});
   for (int run = 0; run < 3; ++run) CHECK(at::equal(runtime(x, false).toTensor(), x * 2));

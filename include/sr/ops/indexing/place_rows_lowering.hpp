@@ -20,11 +20,11 @@ namespace sr::replay {
 struct PlaceRowsStep final : ClonableStep<PlaceRowsStep> {
   std::string_view name() const override { return "place rows"; }
   bool may_fail() const override { return true; }  // indices out of range, before anything is written
-  bool keeps_variables() const override { return true; }
+  bool logs_writes() const override { return true; }
   Address to, indices, from;
   IndexedRows::Sizes sizes;
-  IndexedRows rows;          // from `from` to `to`, the table
-  bool is_variable = false;  // `to` lies in a variable of the model's state
+  IndexedRows rows;        // from `from` to `to`, the table
+  bool is_logged = false;  // `to` outlives the call
 
   RunStep settle(SizeValues& values) override {
     rows.settle(sizes, values);
@@ -42,7 +42,7 @@ struct PlaceRowsStep final : ClonableStep<PlaceRowsStep> {
          ++o, to += rows.table_outer_bytes, from += rows.rows_outer_bytes) {
       for (std::size_t i = 0; i < rows.count; ++i) {
         std::byte* const row = to + at[i] * rows.table_bytes;
-        if (self.is_variable) context.services->undo.keep(row, rows.run_bytes);
+        if (self.is_logged) context.services->undo.keep(row, rows.run_bytes);
         std::memcpy(row, from + static_cast<std::int64_t>(i) * rows.row_bytes, rows.run_bytes);
       }
     }
@@ -78,7 +78,7 @@ inline bool place_rows(Lowering& lowering, const Operand& to, std::size_t dim, c
                 .rows_outer_bytes = from_outer.second * width,
                 .row_bytes = from.strides[dim] * width,
                 .limit = to.sizes[dim]};
-  step.is_variable = lowering.is_variable(to.storage);
+  step.is_logged = lowering.outlives_call(to.storage);
   lowering.emit(std::move(step), {from.storage, flat.storage}, {to.storage});
   return true;
 }

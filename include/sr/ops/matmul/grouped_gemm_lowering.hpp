@@ -19,13 +19,16 @@ inline bool are_nibbles(const std::int8_t* values, std::int64_t count) {
   return std::all_of(values, values + count, [](std::int8_t value) { return value >= -8 && value <= 7; });
 }
 
-// Rows of `a`, `a_row` floats apart, times b [k, n]. Emits nothing and returns false if b was not made of
-// int8. Rows of `out` must be contiguous.
-inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_row, const Operand& b,
-                            const ProductSizes& sizes, const std::optional<Operand>& bias, const Operand& out,
-                            const Size& out_row) {
+// The step for rows of `a`, `a_row` floats apart, times b [k, n]. Returns nothing if b was not made of int8.
+// Rows of `out` must be contiguous. Adds what the step reads to `reads`.
+inline std::optional<GroupedGemmStep> grouped_gemm_step(Lowering& lowering, const Operand& a,
+                                                        const Size& a_row, const Operand& b,
+                                                        const ProductSizes& sizes,
+                                                        const std::optional<Operand>& bias,
+                                                        const Operand& out, const Size& out_row,
+                                                        std::vector<StorageId>& reads) {
   const auto matrix = dequantized_columns(lowering, b, sizes);
-  if (!matrix || kernels::kernels().table.width < kLeastToWiden) return false;
+  if (!matrix || kernels::kernels().table.width < kLeastToWiden) return std::nullopt;
   const auto* const integers = static_cast<const std::int8_t*>(lowering.constant_bytes(matrix->integers));
   GroupedGemmStep step;
   step.m = sizes.m;
@@ -53,13 +56,23 @@ inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_
   step.weight.zeros_of = matrix->zeros.given;
   step.weight.of_module = lowering.of_module(matrix->integers) && matrix->scales.given != nullptr &&
                           (!step.shape.has_zeros || matrix->zeros.given != nullptr);
-  std::vector<StorageId> reads{a.storage, matrix->integers.storage};
+  reads.insert(reads.end(), {a.storage, matrix->integers.storage});
   if (bias) {
     step.bias = lowering.address(*bias);
     step.has_bias = true;
     reads.push_back(bias->storage);
   }
-  lowering.emit(std::move(step), std::move(reads), {out.storage});
+  return step;
+}
+
+// Emits that step. Returns false if there is none.
+inline bool gemm_of_grouped(Lowering& lowering, const Operand& a, const Size& a_row, const Operand& b,
+                            const ProductSizes& sizes, const std::optional<Operand>& bias, const Operand& out,
+                            const Size& out_row) {
+  std::vector<StorageId> reads;
+  auto step = grouped_gemm_step(lowering, a, a_row, b, sizes, bias, out, out_row, reads);
+  if (!step) return false;
+  lowering.emit(std::move(*step), std::move(reads), {out.storage});
   return true;
 }
 

@@ -17,14 +17,15 @@
 namespace sr::replay {
 
 struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
+  using Product = kernels::GroupedGemm;
   Size m, n, k, a_row, out_row;  // see kernels::GroupedGemm
   Address a, out, bias;
   bool has_bias = false;
   GroupedMatrix weight;  // its numbers are those of the next two, until it is packed
   at::Tensor scales, zeros;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;
-  kernels::GroupedGemm shape;   // in this call, and `clamp_min`
-  kernels::GroupedGemm frozen;  // with addresses; see freeze
+  Product shape;   // in this call, and `clamp_min`
+  Product frozen;  // with addresses; see freeze
   PanelShares panels;
 
   bool has_small_weights() const override { return true; }
@@ -49,29 +50,37 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     shape.k = values.count(k);
     shape.a_row = values(a_row);
     shape.out_row = values(out_row);
-    return panels.cut(shape.m, shape.n, shape.k) ? &run_by_panels : &run;
+    panels.cut(shape.m, shape.n, shape.k);
+    return nullptr;
   }
 
   RunStep freeze(std::byte* const* bases) override {
     if (panels.shares.count() > 1) return nullptr;
     frozen = bound(bases);
     return [](const Payload& payload, Context&) {
-      kernels::kernels().table.grouped_gemm(static_cast<const GroupedGemmStep&>(payload).frozen);
+      multiply(static_cast<const GroupedGemmStep&>(payload).frozen);
     };
   }
 
   static void run(const Payload& payload, Context& context) {
-    kernels::kernels().table.grouped_gemm(static_cast<const GroupedGemmStep&>(payload).bound(context.bases));
-  }
-
- private:
-  static void run_by_panels(const Payload& payload, Context& context) {
     const auto& self = static_cast<const GroupedGemmStep&>(payload);
-    self.panels.each(self.bound(context.bases), kernels::kernels().table.grouped_gemm);
+    self.multiply_all(self.bound(context.bases));
   }
 
-  kernels::GroupedGemm bound(std::byte* const* bases) const {
-    kernels::GroupedGemm product = shape;
+  static void multiply(const Product& product) { kernels::kernels().table.grouped_gemm(product); }
+  // On several threads if it is large. `product` is what bound() returns, also with other addresses and
+  // distances of rows.
+  void multiply_all(const Product& product) const {
+    if (panels.shares.count() > 1) {
+      panels.each(product, &multiply);
+    } else {
+      multiply(product);
+    }
+  }
+
+  // The shape with the addresses of a call.
+  Product bound(std::byte* const* bases) const {
+    Product product = shape;
     product.a = a.in<const float>(bases);
     product.b = packed->data;
     product.out = out.in<float>(bases);

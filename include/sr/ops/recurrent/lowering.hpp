@@ -1,5 +1,5 @@
-// LSTM, GRU, plain recurrent networks and their cells in fp32: a product of the input for all time steps,
-// then a step that runs the recurrence.
+// LSTM, GRU, plain recurrent networks and their cells in fp32, also with weights that were made of integers
+// of 8 or 4 bits: a product of the input for all time steps, then a step that runs the recurrence.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/ops/matmul/gemm_lowering.hpp>
+#include <sr/ops/matmul/grouped_gemm_lowering.hpp>
 #include <sr/ops/recurrent/recurrent_step.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
@@ -72,8 +73,13 @@ struct RecurrentLayer {
                       width, weights.input_bias, x_gates))
       return false;
     const Operand h_gates = lowering.temporary({rows, width});
-    std::vector<StorageId> reads{x_gates.storage}, writes{out.storage, h_gates.storage};
-    RecurrentStep step;
+    std::vector<StorageId> reads{x_gates.storage};
+    const ProductSizes sizes{rows, width, units, weights.of_state.stride(1), weights.of_state.stride(0)};
+    if (auto grouped = grouped_gemm_step(lowering, hidden, hidden.stride(0), weights.of_state, sizes,
+                                         weights.state_bias, h_gates, width, reads)) {
+      emit(lowering, std::move(*grouped), x_gates, time_is_first, h_gates, std::move(reads));
+      return true;
+    }
     const Matrices of_state{.a = hidden,
                             .b = weights.of_state,
                             .out = h_gates,
@@ -82,11 +88,24 @@ struct RecurrentLayer {
                             .k = units,
                             .a_row = hidden.stride(0),
                             .out_row = width,
-                            .b_k = weights.of_state.stride(1),
-                            .b_n = weights.of_state.stride(0)};
-    step.of_state = gemm_step<float, float>(lowering, of_state, weights.state_bias, {}, reads);
+                            .b_k = sizes.b_k,
+                            .b_n = sizes.b_n};
+    auto product = gemm_step<float, float>(lowering, of_state, weights.state_bias, {}, reads);
+    emit(lowering, std::move(product), x_gates, time_is_first, h_gates, std::move(reads));
+    return true;
+  }
+
+ private:
+  // Emits the step with the product by the recurrent weights, which writes `h_gates`. `reads` has what the
+  // product and the step read of the gates.
+  template <class ProductStep>
+  void emit(Lowering& lowering, ProductStep of_state, const Operand& x_gates, bool time_is_first,
+            const Operand& h_gates, std::vector<StorageId> reads) const {
+    std::vector<StorageId> writes{out.storage, h_gates.storage};
+    RecurrentStep<ProductStep> step;
+    step.of_state = std::move(of_state);
     step.kernel = kernels::kernels().table.recurrent_gates[static_cast<std::size_t>(cell)];
-    step.units = static_cast<std::size_t>(units.pin());
+    step.units = static_cast<std::size_t>(hidden.size(1).pin());
     step.is_lstm = cell == Cell::lstm;
     step.runs_backwards = runs_backwards;
     step.length = out.size(0);
@@ -118,7 +137,6 @@ struct RecurrentLayer {
       writes.push_back(last_cells.storage);
     }
     lowering.emit(std::move(step), std::move(reads), std::move(writes));
-    return true;
   }
 };
 

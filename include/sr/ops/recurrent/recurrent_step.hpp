@@ -9,6 +9,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/ops/matmul/gemm_step.hpp>
+#include <sr/ops/matmul/grouped_gemm_step.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/step.hpp>
 
@@ -17,10 +18,13 @@ namespace sr::replay {
 // For each time step: `of_state` multiplies the hidden state by the recurrent weights, and the kernel
 // computes the new state of this product and of the gates of the input, which one product has computed for
 // all time steps.
-struct RecurrentStep final : ClonableStep<RecurrentStep> {
+// `ProductStep` is GemmStep, or GroupedGemmStep for recurrent weights of 8 or 4 bits.
+template <class ProductStep>
+struct RecurrentStep final : ClonableStep<RecurrentStep<ProductStep>> {
   using Kernel = void (*)(const kernels::RecurrentGates& gates);
+  using Product = typename ProductStep::Product;
 
-  GemmStep of_state;  // `a` is the first hidden state, `out` scratch
+  ProductStep of_state;  // `a` is the first hidden state, `out` scratch
   Kernel kernel = nullptr;
   std::size_t units = 0;
   bool is_lstm = false, runs_backwards = false;
@@ -39,6 +43,7 @@ struct RecurrentStep final : ClonableStep<RecurrentStep> {
   const void* packed_from() const override { return of_state.packed_from(); }
   Shares* shared_work() override { return of_state.shared_work(); }
   bool may_fail() const override { return batch_sizes.has_value(); }
+  bool has_small_weights() const override { return of_state.has_small_weights(); }
 
   RunStep settle(SizeValues& values) override {
     of_state.settle(values);
@@ -68,7 +73,7 @@ struct RecurrentStep final : ClonableStep<RecurrentStep> {
 
  private:
   void run_on(std::byte* const* bases) const {
-    kernels::GemmOf<float, float> product = of_state.bound(bases);
+    Product product = of_state.bound(bases);
     kernels::RecurrentGates gates = shape;
     const float* const x_first = x.in<const float>(bases);
     float* const out_first = out.in<float>(bases);
@@ -96,7 +101,7 @@ struct RecurrentStep final : ClonableStep<RecurrentStep> {
   void run_packed_on(std::byte* const* bases) const {
     const auto* const sizes = batch_sizes->in<const std::int64_t>(bases);
     check_sizes(sizes);
-    kernels::GemmOf<float, float> product = of_state.bound(bases);
+    Product product = of_state.bound(bases);
     kernels::RecurrentGates gates = shape;
     float* const states = last.in<float>(bases);
     copy_rows(product.a, first_row, states, last_distance, shape.rows);

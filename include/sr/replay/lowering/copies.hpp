@@ -64,7 +64,7 @@ inline bool emit_copies(Lowering& lowering, const std::vector<std::pair<Operand,
     if (!shape_copy(in, out, part)) return false;
     part.in = lowering.address(in);
     part.out = lowering.address(out);
-    part.is_variable = !is_last && lowering.is_variable(out.storage);
+    part.is_logged = !is_last && lowering.outlives_call(out.storage);
     step.parts.push_back(part);
     reads.push_back(in.storage);
     writes.push_back(out.storage);

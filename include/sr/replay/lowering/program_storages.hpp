@@ -32,8 +32,8 @@ class ProgramStorages {
   bool is_constant(StorageId storage) const {
     return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
   }
-  // True if it belongs to the model's state.
-  bool is_variable(StorageId storage) const { return trace_.is_state(storages_[storage]); }
+  // True if it belongs to the model's state, or to an argument that the call writes.
+  bool outlives_call(StorageId storage) const { return trace_.outlives_call(storages_[storage]); }
   const float* constant_data(const Operand& operand) const {
     return static_cast<const float*>(constant_base(operand.storage)) + operand.offset.pin();
   }

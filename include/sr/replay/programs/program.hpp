@@ -33,7 +33,15 @@ struct StepNote {
   std::vector<StorageId> reads, writes;
 };
 
-// What only reports, checks and messages read. Copies of a program share it.
+struct AddressRange {
+  const std::byte *begin, *end;
+
+  bool overlaps(const AddressRange& other) const {
+    return begin < other.end && other.begin < end && begin != end && other.begin != other.end;
+  }
+};
+
+// What replays seldom read, as reports, checks and messages do. Copies of a program share it.
 struct ProgramNotes {
   std::vector<const torch::jit::Node*> nodes;  // by Step::node
   std::vector<std::vector<StorageId>> writes;  // by step: what is complete after it
@@ -42,6 +50,7 @@ struct ProgramNotes {
   std::size_t traced_storages = 0;                             // of them, by the recording
   std::uint32_t first_state_leaf = 0;                          // see Trace
   std::vector<std::pair<std::uint32_t, std::string>> remarks;  // on nodes, see PlanReport
+  std::vector<AddressRange> weights;                           // sorted; only if the program writes arguments
 };
 
 // The part of a program that can be copied as it is.
@@ -59,9 +68,10 @@ struct ProgramParts {
   Results assigned;         // new values of variables
   Environment environment;  // in which it was recorded
 
-  std::vector<WiderView> wider_views;         // of arguments
-  std::vector<std::uint32_t> written_leaves;  // variables that steps write without storing the old bytes
-  bool may_end_behind_write = false;          // a replay may deoptimize after it has written a variable
+  std::vector<WiderView> wider_views;  // of arguments
+  // Leaves that steps write: variables and arguments whose old bytes they do not log, and all such arguments.
+  std::vector<std::uint32_t> unlogged_leaves, written_arguments;
+  bool may_end_behind_write = false;  // a replay may deoptimize after a step has written one
 
   bool draws_random_numbers = false;
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
@@ -157,15 +167,15 @@ struct Program : ProgramParts {
     });
   }
 
-  // Returns the number of bytes that keep_variables() copies.
-  std::size_t written_bytes() const {
+  // Returns the number of bytes that log_leaves() copies.
+  std::size_t unlogged_bytes() const {
     std::size_t sum = 0;
-    for (const std::uint32_t leaf : written_leaves) sum += leaf_bytes[leaf];
+    for (const std::uint32_t leaf : unlogged_leaves) sum += leaf_bytes[leaf];
     return sum;
   }
-  // Copies the variables in written_leaves to the log. The table of bases must contain their addresses.
-  [[gnu::noinline]] void keep_variables(UndoLog& undo) const {
-    for (const std::uint32_t leaf : written_leaves) undo.keep(bases[leaf], leaf_bytes[leaf]);
+  // Copies the unlogged leaves to the log. The table of bases must contain their addresses.
+  [[gnu::noinline]] void log_leaves(UndoLog& undo) const {
+    for (const std::uint32_t leaf : unlogged_leaves) undo.keep(bases[leaf], leaf_bytes[leaf]);
   }
 
   // From now on no call has the signature.

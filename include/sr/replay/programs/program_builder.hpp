@@ -27,6 +27,7 @@
 #include <sr/replay/programs/spilled_weights.hpp>
 #include <sr/replay/programs/step_makers.hpp>
 #include <sr/replay/programs/variable_writes.hpp>
+#include <sr/replay/programs/written_arguments.hpp>
 #include <sr/replay/steps/initial_bytes_step.hpp>
 
 namespace sr::replay {
@@ -192,7 +193,7 @@ class ProgramBuilder {
       for (const FreshStorage& fresh : results->fresh) is_result_[fresh.storage] = true;
     }
     for (StorageId id = 0; id < is_result_.size(); ++id)
-      is_result_[id] = is_result_[id] || trace_.is_state(lowering_.storages()[id]);
+      is_result_[id] = is_result_[id] || lowering_.outlives_call(id);
     drop_dead();
     const std::vector<bool> kept = storages_kept(drafts, is_result_);
     Fusion fusion(lowering_, kept);
@@ -215,6 +216,7 @@ class ProgramBuilder {
     notes_->storages = storages;
     notes_->traced_storages = trace_.storages.size();
     notes_->first_state_leaf = trace_.first_state_leaf;
+    if (!program_->written_arguments.empty()) notes_->weights = weight_ranges(trace_);
     note_last_writers(drafts);
     program_->draws_random_numbers = trace_.draws_random_numbers;
     program_->wider_views = trace_.wider_views;

@@ -1,4 +1,4 @@
-// Notes which variables of a model the steps of a program write, and adds the copies of their new values.
+// Notes which variables and arguments the steps of a program write, and adds the copies of their new values.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,33 @@
 
 namespace sr::replay {
 
-// Finds the variables that steps write without storing the old bytes in the UndoLog. Call this before
-// commit_variables.
+// Finds the variables and arguments that steps write without storing the old bytes in the UndoLog. Call this
+// before commit_variables.
 inline void note_written_variables(Lowering& lowering, Program& program) {
   std::set<std::uint32_t> written;
   bool is_written = false;
   for (const Draft& draft : lowering.drafts()) {
-    const bool keeps = draft.step.payload != nullptr && draft.step.payload->keeps_variables();
+    const bool keeps = draft.step.payload != nullptr && draft.step.payload->logs_writes();
     for (const StorageId storage : draft.writes) {
-      if (!lowering.is_variable(storage)) continue;
+      if (!lowering.outlives_call(storage)) continue;
       is_written = true;
       if (!keeps) written.insert(lowering.storages()[storage].leaf);
     }
     program.may_end_behind_write |=
         is_written && draft.step.payload != nullptr && draft.step.payload->may_fail();
   }
-  program.written_leaves.assign(written.begin(), written.end());
+  program.unlogged_leaves.assign(written.begin(), written.end());
+  const std::set<std::uint32_t>& arguments = lowering.trace().written_arguments;
+  program.written_arguments.assign(arguments.begin(), arguments.end());
 }
 
-// Adds copies of the new values to variables that are written whole. They are the last steps, which cannot
-// fail.
+// Adds copies of the new values to variables and arguments that are written whole. They are the last steps,
+// which cannot fail.
 inline void commit_variables(const Trace& trace, Lowering& lowering, Program& program) {
   for (const Commit& commit : trace.commits) {
     const Operand from = lowering.operand(commit.from), to = lowering.operand(commit.to);
     if (!lower::emit_copies(lowering, {{from, to}}, /*is_last=*/true))
-      program.bailout = "A variable that is written could not be copied.";
+      program.bailout = "A variable or an argument that is written could not be copied.";
   }
 }
 

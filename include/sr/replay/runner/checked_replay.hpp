@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/identity.hpp>
 #include <sr/executor/execution_state.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/module/prepared_module.hpp>
@@ -40,6 +42,9 @@ struct CheckedReplay {
     std::vector<c10::IValue> arguments;
     for (const c10::IValue& arg : args.first(args.size() - variables.size())) arguments.push_back(moved(arg));
     others.insert(others.begin(), arguments.begin(), arguments.end());
+    // The interpreter must not write the caller's tensors, too.
+    if (!program.written_arguments.empty() && !are_apart(args, others))
+      return StepRunner(programs).run(program, context, /*call=*/nullptr);
     TraceRecorder recorder(content, state.frame);
     recorder.keep_bytes();  // they are compared with the replay's
     const Trace trace = recorder.run(others);
@@ -52,6 +57,23 @@ struct CheckedReplay {
       run_step();
       if (programs.is_shared()) check.after(step);
     });
+  }
+
+ private:
+  // True if no tensor of `copies` has its storage in common with one of `args`.
+  static bool are_apart(std::span<const c10::IValue> args, const std::vector<c10::IValue>& copies) {
+    std::unordered_set<const c10::StorageImpl*> storages;
+    bool are_apart = true;
+    for (const c10::IValue& arg : args) {
+      sr::detail::each_tensor(
+          arg, [&](const at::Tensor& tensor) { storages.insert(sr::detail::storage_of(tensor)); });
+    }
+    for (const c10::IValue& copy : copies) {
+      sr::detail::each_tensor(copy, [&](const at::Tensor& tensor) {
+        are_apart &= storages.count(sr::detail::storage_of(tensor)) == 0;
+      });
+    }
+    return are_apart;
   }
 };
 

@@ -20,6 +20,7 @@
 #include <sr/module/weight_report.hpp>
 #include <sr/replay/programs/program_report.hpp>
 #include <sr/replay/programs/program_table.hpp>
+#include <sr/replay/programs/written_arguments.hpp>
 #include <sr/replay/runner/closer_look.hpp>
 #include <sr/replay/runner/recordings.hpp>
 #include <sr/replay/runner/release_values.hpp>
@@ -145,6 +146,14 @@ class Replayer {
   // Notes that a call is not replayed, because variables of its state share memory.
   void note_shared_state() { has_shared_state_ = true; }
 
+  // Must be called before the program runs. Returns false if a replay must not write one of the arguments
+  // that the program writes.
+  bool may_write_arguments(Program& program, std::span<const c10::IValue> args) {
+    if (program.written_arguments.empty() || enter_written_arguments(program, args)) return true;
+    has_shared_arguments_ = true;
+    return false;
+  }
+
   // Returns true once if the last call threw after writes to variables that could not be undone.
   bool has_lost_state() { return std::exchange(has_lost_state_, false); }
   // Returns the values that the last call assigned to variables, once.
@@ -165,14 +174,16 @@ class Replayer {
     return true;
   }
 
-  // Does what run does, or run_into if `outputs` is not null, for a program that writes or assigns variables.
-  // The assigned values are then in take_assigned().
+  // Does what run does, or run_into if `outputs` is not null, for a program that writes arguments, or writes
+  // or assigns variables. The assigned values are then in take_assigned().
   bool run_with_state(Program& program, std::span<const c10::IValue> args,
                       const c10::ArrayRef<at::Tensor>* outputs, const CallOptions* call,
                       c10::IValue& result) {
     const ReleaseState release{program};
     program.assigned.prepare(program.bases.data());
-    program.keep_variables(services_.undo);
+    // The general path repeats a call that data end. An argument must then be as it was.
+    services_.undo.begin(/*keep_all=*/program.may_end_behind_write && !program.written_arguments.empty());
+    program.log_leaves(services_.undo);
     const auto take = [&](Context& context) { assigned_ = program.assigned.build_all(context, args); };
     if (outputs == nullptr) {
       result = run(program, args, call, take);
@@ -250,6 +261,12 @@ class Replayer {
           "are not replayed while they do.");
     }
     closer_look_.report(report);
+    if (has_shared_arguments_) {
+      report.bailouts.push_back(
+          "An argument that the model writes in place shares memory with another argument or with a weight: "
+          "such "
+          "calls are not replayed.");
+    }
     if (weight_changes_ != 0) {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
                                 " times; plans made before were dropped, since they hold values of weights.");
@@ -332,7 +349,7 @@ class Replayer {
   bool has_families_ = false;
   std::vector<c10::IValue> assigned_;
   bool has_lost_state_ = false;
-  bool has_shared_state_ = false;  // some call had
+  bool has_shared_state_ = false, has_shared_arguments_ = false;  // some call had
   std::uint64_t weight_changes_ = 0;
 };
 

@@ -12,12 +12,12 @@ namespace sr::replay {
 
 struct CopyStep final : ClonableStep<CopyStep> {
   std::string_view name() const override { return "copy"; }
-  bool keeps_variables() const override { return true; }
+  bool logs_writes() const override { return true; }
   struct Part {
     std::size_t width = 0;  // bytes of an element
     Dims sizes, in_strides, out_strides;
     Address in, out;
-    bool is_variable = false;    // `out` lies in a variable of the model's state
+    bool is_logged = false;      // `out` outlives the call
     kernels::StridedCopy shape;  // in this call
   };
   c10::SmallVector<Part, 4> parts;
@@ -41,7 +41,7 @@ struct CopyStep final : ClonableStep<CopyStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const CopyStep&>(payload);
     for (const Part& part : self.parts) {
-      if (part.is_variable) context.services->undo.keep(part.shape, part.out.in(context.bases));
+      if (part.is_logged) context.services->undo.keep(part.shape, part.out.in(context.bases));
       self.copy(part.shape, part.in.in(context.bases), part.out.in(context.bases));
     }
   }

@@ -67,8 +67,8 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
-  // True if the step stores the bytes of variables in the UndoLog before it overwrites them.
-  virtual bool keeps_variables() const { return false; }
+  // True if the step stores in the UndoLog what it overwrites of variables and arguments.
+  virtual bool logs_writes() const { return false; }
   // The work that threads share; null if there never is any.
   virtual Shares* shared_work() { return nullptr; }
   // Called when all nodes are lowered: until then a later node may change the weights of this step.

@@ -1,5 +1,5 @@
-// Stores the bytes that a replay overwrites in the variables of a model, so that they can be restored if the
-// call throws.
+// Stores the bytes that a replay overwrites in the variables of a model and in the caller's arguments, so
+// that they can be restored if the call throws, or if the general path has to repeat it.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,13 @@ namespace sr::replay {
 
 class UndoLog {
  public:
-  // Stores bytes that a step is about to overwrite. If a call stores more than kMostKeptBytes, nothing can be
+  // Begins a call. `keep_all` lifts the limit of kMostKeptBytes.
+  void begin(bool keep_all) { keeps_all_ = keep_all; }
+
+  // Stores bytes that a step is about to overwrite. If a call stores more than the limit, nothing can be
   // restored.
   void keep(std::byte* at, std::size_t bytes) {
-    if (bytes_.size() + bytes > kMostKeptBytes) is_complete_ = false;
+    if (!keeps_all_ && bytes_.size() + bytes > kMostKeptBytes) is_complete_ = false;
     if (!is_complete_ || bytes == 0) return;
     places_.push_back({at, bytes});
     bytes_.insert(bytes_.end(), at, at + bytes);
@@ -59,7 +62,7 @@ class UndoLog {
 
   std::vector<Place> places_;
   std::vector<std::byte> bytes_;
-  bool is_complete_ = true;
+  bool is_complete_ = true, keeps_all_ = false;
 };
 
 }  // namespace sr::replay

@@ -1,6 +1,6 @@
-// Makes in-place pointwise operators on tensors of the call and on variables functional: each is recorded as
-// its functional twin, which can be fused with the operators before and after it. A variable gets its new
-// value by a copy at the end of the program, when nothing can fail any more.
+// Makes in-place pointwise operators on tensors of the call, on variables and on arguments functional: each
+// is recorded as its functional twin, which can be fused with the operators before and after it. A variable
+// or an argument gets its new value by a copy at the end of the program, when nothing can fail any more.
 #pragma once
 
 #include <algorithm>
@@ -51,21 +51,15 @@ class FunctionalWrites {
         replace(node, i, *written);
       }
     }
-    for (std::size_t i = 0; i < trace_.results.size(); ++i) {
-      c10::IValue& result = trace_.results[i];
+    for (std::size_t i = trace_.result_count; i < trace_.results.size(); ++i) {
+      c10::IValue& value = trace_.results[i];
       // A variable that is assigned what it is stays the tensor, which gets its value at the end.
-      if (i < trace_.result_count || !result.isTensor() || !is_variable(trace_.id_of(result.toTensor())))
-        result = renamed(result);
+      if (!value.isTensor() || !is_variable(trace_.id_of(value.toTensor()))) value = renamed(value);
     }
     for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
-      if (!is_variable(id)) continue;
-      const at::Tensor& variable = trace_.tensor(id);
-      if (const auto now = names_.find(variable.unsafeGetTensorImpl()); now != names_.end()) {
-        trace_.commits.push_back({now->second, variable});
-        trace_.storages[trace_.tensors[id].storage].overwritten =
-            false;  // its bytes are those of the last write
-      }
+      if (is_given(id)) commit(trace_.tensor(id));
     }
+    for (std::size_t i = 0; i < trace_.result_count; ++i) trace_.results[i] = renamed(trace_.results[i]);
   }
 
  private:
@@ -74,6 +68,17 @@ class FunctionalWrites {
     at::Tensor tensor;
     StorageId storage;
   };
+
+  // Adds the copy of the tensor's new value, if it has one.
+  void commit(const at::Tensor& given) {
+    const auto now = names_.find(given.unsafeGetTensorImpl());
+    if (now == names_.end()) return;
+    TracedStorage& storage = trace_.storages[trace_.storage_id_of(given)];
+    trace_.commits.push_back({now->second, given});
+    storage.overwritten = false;  // its bytes are those of the last write
+    // A call that returns an argument returns the caller's tensor, and a copy of a variable.
+    if (!trace_.is_state(storage)) names_.erase(now);
+  }
 
   void note_uses() {
     last_use_.assign(trace_.tensors.size(), 0);
@@ -94,17 +99,23 @@ class FunctionalWrites {
       note(result, count);
       if (!result.isTensor()) note_containers(result);
       if (r >= trace_.result_count) continue;
-      sr::detail::each_tensor(result,
-                              [&](const at::Tensor& tensor) { returned_.insert(trace_.id_of(tensor)); });
+      sr::detail::each_tensor(result, [&](const at::Tensor& tensor) {
+        const TensorId id = trace_.id_of(tensor);
+        returned_.insert(id);
+        if (!trace_.tensors[id].given) viewed_.insert(trace_.tensors[id].storage);
+      });
     }
     for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
-      if (is_variable(id)) last_use_[id] = count;  // the next call reads it
+      if (is_given(id)) last_use_[id] = count;  // the next call reads it, or the caller does
     }
   }
 
-  // True if it is a variable, and not a view of one.
+  // True if it is a variable or an argument that the call writes, and not a view of one.
+  bool is_given(TensorId id) const {
+    return trace_.tensors[id].given && trace_.outlives_call(trace_.storages[trace_.tensors[id].storage]);
+  }
   bool is_variable(TensorId id) const {
-    return trace_.tensors[id].given && trace_.is_state(trace_.storages[trace_.tensors[id].storage]);
+    return is_given(id) && trace_.is_state(trace_.storages[trace_.tensors[id].storage]);
   }
 
   // Lists and dictionaries that are returned keep their identity and their elements.
@@ -121,13 +132,12 @@ class FunctionalWrites {
     return Written{node.inputs[0].toTensor(), node.changed[0]};
   }
 
-  // True if from now on the copied tensor can stand for the variable that it is copied to: both are laid out
-  // alike, no later node writes either, and nothing else reads the variable's memory.
+  // True if from now on the copied tensor can stand for the variable or argument that it is copied to: both
+  // are laid out alike, no later node writes either, and nothing else reads the memory of the target.
   bool can_rename(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const TensorId name = trace_.id_of(written.tensor);
-    if (node.processed->node->kind() != c10::aten::copy_ || !is_variable(name) ||
-        returned_.count(name) != 0 || !node.inputs[1].isTensor() || captured_.count(written.storage) != 0 ||
-        held_.count(name) != 0)
+    if (node.processed->node->kind() != c10::aten::copy_ || !is_given(name) || returned_.count(name) != 0 ||
+        !node.inputs[1].isTensor() || captured_.count(written.storage) != 0 || held_.count(name) != 0)
       return false;
     const at::Tensor& from = node.inputs[1].toTensor();
     const TensorLayout &layout = trace_.layout_of(from), &own = trace_.layout_of(written.tensor);
@@ -161,12 +171,15 @@ class FunctionalWrites {
   }
 
   // True if the functional operator can replace the write. The write must cover the whole storage, all
-  // operands must have the dtype of the result, and no other view may read the storage later.
+  // operands must have the dtype of the result, and no other view may read the storage later, nor the caller
+  // get one of an argument.
   bool can_replace(const TracedNode& node, std::uint32_t i, const Written& written) const {
     const auto is_dynamic = [](ValueId id) { return id != kNone; };
     if (captured_.count(written.storage) != 0 || held_.count(trace_.id_of(written.tensor)) != 0 ||
         std::ranges::any_of(node.dynamic_inputs, is_dynamic) ||
-        functional_twin(*node.processed->node).empty()) {
+        functional_twin(*node.processed->node).empty() ||
+        (trace_.is_written_argument(trace_.storages[written.storage]) &&
+         viewed_.count(written.storage) != 0)) {
       return false;
     }
     const at::Tensor& self = node.inputs[0].toTensor();
@@ -193,25 +206,33 @@ class FunctionalWrites {
   // True if the tensor's elements are all bytes of its storage, in every call.
   bool is_whole(const at::Tensor& tensor, StorageId storage) const {
     const TensorLayout& layout = trace_.layout_of(tensor);
-    if (!tensor.is_non_overlapping_and_dense() || layout.offset != 0) return false;
+    if (!tensor.is_non_overlapping_and_dense()) return false;
     if (varies(layout.sizes, layout.strides) && !is_dense(layout)) return false;
-    return product_of(layout.sizes) * tensor.element_size() == trace_.storages[storage].bytes;
+    // Of a storage that is given, the call reaches no more than the tensor.
+    if (trace_.storages[storage].home == Home::input)
+      return tensor.is_same(trace_.tensor(trace_.storages[storage].leaf));
+    return layout.offset == 0 &&
+           product_of(layout.sizes) * tensor.element_size() == trace_.storages[storage].bytes;
   }
 
   void replace(TracedNode& node, std::uint32_t i, const Written& written) {
     const at::Tensor& self = node.inputs[0].toTensor();
     const StorageId before = trace_.storage_id_of(self);
     const auto storage = static_cast<StorageId>(trace_.storages.size());
-    const Size bytes = trace_.storages[before].bytes;
+    TensorLayout layout = trace_.layout_of(self);
+    const Size bytes = product_of(layout.sizes) * self.element_size();
     trace_.storages[before].overwritten = true;
     trace_.storages.push_back({.home = Home::produced, .producer = i, .bytes = bytes});
     for (TensorId other = node.known_tensors; other < now_on_.size(); ++other) {
-      if (now_on_[other] == before) now_on_[other] = trace_.tensors[other].storage = storage;
+      if (now_on_[other] != before) continue;
+      now_on_[other] = trace_.tensors[other].storage = storage;
+      trace_.tensors[other].layout.offset -= layout.offset;  // which a tensor that is given may have
     }
+    layout.offset = 0;
     now_on_[trace_.id_of(written.tensor)] = storage;
     at::Tensor result = self.detach();  // the same bytes under a new name
     trace_.ids.emplace(result.unsafeGetTensorImpl(), static_cast<TensorId>(trace_.tensors.size()));
-    trace_.tensors.push_back({result, storage, trace_.layout_of(self)});
+    trace_.tensors.push_back({result, storage, std::move(layout)});
     names_[written.tensor.unsafeGetTensorImpl()] = result;
     storages_[written.storage] = storage;
     node.twin = functional_twin(*node.processed->node);
@@ -255,6 +276,7 @@ class FunctionalWrites {
   std::unordered_set<StorageId> captured_;  // read by blocks that data choose
   std::unordered_set<TensorId> held_;       // by lists and dictionaries among the results
   std::unordered_set<TensorId> returned_;   // to the caller
+  std::unordered_set<StorageId> viewed_;    // by results, which are not the tensors that were given
   std::unordered_map<const c10::TensorImpl*, at::Tensor> names_;  // of recorded tensors since the last write
   std::unordered_map<StorageId, StorageId> storages_;             // likewise
 };

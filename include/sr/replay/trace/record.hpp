@@ -64,8 +64,7 @@ class Record {
   void add_argument(const c10::IValue& value, Slot slot, bool is_state) {
     // A call may change the containers of variables: they are copies.
     if (!value.isTensor()) sr::detail::add_identities(value, is_state ? trace.own : trace.callers);
-    if (value.isTensor() && value.toTensor().defined())
-      arguments_.emplace(trace.leaf_count, std::pair(argument_count_, value.toTensor().element_size()));
+    if (value.isTensor() && value.toTensor().defined()) arguments_.emplace(trace.leaf_count, argument_count_);
     ++argument_count_;
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (storage_of(tensor) != kNone)
@@ -90,13 +89,14 @@ class Record {
         });
   }
 
-  // Notes that a tensor of the arguments is viewed as elements of so many bytes. Returns false if it lies in
-  // a container.
+  // Notes that a tensor of the arguments is viewed as elements of so many bytes. Returns false if they are
+  // larger than its own and it lies in a container.
   bool note_wider_view(std::uint32_t leaf, std::int64_t bytes) {
+    const auto own_bytes = static_cast<std::int64_t>(trace.tensor(leaf).element_size());
+    if (bytes <= own_bytes) return true;
     const auto argument = arguments_.find(leaf);
     if (argument == arguments_.end()) return false;
-    const auto [position, own_bytes] = argument->second;
-    if (bytes > own_bytes) trace.wider_views.push_back({position, bytes / own_bytes});
+    trace.wider_views.push_back({argument->second, bytes / own_bytes});
     return true;
   }
 
@@ -190,9 +190,8 @@ class Record {
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
   const Size* words_ = nullptr;  // of the next argument
   std::size_t argument_count_ = 0;
-  // By leaf: the position of an argument that is a tensor, and the bytes of its elements.
-  std::unordered_map<std::uint32_t, std::pair<std::size_t, std::int64_t>> arguments_;
-  std::vector<Size> numbers_;  // by slot; constant: the value in the slot
+  std::unordered_map<std::uint32_t, std::size_t> arguments_;  // position of a tensor, by leaf
+  std::vector<Size> numbers_;                                 // by slot; constant: the value in the slot
   std::unordered_map<const void*, Dims> lists_;
 };
 

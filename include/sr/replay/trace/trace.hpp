@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -93,7 +94,8 @@ struct InitialBytes {
   at::Tensor bytes;
 };
 
-// A variable that is written whole: its value is computed elsewhere, and copied to its memory at the end.
+// A variable or an argument that is written whole: its value is computed elsewhere, and copied to its memory
+// at the end.
 struct Commit {
   at::Tensor from, to;  // `to` is a leaf
 };
@@ -137,7 +139,8 @@ struct Trace {
   std::vector<std::vector<Size>> number_results;
   std::size_t result_count = 0;  // without those of variables
   std::uint32_t leaf_count = 0;
-  std::uint32_t first_state_leaf = 0;  // leaves from here on are of variables
+  std::uint32_t first_state_leaf = 0;         // leaves from here on are of variables
+  std::set<std::uint32_t> written_arguments;  // leaves of arguments that nodes write in place
   std::vector<Commit> commits;
   std::vector<WiderView> wider_views;
   ValueId value_count = 0;
@@ -158,6 +161,13 @@ struct Trace {
   }
   bool is_state(const TracedStorage& storage) const {
     return storage.home == Home::input && storage.leaf >= first_state_leaf;
+  }
+  bool is_written_argument(const TracedStorage& storage) const {
+    return storage.home == Home::input && written_arguments.count(storage.leaf) != 0;
+  }
+  // True if what nodes write there is seen after the call.
+  bool outlives_call(const TracedStorage& storage) const {
+    return is_state(storage) || is_written_argument(storage);
   }
   StorageId storage_id_of(const at::Tensor& tensor) const { return tensors[id_of(tensor)].storage; }
   const TracedStorage& storage_of(TensorId id) const { return storages[tensors[id].storage]; }

@@ -29,16 +29,18 @@ class WrittenTensors {
   }
 
   // After the node has run: the storages that it may change in a replay. Bails out if a replay cannot repeat
-  // the write: it writes only tensors that it is given, in the program's own memory or in that of variables,
-  // and makes no new ones.
+  // the write: it writes only tensors that it is given, in the program's own memory or in that of variables
+  // and arguments, and makes no new ones.
   std::vector<StorageId> check() const {
     std::vector<StorageId> changed;
     if (written_.empty()) record_.bail_out(*node_.node, "changes a tensor in place.");
     for (const Written& written : written_) {
       const TracedStorage& storage = record_.trace.storages[written.storage];
-      if (storage.home != Home::produced && storage.home != Home::opaque && !record_.trace.is_state(storage))
-        record_.bail_out(*node_.node, "changes a tensor of the caller's in place.");
-      if (is_foreign(record_.trace.storages[written.storage]))
+      if (storage.home == Home::weight)
+        record_.bail_out(*node_.node, "changes a weight of the model in place.");
+      if (storage.home == Home::input && !record_.trace.is_state(storage))
+        record_.trace.written_arguments.insert(storage.leaf);
+      if (is_foreign(storage))
         record_.bail_out(*node_.node, "changes the result of an operator of which nothing is known.");
       if (!is_same(written)) record_.bail_out(*node_.node, "changes the shape of a tensor in place.");
       changed.push_back(written.storage);
