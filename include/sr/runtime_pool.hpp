@@ -108,6 +108,12 @@ class RuntimePool {
     };
     return options == nullptr ? with_runtime(call) : with_runtime(call, *options);
   }
+  // Answers the joined call of a batch, as a BatchModel does.
+  c10::IValue call_joined(SessionState* state, std::vector<c10::IValue> args,
+                          const CallOptions& given) const {
+    return call_on(state, std::move(args), nullptr, given.trace == nullptr ? nullptr : &given,
+                   /*holds_state=*/state != nullptr);
+  }
   void run_into_on(SessionState* state, c10::ArrayRef<c10::IValue> args,
                    c10::ArrayRef<at::Tensor> outputs) const {
     with_runtime([&](Runtime& runtime) { runtime.run_into_on(state, args, outputs); });

@@ -17,9 +17,9 @@ namespace sr {
 // separately, and so do the calls of a joined call that throws. If a call throws, the others still run, and
 // then the first exception is thrown. Of `options`, those of waiting and of threads have no meaning here.
 //
-// Throws ArgumentError if a session is given twice or belongs to another module. Throws BusyError before any
-// call runs if a session is in use, StateError, ArgumentError, UnsupportedOpError if a result cannot be
-// divided, and what operators throw.
+// Throws ArgumentError if a session is given twice, belongs to another module or carries other arguments.
+// Throws BusyError before any call runs if a session is in use, StateError, ArgumentError, UnsupportedOpError
+// if a result cannot be divided, and what operators throw.
 std::vector<c10::IValue> run_sessions(const std::vector<Session>& sessions,
                                       std::vector<std::vector<c10::IValue>> arguments,
                                       const BatcherOptions& options = {});

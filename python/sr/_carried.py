@@ -30,6 +30,10 @@ class Carried:
         return {name: pytree.tree_unflatten([values[part] for part in parts], spec)
                 for name, (parts, spec) in self.parts.items() if all(part in values for part in parts)}
 
+    def flat_dims(self, dims: Mapping[str, int]) -> dict[str, int]:
+        """Dimensions by argument of the graph."""
+        return {part: dim for name, dim in dims.items() for part in self.parts.get(name, ([name], _LEAF))[0]}
+
     def flat(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Values by argument of the graph. Raises ArgumentError."""
         values: dict[str, Any] = {}

@@ -71,16 +71,19 @@ class Stateful(Measured):
 
         dim: dimension of the rows in arguments and results. Default: the first dimension that an export left open, or 0.
         shared: positions of arguments without rows.
-        state_dims: dimension of the rows in variables, by name. Default: `dim`.
+        state_dims: dimension of the rows in variables and carried arguments, by name. Default: `dim`.
         max_rows: rows of one joined call, at most.
         equal_rows: make the results of a session bit-identical whatever other sessions are in the call.
 
-        Raises ArgumentError if a session is given twice or belongs to another module, BusyError before any call runs if a
+        Raises ArgumentError if a session is given twice, belongs to another module or carries other arguments, BusyError before any call runs if a
         session is in use, and what calls raise.
         """
         given = [values if isinstance(values, tuple) else (values,) for values in inputs]
+        dims = dict(state_dims or {})
+        carried = sessions[0]._carried if sessions and isinstance(sessions[0], Session) else None
         return _C.run_sessions(list(sessions), given, dim=-1 if dim is None else dim, shared=list(shared),
-                               state_dims=dict(state_dims or {}), max_rows=max_rows, equal_rows=equal_rows)
+                               state_dims=dims if carried is None else carried.flat_dims(dims), max_rows=max_rows,
+                               equal_rows=equal_rows)
 
     @property
     def methods(self) -> list[str]:

@@ -134,8 +134,51 @@ TEST_CASE("what cannot be carried is refused", "[session][carried]") {
   CHECK_THROWS_WITH(stateful.session({{"h", 0}}), Contains("keeps state between calls itself"));
   const Session session = module.session({{"h", 1}});
   CHECK_THROWS_WITH(session.bind({at::zeros({1, 4})}), Contains("cannot be bound"));
-  CHECK_THROWS_WITH(run_sessions({session}, {{at::zeros({1, 4})}}), Contains("cannot be joined"));
-  CHECK_THROWS_WITH(Batcher(module)(session, {at::zeros({1, 4})}), Contains("cannot be joined"));
+  const Session other = module.session({{"h", 0}});
+  const at::Tensor x = at::zeros({1, 4});
+  CHECK_THROWS_WITH(run_sessions({session, other}, {{x}, {x}}), Contains("carry different arguments"));
+  CHECK_THROWS_WITH(Batcher(module)(session, {x}), Contains("a batcher takes no calls"));
+}
+
+TEST_CASE("calls of sessions that carry arguments are joined", "[session][carried][batch]") {
+  // The rows of the hidden state lie in dimension 1, those of the argument in dimension 0.
+  const StaticModule module(
+      script("def forward(self, x, h, n: int = 0):\n    y = torch.tanh(torch.matmul(x, self.w) + h[0])\n"
+             "    return y * 2, y.unsqueeze(0), n + 1\n",
+             {{"w", at::randn({4, 4})}}));
+  const auto begin = [&](double value) {
+    const Session session = module.session({{"h", 1}, {"n", 2}});
+    session.load({{"h", at::full({1, 1, 4}, value)}}, /*strict=*/false);
+    return session;
+  };
+  std::vector<Session> joined, alone;
+  for (int i = 0; i < 6; ++i) {
+    joined.push_back(begin(i));
+    alone.push_back(begin(i));
+  }
+  BatcherOptions options;
+  options.state_dims = {{"h", 1}};
+  for (int step = 0; step < 6; ++step) {
+    std::vector<std::vector<c10::IValue>> inputs;
+    for (int i = 0; i < 6; ++i) inputs.push_back({at::randn({1, 4})});
+    if (step == 3) {  // another counter: two batches
+      joined[1](inputs[1]);
+      alone[1](inputs[1]);
+    }
+    const std::uint64_t before = module.metrics().calls;
+    const std::vector<c10::IValue> results = run_sessions(joined, inputs, options);
+    const std::uint64_t calls = module.metrics().calls - before;
+    if (step == 1 || step == 2) CHECK(calls == 1);  // the first is compared with a separate call
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(at::allclose(results[i].toTensor(), alone[i](inputs[i]).toTensor(), 1e-5, 1e-6));
+      CHECK(at::allclose(joined[i].state().at("h").toTensor(), alone[i].state().at("h").toTensor(), 1e-5,
+                         1e-6));
+      CHECK(joined[i].state().at("n").toInt() == alone[i].state().at("n").toInt());
+    }
+  }
+  const Session without = module.session({{"h", 1}, {"n", 2}});  // no first value
+  CHECK_THROWS_WITH(run_sessions({joined[0], without}, {{at::zeros({1, 4})}, {at::zeros({1, 4})}}, options),
+                    Contains("has no value yet"));
 }
 
 }  // namespace sr::test::carried_state_tests

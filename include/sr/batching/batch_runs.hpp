@@ -10,26 +10,27 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/batching/batched_calls.hpp>
 #include <sr/batching/options.hpp>
 #include <sr/batching/request.hpp>
-#include <sr/module/prepared_module.hpp>
 
 namespace sr::detail {
 
 // Any number of threads may use one at once.
 class BatchRuns {
  public:
-  // Completes the options, see options_for. `prepare` may be empty. Throws ArgumentError for options that
-  // contradict the module or each other.
-  BatchRuns(std::shared_ptr<const PreparedModule> content, BatchModel model, BatchPreparation prepare,
+  // Completes the options, see options_for; `graph` is the model's. `prepare` may be empty. Throws
+  // ArgumentError for options that contradict the module or each other.
+  BatchRuns(const torch::jit::Graph& graph, BatchedCalls calls, BatchModel model, BatchPreparation prepare,
             BatcherOptions options);
 
   const BatcherOptions& options() const { return options_; }
 
   // Binds and describes the arguments of a call, and reserves its state, which is null unless it is a call of
-  // a session of a module with state. Throws ArgumentError, BusyError and StateError.
+  // a session of a model with state. Throws ArgumentError, BusyError and StateError.
   void fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
             std::shared_ptr<SessionState> state) const;
 
@@ -50,7 +51,7 @@ class BatchRuns {
   void prepare(const Joined& joined, const Batch& batch, const std::vector<c10::IValue>& args);
   static void divide(Joined& joined, const Batch& batch);
 
-  std::shared_ptr<const PreparedModule> content_;
+  const BatchedCalls calls_;
   BatchModel model_;
   BatchPreparation prepare_;
   const BatcherOptions options_;

@@ -13,10 +13,9 @@
 
 #include <sr/base/error.hpp>
 #include <sr/base/identity.hpp>
+#include <sr/batching/batched_calls.hpp>
 #include <sr/batching/joining.hpp>
 #include <sr/batching/row_copies.hpp>
-#include <sr/frontend/weight_source.hpp>
-#include <sr/module/prepared_module.hpp>
 #include <sr/module/state_values.hpp>
 #include <sr/replay/trace/signature.hpp>
 
@@ -24,19 +23,19 @@ namespace sr::detail {
 
 // Returns the dimension of the rows in each variable: `given` by name, or else `dim_of_arguments`. Throws
 // ArgumentError for an unknown name and for a negative dimension.
-inline std::vector<std::int64_t> dims_of_state(const std::vector<StateVariable>& variables,
+inline std::vector<std::int64_t> dims_of_state(const std::vector<std::string>& variables,
                                                const std::map<std::string, std::int64_t>& given,
                                                std::int64_t dim_of_arguments) {
   std::vector<std::int64_t> dims;
-  for (const StateVariable& variable : variables) {
-    const auto known = given.find(variable.source.name());
+  for (const std::string& variable : variables) {
+    const auto known = given.find(variable);
     dims.push_back(known == given.end() ? dim_of_arguments : known->second);
     if (dims.back() < 0)
-      throw ArgumentError("state_dims has a negative dimension for '" + variable.source.name() +
+      throw ArgumentError("state_dims has a negative dimension for '" + variable +
                           "'; it counts from the front.");
   }
   for (const auto& [name, dim] : given) {
-    if (!position_of(variables, name))
+    if (std::ranges::find(variables, name) == variables.end())
       throw ArgumentError("state_dims names '" + name + "', which the state of the model does not have.");
   }
   return dims;
@@ -48,9 +47,9 @@ class StateJoin {
  public:
   // `dims` has the dimension of the rows in each variable. Each request of the batch must have a state. The
   // joined state has `filled_rows` rows. The arguments must outlive this object.
-  StateJoin(const PreparedModule& module, const std::vector<std::int64_t>& dims, const Batch& batch,
+  StateJoin(const BatchedCalls& calls, const std::vector<std::int64_t>& dims, const Batch& batch,
             std::int64_t filled_rows)
-      : module_(module), dims_(dims), batch_(batch), filled_rows_(filled_rows) {}
+      : calls_(calls), dims_(dims), batch_(batch), filled_rows_(filled_rows) {}
 
   StateValues join() const {
     std::vector<c10::IValue> joined;
@@ -63,10 +62,10 @@ class StateJoin {
   // to be compared with one of a single request.
   bool needs_comparison(const StateValues& joined) const {
     if (filled_rows_ == batch_[0]->rows) return false;
-    if (!module_.row_counts->was_compared()) return true;
+    if (!calls_.row_counts->was_compared()) return true;
     for (std::size_t v = 0; v < dims_.size(); ++v) {
       const c10::IValue& value = joined.variables()[v];
-      if (module_.row_counts->has(v) ? !is_filled(value) : has_number(value, filled_rows_)) return true;
+      if (calls_.row_counts->has(v) ? !is_filled(value) : has_number(value, filled_rows_)) return true;
     }
     return false;
   }
@@ -79,16 +78,16 @@ class StateJoin {
       const c10::IValue &together = joined.variables()[v], &single = alone.variables()[v];
       if (are_same_numbers(together, single)) continue;
       const bool holds_rows = is_filled(together) && single.isInt() && single.toInt() == batch_[0]->rows;
-      if (holds_rows && module_.row_counts->has(v)) continue;
+      if (holds_rows && calls_.row_counts->has(v)) continue;
       if (!holds_rows) {
-        module_.row_counts->forbid_joining();
-        throw UnsupportedOpError("The variable '" + module_.variables[v].source.name() +
+        calls_.row_counts->forbid_joining();
+        throw UnsupportedOpError("The variable '" + calls_.variables[v] +
                                  "' depends on the number of rows of the call, so calls cannot be joined.");
       }
-      module_.row_counts->add(v);
+      calls_.row_counts->add(v);
       has_learnt = true;
     }
-    module_.row_counts->note_compared();
+    calls_.row_counts->note_compared();
     return has_learnt;
   }
 
@@ -140,7 +139,7 @@ class StateJoin {
           batch_.size(), [&](std::size_t i) -> const at::Tensor& { return own(i, v).toTensor(); }, dims_[v],
           filled_rows_);
     }
-    if (first.isInt() && module_.row_counts->has(v) && first.toInt() == batch_[0]->rows) return filled_rows_;
+    if (first.isInt() && calls_.row_counts->has(v) && first.toInt() == batch_[0]->rows) return filled_rows_;
     std::vector<std::vector<at::Tensor>> parts(batch_.size());
     for (std::size_t i = 0; i < batch_.size(); ++i)
       each_tensor(own(i, v), [&](const at::Tensor& tensor) { parts[i].push_back(tensor); });
@@ -155,7 +154,7 @@ class StateJoin {
 
   void require_rows(std::size_t v, const at::Tensor& tensor) const {
     if (dims_[v] < tensor.dim() && tensor.size(dims_[v]) == filled_rows_) return;
-    const std::string& name = module_.variables[v].source.name();
+    const std::string& name = calls_.variables[v];
     throw UnsupportedOpError("The variable '" + name + "' has the sizes " + c10::str(tensor.sizes()) +
                              " after a call of " + std::to_string(filled_rows_) +
                              " rows, and no rows along dimension " + std::to_string(dims_[v]) +
@@ -196,7 +195,7 @@ class StateJoin {
     const std::int64_t rows = batch_[i]->rows;
     c10::IValue value = with_tensors(
         whole, [&](const at::Tensor& tensor) { return take_rows(tensor, dims_[v], first, rows); });
-    if (is_filled(whole) && module_.row_counts->has(v)) value = rows;
+    if (is_filled(whole) && calls_.row_counts->has(v)) value = rows;
     if (value.isInt() && own(i, v).isInt() && value.toInt() == own(i, v).toInt()) return;
     made.variables.push_back(v);
     made.values.push_back(std::move(value));
@@ -228,7 +227,7 @@ class StateJoin {
     return replay::detail::describe(a, words) && replay::detail::describe(b, of_other) && words == of_other;
   }
 
-  const PreparedModule& module_;
+  const BatchedCalls& calls_;
   const std::vector<std::int64_t>& dims_;
   const Batch& batch_;
   std::int64_t filled_rows_;

@@ -2,9 +2,7 @@
 // of the StaticModule itself.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,17 +68,6 @@ struct StateVariable {
 };
 
 namespace detail {
-
-// Returns the position of the variable with this name; nullopt if there is none.
-inline std::optional<std::size_t> position_of(const std::vector<StateVariable>& variables,
-                                              const std::string& name) {
-  const auto name_of = [](const StateVariable& variable) -> const std::string& {
-    return variable.source.name();
-  };
-  const auto found = std::ranges::find(variables, name, name_of);
-  if (found == variables.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - variables.begin());
-}
 
 // True if a graph can hold the tensor as a constant, and sr can tell when it changes.
 inline bool can_be_weight(const at::Tensor& tensor) {

@@ -24,8 +24,7 @@ inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const 
   return std::make_shared<BatchQueue>(
       module.content(),
       [pool](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
-        return pool->call_on(state, std::move(args), nullptr, given.trace == nullptr ? nullptr : &given,
-                             /*holds_state=*/state != nullptr);
+        return pool->call_joined(state, std::move(args), given);
       },
       [pool](const std::vector<c10::IValue>& args) { pool->reserve(args); }, options);
 }

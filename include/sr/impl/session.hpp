@@ -23,13 +23,12 @@ namespace sr {
 
 namespace detail {
 
-// Throws ArgumentError for a session that carries arguments, whose calls are not joined.
+// Throws ArgumentError for a session that carries arguments, whose calls no batcher joins.
 inline void require_joinable(const Session& session) {
   if (session.carried() == nullptr) return;
   throw ArgumentError(
-      "The session carries arguments of the model, and calls of such sessions cannot be joined. Join calls "
-      "of "
-      "models that keep their state in buffers or attributes.");
+      "The session carries arguments of the model, and a batcher takes no calls of such sessions. Call "
+      "run_sessions.");
 }
 
 SR_INLINE void require_bindable(const Session& session) {

@@ -20,13 +20,19 @@ namespace sr {
 
 namespace detail {
 
+inline bool carry_the_same(const Session& a, const Session& b) {
+  if (a.carried() == nullptr || b.carried() == nullptr) return a.carried() == b.carried();
+  return a.carried() == b.carried() || a.carried()->is_like(*b.carried());
+}
+
 // Throws ArgumentError.
 inline void require_different(const std::vector<const Session*>& sessions) {
   std::vector<const SessionState*> seen;
   for (const Session* const session : sessions) {
     if (session->module().content() != sessions[0]->module().content())
       throw ArgumentError("run_sessions was given sessions of different modules.");
-    require_joinable(*session);
+    if (!carry_the_same(*session, *sessions[0]))
+      throw ArgumentError("run_sessions was given sessions that carry different arguments.");
     if (session->session_state() != nullptr) seen.push_back(session->session_state().get());
   }
   std::ranges::sort(seen);
@@ -57,12 +63,20 @@ SR_INLINE std::vector<c10::IValue> run_sessions(const std::vector<const Session*
   if (sessions.empty()) return {};
   require_different(sessions);
   const RuntimePool<>& runtimes = sessions[0]->module().own_runtimes();
+  const PreparedModule& content = *sessions[0]->module().content();
+  const CarriedState* const carried = sessions[0]->carried().get();
+  const auto call_model = [&](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
+    return runtimes.call_joined(state, std::move(args), given);
+  };
+  const auto call_session = [&](SessionState* state, std::vector<c10::IValue> args,
+                                const CallOptions& given) {
+    return carried->call(*state, std::move(args), /*holds_state=*/true, [&](std::vector<c10::IValue> all) {
+      return runtimes.call_joined(nullptr, std::move(all), given);
+    });
+  };
   BatchRuns runs(
-      sessions[0]->module().content(),
-      [&](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
-        return runtimes.call_on(state, std::move(args), nullptr, given.trace == nullptr ? nullptr : &given,
-                                /*holds_state=*/state != nullptr);
-      },
+      *content.graph, carried == nullptr ? BatchedCalls::of(content) : BatchedCalls::of(*carried),
+      carried == nullptr ? BatchModel(call_model) : BatchModel(call_session),
       [&](const std::vector<c10::IValue>& args) { runtimes.reserve(args); }, options);
   const auto requests = std::make_unique<Request[]>(sessions.size());
   std::vector<Request*> waiting;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <sr/base/error.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/executor/arguments.hpp>
+#include <sr/module/row_counts.hpp>
 #include <sr/module/session_state.hpp>
 
 namespace sr {
@@ -47,10 +49,17 @@ class CarriedState {
       results_.push_back(result);
     }
     narrow();
+    row_counts_ = std::make_shared<RowCounts>(count());
   }
 
+  // Which carried arguments hold the batch size; locks itself.
+  const std::shared_ptr<RowCounts>& row_counts() const { return row_counts_; }
   // The schema of a session's calls.
   const c10::FunctionSchema& schema() const { return schema_; }
+  // True if both carry the same arguments from the same results.
+  bool is_like(const CarriedState& other) const {
+    return arguments_ == other.arguments_ && results_ == other.results_;
+  }
   // The carried arguments, in the order of their values in a state.
   std::size_t count() const { return arguments_.size(); }
   const c10::Argument& argument(std::size_t i) const { return of_model_.arguments()[arguments_[i]]; }
@@ -170,6 +179,7 @@ class CarriedState {
   std::vector<std::size_t> arguments_, results_;  // carried: positions in calls of the model
   std::vector<std::size_t> given_, returned_;     // the others
   bool is_tuple_ = false;                         // the result of the model
+  std::shared_ptr<RowCounts> row_counts_;
 };
 
 }  // namespace detail

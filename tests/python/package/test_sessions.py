@@ -345,3 +345,35 @@ def test_a_cache_that_grows_is_carried():
     torch.testing.assert_close(session.state()['past'], expected)
     assert session.state()['past'][1][0].shape == (10, 3)
     assert module.metrics()['replayed'] >= 4
+
+
+def test_sessions_that_carry_arguments_are_called_together():
+    class Cell(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = torch.nn.LSTM(4, 8, batch_first=True)
+
+        def forward(self, x: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]) -> dict[str, object]:
+            y, state = self.lstm(x, state)
+            return {'y': y, 'state': state}
+
+    rows = torch.export.Dim('rows', min=1)
+    model = Cell().eval()
+    first = torch.zeros(1, 2, 8), torch.zeros(1, 2, 8)
+    program = torch.export.export(model, (torch.zeros(2, 1, 4), first),
+                                  dynamic_shapes={'x': {0: rows}, 'state': ({1: rows}, {1: rows})})
+    module = sr.from_exported(program)
+    sessions = [module.session(state={'state': 'state'}) for _ in range(5)]
+    expected = [(torch.full((1, 1, 8), 0.1 * i), torch.zeros(1, 1, 8)) for i in range(5)]
+    for session, state in zip(sessions, expected, strict=True):
+        session.load({'state': state})
+    for step in range(4):
+        given = [torch.randn(1, 1, 4) for _ in sessions]
+        calls = module.metrics()['calls']
+        results = module.run_sessions(sessions, given, state_dims={'state': 1})
+        assert step == 0 or module.metrics()['calls'] == calls + 1
+        with torch.no_grad():
+            made = [model(x, state) for x, state in zip(given, expected, strict=True)]
+        expected = [each['state'] for each in made]
+        torch.testing.assert_close(results, [{'y': each['y']} for each in made])
+        torch.testing.assert_close([session.state()['state'] for session in sessions], expected)

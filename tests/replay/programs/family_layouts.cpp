@@ -21,6 +21,28 @@ TEST_CASE("views of what varies begin elsewhere in each call", "[families]") {
       });
 }
 
+TEST_CASE("parts of weights that begin elsewhere in each call", "[families]") {
+  // As a decoder reads its table of positions. Also products, whose weights would be packed, and other
+  // dtypes.
+  const auto calls = [](std::int64_t n) { return InputSet{at::randn({2, 6}), n}; };
+  const Attributes weights{{"w", weight({1100, 6})},
+                           {"b", weight({1100})},
+                           {"i", at::randint(-9, 9, {1100, 6}, at::kLong)},
+                           {"h", weight({1100, 6}).to(at::kBFloat16)}};
+  check_family(
+      "def forward(self, x, n: int):\n    return x * self.w[n:n + 1], x + self.w[n], x - self.i[n], "
+      "x * self.h[n]\n",
+      calls, weights);
+  check_family(
+      "def forward(self, x, n: int):\n    return torch.linear(x, self.w[n:n + 4], self.b[n:n + 4]), "
+      "(x @ self.w[n:n + 6]).relu()\n",
+      calls, weights);
+  check_family(
+      "def forward(self, x, n: int):\n    return torch.cat([x, self.w[n:n + 2]]), self.w[n:n + 2].sum(0), "
+      "torch.layer_norm(x, [6], self.w[n], self.w[n + 1])\n",
+      calls, weights);
+}
+
 TEST_CASE("layouts that vary with the sizes", "[families]") {
   check_family(
       "def forward(self, x):\n    return x.relu(), x.sum(0), x.contiguous() * 2\n",

@@ -81,6 +81,22 @@ TEST_CASE("calls that write arguments are replayed", "[replay]") {
   }
 }
 
+TEST_CASE("views of an argument begin where it does, also in another dtype", "[replay]") {
+  const std::string body =
+      "x.mul_(2)\n    x.add_(y)\n    w = torch.view_as_complex(x.view([-1, 3, 2]))\n    return "
+      "torch.view_as_real(w * 2), x[1:] * 3";
+  torch::jit::Module reference = model(body);
+  StaticRuntime<> runtime{StaticModule(reference, {.debug = {.check_every = 1}})};
+  for (const std::int64_t offset : {3, 3, 3, 0, 5}) {
+    const at::Tensor x = sample({9, 6}).slice(0, offset, offset + 4), y = sample({4, 6});
+    const InputSet expected{x.clone(), y.clone()};
+    const c10::IValue result = reference.forward(expected);
+    CHECK(difference(result, runtime(x, y), close()) == "");
+    CHECK(difference(expected[0], x, close()) == "");
+  }
+  CHECK(runtime.replayed_calls() >= 3);
+}
+
 TEST_CASE("a returned argument is the caller's tensor, and its version rises", "[replay]") {
   StaticRuntime<> runtime{StaticModule(model("x.mul_(2).add_(y)\n    return x"))};
   const at::Tensor x = sample({4, 6}), y = sample({4, 6});

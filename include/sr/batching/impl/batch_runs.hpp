@@ -41,25 +41,25 @@ struct BatchRuns::Joined {
   c10::IValue result;
 };
 
-SR_INLINE BatchRuns::BatchRuns(std::shared_ptr<const PreparedModule> content, BatchModel model,
+SR_INLINE BatchRuns::BatchRuns(const torch::jit::Graph& graph, BatchedCalls calls, BatchModel model,
                                BatchPreparation prepare, BatcherOptions options)
-    : content_(std::move(content)),
+    : calls_(std::move(calls)),
       model_(std::move(model)),
       prepare_(std::move(prepare)),
-      options_(within_program(*content_->graph, options_for(content_->schema, std::move(options)))),
-      state_dims_(dims_of_state(content_->variables, options_.state_dims, options_.dim)) {}
+      options_(within_program(graph, options_for(calls_.schema, std::move(options)))),
+      state_dims_(dims_of_state(calls_.variables, options_.state_dims, options_.dim)) {}
 
 SR_INLINE void BatchRuns::fill(Request& request, std::vector<c10::IValue> args, const KeywordArgs* kwargs,
                                std::shared_ptr<SessionState> state) const {
-  if (content_->state != nullptr && state == nullptr) {
+  if (calls_.has_state && state == nullptr) {
     throw ArgumentError(
         "The model keeps state between calls, so each request must be a call of a session. Make "
         "sessions with session(), and give one to each stream of requests.");
   }
-  request.args = bind_arguments(content_->schema, std::move(args), kwargs);
+  request.args = bind_arguments(calls_.schema, std::move(args), kwargs);
   request.state = std::move(state);
   if (request.state != nullptr) request.use.emplace(request.state.get());
-  RequestSignature(options_, state_dims_, *content_->row_counts, request).describe();
+  RequestSignature(options_, state_dims_, *calls_.row_counts, request).describe();
 }
 
 SR_INLINE bool BatchRuns::run(const Batch& batch, const CallOptions& options) {
@@ -113,7 +113,7 @@ SR_INLINE void BatchRuns::call(Joined& joined, const Batch& batch, const CallOpt
 
 SR_INLINE void BatchRuns::call_with_state(Joined& joined, const Batch& batch,
                                           const CallOptions& options) const {
-  joined.of_state.emplace(*content_, state_dims_, batch, joined.rows.filled_rows());
+  joined.of_state.emplace(calls_, state_dims_, batch, joined.rows.filled_rows());
   CallTrace own;
   CallOptions traced = options;
   if (options_.equal_rows && traced.trace == nullptr) traced.trace = &own;

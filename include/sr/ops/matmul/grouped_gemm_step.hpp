@@ -32,6 +32,7 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
   std::string_view name() const override {
     return shape.nibbles ? "packed int4 weights" : "packed int8 weights";
   }
+  static constexpr std::size_t kFewRows = 2;
   // The number of results.
   Size results() const { return m * n; }
 
@@ -50,6 +51,8 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
     shape.k = values.count(k);
     shape.a_row = values(a_row);
     shape.out_row = values(out_row);
+    // The weights of few rows are widened anew for each: that takes the time of four times as many products.
+    panels.least_shared = shape.m <= kFewRows ? kLeastShared / 4 : kLeastShared;
     panels.cut(shape.m, shape.n, shape.k);
     return nullptr;
   }

@@ -27,8 +27,10 @@ class ProgramStorages {
     storages_.resize(storages_.size() + 2, {.home = Home::opaque});
   }
 
-  // True if the bytes are the same in every call.
-  bool is_constant(const Operand& operand) const { return is_constant(operand.storage); }
+  // True if the bytes are the same in every call. A call may choose which part of a weight it reads.
+  bool is_constant(const Operand& operand) const {
+    return is_constant(operand.storage) && operand.offset.is_constant();
+  }
   bool is_constant(StorageId storage) const {
     return storages_[storage].home == Home::weight || storages_[storage].home == Home::literal;
   }

@@ -221,12 +221,14 @@ class FunctionalWrites {
     const auto storage = static_cast<StorageId>(trace_.storages.size());
     TensorLayout layout = trace_.layout_of(self);
     const Size bytes = product_of(layout.sizes) * self.element_size();
+    const Size before_tensor = layout.offset * self.element_size();  // bytes; an argument may have an offset
     trace_.storages[before].overwritten = true;
     trace_.storages.push_back({.home = Home::produced, .producer = i, .bytes = bytes});
     for (TensorId other = node.known_tensors; other < now_on_.size(); ++other) {
       if (now_on_[other] != before) continue;
-      now_on_[other] = trace_.tensors[other].storage = storage;
-      trace_.tensors[other].layout.offset -= layout.offset;  // which a tensor that is given may have
+      TracedTensor& moved = trace_.tensors[other];
+      now_on_[other] = moved.storage = storage;
+      moved.layout.offset -= before_tensor / moved.recorded.element_size();
     }
     layout.offset = 0;
     now_on_[trace_.id_of(written.tensor)] = storage;
