@@ -25,10 +25,12 @@ std::vector<c10::IValue> run_sessions(const std::vector<Session>& sessions,
                                       const BatcherOptions& options = {});
 namespace detail {
 
-// Does what sr::run_sessions does, without copying sessions. No pointer may be null.
+// Does what sr::run_sessions does, without copying sessions. `model` calls the module of the sessions, and
+// `prepare` may be empty. No pointer may be null.
 std::vector<c10::IValue> run_sessions(const std::vector<const Session*>& sessions,
                                       std::vector<std::vector<c10::IValue>> arguments,
-                                      const BatcherOptions& options);
+                                      const BatcherOptions& options, const BatchModel& model,
+                                      const BatchPreparation& prepare);
 
 }  // namespace detail
 

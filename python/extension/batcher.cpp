@@ -47,15 +47,8 @@ struct PythonBatcher {
   PythonBatcher(Callee& callee, const BatcherOptions& options)
       : prepared(callee.prepared),
         signature(callee.signature),
-        batcher(std::make_unique<Batcher>(
-            prepared->module,
-            [engine = callee.engine](SessionState* state, std::vector<c10::IValue> args,
-                                     const CallOptions& given) {
-              return engine->call(state, std::move(args), given.trace == nullptr ? nullptr : &given,
-                                  /*holds_state=*/state != nullptr);
-            },
-            options,
-            [engine = callee.engine](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); })) {}
+        batcher(std::make_unique<Batcher>(prepared->module, batch_model(callee.engine), options,
+                                          batch_preparation(callee.engine))) {}
   ~PythonBatcher() {
     const py::gil_scoped_release released;  // for the requests that it waits for
     batcher.reset();

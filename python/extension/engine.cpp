@@ -88,6 +88,18 @@ void Engine::renew(unsigned forks) {
   forks_ = forks;
 }
 
+BatchModel batch_model(std::shared_ptr<Engine> engine) {
+  return [engine = std::move(engine)](SessionState* state, std::vector<c10::IValue> args,
+                                      const CallOptions& given) {
+    return engine->call(state, std::move(args), given.trace == nullptr ? nullptr : &given,
+                        /*holds_state=*/state != nullptr);
+  };
+}
+
+BatchPreparation batch_preparation(std::shared_ptr<Engine> engine) {
+  return [engine = std::move(engine)](const std::vector<c10::IValue>& args) { engine->reserve(args, 1); };
+}
+
 std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,
                                     const RuntimePoolOptions& options) {
   return memory::with_planner(planner,

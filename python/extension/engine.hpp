@@ -11,6 +11,7 @@
 #include <ATen/core/ivalue_inl.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/batching/options.hpp>
 #include <sr/bound_call.hpp>
 #include <sr/compat/benchmark.hpp>
 #include <sr/profile.hpp>
@@ -72,6 +73,10 @@ class Engine {
 
   unsigned forks_;
 };
+
+// Calls of the engine as batches make them. Both keep it alive.
+BatchModel batch_model(std::shared_ptr<Engine> engine);
+BatchPreparation batch_preparation(std::shared_ptr<Engine> engine);
 
 // Throws std::invalid_argument if there is no such planner, and ArgumentError as RuntimePool does.
 std::unique_ptr<Engine> make_engine(const StaticModule& module, const std::string& planner,

@@ -119,8 +119,12 @@ py::list run_sessions(const py::list& sessions, const py::list& inputs, std::int
   options.state_dims = state_dims;
   options.max_rows = max_rows;
   options.equal_rows = equal_rows;
-  std::vector<c10::IValue> results =
-      without_gil([&] { return sr::detail::run_sessions(called, std::move(arguments), options); });
+  if (called.empty()) return py::list();
+  const std::shared_ptr<Engine>& engine = callee_of(sessions[0]).engine;
+  std::vector<c10::IValue> results = without_gil([&] {
+    return sr::detail::run_sessions(called, std::move(arguments), options, batch_model(engine),
+                                    batch_preparation(engine));
+  });
   py::list made;
   for (std::size_t i = 0; i < results.size(); ++i)
     made.append(callee_of(sessions[i]).signature->result(std::move(results[i])));

@@ -97,8 +97,11 @@ std::vector<OpRow> in_place_rows() {
   for (const std::string name : {"gelu_", "elu_", "hardsigmoid_"})
     rows.push_back({"aten::" + name, "x", "torch." + name + "(x * 2)", &few_alone, kNative});
   // Local ones become out-of-place operators; here they write an argument.
-  for (const std::string name : {"relu_", "hardtanh_", "leaky_relu_", "silu_", "hardswish_", "relu6_"})
+  for (const std::string name : {"relu_", "hardtanh_", "leaky_relu_", "hardswish_", "relu6_"})
     rows.push_back({"aten::" + name, "x", "torch." + name + "(x)", &few_alone, kNative});
+  OracleOptions rounded = kNative;
+  rounded.rtol = rounded.atol = 1e-6;
+  rows.push_back({"aten::silu_", "x", "torch.silu_(x)", &few_alone, rounded});
   add("clamp_", "", "clamp_(-0.5, 0.5)", &few_alone);
   add("clamp_.Tensor", ", y", "clamp_(y, y + 1)", &few_pairs);
   add("clamp_min_", "", "clamp_min_(0)", &few_alone);

@@ -40,9 +40,11 @@ std::string compare_outcomes(const Outcome& expected, const Outcome& actual, con
       return "aliasing of inputs and outputs: expected" + show(theirs) + ", got" + show(ours);
   }
   for (std::size_t i = 0; i < expected.inputs.size(); ++i) {
-    OracleOptions exact;
+    OracleOptions of_input;
+    of_input.rtol = options.rtol;  // what a model writes is a result, too
+    of_input.atol = options.atol;
     std::string found =
-        compare_values(expected.inputs[i], actual.inputs[i], exact, "input " + std::to_string(i));
+        compare_values(expected.inputs[i], actual.inputs[i], of_input, "input " + std::to_string(i));
     if (!found.empty()) return found;
   }
   if (options.use_counts && !expected.threw) {

@@ -55,29 +55,23 @@ inline Batch take_batch(std::vector<Request*>& waiting, std::int64_t max_rows) {
 
 SR_INLINE std::vector<c10::IValue> run_sessions(const std::vector<const Session*>& sessions,
                                                 std::vector<std::vector<c10::IValue>> arguments,
-                                                const BatcherOptions& options) {
+                                                const BatcherOptions& options, const BatchModel& model,
+                                                const BatchPreparation& prepare) {
   if (arguments.size() != sessions.size()) {
     throw ArgumentError("run_sessions was given the arguments of " + std::to_string(arguments.size()) +
                         " calls for " + std::to_string(sessions.size()) + " sessions.");
   }
   if (sessions.empty()) return {};
   require_different(sessions);
-  const RuntimePool<>& runtimes = sessions[0]->module().own_runtimes();
   const PreparedModule& content = *sessions[0]->module().content();
   const CarriedState* const carried = sessions[0]->carried().get();
-  const auto call_model = [&](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
-    return runtimes.call_joined(state, std::move(args), given);
-  };
   const auto call_session = [&](SessionState* state, std::vector<c10::IValue> args,
                                 const CallOptions& given) {
-    return carried->call(*state, std::move(args), /*holds_state=*/true, [&](std::vector<c10::IValue> all) {
-      return runtimes.call_joined(nullptr, std::move(all), given);
-    });
+    return carried->call(*state, std::move(args), /*holds_state=*/true,
+                         [&](std::vector<c10::IValue> all) { return model(nullptr, std::move(all), given); });
   };
-  BatchRuns runs(
-      *content.graph, carried == nullptr ? BatchedCalls::of(content) : BatchedCalls::of(*carried),
-      carried == nullptr ? BatchModel(call_model) : BatchModel(call_session),
-      [&](const std::vector<c10::IValue>& args) { runtimes.reserve(args); }, options);
+  BatchRuns runs(*content.graph, carried == nullptr ? BatchedCalls::of(content) : BatchedCalls::of(*carried),
+                 carried == nullptr ? model : BatchModel(call_session), prepare, options);
   const auto requests = std::make_unique<Request[]>(sessions.size());
   std::vector<Request*> waiting;
   waiting.reserve(sessions.size());
@@ -103,7 +97,13 @@ SR_INLINE std::vector<c10::IValue> run_sessions(const std::vector<Session>& sess
   std::vector<const Session*> all;
   all.reserve(sessions.size());
   for (const Session& session : sessions) all.push_back(&session);
-  return detail::run_sessions(all, std::move(arguments), options);
+  const RuntimePool<>* const runtimes = all.empty() ? nullptr : &all[0]->module().own_runtimes();
+  return detail::run_sessions(
+      all, std::move(arguments), options,
+      [=](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
+        return runtimes->call_joined(state, std::move(args), given);
+      },
+      [=](const std::vector<c10::IValue>& args) { runtimes->reserve(args); });
 }
 
 }  // namespace sr

@@ -59,7 +59,7 @@ SR_KERNEL_INLINE Vec load_widened(const std::int8_t* from) {
   return to_floats(Ints(reinterpret_cast<Int32s>(whole)));
 }
 using UnsignedBytes [[gnu::vector_size(kWidth)]] = std::uint8_t;
-SR_KERNEL_INLINE Ints widened_bits(UnsignedBytes bytes) {
+SR_KERNEL_INLINE Vec widened(UnsignedBytes bytes) {
 #if defined(SR_KERNEL_AVX512)
   const auto whole = _mm512_maskz_cvtepu8_epi32(kAllLanes, reinterpret_cast<__m128i>(bytes));
 #elif defined(SR_KERNEL_AVX2)
@@ -67,16 +67,7 @@ SR_KERNEL_INLINE Ints widened_bits(UnsignedBytes bytes) {
 #else
   const auto whole = __builtin_convertvector(bytes, Int32s);
 #endif
-  return Ints(reinterpret_cast<Int32s>(whole));
-}
-SR_KERNEL_INLINE Vec widened(UnsignedBytes bytes) {
-  return to_floats(widened_bits(bytes));
-}
-// A byte in each lane.
-SR_KERNEL_INLINE Ints load_byte_lanes(const std::uint8_t* from) {
-  UnsignedBytes bytes;
-  std::memcpy(&bytes, from, sizeof(bytes));
-  return widened_bits(bytes);
+  return to_floats(Ints(reinterpret_cast<Int32s>(whole)));
 }
 SR_KERNEL_INLINE Vec load_widened(const std::uint8_t* from) {
   UnsignedBytes bytes;

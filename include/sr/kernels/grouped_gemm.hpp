@@ -1,6 +1,4 @@
-// Products of floats by weights of 8 or 4 bits whose scales differ between groups of k. A panel of packed
-// weights has the columns of two registers: bytes row after row, or half bytes, the first register in the
-// lower ones; then a row of scales for each group, and a row of zero points for each group if there are any.
+// Products of floats by weights of 8 or 4 bits whose scales differ between groups of k.
 #pragma once
 
 #include <cstddef>
@@ -10,72 +8,78 @@
 #include <sr/kernels/bfloat16.hpp>
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/gemm_tiles.hpp>
+#include <sr/kernels/grouped_weights.hpp>
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/vec.hpp>
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// The bytes of parts of a panel.
-struct GroupedPanel {
-  std::size_t row, weights, factors, all;
+// Row `kRow` of the eight rows in a register of words, as floats.
+template <int kRow>
+SR_KERNEL_INLINE Vec nibbles(Ints words) {
+#if defined(SR_KERNEL_AVX512)
+  // One instruction looks up 16 floats by the lowest 4 bits of each word.
+  constexpr Floats kValues{0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+  const Ints lowest = words >> 4 * kRow;
+  return Vec(_mm512_maskz_permutexvar_ps(kAllLanes, reinterpret_cast<__m512i>(lowest.lanes), kValues));
+#else
+  return to_floats((words << (28 - 4 * kRow)) >> 28);
+#endif
+}
 
-  GroupedPanel(std::size_t k, std::size_t group, bool nibbles, bool has_zeros)
-      : row(nibbles ? kWidth : kPanel),
-        weights(k * row),
-        factors(k / group * kPanel * sizeof(float)),
-        all(weights + (has_zeros ? 2 : 1) * factors) {}
+// Eight rows of a panel of half bytes.
+struct NibbleRows {
+  Ints first, second;
+
+  SR_KERNEL_INLINE static NibbleRows load(const std::uint8_t* from) {
+    NibbleRows rows;
+    std::memcpy(&rows.first.lanes, from, sizeof(Int32s));
+    std::memcpy(&rows.second.lanes, from + sizeof(Int32s), sizeof(Int32s));
+    return rows;
+  }
+  template <int kRow>
+  SR_KERNEL_INLINE TwoVecs row() const {
+    return {nibbles<kRow>(first), nibbles<kRow>(second)};
+  }
+  // Makes the next row the first one.
+  SR_KERNEL_INLINE void drop_row() {
+    first = first >> 4;
+    second = second >> 4;
+  }
 };
+inline constexpr std::size_t kBytesOfNibbleRows = 2 * sizeof(Int32s);
 
-inline std::size_t grouped_panels(std::size_t n) {
-  return (n + kPanel - 1) / kPanel;
+SR_KERNEL_INLINE TwoVecs load_byte_row(const std::uint8_t* row) {
+  const auto* const bytes = reinterpret_cast<const std::int8_t*>(row);
+  return {load_widened(bytes), load_widened(bytes + kWidth)};
 }
 
-inline std::size_t packed_grouped_bytes(const GroupedWeights& weights) {
-  return grouped_panels(weights.n) *
-         GroupedPanel(weights.k, weights.group, weights.nibbles, weights.zeros != nullptr).all;
-}
-
-inline void pack_grouped(const GroupedWeights& weights, std::uint8_t* packed) {
-  const std::size_t groups = weights.k / weights.group;
-  const auto element = [&](std::size_t l, std::size_t j) {
-    return j < weights.n ? weights.b[static_cast<std::ptrdiff_t>(l) * weights.b_k +
-                                     static_cast<std::ptrdiff_t>(j) * weights.b_n]
-                         : std::int8_t{0};
-  };
-  const auto put_factors = [&](const float* factors, std::size_t column) {
-    for (std::size_t g = 0; g < groups; ++g) {
-      for (std::size_t j = 0; j < kPanel; ++j) {
-        const float factor = column + j < weights.n ? factors[(column + j) * groups + g] : 0.0f;
-        std::memcpy(packed, &factor, sizeof(factor));
-        packed += sizeof(factor);
-      }
-    }
-  };
-  for (std::size_t column = 0; column < weights.n; column += kPanel) {
-    for (std::size_t l = 0; l < weights.k; ++l) {
-      for (std::size_t j = 0; j < (weights.nibbles ? kWidth : kPanel); ++j) {
-        const auto low = static_cast<std::uint8_t>(element(l, column + j));
-        const auto high = static_cast<std::uint8_t>(element(l, column + j + kWidth));
-        *packed++ = weights.nibbles ? static_cast<std::uint8_t>((low & 15U) | high << 4U) : low;
-      }
-    }
-    put_factors(weights.scales, column);
-    if (weights.zeros != nullptr) put_factors(weights.zeros, column);
-  }
-}
-
-// One row of a panel, as floats without scale and zero point.
+// Reads the rows of a panel one by one, as floats without scale and zero point.
 template <bool kNibbles>
-SR_KERNEL_INLINE TwoVecs load_grouped(const std::uint8_t* row) {
-  if constexpr (kNibbles) {
-    const Ints pairs = load_byte_lanes(row);
-    return {to_floats((pairs << 28) >> 28), to_floats((pairs << 24) >> 28)};
-  } else {
-    const auto* const bytes = reinterpret_cast<const std::int8_t*>(row);
-    return {load_widened(bytes), load_widened(bytes + kWidth)};
+struct GroupedRows {
+  const std::uint8_t* panel;
+  NibbleRows rows = {};
+  std::size_t left = 0;  // of `rows`
+
+  SR_KERNEL_INLINE void begin_group() { left = 0; }
+  SR_KERNEL_INLINE TwoVecs next() {
+    if constexpr (!kNibbles) {
+      const TwoVecs row = load_byte_row(panel);
+      panel += kPanel;
+      return row;
+    }
+    if (left == 0) {
+      rows = NibbleRows::load(panel);
+      panel += kBytesOfNibbleRows;
+      left = kRowsOfWord;
+    }
+    --left;
+    const TwoVecs row = rows.row<0>();
+    rows.drop_row();
+    return row;
   }
-}
+};
 
 // The scales or zero points of a group.
 SR_KERNEL_INLINE TwoVecs load_factors(const std::uint8_t* from) {
@@ -117,9 +121,7 @@ template <bool kNibbles, bool kZeros, std::size_t kRows>
     });
     TwoVecs zero{};
     if constexpr (kZeros) zero = load_factors(zeros);
-    const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
-      TwoVecs columns = load_grouped<kNibbles>(panel);
-      panel += parts.row;
+    const auto step = [&](auto part, TwoVecs columns, std::size_t l) __attribute__((always_inline)) {
       if constexpr (kZeros) columns = {columns.first - zero.first, columns.second - zero.second};
       unrolled<kRows>([&](auto r) {
         const Vec left(a[static_cast<std::ptrdiff_t>(r) * product.a_row + static_cast<std::ptrdiff_t>(l)]);
@@ -129,8 +131,29 @@ template <bool kNibbles, bool kZeros, std::size_t kRows>
     };
     const std::size_t end = begin + product.group;
     std::size_t l = begin;
-    for (; l + kParts <= end; l += kParts) unrolled<kParts>([&](auto part) { step(part, l + part); });
-    if (l < end) step(Index<0>{}, l);
+    if constexpr (kNibbles) {
+      for (; l + kRowsOfWord <= end; l += kRowsOfWord, panel += kBytesOfNibbleRows) {
+        const NibbleRows rows = NibbleRows::load(panel);
+        unrolled<kRowsOfWord>(
+            [&](auto i) { step(Index<i % kParts>{}, rows.template row<static_cast<int>(i)>(), l + i); });
+      }
+      if (l < end) {
+        NibbleRows rows = NibbleRows::load(panel);
+        panel += kBytesOfNibbleRows;
+        for (; l < end; ++l, rows.drop_row()) step(Index<0>{}, rows.row<0>(), l);
+      }
+    } else {
+      for (; l + kParts <= end; l += kParts) {
+        unrolled<kParts>([&](auto part) {
+          step(part, load_byte_row(panel), l + part);
+          panel += kPanel;
+        });
+      }
+      if (l < end) {
+        step(Index<0>{}, load_byte_row(panel), l);
+        panel += kPanel;
+      }
+    }
     const TwoVecs scale = load_factors(scales);
     unrolled<kRows>([&](auto r) {
       if constexpr (kParts == 2) {
@@ -158,6 +181,7 @@ template <bool kNibbles, bool kZeros>
   alignas(64) float widened[kBlock * kPanel];
   const GroupedPanel parts(product.k, product.group, kNibbles, kZeros);
   const std::uint8_t* factors = panel + parts.weights;
+  GroupedRows<kNibbles> all{panel};
   TwoVecs scale{}, zero{};
   std::size_t left = 0;  // rows of the group
   for (std::size_t l = 0; l < product.k; l += kBlock) {
@@ -168,10 +192,10 @@ template <bool kNibbles, bool kZeros>
         if constexpr (kZeros) zero = load_factors(factors + parts.factors);
         factors += kPanel * sizeof(float);
         left = product.group;
+        all.begin_group();
       }
       --left;
-      TwoVecs values = load_grouped<kNibbles>(panel);
-      panel += parts.row;
+      TwoVecs values = all.next();
       if constexpr (kZeros) values = {values.first - zero.first, values.second - zero.second};
       (values.first * scale.first).store(widened + r * kPanel);
       (values.second * scale.second).store(widened + r * kPanel + kWidth);
