@@ -46,7 +46,10 @@ struct ProcessedNode : NodeFunctions {
   bool is_vararg = false;  // the interpreter's operator wants the number of inputs on top of its stack
   const torch::jit::Node* node = nullptr;        // belongs to the module's graph
   torch::jit::Operation* interpreter = nullptr;  // LibTorch's implementation; null for control flow
-  std::string declined;                          // functors that were asked before and declined
+  // Under Numerics::exact: other operators implement this one, and may ask whether an input requires a
+  // gradient before they choose how to compute.
+  bool asks_gradients = false;
+  std::string declined;  // functors that were asked before and declined
 };
 
 // What one run of one runtime works on. Owned by a StaticRuntime; ops see it through NodeView.

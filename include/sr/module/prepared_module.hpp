@@ -191,6 +191,7 @@ inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, 
     static_cast<NodeFunctions&>(processed) = chosen;
     processed.declined = std::move(chosen.declined);
     processed.interpreter = chosen.interpreter;
+    processed.asks_gradients = chosen.asks_gradients;
     processed.kind_inputs = detail::kind_inputs(*node);
     processed.node = node;
     processed.is_vararg = node->maybeSchema() != nullptr && node->maybeSchema()->is_vararg();

@@ -13,7 +13,6 @@
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
-#include <sr/base/through_autograd.hpp>
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/operator_facts.hpp>
 #include <sr/graph/processed_node.hpp>
@@ -49,17 +48,6 @@ struct BoxedOp {
       if (holders_of(input) > holders[g])
         memory::detach(*input.toTensor().unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
     }
-  }
-
-  static void run_through_autograd(const void* op, NodeView& view) {
-    bool requires_gradient = false;
-    for (std::size_t i = 0; i < view.input_count(); ++i) {
-      detail::each_tensor(view.input(i),
-                          [&](const at::Tensor& tensor) { requires_gradient |= tensor.requires_grad(); });
-    }
-    if (!requires_gradient) return run_fallback(op, view);
-    const detail::ThroughAutograd autograd;
-    run_fallback(op, view);
   }
 
   static void run_generic_out(const void* op, NodeView& view) {

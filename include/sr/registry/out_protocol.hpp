@@ -13,6 +13,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/base/through_autograd.hpp>
 #include <sr/graph/input_record.hpp>
 #include <sr/graph/processed_node.hpp>
 
@@ -25,6 +26,12 @@ inline bool is_lazy(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() &&
          value.toTensor().key_set().has_any(
              c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+}
+
+inline bool requires_gradient(const c10::IValue& value) {
+  bool found = false;
+  each_tensor(value, [&](const at::Tensor& tensor) { found |= tensor.defined() && tensor.requires_grad(); });
+  return found;
 }
 
 // Calls run below autograd, where the dispatcher materialises lazy conjugates in front of a composite
@@ -50,6 +57,9 @@ inline void call_boxed(NodeView& view) {
   const std::size_t inputs = view.input_count();
   for (std::size_t i = 0; i < inputs; ++i) stack.push_back(view.input(i));
   if (view.processed().is_vararg) stack.emplace_back(static_cast<std::int64_t>(inputs));
+  std::optional<detail::ThroughAutograd> autograd;
+  if (view.processed().asks_gradients && std::any_of(stack.begin(), stack.end(), &detail::requires_gradient))
+    autograd.emplace();
   std::optional<detail::WithAutogradKeys> keys;
   if (std::any_of(stack.begin(), stack.end(), &detail::is_lazy)) keys.emplace();
   (*view.processed().interpreter)(stack);

@@ -17,6 +17,7 @@ namespace sr {
 struct Selected : NodeFunctions {
   std::string declined;                          // functors that were asked before and declined
   torch::jit::Operation* interpreter = nullptr;  // stateless, though its call operator is not const
+  bool asks_gradients = false;                   // see ProcessedNode
 };
 
 namespace detail {
@@ -102,6 +103,7 @@ class Selector {
 
   Selected select(const torch::jit::Node& node) {
     Selected chosen;
+    chosen.asks_gradients = options_.numerics == Numerics::exact && detail::is_composite(node);
     BoxedOp* own = make_interpreted(node);
     if (own != nullptr && own->operation) chosen.interpreter = &own->operation;
     const std::string key = key_of(node);
@@ -127,16 +129,11 @@ class Selector {
       detail::add_dispatcher_traits(node, chosen.traits);
       return chosen;
     }
-    return interpreted(own, node, std::move(chosen));
-  }
-
- private:
-  Selected interpreted(BoxedOp* own, const torch::jit::Node& node, Selected chosen) const {
-    const bool asks = options_.numerics == Numerics::exact && detail::is_composite(node);
-    chosen.function = {asks ? &BoxedOp::run_through_autograd : &BoxedOp::run_fallback, own};
+    chosen.function = {&BoxedOp::run_fallback, own};
     return chosen;
   }
 
+ private:
   static bool offer(const std::string& key, NodeKind kind, const torch::jit::Node& node, Selected& chosen) {
     const OperatorEntry* const entry = registry().find(key, kind);
     if (entry == nullptr) return false;
