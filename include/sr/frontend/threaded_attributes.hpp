@@ -25,8 +25,8 @@
 
 namespace sr::detail {
 
-// Attributes to thread although the graph may not assign them: those that another method of the module
-// writes.
+// The attributes that another method of the module writes. ThreadedAttributes threads them even if the folded
+// graph does not assign them.
 using ThreadedAlways = std::set<AttributeKey>;
 
 // Does not thread attributes of objects that are known only at run time, attributes that hold objects,

@@ -127,15 +127,19 @@ inline void replace(const LinearLayer& layer, const Int8Weight& weight) {
   }
 }
 
+// Returns |made - given| / |given|, in Euclidean norms.
+inline double error_of_elements(const at::Tensor& made, const at::Tensor& given) {
+  const double error = (made - given).norm().item<double>();
+  return error == 0 ? 0 : error / given.norm().item<double>();
+}
+
 inline QuantizedLayer judged(const RecurrentWeight& weight, const Int8Rows& rows,
                              const QuantizeOptions& options) {
   QuantizedLayer judged;
   judged.name = weight.name;
   judged.inputs = weight.matrix.size(1);
   judged.outputs = weight.matrix.size(0);
-  const double norm = weight.matrix.norm().item<double>();
-  const double error = (rows.floats() - weight.matrix).norm().item<double>();
-  judged.error = error == 0 ? 0 : error / norm;
+  judged.error = error_of_elements(rows.floats(), weight.matrix);
   judged.is_quantized = judged.error <= options.max_layer_error;  // false for NaN
   if (!judged.is_quantized) judged.reason = "its error is above the bound";
   return judged;
@@ -161,9 +165,7 @@ inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& byte
   judged.name = table.name;
   judged.inputs = table.weight.size(0);
   judged.outputs = table.weight.size(1);
-  const double norm = table.weight.norm().item<double>();
-  const double error = (from_bytes(bytes) - table.weight).norm().item<double>();
-  judged.error = error == 0 ? 0 : error / norm;
+  judged.error = error_of_elements(from_bytes(bytes), table.weight);
   judged.is_quantized = judged.error <= options.max_layer_error && bytes.nbytes() < table.weight.nbytes();
   if (!judged.is_quantized) {
     judged.reason = bytes.nbytes() < table.weight.nbytes() ? "its error is above the bound"

@@ -16,7 +16,7 @@ inline namespace SR_KERNEL_ISA {
 
 inline constexpr std::size_t kRowsOfWord = 8;  // half bytes
 
-// The bytes of parts of a panel.
+// The size of each part of a panel, in bytes.
 struct GroupedPanel {
   std::size_t weights, factors, all;
 

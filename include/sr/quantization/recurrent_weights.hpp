@@ -25,7 +25,7 @@ struct RecurrentWeight {
   std::string name;
 };
 
-// Between -127 and 127: the largest number of each row becomes 127.
+// Holds a matrix as integers between -127 and 127. In each row, the largest absolute value becomes 127.
 struct Int8Rows {
   at::Tensor values;  // like the matrix
   at::Tensor scale;   // float32 [rows, 1]
@@ -100,7 +100,8 @@ inline std::vector<RecurrentWeight> recurrent_weights(
   return all;
 }
 
-// Makes the networks of the graph read the quantized matrices, which are known by key_of.
+// Replaces the matrices in the networks of the graph by their quantized values. `quantized` has these by the
+// key of the float matrix, see key_of.
 inline void replace(torch::jit::Graph& graph, const std::unordered_map<const void*, Int8Rows>& quantized) {
   const auto dequantized = [&](torch::jit::Node& node, torch::jit::Value* part) {
     const std::optional<at::Tensor> matrix = matrix_of(part);

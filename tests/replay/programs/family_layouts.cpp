@@ -22,7 +22,7 @@ TEST_CASE("views of what varies begin elsewhere in each call", "[families]") {
 }
 
 TEST_CASE("parts of weights that begin elsewhere in each call", "[families]") {
-  // As a decoder reads its table of positions. Also products, whose weights would be packed, and other
+  // A decoder reads its table of positions like this. Also products, whose weights would be packed, and other
   // dtypes.
   const auto calls = [](std::int64_t n) { return InputSet{at::randn({2, 6}), n}; };
   const Attributes weights{{"w", weight({1100, 6})},

@@ -37,10 +37,10 @@ inline std::vector<AddressRange> weight_ranges(const Trace& trace) {
   return merged;
 }
 
-// Enters the addresses for writing in the table of bases: bytes that a tensor shares lazily (copy on write)
-// become its own. Returns false if a replay must not write one, because it shares bytes with another argument
-// or a weight. The bases of `args` must be set; the variables of the state, which share no memory with the
-// caller, may follow.
+// Stores the addresses of the written arguments in the table of bases. A tensor whose storage is
+// copy-on-write gets its own copy of the bytes. Returns false if a replay must not write one, because it
+// shares bytes with another argument or a weight. The bases of `args` must be set; the variables of the
+// state, which share no memory with the caller, may follow.
 inline bool enter_written_arguments(Program& program, std::span<const c10::IValue> args) {
   std::uint32_t leaf = 0;
   auto next = program.written_arguments.begin();

@@ -208,7 +208,7 @@ class FunctionalWrites {
     const TensorLayout& layout = trace_.layout_of(tensor);
     if (!tensor.is_non_overlapping_and_dense()) return false;
     if (varies(layout.sizes, layout.strides) && !is_dense(layout)) return false;
-    // Of a storage that is given, the call reaches no more than the tensor.
+    // A call can only access the part of the caller's storage that the argument covers.
     if (trace_.storages[storage].home == Home::input)
       return tensor.is_same(trace_.tensor(trace_.storages[storage].leaf));
     return layout.offset == 0 &&
