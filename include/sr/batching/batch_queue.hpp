@@ -22,7 +22,7 @@ namespace sr::detail {
 // them. At the end the next head is woken.
 class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  public:
-  BatchQueue(std::shared_ptr<const PreparedModule> content, BatchModel model, BatchPreparation prepare,
+  BatchQueue(const PreparedModule& module, BatchModel model, BatchPreparation prepare,
              BatcherOptions options);
 
   // Must be called once, at the end. Returns when all requests are answered and the threads have ended, but

@@ -62,6 +62,7 @@ inline void take_variables(torch::jit::Graph& graph, const std::string& method,
   const std::size_t first = graph.inputs().size() - own.size();
   std::vector<StateVariable> all = variables;
   std::vector<torch::jit::Value*> inputs;
+  inputs.reserve(variables.size());
   for (const StateVariable& variable : variables)
     inputs.push_back(graph.addInput()->setType(
         variable.source.object()->type()->getAttribute(variable.source.attribute())));

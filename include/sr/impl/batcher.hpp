@@ -22,7 +22,7 @@ inline std::shared_ptr<BatchQueue> make_queue(const StaticModule& module, const 
   of_pool.intra_op_threads = options.intra_op_threads;
   const auto pool = std::make_shared<RuntimePool<>>(module, of_pool);
   return std::make_shared<BatchQueue>(
-      module.content(),
+      *module.content(),
       [pool](SessionState* state, std::vector<c10::IValue> args, const CallOptions& given) {
         return pool->call_joined(state, std::move(args), given);
       },
@@ -36,7 +36,8 @@ SR_INLINE Batcher::Batcher(const StaticModule& module, const BatcherOptions& opt
 SR_INLINE Batcher::Batcher(const StaticModule& module, BatchModel model, const BatcherOptions& options,
                            BatchPreparation prepare)
     : content_(module.content()),
-      queue_(std::make_shared<detail::BatchQueue>(content_, std::move(model), std::move(prepare), options)) {}
+      queue_(std::make_shared<detail::BatchQueue>(*content_, std::move(model), std::move(prepare), options)) {
+}
 SR_INLINE Batcher::Batcher(Batcher&&) noexcept = default;
 SR_INLINE Batcher& Batcher::operator=(Batcher&& other) noexcept {
   std::swap(content_, other.content_);

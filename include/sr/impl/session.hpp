@@ -42,6 +42,7 @@ SR_INLINE void require_bindable(const Session& session) {
 inline void require_variable(const std::vector<Session::Variable>& variables, const std::string& name) {
   if (std::ranges::find(variables, name, &Session::Variable::name) != variables.end()) return;
   std::vector<std::string> names;
+  names.reserve(variables.size());
   for (const Session::Variable& variable : variables) names.push_back(variable.name);
   throw ArgumentError("The state of the model has no '" + name + "'. It has " +
                           (names.empty() ? "nothing" : quoted(names, names.size())) + ".",

@@ -16,9 +16,9 @@
 
 namespace sr::detail {
 
-SR_INLINE BatchQueue::BatchQueue(std::shared_ptr<const PreparedModule> content, BatchModel model,
-                                 BatchPreparation prepare, BatcherOptions options)
-    : runs_(*content->graph, BatchedCalls::of(*content), std::move(model), std::move(prepare),
+SR_INLINE BatchQueue::BatchQueue(const PreparedModule& module, BatchModel model, BatchPreparation prepare,
+                                 BatcherOptions options)
+    : runs_(*module.graph, BatchedCalls::of(module), std::move(model), std::move(prepare),
             std::move(options)),
       max_running_(options_.max_running != 0 ? options_.max_running
                                              : static_cast<std::size_t>(processors_allowed())) {}
