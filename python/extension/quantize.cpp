@@ -1,5 +1,6 @@
 #include "quantize.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <pybind11/stl.h>
@@ -26,14 +27,16 @@ namespace {
 using Outcome = std::tuple<std::shared_ptr<Prepared>, std::optional<std::string>, py::dict>;
 
 Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tuple, py::dict>>& calls,
-                  const StaticModuleOptions& module_options, double max_layer_error, double max_time_ratio,
-                  bool tables, bool recurrent, double min_cosine, double max_difference,
-                  const py::object& loss, double max_loss) {
+                  const StaticModuleOptions& module_options, int bits, std::int64_t group,
+                  std::optional<double> max_layer_error, double max_time_ratio, bool tables, bool recurrent,
+                  double min_cosine, double max_difference, const py::object& loss, double max_loss) {
   const Callee& callee = callee_of(caller);
   std::vector<std::vector<c10::IValue>> inputs;
   inputs.reserve(calls.size());
   for (const auto& [args, kwargs] : calls) inputs.push_back(callee.signature->bind(args, kwargs));
   QuantizeOptions options;
+  options.bits = bits;
+  options.group = group;
   options.max_layer_error = max_layer_error;
   options.max_time_ratio = max_time_ratio;
   options.tables = tables;
@@ -65,8 +68,9 @@ Outcome quantized(const py::handle& caller, const std::vector<std::pair<py::tupl
 
 void define_quantize(py::module_& module) {
   module.def("quantize", &quantized, py::arg("caller"), py::arg("calls"), py::arg("options"), py::kw_only(),
-             py::arg("max_layer_error"), py::arg("max_time_ratio"), py::arg("tables"), py::arg("recurrent"),
-             py::arg("min_cosine"), py::arg("max_difference"), py::arg("loss"), py::arg("max_loss"));
+             py::arg("bits"), py::arg("group"), py::arg("max_layer_error"), py::arg("max_time_ratio"),
+             py::arg("tables"), py::arg("recurrent"), py::arg("min_cosine"), py::arg("max_difference"),
+             py::arg("loss"), py::arg("max_loss"));
 }
 
 }  // namespace sr::python

@@ -85,15 +85,23 @@ void add_info(CLI::App& tool, InfoOptions& options) {
 }
 
 void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
-  CLI::App* app =
-      tool.add_subcommand("quantize", "Write a model with its linear layers in int8, where that is faster");
+  CLI::App* app = tool.add_subcommand(
+      "quantize", "Write a model with its linear layers in 8 or 4 bits, where that is faster");
   add_model(*app, options.model);
   app->add_option("output", options.output, "TorchScript file to write")->required()->type_name("OUTPUT.pt");
   add_inputs_and_open_size(*app, options.inputs);
-  app->add_option("--max-layer-error", options.max_layer_error,
-                  "A layer with a larger error, as a share of its result, stays in float")
+  app->add_option("--bits", options.bits, "Bits of the weights of linear layers")
+      ->check(CLI::IsMember({8, 4}))
+      ->capture_default_str();
+  app->add_option("--group", options.group,
+                  "Elements of an output's weight that share a scale, a multiple of 8; 0: all with 8 bits, "
+                  "32 with 4")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app->add_option("--max-layer-error", options.max_layer_error,
+                  "A layer with a larger error, as a share of its result, stays in float [0.05; with 4 bits "
+                  "0.15]")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--max-time-ratio", options.max_time_ratio,
                   "A layer that takes more of its float time stays in float; inf: times are not measured")
       ->check(positive())

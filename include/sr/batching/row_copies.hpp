@@ -50,7 +50,7 @@ inline bool is_contiguous_memory(const at::Tensor& tensor) {
   return tensor.is_contiguous() && can_be_copied_as_bytes(tensor);
 }
 
-// Returns an uninitialised contiguous tensor with the dtype and the sizes of `like`, and `rows` rows.
+// Allocates a contiguous tensor with the dtype and the sizes of `like`, and `rows` rows.
 inline at::Tensor empty_rows(const at::Tensor& like, std::int64_t dim, std::int64_t rows) {
   c10::SmallVector<std::int64_t, 6> sizes(like.sizes().begin(), like.sizes().end());
   sizes[static_cast<std::size_t>(dim)] = rows;

@@ -11,8 +11,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/memory/planners.hpp>
-#include <sr/quantization/int8_linear.hpp>
 #include <sr/quantization/observation.hpp>
+#include <sr/quantization/quantized_linear.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
 
@@ -49,7 +49,7 @@ class LayerTrial {
                                         : graph->insertConstant(c10::IValue());
     torch::jit::Value* result = nullptr;
     if (in_int8) {
-      result = insert_int8_linear(*graph, input, layer.weight, bias);
+      result = insert_linear(*graph, input, layer.weight, bias);
     } else {
       torch::jit::Value* const weight = graph->insertConstant(layer.float_weight);
       result = graph->insert(c10::aten::linear, {input, weight, bias});

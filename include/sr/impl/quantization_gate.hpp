@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -11,11 +12,22 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/error.hpp>
+#include <sr/quantization/quantized_linear.hpp>
 #include <sr/quantize.hpp>
 
 namespace sr::quantization {
 
 using Inputs = std::vector<std::vector<c10::IValue>>;
+
+// How the weights of linear layers are written.
+inline WeightFormat format_of(const QuantizeOptions& options) {
+  constexpr std::int64_t kGroupOf4Bits = 32;
+  return {options.bits, options.bits == 4 && options.group == 0 ? kGroupOf4Bits : options.group};
+}
+
+inline double max_layer_error_of(const QuantizeOptions& options) {
+  return options.max_layer_error.value_or(options.bits == 4 ? 0.15 : 0.05);
+}
 
 inline void require_sensible(const QuantizeOptions& options, const Inputs& inputs) {
   if (inputs.empty()) {
@@ -29,7 +41,11 @@ inline void require_sensible(const QuantizeOptions& options, const Inputs& input
     text << "The option " << name << " is " << value << "; expected " << expected << '.';
     throw ArgumentError(text.str());
   };
-  require(options.max_layer_error, options.max_layer_error >= 0, "max_layer_error", "0 or more");
+  require(max_layer_error_of(options), max_layer_error_of(options) >= 0, "max_layer_error", "0 or more");
+  require(options.bits, options.bits == 8 || options.bits == 4, "bits", "8 or 4");
+  constexpr std::int64_t kUnit = 8, kMost = 32'000;
+  const bool is_group = options.group >= 0 && options.group % kUnit == 0 && options.group <= kMost;
+  require(static_cast<double>(options.group), is_group, "group", "0 or a multiple of 8 up to 32,000");
   require(options.max_time_ratio, options.max_time_ratio > 0, "max_time_ratio", "more than 0");
   require(options.min_cosine, options.min_cosine >= -1 && options.min_cosine <= 1, "min_cosine",
           "a number from -1 to 1");

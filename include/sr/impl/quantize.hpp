@@ -26,10 +26,10 @@
 #include <sr/impl/quantization_gate.hpp>
 #include <sr/load.hpp>
 #include <sr/quantization/byte_tables.hpp>
-#include <sr/quantization/int8_linear.hpp>
 #include <sr/quantization/linear_layers.hpp>
 #include <sr/quantization/loss.hpp>
 #include <sr/quantization/observation.hpp>
+#include <sr/quantization/quantized_linear.hpp>
 #include <sr/quantization/recurrent_weights.hpp>
 #include <sr/quantize.hpp>
 #include <sr/static_runtime.hpp>
@@ -99,12 +99,15 @@ inline QuantizedLayer judged(const LinearLayer& layer, const Observed* observed,
   };
   if (layer.weight.scalar_type() != at::kFloat)
     return stays_float(std::string("its weight is ") + c10::toString(layer.weight.scalar_type()));
+  const WeightFormat format = format_of(options);
+  if (!fits_groups(layer.weight, format))
+    return stays_float("its inputs are no multiple of the group, " + std::to_string(format.group));
   if (observed == nullptr) return stays_float("its weight has an infinity or NaN");
   if (!observed->is_float) return stays_float("its input is not float32");
   if (!observed->largest_input.defined()) return stays_float("no input runs it");
   judged.rows = observed->rows;
   judged.error = observed->error();
-  if (!(judged.error <= options.max_layer_error)) return stays_float("its error is above the bound");
+  if (!(judged.error <= max_layer_error_of(options))) return stays_float("its error is above the bound");
   if (std::isfinite(options.max_time_ratio)) {
     const LayerTimes times = trials.of(*observed);
     judged.float_us = times.float_us;
@@ -115,13 +118,13 @@ inline QuantizedLayer judged(const LinearLayer& layer, const Observed* observed,
   return judged;
 }
 
-inline void replace(const LinearLayer& layer, const Int8Weight& weight) {
+inline void replace(const LinearLayer& layer, const QuantizedWeight& weight) {
   for (torch::jit::Node* node : layer.nodes) {
     const LinearOperator op = *linear_operator(node->kind().toQualString());
     torch::jit::Graph& graph = *node->owningGraph();
     const torch::jit::WithInsertPoint before(node);
     torch::jit::Value* const bias = op.bias ? node->input(*op.bias) : nullptr;
-    torch::jit::Value* const result = insert_int8_linear(graph, node->input(op.input), weight, bias);
+    torch::jit::Value* const result = insert_linear(graph, node->input(op.input), weight, bias);
     node->output()->replaceAllUsesWith(result);
     node->destroy();
   }
@@ -140,7 +143,7 @@ inline QuantizedLayer judged(const RecurrentWeight& weight, const Int8Rows& rows
   judged.inputs = weight.matrix.size(1);
   judged.outputs = weight.matrix.size(0);
   judged.error = error_of_elements(rows.floats(), weight.matrix);
-  judged.is_quantized = judged.error <= options.max_layer_error;  // false for NaN
+  judged.is_quantized = judged.error <= max_layer_error_of(options);  // false for NaN
   if (!judged.is_quantized) judged.reason = "its error is above the bound";
   return judged;
 }
@@ -166,7 +169,7 @@ inline QuantizedLayer judged(const EmbeddingTable& table, const at::Tensor& byte
   judged.inputs = table.weight.size(0);
   judged.outputs = table.weight.size(1);
   judged.error = error_of_elements(from_bytes(bytes), table.weight);
-  judged.is_quantized = judged.error <= options.max_layer_error && bytes.nbytes() < table.weight.nbytes();
+  judged.is_quantized = judged.error <= max_layer_error_of(options) && bytes.nbytes() < table.weight.nbytes();
   if (!judged.is_quantized) {
     judged.reason = bytes.nbytes() < table.weight.nbytes() ? "its error is above the bound"
                                                            : "its rows are too short to become smaller";
@@ -222,7 +225,7 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
     if (options.progress) options.progress(what);
   };
   tell("running the float model");
-  Observation observation(layers);
+  Observation observation(layers, format_of(options));
   const std::vector<c10::IValue> expected = observation.watch([&] { return run_float(made, inputs); });
   Trials trials;
   for (const LinearLayer& layer : layers) {
@@ -232,8 +235,7 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
     about.layers.push_back(judged(layer, observed, trials, options));
     if (!about.layers.back().is_quantized) continue;
     about.float_bytes += static_cast<std::int64_t>(layer.weight.nbytes());
-    about.int8_bytes +=
-        static_cast<std::int64_t>(observed->weight.values.nbytes() + observed->weight.scale.nbytes());
+    about.int8_bytes += observed->weight.bytes();
     replace(layer, observed->weight);
   }
   if (options.recurrent)

@@ -80,7 +80,7 @@ SR_KERNEL_INLINE UnsignedBytes interleaved(UnsignedBytes even, UnsignedBytes odd
                                            std::index_sequence<Lane...>) {
   return __builtin_shufflevector(even, odd, static_cast<int>(Lane / 2 + (Lane % 2 == 0 ? 0 : kWidth))...);
 }
-// Loads half bytes, the lower one of each byte first.
+// Loads unsigned numbers of 4 bits, the lower one of each byte first.
 SR_KERNEL_INLINE Vec load_nibbles(const std::uint8_t* from) {
   UnsignedBytes pairs{};
   std::memcpy(&pairs, from, kWidth / 2);

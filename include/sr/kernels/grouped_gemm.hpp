@@ -28,7 +28,7 @@ SR_KERNEL_INLINE Vec nibbles(Ints words) {
 #endif
 }
 
-// Eight rows of a panel of half bytes.
+// Eight rows of a panel of 4-bit weights.
 struct NibbleRows {
   Ints first, second;
 
@@ -78,24 +78,6 @@ struct GroupedRows {
     const TwoVecs row = rows.row<0>();
     rows.drop_row();
     return row;
-  }
-};
-
-// The scales or zero points of a group.
-SR_KERNEL_INLINE TwoVecs load_factors(const std::uint8_t* from) {
-  const auto* const factors = reinterpret_cast<const float*>(from);
-  return {Vec::load(factors), Vec::load(factors + kWidth)};
-}
-
-// Access to the first `count` lanes, or to all, outside of loops.
-struct AtMost {
-  std::size_t count;
-  SR_KERNEL_INLINE Vec load(const float* from) const {
-    return count == kWidth ? Vec::load(from) : Vec::load(from, count);
-  }
-  SR_KERNEL_INLINE void store(Vec value, float* to) const {
-    if (count == kWidth) return value.store(to);
-    if (count != 0) value.store(to, count);
   }
 };
 

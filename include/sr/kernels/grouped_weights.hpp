@@ -1,12 +1,14 @@
 // Packs weights of 8 or 4 bits whose scales differ between groups of k. A panel has the columns of two
-// registers: bytes row after row, or half bytes, eight rows of a column in each word, and each group from a
-// new word on; then a row of scales for each group, and a row of zero points for each group if there are any.
+// registers. Its weights come first: rows of bytes, or 4 bits for each weight and eight rows of a column in a
+// word, where each group begins with a new word. Then come the scales, a row for each group, and the zero
+// points, a row for each group, if there are any.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include <sr/kernels/bfloat16.hpp>
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/products.hpp>
 #include <sr/kernels/vec.hpp>
@@ -14,7 +16,7 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-inline constexpr std::size_t kRowsOfWord = 8;  // half bytes
+inline constexpr std::size_t kRowsOfWord = 8;  // of 4 bits
 
 // The size of each part of a panel, in bytes.
 struct GroupedPanel {
@@ -26,6 +28,12 @@ struct GroupedPanel {
         factors(k / group * kPanel * sizeof(float)),
         all(weights + (has_zeros ? 2 : 1) * factors) {}
 };
+
+// The scales or zero points of a group.
+SR_KERNEL_INLINE TwoVecs load_factors(const std::uint8_t* from) {
+  const auto* const factors = reinterpret_cast<const float*>(from);
+  return {Vec::load(factors), Vec::load(factors + kWidth)};
+}
 
 inline std::size_t grouped_panels(std::size_t n) {
   return (n + kPanel - 1) / kPanel;

@@ -60,7 +60,7 @@ SR_KERNEL_INLINE Ints load_ints(const void* from) {
 struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of AVX-512 or AVX2 do not assume
   Ints group;
   SR_KERNEL_INLINE static DotOfBytes left(std::int32_t group) { return {Ints(group)}; }
-  SR_KERNEL_INLINE static DotOfBytes right(const std::uint8_t* b) { return {load_ints(b)}; }
+  SR_KERNEL_INLINE static DotOfBytes right(Ints bytes) { return {bytes}; }
   SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfBytes& left, const DotOfBytes& right) {
 #if defined(SR_KERNEL_AVX512)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.lanes) : "v"(right.group.lanes), "v"(left.group.lanes));
@@ -81,8 +81,7 @@ struct DotOfPairs {
     const auto bytes = reinterpret_cast<Int16s>(Ints(group).lanes);
     return {Ints(reinterpret_cast<Int32s>((bytes << 8) >> 8)), Ints(reinterpret_cast<Int32s>(bytes >> 8))};
   }
-  SR_KERNEL_INLINE static DotOfPairs right(const std::uint8_t* b) {
-    const Ints bytes = load_ints(b);
+  SR_KERNEL_INLINE static DotOfPairs right(Ints bytes) {
     return {bytes & Ints(0x00ff00ff), (bytes >> 8) & Ints(0x00ff00ff)};
   }
   SR_KERNEL_INLINE static Ints products(Ints a, Ints b) {
@@ -99,6 +98,24 @@ struct DotOfPairs {
   }
 };
 using PlainDot = DotOfPairs;
+
+// For a right side of at most 15: two products of an element by 128 fit into 16 bits.
+struct DotOfNibbles {
+  Ints group;
+  SR_KERNEL_INLINE static DotOfNibbles left(std::int32_t group) { return {Ints(group)}; }
+  SR_KERNEL_INLINE static DotOfNibbles right(Ints bytes) { return {bytes}; }
+  SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfNibbles& left, const DotOfNibbles& right) {
+#if defined(SR_KERNEL_AVX512)
+    const __m512i pairs = _mm512_maddubs_epi16(reinterpret_cast<__m512i>(right.group.lanes),
+                                               reinterpret_cast<__m512i>(left.group.lanes));
+#else
+    const __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(right.group.lanes),
+                                               reinterpret_cast<__m256i>(left.group.lanes));
+#endif
+    return sum + DotOfPairs::products(Ints(reinterpret_cast<Int32s>(pairs)), Ints(0x00010001));
+  }
+};
+using PlainNibbleDot = DotOfNibbles;
 #else
 struct DotOfInts {
   Ints elements[kInGroup];
@@ -109,8 +126,7 @@ struct DotOfInts {
     });
     return made;
   }
-  SR_KERNEL_INLINE static DotOfInts right(const std::uint8_t* b) {
-    const Ints bytes = load_ints(b);
+  SR_KERNEL_INLINE static DotOfInts right(Ints bytes) {
     DotOfInts made;
     unrolled<kInGroup>([&](auto i) { made.elements[i] = (bytes >> static_cast<int>(8 * i)) & Ints(255); });
     return made;
@@ -121,6 +137,7 @@ struct DotOfInts {
   }
 };
 using PlainDot = DotOfInts;
+using PlainNibbleDot = DotOfInts;
 #endif
 
 }  // namespace SR_KERNEL_ISA

@@ -91,7 +91,7 @@ template <std::size_t kRows, std::size_t kVecs, class Left, class Last>
   const std::uint8_t* b = tile.b;
   const auto step = [&](auto part, auto of_row) __attribute__((always_inline)) {
     Dot columns[kVecs];
-    unrolled<kVecs>([&](auto v) { columns[v] = Dot::right(b + v * kWidth * kInGroup); });
+    unrolled<kVecs>([&](auto v) { columns[v] = Dot::right(load_ints(b + v * kWidth * kInGroup)); });
     b += kVecs * kWidth * kInGroup;
     unrolled<kRows>([&](auto r) {
       const Dot group = of_row(r);

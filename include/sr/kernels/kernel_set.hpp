@@ -16,6 +16,7 @@
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/int8_gemm.hpp>
+#include <sr/kernels/int8_grouped_gemm.hpp>
 #include <sr/kernels/int8_tiles.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
@@ -80,6 +81,11 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .packed_grouped_bytes = packed_grouped_bytes,
            .pack_grouped = pack_grouped,
            .grouped_gemm = grouped_gemm,
+           .packed_int8_grouped_bytes = packed_int8_grouped_bytes,
+           .pack_int8_grouped = pack_int8_grouped,
+           .int8_grouped_gemm = int8_grouped_gemm<PlainDot, PlainNibbleDot>,
+           .int8_grouped_gemm_by_bytes = kInt8GroupedGemmByBytes,
+           .sum_groups = sum_groups,
            .gemm = gemm,
            .batched_dot = batched_dot,
            .recurrent_gates = {lstm_gates, gru_gates, tanh_gates, relu_gates},

@@ -31,7 +31,7 @@ struct PackedSum {
 // unchanged.
 class PackedWeights {
  public:
-  template <class Weight>  // WeightMatrixOf, Int8Matrix, Int8Taps, GroupedMatrix or WeightTaps
+  template <class Weight>  // one of those in packed_
   std::shared_ptr<const Aligned<typename Weight::Element>> find_or_pack(const Weight& weight) {
     if (!weight.of_module) return pack(weight);
     if (auto known = find(weight)) return known;
@@ -70,7 +70,8 @@ class PackedWeights {
   std::mutex mutex_;
   std::tuple<Packed<WeightMatrix>, Packed<WeightMatrixOf<kernels::Bfloat16Bits>>,
              Packed<WeightMatrixOf<kernels::Float16Bits>>, Packed<WeightMatrixOf<std::int8_t>>,
-             Packed<Int8Matrix>, Packed<Int8Taps>, Packed<GroupedMatrix>, Packed<WeightTaps>>
+             Packed<Int8Matrix>, Packed<Int8Taps>, Packed<GroupedMatrix>, Packed<Int8GroupedMatrix>,
+             Packed<WeightTaps>>
       packed_;
 };
 

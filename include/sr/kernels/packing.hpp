@@ -93,6 +93,13 @@ inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const GroupedMatrix& we
   return packed;
 }
 
+inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8GroupedMatrix& weight) {
+  const kernels::Table& table = kernels::kernels().table;
+  auto packed = std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_grouped_bytes(weight.weights));
+  table.pack_int8_grouped(weight.weights, packed->data);
+  return packed;
+}
+
 inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
   const std::size_t count = weight.channels * weight.taps;
   std::vector<float> scaled;

@@ -116,4 +116,35 @@ struct GroupedGemm {
   std::ptrdiff_t out_row = 0;
 };
 
+// A product of rows of int8 by weights of 8 or 4 bits whose scales differ between groups of k:
+// out[i][j] = max(clamp_min, row_factor[i] * (sum over l of (a[i][l] - zero[i]) * weight[l][j]) + bias[j]).
+// `bias` and `zero` may be null. A group has a multiple of 8 elements, at most 32,000, whose sum is exact;
+// sums of groups are scaled and added as floats. Rows of `a` and of `out` are contiguous.
+struct Int8GroupedGemm {
+  std::size_t m = 0, n = 0, k = 0, group = 8;
+  bool nibbles = false;
+  std::size_t first_column = 0,
+              end_column = 0;  // which to compute; the first is a multiple of 2 * Table::width
+  const std::int8_t* a = nullptr;
+  std::ptrdiff_t a_row = 0;
+  const std::int32_t* group_sums = nullptr;  // of `a`: what `sum_groups` wrote, m rows of k / group
+  const float* zero = nullptr;
+  std::ptrdiff_t zero_stride = 0;
+  const float* row_factor = nullptr;
+  std::ptrdiff_t row_factor_stride = 0;
+  const std::uint8_t* b = nullptr;  // what `pack_int8_grouped` wrote
+  const float* bias = nullptr;
+  float clamp_min = -__builtin_inff();
+  float* out = nullptr;
+  std::ptrdiff_t out_row = 0;
+};
+
+// Writes the sum of each group of columns of each row to `sums`, rows * columns / group of them.
+struct GroupSums {
+  std::size_t rows = 0, columns = 0, group = 1;  // a divisor of columns
+  const std::int8_t* in = nullptr;
+  std::ptrdiff_t in_row = 0;
+  std::int32_t* sums = nullptr;
+};
+
 }  // namespace sr::kernels

@@ -213,6 +213,13 @@ struct Table {
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
+  // The same weights, without zero points and in groups of multiples of 8, for rows of int8. The second form
+  // is as int8_gemm_by_bytes, and gives the same bits.
+  std::size_t (*packed_int8_grouped_bytes)(const GroupedWeights& weights) = nullptr;
+  void (*pack_int8_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
+  void (*int8_grouped_gemm)(const Int8GroupedGemm& product) = nullptr;
+  void (*int8_grouped_gemm_by_bytes)(const Int8GroupedGemm& product) = nullptr;
+  void (*sum_groups)(const GroupSums& sums) = nullptr;
   void (*gemm)(const Gemm& product) = nullptr;  // any strides of b
   // Returns the kernel for `count` pairs of rows of k elements.
   BatchedDotKernel (*batched_dot)(std::size_t count, std::size_t k) = nullptr;
@@ -249,7 +256,7 @@ struct Table {
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce_bags)(const Bags& bags) = nullptr;
   void (*reduce_byte_bags)(const Bags& bags) = nullptr;    // sums and weighted sums of rows of bytes
-  void (*reduce_nibble_bags)(const Bags& bags) = nullptr;  // and of half bytes
+  void (*reduce_nibble_bags)(const Bags& bags) = nullptr;  // and of 4 bits
 };
 
 }  // namespace sr::kernels

@@ -205,6 +205,18 @@ struct Part {
   SR_KERNEL_INLINE Vec only(Vec value) const { return select(first_lanes(count), value, Vec(0.0f)); }
 };
 
+// Access to the first `count` lanes, or to all, outside of loops.
+struct AtMost {
+  std::size_t count;
+  SR_KERNEL_INLINE Vec load(const float* from) const {
+    return count == kWidth ? Vec::load(from) : Vec::load(from, count);
+  }
+  SR_KERNEL_INLINE void store(Vec value, float* to) const {
+    if (count == kWidth) return value.store(to);
+    if (count != 0) value.store(to, count);
+  }
+};
+
 // Calls body(i, Full or Part) for every register of a row.
 template <class Body>
 SR_KERNEL_INLINE void over_row(std::size_t n, Body body) {

@@ -91,6 +91,11 @@ struct GroupedMatrix {
   }
 };
 
+// The same, without zero points, that is multiplied by rows of int8.
+struct Int8GroupedMatrix : GroupedMatrix {
+  static constexpr const char* kKind = "int8 or int4 matrices, for int8";
+};
+
 // The weights of a convolution: groups x channels x taps, contiguous. Each group is packed separately into
 // packed_share() floats, in the layout that convolve_pixels or convolve reads.
 struct WeightTaps {

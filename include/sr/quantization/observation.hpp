@@ -12,17 +12,18 @@
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
-#include <sr/quantization/int8_linear.hpp>
 #include <sr/quantization/linear_layers.hpp>
+#include <sr/quantization/quantized_linear.hpp>
 
 namespace sr::quantization {
 
 // What was observed of one layer in all calls.
 struct Observed {
-  explicit Observed(const at::Tensor& of) : float_weight(of), weight(quantized(of)) {}
+  Observed(const at::Tensor& of, const WeightFormat& format)
+      : float_weight(of), weight(quantized(of, format)) {}
 
   at::Tensor float_weight;  // [outputs, inputs]
-  Int8Weight weight;
+  QuantizedWeight weight;
   at::Tensor largest_input;  // the one with the most rows; undefined if the layer never ran
   std::int64_t rows = 0;     // of it
   bool has_bias = false;
@@ -37,10 +38,11 @@ struct Observed {
 // run on other threads and are not observed.
 class Observation {
  public:
-  explicit Observation(const std::vector<LinearLayer>& layers) {
+  Observation(const std::vector<LinearLayer>& layers, const WeightFormat& format) {
     for (const LinearLayer& layer : layers) {
-      if (layer.weight.scalar_type() == at::kFloat && layer.weight.isfinite().all().item<bool>())
-        layers_.emplace(key_of(layer.weight), Observed(layer.weight));
+      if (layer.weight.scalar_type() == at::kFloat && fits_groups(layer.weight, format) &&
+          layer.weight.isfinite().all().item<bool>())
+        layers_.emplace(key_of(layer.weight), Observed(layer.weight, format));
     }
   }
 
@@ -134,8 +136,9 @@ class Observation {
       layer.largest_input = running.input.clone();
     }
     const c10::IValue bias = running.bias ? c10::IValue(*running.bias) : c10::IValue();
-    const at::Tensor in_int8 =
-        int8_linear()({running.input, layer.weight.values, layer.weight.scale, bias}).toTensor();
+    const at::Tensor in_int8 = quantized_linear(layer.weight.has_groups())(
+                                   {running.input, layer.weight.values, layer.weight.scale, bias})
+                                   .toTensor();
     const at::Tensor& expected = outputs.back().toTensor();
     layer.squared_error += (in_int8 - expected).to(at::kDouble).square().sum().item<double>();
     layer.squared_result += expected.to(at::kDouble).square().sum().item<double>();

@@ -63,6 +63,8 @@ int quantize(const QuantizeVerbOptions& options) {
   const torch::jit::Module module = load_model(options.model);
   const std::vector<ArgumentList> inputs = input_sets(options.inputs, schema_of_call(module));
   QuantizeOptions bounds;
+  bounds.bits = options.bits;
+  bounds.group = options.group;
   bounds.max_layer_error = options.max_layer_error;
   bounds.max_time_ratio = options.max_time_ratio;
   bounds.tables = options.tables;

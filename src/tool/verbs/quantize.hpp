@@ -1,7 +1,9 @@
 // `sr quantize`: writes a model with its linear layers in int8.
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "run.hpp"
@@ -11,7 +13,9 @@ namespace sr::tool {
 struct QuantizeVerbOptions {
   std::string model, output;
   InputOptions inputs;
-  double max_layer_error = 0.05;  // as sr::QuantizeOptions has them
+  int bits = 8;  // as sr::QuantizeOptions has them
+  std::int64_t group = 0;
+  std::optional<double> max_layer_error = std::nullopt;
   double max_time_ratio = 1;
   bool tables = false;
   bool recurrent = false;

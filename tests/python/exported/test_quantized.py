@@ -58,7 +58,7 @@ def test_layers_are_products_of_integers(name, kind, decomposed):
 
 
 @pytest.mark.parametrize(('name', 'kind'), [('weights int4 in groups', 'packed int4 weights'),
-                                            ('dynamic int8, weights int4', 'packed int4 weights')])
+                                            ('dynamic int8, weights int4', 'packed int4 gemm of int8 rows')])
 def test_weights_stay_small(name, kind):
     module = sr.from_exported(exported(name).program)
     check(module, exported(name), 2e-2)

@@ -133,3 +133,28 @@ def test_dynamic_sizes_are_one_plan():
     for rows in range(2, 60):
         module(torch.randn(rows, 64))
     assert module.report()['replayed_calls'] > 50
+
+
+@pytest.mark.parametrize('bits, group', [(8, 32), (4, 16), (4, 0)])
+def test_groups(bits, group, tmp_path):
+    net = layers()
+    module, report = every_layer(net, [torch.randn(8, 64)], bits=bits, group=group, min_cosine=0.9)
+    assert [layer['is_quantized'] for layer in report['layers']] == [True] * 3
+    worst = 0.02 if bits == 8 else 0.2
+    assert report['int8_bytes'] == 14_336 * bits // 8 + 14_336 // (group or 32) * 4
+    module.save(tmp_path / 'small.pt')
+    loaded = sr.load(tmp_path / 'small.pt')
+    for x in torch.randn(8, 64), torch.randn(1, 64), torch.randn(0, 64):
+        with torch.no_grad():
+            expected = net(x)
+        for _ in range(3):
+            result = module(x)
+            torch.testing.assert_close(loaded(x), result)
+            assert result.shape == expected.shape and (x.numel() == 0 or error(expected, result) < worst)
+    assert {kind['kind'] for kind in loaded.report()['packed_weights']} == {'int8 or int4 matrices, for int8'}
+
+
+@pytest.mark.parametrize('wrong', [{'bits': 5}, {'group': 12}, {'group': -8}])
+def test_groups_that_nothing_has(wrong):
+    with pytest.raises(sr.ArgumentError, match=next(iter(wrong))):
+        every_layer(layers(), [torch.randn(8, 64)], **wrong)

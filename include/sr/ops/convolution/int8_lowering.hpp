@@ -33,8 +33,7 @@ inline at::Tensor scales_of_channels(const ProgramStorages::DequantizedMatrix& w
 // value.
 inline std::optional<int> padding_of(const Dequantized& image) {
   const double zero = image.zero.number, least = image.integers.dtype == c10::kByte ? 0 : -128;
-  if (image.zero.tensor || !Int8GemmStep::is_zero_point(zero) || zero < least || zero > least + 255)
-    return std::nullopt;
+  if (image.zero.tensor || !is_zero_point(zero) || zero < least || zero > least + 255) return std::nullopt;
   return static_cast<int>(zero);
 }
 
@@ -62,7 +61,7 @@ inline bool is_faster_in_integers(const Convolved& all) {
 inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Convolved& all) {
   const auto weight = lowering.dequantized(all.weight);
   if (all.groups != 1 || !weight || weight->zeros.defined() || all.taps() == 0 ||
-      all.taps() > Int8GemmStep::kLongestWithZero || weight->integers.count() != all.weight.count() ||
+      all.taps() > kLongestWithZero || weight->integers.count() != all.weight.count() ||
       !Size::always_equal(all.weight.size(0), weight->rows()))
     return false;
   const auto image = find_dequantized(lowering, *lowering.input(node, 0));

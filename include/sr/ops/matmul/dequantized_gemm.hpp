@@ -9,6 +9,7 @@
 #include <sr/kernels/int8_forms.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/ops/matmul/int8_gemm_step.hpp>
+#include <sr/ops/matmul/quantized_left.hpp>
 #include <sr/ops/quantized/dequantized.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
@@ -50,25 +51,17 @@ inline Int8GemmStep int8_product(Lowering& lowering, const Operand& a, const Ope
 inline bool gemm_of_dequantized(Lowering& lowering, const Operand& a, const Operand& b,
                                 const ProductSizes& sizes, const std::optional<Operand>& bias,
                                 const Operand& out, const Size& out_row) {
-  if (!a.is_contiguous() || sizes.k > Int8GemmStep::kLongestWithZero) return false;
+  if (!a.is_contiguous() || sizes.k > kLongestWithZero) return false;
   const auto weight = dequantized_columns(lowering, b, sizes);
   if (!weight || weight->groups() != 1 || weight->zeros.defined()) return false;
   const Operand& integers = weight->integers;
   const std::optional<Dequantized> rows = find_dequantized(lowering, a);
-  if (!rows || (!rows->zero.tensor && !Int8GemmStep::is_zero_point(rows->zero.number))) return false;
+  if (!rows || (!rows->zero.tensor && !is_zero_point(rows->zero.number))) return false;
   Int8GemmStep step = int8_product(lowering, rows->integers, integers, sizes);
-  step.a_row = sizes.k;
   step.out_row = out_row;
   step.out = lowering.address(out);
-  std::vector<StorageId> reads{rows->integers.storage, integers.storage};
-  if (rows->zero.tensor || rows->zero.number != 0) {
-    step.zero = address_of(lowering, rows->zero, reads);
-    step.zero_stride = rows->zero.distance;
-    step.has_zero = true;
-    step.zero_varies = rows->zero.tensor.has_value();
-  }
-  step.row_factor = address_of(lowering, rows->scale, reads);
-  step.row_factor_stride = rows->scale.distance;
+  std::vector<StorageId> reads{integers.storage}, writes{out.storage};
+  multiply_dequantized(lowering, step, a, *rows, reads, writes);
   step.has_row_factor = true;
   step.column_factor = lowering.address(lowering.literal({sizes.n}, weight->scales.values.reshape({-1})));
   step.has_column_factor = true;
@@ -79,7 +72,7 @@ inline bool gemm_of_dequantized(Lowering& lowering, const Operand& a, const Oper
     step.stage = Int8GemmStep::Stage::with_bias;
     reads.push_back(bias->storage);
   }
-  lowering.emit(std::move(step), std::move(reads), {out.storage});
+  lowering.emit(std::move(step), std::move(reads), std::move(writes));
   return true;
 }
 

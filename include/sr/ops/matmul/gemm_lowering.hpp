@@ -15,6 +15,8 @@
 #include <sr/ops/matmul/gemm_step.hpp>
 #include <sr/ops/matmul/grouped_gemm_lowering.hpp>
 #include <sr/ops/matmul/grouped_gemm_step.hpp>
+#include <sr/ops/matmul/int8_grouped_gemm_lowering.hpp>
+#include <sr/ops/matmul/int8_grouped_gemm_step.hpp>
 #include <sr/ops/quantized/dequantized.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
@@ -196,7 +198,8 @@ inline bool gemm_of_rows(Lowering& lowering, Operand a, const Operand& b, const 
     emit_gemm_of_16_bits</*kRounds=*/true>(lowering, matrices, floats);
     return true;
   }
-  if (gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row) ||
+  if (gemm_of_int8_grouped(lowering, matrices.a, b, sizes, bias, out, matrices.out_row) ||
+      gemm_of_dequantized(lowering, matrices.a, b, sizes, bias, out, matrices.out_row) ||
       gemm_of_grouped(lowering, matrices.a, matrices.a_row, b, sizes, bias, out, matrices.out_row))
     return true;
   const std::optional<Operand> narrow = lowering.before_widening(b);
@@ -248,8 +251,8 @@ inline bool batched(Lowering& lowering, Operand a, const Operand& b, const Opera
 // relu(product)
 inline bool clamp_products(Lowering& lowering, const TracedNode& node) {
   using kernels::Bfloat16Bits, kernels::Float16Bits;
-  return clamp_results<c10::kFloat, GemmStep, GroupedGemmStep, Int8WeightGemmStep, GemmStepOf<Bfloat16Bits>,
-                       GemmStepOf<Float16Bits>>(lowering, node) ||
+  return clamp_results<c10::kFloat, GemmStep, GroupedGemmStep, Int8GroupedGemmStep, Int8WeightGemmStep,
+                       GemmStepOf<Bfloat16Bits>, GemmStepOf<Float16Bits>>(lowering, node) ||
          clamp_results<c10::kBFloat16, RoundingGemmStep<Bfloat16Bits>>(lowering, node) ||
          clamp_results<c10::kHalf, RoundingGemmStep<Float16Bits>>(lowering, node);
 }

@@ -19,6 +19,29 @@ inline bool are_nibbles(const std::int8_t* values, std::int64_t count) {
   return std::all_of(values, values + count, [](std::int8_t value) { return value >= -8 && value <= 7; });
 }
 
+// The weight that the columns of a product were made of. Points to the numbers of `matrix`.
+inline GroupedMatrix grouped_weight(const Lowering& lowering,
+                                    const ProgramStorages::DequantizedMatrix& matrix) {
+  const auto* const integers = static_cast<const std::int8_t*>(lowering.constant_bytes(matrix.integers));
+  const std::int64_t k = matrix.groups() * matrix.group();
+  const bool has_zeros = matrix.zeros.values.defined();
+  GroupedMatrix weight;
+  weight.weights = {.n = static_cast<std::size_t>(matrix.rows()),
+                    .k = static_cast<std::size_t>(k),
+                    .group = static_cast<std::size_t>(matrix.group()),
+                    .nibbles = are_nibbles(integers, matrix.rows() * k),
+                    .b = integers,
+                    .b_k = 1,
+                    .b_n = static_cast<std::ptrdiff_t>(k),
+                    .scales = matrix.scales.values.const_data_ptr<float>(),
+                    .zeros = has_zeros ? matrix.zeros.values.const_data_ptr<float>() : nullptr};
+  weight.scales_of = matrix.scales.given;
+  weight.zeros_of = matrix.zeros.given;
+  weight.of_module = lowering.of_module(matrix.integers) && matrix.scales.given != nullptr &&
+                     (!has_zeros || matrix.zeros.given != nullptr);
+  return weight;
+}
+
 // The step for rows of `a`, `a_row` floats apart, times b [k, n]. Returns nothing if b was not made of int8.
 // Rows of `out` must be contiguous. Adds what the step reads to `reads`.
 inline std::optional<GroupedGemmStep> grouped_gemm_step(Lowering& lowering, const Operand& a,
@@ -29,7 +52,6 @@ inline std::optional<GroupedGemmStep> grouped_gemm_step(Lowering& lowering, cons
                                                         std::vector<StorageId>& reads) {
   const auto matrix = dequantized_columns(lowering, b, sizes);
   if (!matrix || kernels::kernels().table.width < kLeastToWiden) return std::nullopt;
-  const auto* const integers = static_cast<const std::int8_t*>(lowering.constant_bytes(matrix->integers));
   GroupedGemmStep step;
   step.m = sizes.m;
   step.n = sizes.n;
@@ -40,22 +62,10 @@ inline std::optional<GroupedGemmStep> grouped_gemm_step(Lowering& lowering, cons
   step.out = lowering.address(out);
   step.scales = matrix->scales.values;
   step.zeros = matrix->zeros.values;
-  step.shape.group = static_cast<std::size_t>(matrix->group());
-  step.shape.nibbles = are_nibbles(integers, matrix->rows() * matrix->groups() * matrix->group());
+  step.weight = grouped_weight(lowering, *matrix);
+  step.shape.group = step.weight.weights.group;
+  step.shape.nibbles = step.weight.weights.nibbles;
   step.shape.has_zeros = step.zeros.defined();
-  step.weight.weights = {.n = static_cast<std::size_t>(matrix->rows()),
-                         .k = static_cast<std::size_t>(matrix->groups() * matrix->group()),
-                         .group = step.shape.group,
-                         .nibbles = step.shape.nibbles,
-                         .b = integers,
-                         .b_k = 1,
-                         .b_n = static_cast<std::ptrdiff_t>(matrix->groups() * matrix->group()),
-                         .scales = step.scales.const_data_ptr<float>(),
-                         .zeros = step.shape.has_zeros ? step.zeros.const_data_ptr<float>() : nullptr};
-  step.weight.scales_of = matrix->scales.given;
-  step.weight.zeros_of = matrix->zeros.given;
-  step.weight.of_module = lowering.of_module(matrix->integers) && matrix->scales.given != nullptr &&
-                          (!step.shape.has_zeros || matrix->zeros.given != nullptr);
   reads.insert(reads.end(), {a.storage, matrix->integers.storage});
   if (bias) {
     step.bias = lowering.address(*bias);

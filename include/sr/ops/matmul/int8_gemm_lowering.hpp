@@ -9,42 +9,14 @@
 #include <sr/ops/matmul/dequantized_gemm.hpp>
 #include <sr/ops/matmul/gemm_lowering.hpp>
 #include <sr/ops/matmul/int8_gemm_step.hpp>
+#include <sr/ops/matmul/quantized_left.hpp>
 #include <sr/ops/quantized/dequantized.hpp>
-#include <sr/ops/quantized/quantized_rows.hpp>
 #include <sr/replay/lowering/draft.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/pointwise.hpp>
 
 namespace sr::replay::lower {
-
-// Makes the product step quantize its left operand if `a` is the result of dynamic quantization and has no
-// other reader. Adds the storages that the step then reads and writes. Returns whether it did.
-inline bool quantize_in_step(Lowering& lowering, Int8GemmStep& step, const Operand& a,
-                             std::vector<StorageId>& reads, std::vector<StorageId>& writes) {
-  if (a.dtype != c10::kChar || !lowering.is_read_once(a.storage)) return false;
-  const std::optional<QuantizedFloats> source = find_quantized(lowering, a);
-  if (!source) return false;
-  const auto [rows, distance] = as_rows(source->floats);
-  if (rows < 0 || !Size::always_equal(rows, step.m) || !Size::always_equal(source->floats.size(-1), step.k))
-    return false;
-  const Operand integers = lowering.temporary({step.m, step.k}, c10::kChar);
-  const Operand scales = lowering.temporary({step.m});
-  step.rows.is_used = true;
-  step.rows.in = lowering.address(source->floats);
-  step.rows.in_stride = distance;
-  step.rows.out = step.a = lowering.address(integers);
-  step.rows.scales = lowering.address(scales);
-  step.rows.scales_of = source->scale.storage;
-  step.rows.shape.divisor = static_cast<float>(source->divisor);
-  step.rows.shape.least_scale = static_cast<float>(source->least_scale);
-  step.rows.shape.low = static_cast<float>(source->low);
-  step.rows.shape.high = static_cast<float>(source->high);
-  step.a_row = step.k;
-  reads.push_back(source->floats.storage);
-  writes.insert(writes.end(), {integers.storage, scales.storage});
-  return true;
-}
 
 // _int_mm(a [m, k], b [k, n])
 inline bool int_mm(Lowering& lowering, const TracedNode& node) {
@@ -58,7 +30,11 @@ inline bool int_mm(Lowering& lowering, const TracedNode& node) {
   std::vector<StorageId> reads{b->storage}, writes{out.storage};
   Int8GemmStep step =
       int8_product(lowering, *a, *b, {a->size(0), b->size(1), a->size(1), b->stride(0), b->stride(1)});
-  if (!quantize_in_step(lowering, step, *a, reads, writes)) {
+  const auto source =
+      lowering.is_read_once(a->storage) ? quantized_left(lowering, *a, step.m, step.k) : std::nullopt;
+  if (source) {
+    quantize_in_step(lowering, step, *source, reads, writes);
+  } else {
     if (!lowering.make_rows(*a)) return false;
     step.a = lowering.address(*a);
     step.a_row = a->stride(0);
@@ -110,10 +86,9 @@ inline bool convert_sums(Lowering& lowering, const TracedNode& node) {
 // Multiplies the results of a step that quantizes its left operand by the scales of the rows, `by`.
 inline bool scale_by_own_rows(Lowering& lowering, const Operand& in, const Operand& by, const Operand& out) {
   const auto* const maker = dynamic_cast<const Int8GemmStep*>(lowering.payload_of_maker(in.storage));
-  if (maker == nullptr || !maker->rows.is_used || maker->rows.scales_of != by.storage) return false;
-  const bool is_whole = Size::always_equal(by.offset, 0) && by.is_contiguous() &&
-                        Size::always_equal(by.count(), maker->m) && distance_in_column(by, in).has_value();
-  if (!is_whole) return false;
+  if (maker == nullptr || !maker->rows.is_used ||
+      !are_scales_of_rows(by, maker->rows.scales_of, maker->m, in))
+    return false;
   Int8GemmStep* const step = scale_sums(lowering, in, out, Int8GemmStep::Stage::by_rows);
   if (step == nullptr) return false;
   step->row_factor = step->rows.scales;

@@ -17,6 +17,20 @@
 
 namespace sr::replay {
 
+// Zero points of 8-bit integers. Beyond them, or in longer rows, sums may not fit into 32 bits.
+inline constexpr std::int64_t kMostZero = 255, kLongestWithZero = 32'000;
+inline bool is_zero_point(double zero) {
+  return zero == std::trunc(zero) && std::abs(zero) <= static_cast<double>(kMostZero);
+}
+// Throws Deoptimized if one of `rows` zero points, `stride` floats apart, is none.
+inline void require_zero_points(const float* zeros, std::ptrdiff_t stride, std::size_t rows) {
+  const std::size_t count = stride == 0 ? std::min<std::size_t>(rows, 1) : rows;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_zero_point(zeros[static_cast<std::ptrdiff_t>(i) * stride]))
+      throw Deoptimized("A zero point is not one of 8-bit integers.", /*keep=*/true);
+  }
+}
+
 struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   // What is done to the sums before they are written. Each may follow any before it.
   enum class Stage { none, as_floats, by_rows, by_columns, with_bias, clamped };
@@ -38,11 +52,6 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   bool has_small_weights() const override { return true; }
   std::string_view name() const override {
     return rows.is_used ? "packed int8 gemm of floats" : "packed int8 gemm";
-  }
-  // Zero points of 8-bit integers. Beyond them, or in longer rows, sums may not fit into 32 bits.
-  static constexpr std::int64_t kMostZero = 255, kLongestWithZero = 32'000;
-  static bool is_zero_point(double zero) {
-    return zero == std::trunc(zero) && std::abs(zero) <= static_cast<double>(kMostZero);
   }
   bool may_fail() const override { return zero_varies; }
 
@@ -96,20 +105,12 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
     self.panels.each(self.bound(context.bases), self.multiply);
   }
 
-  static void check_zeros(const kernels::Int8Gemm& product) {
-    const std::size_t count = product.zero_stride == 0 ? std::min<std::size_t>(product.m, 1) : product.m;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!is_zero_point(product.zero[static_cast<std::ptrdiff_t>(i) * product.zero_stride]))
-        throw Deoptimized("A zero point is not one of 8-bit integers.", /*keep=*/true);
-    }
-  }
-
   kernels::Int8Gemm bound(std::byte* const* bases) const {
     kernels::Int8Gemm product = shape;
     product.a = a.in<const std::uint8_t>(bases);
     product.b = packed->data;
     if (has_zero) product.zero = zero.in<const float>(bases);
-    if (zero_varies) check_zeros(product);
+    if (zero_varies) require_zero_points(product.zero, product.zero_stride, product.m);
     if (has_row_factor) product.row_factor = row_factor.in<const float>(bases);
     if (has_column_factor) product.column_factor = column_factor.in<const float>(bases);
     if (has_bias) product.bias = bias.in<const float>(bases);

@@ -1,6 +1,6 @@
-// Recognizes floats that were made of 8-bit integers, as PT2E writes them: (q - zero) * scale. A product of
-// two of them is one of the integers, scaled afterwards. Its sums are exact, so it is nearer to the exact
-// result than the product of floats.
+// Recognizes floats that were made of 8-bit integers, as PT2E writes them: (q - zero) * scale, or q * scale.
+// A product of two of them is one of the integers, scaled afterwards. Its sums are exact, so it is nearer to
+// the exact result than the product of floats.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ struct Parameter {
   }
 };
 
-// Floats that are (integers - zero) * scale.
+// Floats that are (integers - zero) * scale, or integers * scale.
 struct Dequantized {
   Operand integers;
   Parameter zero, scale;
@@ -98,10 +98,13 @@ inline std::optional<Dequantized> find_dequantized(const Lowering& lowering, con
   const auto scale = Parameter::of(lowering, *multiply, 1, floats);
   // Differences of 8-bit integers may wrap around.
   if (!centred || !scale || (!centred->is_float() && centred->dtype != c10::kLong)) return std::nullopt;
-  const TracedNode* const subtract = sole_writer(lowering, *centred, "aten::sub");
-  if (subtract == nullptr || !is_one(subtract->inputs[2])) return std::nullopt;
-  std::optional<Operand> integers = lowering.input(*subtract, 0);
-  const auto zero = Parameter::of(lowering, *subtract, 1, floats);
+  std::optional<Operand> integers = centred;
+  std::optional<Parameter> zero = Parameter{};
+  if (const TracedNode* const subtract = sole_writer(lowering, *centred, "aten::sub")) {
+    if (!is_one(subtract->inputs[2])) return std::nullopt;
+    integers = lowering.input(*subtract, 0);
+    zero = Parameter::of(lowering, *subtract, 1, floats);
+  }
   if (!integers || !zero) return std::nullopt;
   if (integers->is_float()) {
     const TracedNode* const widen = sole_writer(lowering, *integers, "aten::to");

@@ -1,5 +1,5 @@
 // Recognizes dynamic quantization of rows to int8, as sr.quantize and torchao write it
-// (quantization/int8_linear.hpp, frontend/export/quantization_formulas.hpp). The int8 product can then
+// (quantization/quantized_linear.hpp, frontend/export/quantization_formulas.hpp). The int8 product can then
 // quantize its left operand itself, with bit-identical results.
 //
 // The largest magnitude of a row is maximum(amax(x, -1), -amin(x, -1)). Both extremes may first be bounded by

@@ -257,15 +257,13 @@ class Replayer {
     if (has_shared_state_) {
       report.bailouts.push_back(
           "Variables of the state share memory or a container, and calls may write one of them in place: "
-          "calls "
-          "are not replayed while they do.");
+          "calls are not replayed while they do.");
     }
     closer_look_.report(report);
     if (has_shared_arguments_) {
       report.bailouts.push_back(
           "An argument that the model writes in place shares memory with another argument or with a weight: "
-          "such "
-          "calls are not replayed.");
+          "such calls are not replayed.");
     }
     if (weight_changes_ != 0) {
       report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
