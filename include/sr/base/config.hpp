@@ -36,4 +36,17 @@ inline constexpr bool kReusesBlocks = false;
 inline constexpr bool kReusesBlocks = true;
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SR_THREAD_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define SR_THREAD_SANITIZER 1
+#endif
+#ifdef SR_THREAD_SANITIZER
+inline constexpr bool kUnderThreadSanitizer = true;
+#else
+inline constexpr bool kUnderThreadSanitizer = false;
+#endif
+
 }  // namespace sr

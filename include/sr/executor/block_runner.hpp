@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/base/last_holder.hpp>
 #include <sr/executor/arena.hpp>
 #include <sr/graph/block_info.hpp>
 #include <sr/graph/observer.hpp>
@@ -70,6 +71,7 @@ class BlockRunner {
       c10::IValue& value = frame_->values[slot];
       if (value.isTensor() && value.use_count() == 1 && value.toTensor().has_storage() &&
           value.toTensor().storage().use_count() == 1) {
+        sr::detail::follow_last_holder(value.toTensor().storage());
         continue;
       }
       value = c10::IValue();

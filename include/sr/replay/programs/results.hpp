@@ -12,6 +12,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/base/last_holder.hpp>
 #include <sr/replay/programs/direct_result.hpp>
 #include <sr/replay/programs/result_template.hpp>
 #include <sr/replay/steps/fresh_tensor.hpp>
@@ -170,6 +171,7 @@ class Results {
           if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
         }
       }
+      sr::detail::follow_last_holder(storages_[i]);
       set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
     }
   }
