@@ -1,12 +1,16 @@
 #include "async_calls.hpp"
 
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <pthread.h>
 #include <stop_token>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,14 +74,14 @@ py::object python_error_of(const std::exception_ptr& thrown) {
 }
 
 // A running call.
-struct Call {
+struct Call : std::enable_shared_from_this<Call> {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<SessionState> state;  // null means the module's own
   std::shared_ptr<const sr::detail::CarriedState> carried;
   std::shared_ptr<void> use;  // reserves the state until the call ends
   std::vector<c10::IValue> args;
   CallOptions options;
-  Told told;
+  std::shared_ptr<Told> told;
 
   Call(const Callee& callee, std::vector<c10::IValue> with, CallOptions chosen, py::function done)
       : engine(callee.engine),
@@ -86,7 +90,7 @@ struct Call {
         use(sr::detail::hold_state(state)),
         args(std::move(with)),
         options(std::move(chosen)),
-        told(callee.signature, std::move(done)) {}
+        told(std::make_shared<Told>(callee.signature, std::move(done))) {}
 
   void run() {
     c10::IValue result;
@@ -101,13 +105,100 @@ struct Call {
   }
 
   void end(c10::IValue result, std::exception_ptr thrown) {
-    told.end(std::move(result), std::move(thrown), [this] {
-      args.clear();
-      use.reset();
-      engine.reset();
+    told->end(std::move(result), std::move(thrown), [self = shared_from_this()] {
+      self->args.clear();
+      self->use.reset();
+      self->engine.reset();
     });
   }
 };
+
+}  // namespace
+
+// Tells Python the results of calls. Those of awaited calls on a thread of its own: the threads that run the
+// calls do not wait for the GIL, and it is taken once for all calls that have ended. Functions that are told
+// of other calls may wait for further ones.
+class Teller {
+ public:
+  struct Ended {
+    std::shared_ptr<Told> told;
+    c10::IValue result;
+    std::exception_ptr thrown;
+    std::function<void()> release;
+
+    // Needs the GIL. Leaves nothing that needs it.
+    void tell() {
+      release();
+      release = nullptr;
+      told->tell(std::move(result), std::exchange(thrown, nullptr));
+    }
+  };
+
+  // Takes the GIL itself if the call is not awaited, or if no thread can be started.
+  void add(Ended ended) {
+    if (ended.told->is_awaited_ && push(ended)) return;
+    {
+      const pybind11::gil_scoped_acquire locked;
+      ended.tell();
+    }
+    open_calls->remove();
+  }
+
+ private:
+  // Python code that waits for the GIL gets it after so many.
+  static constexpr std::size_t kAtOnce = 32;
+
+  bool push(Ended& ended) {
+    const std::scoped_lock lock(mutex_);
+    if (!is_started_) {
+      try {
+        std::thread([this] { run(); }).detach();
+      } catch (const std::system_error&) {
+        return false;
+      }
+      is_started_ = true;
+    }
+    waiting_.push_back(std::move(ended));
+    filled_.notify_one();
+    return true;
+  }
+
+  [[noreturn]] void run() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      filled_.wait(lock, [this] { return !waiting_.empty(); });
+      lock.unlock();
+      tell_some();
+    }
+  }
+
+  // What ends while this waits for the GIL is told, too.
+  void tell_some() {
+    std::vector<Ended> some;
+    {
+      const pybind11::gil_scoped_acquire locked;
+      {
+        const std::scoped_lock lock(mutex_);
+        while (!waiting_.empty() && some.size() < kAtOnce) {
+          some.push_back(std::move(waiting_.front()));
+          waiting_.pop_front();
+        }
+      }
+      for (Ended& ended : some) ended.tell();
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) open_calls->remove();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<Ended> waiting_;
+  bool is_started_ = false;
+};
+
+namespace {
+
+// As open_calls: never destroyed, since its thread waits in it until the process ends.
+Teller* teller = new Teller;
 
 }  // namespace
 
@@ -116,8 +207,9 @@ Told::Told(std::shared_ptr<const Signature> signature, py::function done)
   open_calls->add();
 }
 
-void Told::note_ended() {
-  open_calls->remove();
+void Told::end(c10::IValue result, std::exception_ptr thrown, std::function<void()> release) {
+  has_ended_ = true;
+  teller->add({shared_from_this(), std::move(result), std::move(thrown), std::move(release)});
 }
 
 void Told::tell(c10::IValue result, std::exception_ptr thrown) {
@@ -140,11 +232,7 @@ void Told::tell(c10::IValue result, std::exception_ptr thrown) {
   }
 }
 
-void watch_async_calls() {
-  pthread_atfork(nullptr, nullptr, [] { open_calls = new Open; });
-}
-
-py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs, py::function done) {
+RunningCall start(py::handle self, const py::tuple& args, const py::dict& kwargs, py::function done) {
   const Callee& callee = callee_of(self);
   std::stop_source stop;
   CallOptions options = options_of_async_call();
@@ -154,9 +242,9 @@ py::object start(py::handle self, const py::tuple& args, const py::dict& kwargs,
   try {
     without_gil([&] { sr::detail::launch(options, [call] { call->run(); }); });
   } catch (...) {  // no thread could be started
-    if (!call->told.has_ended()) call->end({}, std::current_exception());
+    if (!call->told->has_ended()) call->end({}, std::current_exception());
   }
-  return py::cpp_function([stop]() mutable { stop.request_stop(); });
+  return {std::move(stop), call->told};
 }
 
 py::object run_async(py::handle self, const py::tuple& args, const py::dict& kwargs) {
@@ -167,9 +255,19 @@ py::object run_async(py::handle self, const py::tuple& args, const py::dict& kwa
       without_gil([&] { return c10::IValue(callee.engine->run_async(std::move(values), options)); }));
 }
 
-void wait_for_async_calls() {
-  const py::gil_scoped_release released;
-  open_calls->wait();
+void define_async_calls(py::module_& module) {
+  pthread_atfork(nullptr, nullptr, [] {
+    open_calls = new Open;
+    teller = new Teller;
+  });
+  py::class_<RunningCall>(module, "RunningCall")
+      .def("stop", [](RunningCall& call) { call.stop.request_stop(); })
+      .def("note_awaited", [](RunningCall& call) { call.told->note_awaited(); });
+  // Returns when every `done` has returned. The interpreter waits for it at exit: no thread may outlive it.
+  module.def("wait_for_async_calls", [] {
+    const py::gil_scoped_release released;
+    open_calls->wait();
+  });
 }
 
 }  // namespace sr::python

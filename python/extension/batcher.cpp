@@ -66,9 +66,9 @@ struct PythonBatcher {
     }));
   }
 
-  py::object start(const py::tuple& args, const py::dict& kwargs, py::handle session,
-                   std::optional<double> timeout, py::function done,
-                   const std::shared_ptr<CallTrace>& trace) const {
+  RunningCall start(const py::tuple& args, const py::dict& kwargs, py::handle session,
+                    std::optional<double> timeout, py::function done,
+                    const std::shared_ptr<CallTrace>& trace) const {
     std::vector<c10::IValue> values = signature->bind(args, kwargs);
     const Session* const own = session.is_none() ? nullptr : &session_of(session);
     std::stop_source stop;
@@ -78,16 +78,16 @@ struct PythonBatcher {
       return own == nullptr ? batcher->submit(std::move(values), {}, options)
                             : batcher->submit(*own, std::move(values), {}, options);
     });
+    const auto told = std::make_shared<Told>(signature, std::move(done));
     // The trace lives until the request is answered.
-    future->addCallback(
-        [told = std::make_shared<Told>(signature, std::move(done)), trace](c10::ivalue::Future& ended) {
-          if (ended.hasError()) {
-            told->end({}, ended.exception_ptr(), [] {});
-          } else {
-            told->end(ended.value(), nullptr, [] {});
-          }
-        });
-    return py::cpp_function([stop]() mutable { stop.request_stop(); });
+    future->addCallback([told, trace](c10::ivalue::Future& ended) {
+      if (ended.hasError()) {
+        told->end({}, ended.exception_ptr(), [] {});
+      } else {
+        told->end(ended.value(), nullptr, [] {});
+      }
+    });
+    return {std::move(stop), told};
   }
 
   py::dict report() const {

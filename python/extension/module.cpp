@@ -289,7 +289,7 @@ PYBIND11_MODULE(_C, module) {
   py::options options;
   options.disable_function_signatures();  // the stubs contain them, with types
   register_errors();
-  watch_async_calls();
+  define_async_calls(module);
   define_prepared(module);
   define_call_spec(module);
   define_exported(module);
@@ -298,7 +298,6 @@ PYBIND11_MODULE(_C, module) {
   define_caller(module);
   define_metrics(module);
   define_quantize(module);
-  module.def("wait_for_async_calls", &wait_for_async_calls);
   module.def("instruction_set", [] { return sr::kernels::kernels().table.name; });
   module.def(
       "processors", &sr::processors_allowed, py::arg("refresh") = false,

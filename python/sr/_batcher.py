@@ -115,7 +115,7 @@ class Batcher:
             future._tell(result, error)
 
         try:
-            future._stop = self._batcher.start(args, kwargs, session, timeout, done,
+            future._call = self._batcher.start(args, kwargs, session, timeout, done,
                                                None if request is None else request.trace)
         except BaseException as error:
             if request is not None:

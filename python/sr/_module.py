@@ -147,7 +147,7 @@ class StaticModule(Stateful):
         """
         future = Future()
         future.set_running_or_notify_cancel()
-        future._stop = self._start(args, kwargs, future._tell)
+        future._call = self._start(args, kwargs, future._tell)
         return future
 
     def runAsync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.futures.Future[Any]:

@@ -48,7 +48,7 @@ class Session(_C.Caller):
         """
         future = Future()
         future.set_running_or_notify_cancel()
-        future._stop = self._start(args, kwargs, future._tell)
+        future._call = self._start(args, kwargs, future._tell)
         return future
 
     def bind(self, *args: Any, out: Any = None, **kwargs: Any) -> _C.BoundCall:

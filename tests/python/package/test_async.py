@@ -104,3 +104,80 @@ for future in futures:
                            env={**__import__('os').environ, 'PYTHONPATH': ':'.join(sys.path)})
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == ['done'] * 4
+
+
+def test_many_coroutines_of_one_loop():
+    ours = sr.StaticModule(scripted(modules.Defaults()))
+    failing = sr.StaticModule(scripted(modules.Raises()))
+
+    async def stream(n, rounds):
+        for i in range(rounds):
+            x = torch.full((2, 2), float(n + i))
+            torch.testing.assert_close(await ours.run_async(x, times=2), x * 4)
+        with pytest.raises(RuntimeError, match='aten::mm'):
+            await failing.run_async(-torch.ones(2, 3))
+        return n
+
+    async def main():
+        return await asyncio.gather(*(stream(n, 20) for n in range(64)))
+
+    loops = [threading.Thread(target=lambda: results.append(asyncio.run(main()))) for _ in range(2)]
+    results = []
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join(60)
+    assert results == [list(range(64))] * 2
+
+
+def test_a_future_that_is_done_or_awaited_twice():
+    ours = sr.StaticModule(scripted(modules.Defaults()))
+
+    async def main():
+        future = ours.run_async(X)
+        future.result(timeout=60)
+        first, second = await asyncio.gather(_of(future), _of(future))
+        assert first is second
+        return first
+
+    async def _of(future):
+        return await future
+
+    torch.testing.assert_close(asyncio.run(main()), X * 2)
+
+
+def test_a_callback_may_wait_for_another_call():
+    ours, results = sr.StaticModule(scripted(modules.Slow())), []
+    both = threading.Event()
+    second = ours.run_async(torch.eye(64), 3000)
+    first = ours.run_async(torch.eye(8), 1)
+
+    def wait(_):
+        results.append(second.result(timeout=60))
+        both.set()
+
+    first.add_done_callback(wait)
+    assert both.wait(60) and results[0].shape == (64, 64)
+
+
+def test_a_loop_that_closes_before_its_call_ends():
+    ours = sr.StaticModule(scripted(modules.Slow()))
+
+    async def main():
+        call = asyncio.ensure_future(_awaited(futures))
+        await asyncio.sleep(0.01)
+        call.cancel()
+
+    async def _awaited(futures):
+        futures.append(ours.run_async(torch.eye(64), 10 ** 8))
+        return await futures[0]
+
+    futures = []
+    asyncio.run(main())
+    with pytest.raises(sr.CancelledError):
+        futures[0].result(timeout=60)
+
+    async def again():
+        return await ours.run_async(torch.eye(4), 2)
+
+    assert asyncio.run(again()).shape == (4, 4)
