@@ -21,6 +21,10 @@ namespace sr::replay {
 
 struct Program;
 
+// So many programs are kept in any case. A model of many layers has programs of more than a MiB, and needs
+// some: those of the first call of a sequence, of the following ones, of a prompt.
+inline constexpr std::size_t kLeastPrograms = 4;
+
 // Thread-safe. Programs are found by their skeletons (see skeleton_of). A skeleton is claimed while a runtime
 // records a call of it, so that others do not record the same; they answer on the general path meanwhile.
 class SharedPrograms {
@@ -73,15 +77,14 @@ class SharedPrograms {
   // A number for a program that is to be published.
   std::uint64_t next_number() { return ++numbers_; }
 
-  // `bytes` is what the program takes. The programs that were published first are dropped when all together
-  // take more than `most_bytes`.
+  // `bytes` is what the program takes. The programs that were published first are dropped when more than
+  // kLeastPrograms take more than `most_bytes` together.
   void publish(std::uint64_t number, std::uint64_t skeleton, std::shared_ptr<const Program> program,
                std::size_t bytes, std::size_t most_bytes) {
-    if (bytes > most_bytes) return;
     const std::scoped_lock lock(mutex_);
     published_.push_back({number, skeleton, std::move(program), bytes});
     bytes_ += bytes;
-    while (bytes_ > most_bytes) {
+    while (bytes_ > most_bytes && published_.size() > kLeastPrograms) {
       bytes_ -= published_.front().bytes;
       published_.pop_front();
     }

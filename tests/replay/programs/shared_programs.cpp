@@ -151,26 +151,30 @@ TEST_CASE("a runtime without room records what comes often, whatever others publ
   call(one, 1, 3);
   const std::size_t bytes = one.report().plan_bytes;
   const StaticModule module(
-      script(kSmall), {.memory = {.max_plan_bytes = 5 * bytes / 2}, .debug = {.enable_families = false}});
+      script(kSmall), {.memory = {.max_plan_bytes = 9 * bytes / 2}, .debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module};
-  for (const std::int64_t n : {1, 2}) call(second, n, 3);
-  for (const std::int64_t n : {3, 4}) call(first, n, 20);
-  CHECK(plans(second) == 2);
+  for (const std::int64_t n : {1, 2, 3, 4}) call(second, n, 3);
+  for (const std::int64_t n : {5, 6, 7, 8}) call(first, n, 20);
+  CHECK(plans(second) == 4);
   const std::uint64_t before = second.report().recorded_plans;
-  call(second, 5, 20);
+  call(second, 9, 20);
   CHECK(second.report().recorded_plans == before + 1);
-  CHECK(plans(second) == 2);
+  CHECK(plans(second) == 4);
 }
 
-TEST_CASE("what is published takes no more bytes than plans may", "[replay][shared]") {
+TEST_CASE("four programs are published, even if they take more bytes than plans may", "[replay][shared]") {
   const StaticModule module(script(kSmall),
                             {.memory = {.max_plan_bytes = 1}, .debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module};
-  const at::Tensor x = sample({4, 3}), y = sample({3});
-  for (int call = 0; call < 3; ++call) first(x, y);
-  CHECK(plans(first) == 1);
-  second(x, y);
+  const at::Tensor y = sample({3});
+  for (const std::int64_t n : {1, 2, 3, 4, 5}) {
+    for (int call = 0; call < 40; ++call) first(sample({n, 3}), y);
+  }
+  CHECK(first.report().recorded_plans == 5);
+  second(sample({1, 3}), y);
   CHECK(second.report().copied_plans == 0);
+  second(sample({2, 3}), y);
+  CHECK(second.report().copied_plans == 1);
 }
 
 }  // namespace

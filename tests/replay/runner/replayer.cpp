@@ -56,13 +56,13 @@ TEST_CASE("plans take no more bytes than asked for; the one used least lately go
     const at::Tensor x = sample({n, 3});
     CHECK(at::equal(runtime(x, y).toTensor(), small(x, y)));
   };
-  for (const std::int64_t n : {1, 1, 2, 2, 1, 3, 3, 3}) call(n);
-  CHECK(plans(runtime) == 2);
+  for (const std::int64_t n : {1, 1, 2, 2, 3, 3, 4, 4, 1, 5, 5, 5}) call(n);
+  CHECK(plans(runtime) == 4);
   std::vector<std::string> arguments;
   for (const PlanReport& plan : runtime.report().plans) arguments.push_back(plan.arguments);
   CHECK(std::count(arguments.begin(), arguments.end(), "Float[2, 3], Float[3]") == 0);
   CHECK(std::count(arguments.begin(), arguments.end(), "Float[1, 3], Float[3]") == 1);
-  CHECK(std::count(arguments.begin(), arguments.end(), "Float[3, 3], Float[3]") == 1);
+  CHECK(std::count(arguments.begin(), arguments.end(), "Float[5, 3], Float[3]") == 1);
 }
 
 TEST_CASE("alternating between more signatures than there is room for does not record each time",
@@ -71,7 +71,7 @@ TEST_CASE("alternating between more signatures than there is room for does not r
       StaticModule(script(kSmall), {.memory = {.max_plan_bytes = 1}, .debug = {.enable_families = false}})};
   const at::Tensor y = sample({3});
   for (int round = 0; round < 60; ++round) {
-    for (const std::int64_t n : {1, 2, 3}) runtime(sample({n, 3}), y);
+    for (const std::int64_t n : {1, 2, 3, 4, 5}) runtime(sample({n, 3}), y);
   }
   // If every returning signature were recorded, none would ever be replayed.
   CHECK(runtime.replayed_calls() > 90);

@@ -38,6 +38,7 @@ struct Int8GroupedGemmStep final : ClonableStep<Int8GroupedGemmStep> {
   }
   bool may_fail() const override { return zero_varies; }
 
+  static constexpr std::size_t kFewRows = 2;
   // The number of results.
   Size results() const { return m * n; }
 
@@ -58,6 +59,8 @@ struct Int8GroupedGemmStep final : ClonableStep<Int8GroupedGemmStep> {
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
     rows.settle(values, shape.m, shape.k);
+    // The time of few rows is that in which weights are read.
+    panels.least_shared = shape.m <= kFewRows ? kLeastShared / 4 : kLeastShared;
     panels.cut(shape.m, shape.n, shape.k);
     return &run;
   }

@@ -17,6 +17,7 @@
 
 #include <sr/executor/heap_buffer.hpp>
 #include <sr/memory/planner_ops.hpp>
+#include <sr/module/shared_programs.hpp>
 #include <sr/replay/programs/program.hpp>
 #include <sr/replay/programs/program_instances.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -28,9 +29,7 @@ namespace sr::replay {
 // otherwise lookup_hashed and lookup_family.
 class ProgramTable {
  public:
-  // At least kLeast programs are kept, even if they take more than `most_bytes`.
-  static constexpr std::size_t kLeast = 2;
-
+  // At least kLeastPrograms are kept, even if they take more than `most_bytes`.
   ProgramTable(const memory::PlannerOps& planner, std::size_t most_bytes)
       : make_buffer_(planner.make_buffer),
         is_shared_(planner.make_buffer == nullptr),
@@ -111,7 +110,7 @@ class ProgramTable {
     } else {
       exact_.emplace(hash_of(entry.program->signature), &entry);
     }
-    while (bytes_ > most_bytes_ && entries_.size() > kLeast) {
+    while (bytes_ > most_bytes_ && entries_.size() > kLeastPrograms) {
       ++evictions_;
       const auto oldest = std::ranges::min_element(
           entries_, {}, [](const std::unique_ptr<Entry>& each) { return each->program->last_used; });
@@ -136,7 +135,7 @@ class ProgramTable {
 
   // True if another program of usual size would displace one.
   bool is_full() const {
-    return entries_.size() >= kLeast && bytes_ + bytes_ / entries_.size() > most_bytes_;
+    return entries_.size() >= kLeastPrograms && bytes_ + bytes_ / entries_.size() > most_bytes_;
   }
   std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return entries_.size(); }
