@@ -62,6 +62,7 @@ class Generator {
   void advanced_index();
   void bags();
   void image();  // statements_images.cpp
+  void behind_convolution(Variable image);
   void batch_norm();
   void attention();
   void recurrent();  // statements_recurrent.cpp

@@ -73,11 +73,13 @@ void Generator::image() {
     const bool is_last = rank == 4 && random_.chance(30);
     const std::string dilations = list_of(windows, &Window::dilation),
                       groups = std::to_string(grouped ? channels.a : 1);
-    define((transposed ? "torch.conv_transpose2d(" : "torch.conv2d(") + x->name +
-               (is_last ? ".permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), " : ", ") + weight + ", " +
-               bias + ", " + moves + ", " +
-               (transposed ? "[0, 0], " + groups + ", " + dilations : dilations + ", " + groups) + ")",
-           Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
+    const Variable made = define(
+        (transposed ? "torch.conv_transpose2d(" : "torch.conv2d(") + x->name +
+            (is_last ? ".permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), " : ", ") + weight + ", " +
+            bias + ", " + moves + ", " +
+            (transposed ? "[0, 0], " + groups + ", " + dilations : dilations + ", " + groups) + ")",
+        Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
+    if (random_.chance(50)) behind_convolution(made);
     return;
   }
   if (numel(shape) > 800) return;
@@ -91,6 +93,23 @@ void Generator::image() {
                (random_.chance(50) ? ", False, False)" : ")"),
            x->dtype, shape, false, x->magnitude);
   }
+}
+
+// What the step of a convolution may do, too: add another image, and clamp.
+void Generator::behind_convolution(Variable image) {
+  if (random_.chance(60)) {
+    const auto other = pick([&](const Variable& v) {
+      return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape == image.shape;
+    });
+    const double magnitude = std::max(image.magnitude, other->magnitude) + 0.3;
+    if (!room(magnitude)) return;
+    image = define(random_.chance(50) ? image.name + " + " + other->name : other->name + " + " + image.name,
+                   Dtype::f32, image.shape, false, magnitude);
+  }
+  static constexpr std::array kClamps{"torch.relu(", "torch.relu6(", "torch.hardtanh(", "torch.clamp("};
+  static constexpr std::array kBounds{")", ")", ", -0.3, 0.4)", ", None, 0.2)"};
+  const std::size_t i = random_.below(kClamps.size());
+  define(kClamps[i] + image.name + kBounds[i], Dtype::f32, image.shape, false, image.magnitude);
 }
 
 void Generator::batch_norm() {

@@ -196,6 +196,64 @@ TEST_CASE("kernels: depthwise convolution of channels that lie last", "[kernels]
   }
 }
 
+namespace {
+
+// Compares `kernel` with `added` and two bounds with what it computes without.
+void check_epilogue(const Table& table, void (*kernel)(const Convolution& shape), std::size_t count,
+                    bool is_last) {
+  const std::size_t channels = 2 * table.width + 3, taps = 3,
+                    strip = kernel == table.convolve ? table.width : 1;
+  const std::size_t results = count * strip;
+  const std::vector<float> in = uniform_floats((2 * results + taps) * channels),
+                           weight = uniform_floats(channels * taps + table.packed_floats(channels, taps));
+  std::vector<std::int32_t> offsets;
+  for (std::size_t t = 0; t < taps; ++t) offsets.push_back(static_cast<std::int32_t>(t * channels));
+  std::vector<Strip> strips;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = i * strip;
+    strips.push_back(
+        {static_cast<std::int32_t>(at), static_cast<std::int32_t>(is_last ? at * channels : at)});
+  }
+  std::vector<float> added = uniform_floats(channels * results), plain(added.size()), out(added.size());
+  added[1] = std::numeric_limits<float>::quiet_NaN();
+  Convolution shape{.channels = channels,
+                    .taps = taps,
+                    .strips = count,
+                    .strip_width = strip,
+                    .at = strips.data(),
+                    .offsets = offsets.data(),
+                    .weight = weight.data(),
+                    .in = in.data(),
+                    .out = plain.data(),
+                    .out_channel = is_last ? 1 : static_cast<std::ptrdiff_t>(results)};
+  kernel(shape);
+  shape.added = added.data();
+  shape.clamp_min = -0.1F;
+  shape.clamp_max = 0.3F;
+  shape.out = out.data();
+  kernel(shape);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const float sum = plain[i] + added[i];
+    plain[i] = std::isnan(sum) ? sum : std::min(0.3F, std::max(-0.1F, sum));
+  }
+  CAPTURE(table.name, count, is_last);
+  CHECK(same(plain, out));
+}
+
+}  // namespace
+
+TEST_CASE("kernels: convolutions add and clamp before they write", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    const Table& table = set->table;
+    for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3}) {
+      check_epilogue(table, table.convolve, count, false);
+      check_epilogue(table, table.convolve_pixels, count, false);
+      check_epilogue(table, table.convolve_pixels, count, true);
+      check_epilogue(table, table.convolve_depthwise, count, true);
+    }
+  }
+}
+
 TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
   for (const Kernels* set : kernel_sets()) {
     const Table& table = set->table;

@@ -80,6 +80,10 @@ inline void pad_pixels(const PaddedImage& image) {
   }
 }
 
+SR_KERNEL_INLINE Vec clamped(const Convolution& shape, Vec sum) {  // NaN passes
+  return first_min(Vec(shape.clamp_max), first_max(Vec(shape.clamp_min), sum));
+}
+
 // Computes kChannels channels at kStrips strips.
 template <std::size_t kChannels, std::size_t kStrips>
 [[gnu::flatten, gnu::noinline]] void convolution_tile(const Convolution& shape, const float* weight,
@@ -102,14 +106,19 @@ template <std::size_t kChannels, std::size_t kStrips>
   }
   unrolled<kChannels>([&](auto c) {
     float* const channel = out + static_cast<std::ptrdiff_t>(c) * shape.out_channel;
-    unrolled<kStrips>([&](auto s) {
-      const Vec total = first_max(Vec(shape.clamp_min), sums[c][s]);  // NaN passes
-      if (shape.strip_width == kWidth) {
-        total.store(channel + strips[s].out);
-      } else {
-        total.store(channel + strips[s].out, shape.strip_width);
-      }
-    });
+    const float* const added = shape.added == nullptr ? nullptr : shape.added + (channel - shape.out);
+    const auto finish = [&](auto access) __attribute__((always_inline)) {
+      unrolled<kStrips>([&](auto s) {
+        Vec total = sums[c][s];
+        if (added != nullptr) total = total + access.load(added + strips[s].out);
+        access.store(clamped(shape, total), channel + strips[s].out);
+      });
+    };
+    if (shape.strip_width == kWidth) {
+      finish(Full{});
+    } else {
+      finish(Part{shape.strip_width});
+    }
   });
 }
 

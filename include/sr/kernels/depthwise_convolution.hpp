@@ -46,7 +46,12 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
   }
   unrolled<kPixels>([&](auto p) {
     float* const out = shape.out + at[p].out + column;
-    unrolled<kVecs>([&](auto v) { sums[p][v] = first_max(Vec(shape.clamp_min), sums[p][v]); });  // NaN passes
+    if (shape.added != nullptr) {
+      Vec added[kVecs];
+      load(shape.added + at[p].out + column, added);
+      unrolled<kVecs>([&](auto v) { sums[p][v] = sums[p][v] + added[v]; });
+    }
+    unrolled<kVecs>([&](auto v) { sums[p][v] = clamped(shape, sums[p][v]); });
     unrolled<kVecs - 1>([&](auto v) { sums[p][v].store(out + v * kWidth); });
     last.store(sums[p][kVecs - 1], out + kBehind);
   });

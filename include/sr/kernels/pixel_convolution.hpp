@@ -72,11 +72,30 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
       add(tap);
     }
   }
+  alignas(64) float finished[kPixels * kRow];
   if (taps.ends) {
-    unrolled<kPixels>([&](auto p) {
-      unrolled<kVecs>(
-          [&](auto v) { sums[p][v] = first_max(Vec(shape.clamp_min), sums[p][v]); });  // NaN passes
-    });
+    if (shape.added != nullptr) {
+      const float* const added = shape.added + (out - shape.out);
+      if (shape.out_channel == 1) {
+        unrolled<kPixels>([&](auto p) {
+          const float* const pixel = added + at[p].out;
+          unrolled<kVecs - 1>([&](auto v) { sums[p][v] = sums[p][v] + Vec::load(pixel + v * kWidth); });
+          sums[p][kVecs - 1] = sums[p][kVecs - 1] + last.load(pixel + (kVecs - 1) * kWidth);
+        });
+      } else {
+        for (std::size_t c = 0; c < channels; c += kWidth) {
+          const std::size_t count = channels - c < kWidth ? channels - c : kWidth;
+          transpose_block<true>(added + static_cast<std::ptrdiff_t>(c) * shape.out_channel + at[0].out,
+                                shape.out_channel, count, kPixels, finished + c, kRow);
+        }
+        unrolled<kPixels>([&](auto p) {
+          unrolled<kVecs>(
+              [&](auto v) { sums[p][v] = sums[p][v] + Vec::load(finished + p * kRow + v * kWidth); });
+        });
+      }
+    }
+    unrolled<kPixels>(
+        [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v] = clamped(shape, sums[p][v]); }); });
     if (shape.out_channel == 1) {
       unrolled<kPixels>([&](auto p) {
         float* const pixel = out + at[p].out;
@@ -86,7 +105,6 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
       return;
     }
   }
-  alignas(64) float finished[kPixels * kRow];
   float* const block = taps.ends ? finished : partial;
   unrolled<kPixels>(
       [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v].store(block + p * kRow + v * kWidth); }); });

@@ -21,6 +21,44 @@ struct Windows {
   std::vector<at::Tensor> images;
 };
 
+// What a model returns of the convolution y, and perhaps of z, which is another one; and how many steps that
+// takes.
+struct Result {
+  std::string text;
+  std::size_t steps;
+};
+
+const std::vector<Result>& results() {
+  static const std::vector<Result> kResults{{"y", 1},
+                                            {"torch.relu(y)", 1},
+                                            {"torch.sigmoid(y) + 1", 2},
+                                            {"torch.clamp(y, -0.2, 0.3)", 1},
+                                            {"torch.clamp(y, None, 0.1)", 1},
+                                            {"torch.hardtanh(y, -0.1, 0.2)", 1},
+                                            {"torch.relu(torch.clamp(y, 0.1, 0.3))", 2},
+                                            {"torch.relu(z + y)", 2},
+                                            {"torch.relu6(y + z)", 2},
+                                            {"y.add_(z).relu_()", 2},
+                                            {"y + z, z", 2},
+                                            {"z + torch.relu(y)", 3},
+                                            {"(y + z) + z", 3},
+                                            {"torch.add(z, y, alpha=2)", 3},
+                                            {"y + y", 2}};
+  return kResults;
+}
+
+torch::jit::Module module_of(const Windows& windows, const std::string& bias, const std::string& result) {
+  const auto call = [&](const std::string& weight) {
+    return "torch.conv2d(x, self." + weight + ", " + bias + ", " + windows.arguments + ")\n    ";
+  };
+  const std::string other = result.find('z') == std::string::npos ? "" : "z = " + call("u");
+  return script("def forward(self, x):\n    " + other + "y = " + call("w") + "return " + result + "\n",
+                {{"w", sample(windows.weight)},
+                 {"u", sample(windows.weight)},
+                 {"b", sample({windows.weight[0]})},
+                 {"v", at::rand({windows.weight[0]}) + 1}});
+}
+
 }  // namespace
 
 TEST_CASE("images: convolutions are kernels, whatever their window", "[replay][ops]") {
@@ -46,17 +84,14 @@ TEST_CASE("images: convolutions are kernels, whatever their window", "[replay][o
   };
   for (const Windows& windows : all) {
     CAPTURE(windows.weight, windows.arguments);
-    for (const char* const bias : {"self.b", "None"}) {
-      for (const char* const result : {"y", "torch.relu(y)", "torch.sigmoid(y) + 1"}) {
-        const torch::jit::Module module =
-            script("def forward(self, x):\n    y = torch.conv2d(x, self.w, " + std::string(bias) + ", " +
-                       windows.arguments + ")\n    return " + result + "\n",
-                   {{"w", sample(windows.weight)}, {"b", sample({windows.weight[0]})}});
-        check_model(module, thrice(windows.images), close());
-        if (windows.images[0].numel() == 0) continue;
-        CHECK(steps_of(module, windows.images[0]) ==
-              std::pair<std::size_t, std::size_t>(result == std::string("torch.sigmoid(y) + 1") ? 2 : 1, 0));
-      }
+    const char* bias = "None";
+    for (const auto& [result, steps] : results()) {
+      bias = bias == std::string("None") ? "self.b" : "None";
+      const torch::jit::Module module = module_of(windows, bias, result);
+      CAPTURE(bias, result);
+      check_model(module, thrice(windows.images), close());
+      if (windows.images[0].numel() == 0) continue;
+      CHECK(steps_of(module, windows.images[0]) == std::pair<std::size_t, std::size_t>(steps, 0));
     }
   }
 }
@@ -83,18 +118,16 @@ TEST_CASE("images: convolutions read and write channels that lie last as they ar
   };
   for (const Windows& windows : all) {
     CAPTURE(windows.weight, windows.arguments);
-    const std::int64_t channels = windows.weight[0];
-    for (const char* const bias : {"self.b", "None"}) {
-      for (const char* const result :
-           {"y", "torch.relu(y)",
-            "torch.batch_norm(y, self.b, self.b, self.b, self.v, False, 0.1, 1e-5, True)"}) {
-        const torch::jit::Module module = script(
-            "def forward(self, x):\n    y = torch.conv2d(x, self.w, " + std::string(bias) + ", " +
-                windows.arguments + ")\n    return " + result + "\n",
-            {{"w", sample(windows.weight)}, {"b", sample({channels})}, {"v", at::rand({channels}) + 1}});
-        check_model(module, thrice(windows.images), close());
-        CHECK(steps_of(module, windows.images[0]) == std::pair<std::size_t, std::size_t>(1, 0));
-      }
+    std::vector<Result> all_results = results();
+    const std::string scaled = "torch.batch_norm(y, self.b, self.b, self.b, self.v, False, 0.1, 1e-5, True)";
+    all_results.insert(all_results.end(), {{scaled, 1}, {scaled, 1}});
+    const char* bias = "None";
+    for (const auto& [result, steps] : all_results) {
+      bias = bias == std::string("None") ? "self.b" : "None";
+      const torch::jit::Module module = module_of(windows, bias, result);
+      CAPTURE(bias, result);
+      check_model(module, thrice(windows.images), close());
+      CHECK(steps_of(module, windows.images[0]) == std::pair<std::size_t, std::size_t>(steps, 0));
     }
   }
   // Slices of the channels of an image.

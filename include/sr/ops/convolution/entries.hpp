@@ -3,6 +3,7 @@
 
 #include <ATen/Functions.h>
 
+#include <sr/ops/convolution/epilogues.hpp>
 #include <sr/ops/convolution/layouts.hpp>
 #include <sr/ops/convolution/lowering.hpp>
 #include <sr/ops/convolution/pooling_lowering.hpp>
@@ -94,6 +95,9 @@ inline const Operator<"aten::adaptive_avg_pool3d", Facts<Fact::makes_new_results
     facts_of_adaptive_avg_pool3d;
 
 inline const Hook<replay::Absorb<Epilogue::relu>> clamp_convolutions{&lower::clamp_convolutions};
+inline const Hook<replay::Absorb<Epilogue::clamp>> clamp_convolutions_to_range{
+    &lower::clamp_convolution_to_range};
+inline const Hook<replay::Absorb<Epilogue::add>> add_to_convolutions{&lower::add_to_convolutions};
 
 inline const NewTensorsOf<at::_ops::conv_transpose1d, Lower<&lower::transposed_convolution>,
                           Layouts<&replay::layouts::transposed_convolution<1>>>

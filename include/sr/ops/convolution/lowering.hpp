@@ -16,7 +16,6 @@
 #include <sr/ops/convolution/walks.hpp>
 #include <sr/ops/convolution/windows.hpp>
 #include <sr/replay/lowering/copies.hpp>
-#include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 
 namespace sr::replay::lower {
@@ -157,10 +156,6 @@ inline bool convolution_by_name(Lowering& lowering, const TracedNode& node) {
   if (!pads) return false;
   const c10::IValue padding(*pads);
   return convolve(lowering, node, {node.inputs[3], padding, node.inputs[5], node.inputs[6].toInt()});
-}
-
-inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
-  return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
 }
 
 }  // namespace sr::replay::lower

@@ -25,8 +25,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::vector<kernels::Strip> strips;
   WeightTaps weight;
   std::shared_ptr<const AlignedFloats> packed;
-  bool pads = false, has_bias = false;
-  Address in, padded, bias, out;
+  bool pads = false, has_bias = false, has_added = false;
+  Address in, padded, bias, added, out;
   Size images_of;
   std::size_t images = 0, groups = 0;                                     // `images` in this call
   std::int64_t pixels = 0;                                                // of the result
@@ -121,7 +121,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       }
       one.weight = packed->data + group * weight.packed_share();
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
-      one.out = out.in<float>(context.bases) + image * out_image + g * out_group;
+      const std::int64_t begin = image * out_image + g * out_group;
+      if (has_added) one.added = added.in<const float>(context.bases) + begin;
+      one.out = out.in<float>(context.bases) + begin;
       if (cut_by == Cut::groups || shares.count() < 2) {
         multiply(one);
       } else {
@@ -142,7 +144,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     some.weight += first * some.taps;
     some.in += static_cast<std::ptrdiff_t>(first) * in_channel;
     if (some.bias != nullptr) some.bias += first;
-    some.out += static_cast<std::ptrdiff_t>(first) * some.out_channel;
+    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(first) * some.out_channel;
+    if (some.added != nullptr) some.added += begin;
+    some.out += begin;
     return some;
   }
   static kernels::Convolution some_strips(kernels::Convolution some, std::size_t run, std::size_t end) {

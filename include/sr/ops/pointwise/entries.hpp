@@ -162,7 +162,8 @@ inline const OutVariant<"aten::relu(Tensor self) -> Tensor", Relu,
                         InPlace<at::_ops::relu_, Fact::functional_on_floats, Fact::same_when_functional>>
     relu;
 inline const OutVariant<"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp,
-                        Lower<&lower::clamp>, Iterator<native::structured_clamp_out>,
+                        Lower<&lower::absorbed_or<Epilogue::clamp, &lower::clamp>>,
+                        Iterator<native::structured_clamp_out>,
                         InPlace<at::_ops::clamp_, Fact::functional_on_floats>>
     clamp;
 inline const OutVariant<"aten::clamp_min(Tensor self, Scalar min) -> Tensor",

@@ -72,9 +72,9 @@ inline const OperatorOf<at::_ops::hardswish, Pointwise<vector_ops::Hardswish>,
                         Layouts<&layouts::pointwise>,
                         InPlace<at::_ops::hardswish_, Fact::functional_on_floats, Fact::same_when_functional>>
     hardswish;
-inline const OperatorOf<at::_ops::hardtanh, Pointwise<vector_ops::Clamp>,
-                        LowerToIterator<&lower::hardtanh_any>,
-                        InPlace<at::_ops::hardtanh_, Fact::same_when_functional>>
+inline const OperatorOf<
+    at::_ops::hardtanh, Lower<&lower::absorbed_or<Epilogue::clamp, &lower::plain<vector_ops::Clamp>>>,
+    LowerToIterator<&lower::hardtanh_any>, InPlace<at::_ops::hardtanh_, Fact::same_when_functional>>
     hardtanh;
 inline const OperatorOf<at::_ops::heaviside, Iterator<native::structured_heaviside_out>> heaviside;
 inline const OperatorOf<at::_ops::hypot, Iterator<native::structured_hypot_out>> hypot;

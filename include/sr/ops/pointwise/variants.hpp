@@ -150,9 +150,9 @@ inline const OutVariant<"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tens
 inline const OutVariant<"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                         WrapNumbers<AddRelu, 1>, Layouts<&layouts::pointwise>>
     add_relu_scalar;
-inline const OutVariant<"aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::relu6>,
-                        LowerToIterator<&lower::relu6_any>,
-                        InPlace<at::_ops::relu6_, Fact::same_when_functional>>
+inline const OutVariant<
+    "aten::relu6(Tensor self) -> Tensor", Relu6, Lower<&lower::absorbed_or<Epilogue::clamp, &lower::relu6>>,
+    LowerToIterator<&lower::relu6_any>, InPlace<at::_ops::relu6_, Fact::same_when_functional>>
     relu6;
 inline const OutVariant<"aten::isnan(Tensor self) -> Tensor", IsNan, Lower<&lower::is_nan>> is_nan;
 inline const OutVariant<"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",

@@ -41,7 +41,7 @@ struct Remark {
 };
 
 // The operators that the step of a product can compute before it writes its results.
-enum class Epilogue : std::uint8_t { add, multiply, relu, convert };
+enum class Epilogue : std::uint8_t { add, multiply, relu, clamp, convert };
 
 // Called for a node with such an operator. Returns true if the step that makes the node's input now computes
 // the node's result, too. Returns false, having changed nothing, if it cannot.

@@ -1,0 +1,101 @@
+// Operators behind a convolution that its step computes before it writes the results: another image is added,
+// and the sums are clamped.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <sr/ops/convolution/int8_step.hpp>
+#include <sr/ops/convolution/steps.hpp>
+#include <sr/ops/quantized/quantized_rows.hpp>
+#include <sr/replay/lowering/draft.hpp>
+#include <sr/replay/lowering/epilogues.hpp>
+#include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/lowering/pointwise.hpp>
+
+namespace sr::replay::lower {
+
+// The bounds of relu6, hardtanh and clamp, if they are numbers and the same in every call.
+inline std::optional<std::pair<float, float>> bounds_of(const TracedNode& node) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (is_of_operator(node, "aten::relu6")) return std::pair(0.0F, 6.0F);
+  std::pair bounds(-kInfinity, kInfinity);
+  for (const auto& [i, bound] :
+       {std::pair(std::size_t{1}, &bounds.first), {std::size_t{2}, &bounds.second}}) {
+    if (i >= node.inputs.size() || node.inputs[i].isNone()) continue;
+    const std::optional<double> given = fixed_number(node, i);
+    if (!given || std::isnan(*given)) return std::nullopt;
+    *bound = static_cast<float>(*given);
+  }
+  return bounds;
+}
+
+inline bool is_clamped(const kernels::Convolution& shape) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity;
+}
+
+// The convolution whose results are `in` and have the layout of `out`, if they are not clamped yet and have
+// no other reader. Null if there is none.
+inline const ConvolutionStep* plain_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
+  if (!in.is_float() || !out.is_float() || !always_equal(in.sizes, out.sizes) ||
+      !always_equal(in.strides, out.strides))
+    return nullptr;
+  const Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
+  if (draft == nullptr) return nullptr;
+  const auto& step = static_cast<const ConvolutionStep&>(*draft->step.payload);
+  return is_clamped(step.shape) ? nullptr : &step;
+}
+
+// relu6, hardtanh or clamp of a convolution
+inline bool clamp_convolution_to_range(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  const auto bounds = bounds_of(node);
+  if (!in || !bounds || plain_convolution(lowering, *in, out) == nullptr) return false;
+  auto* const step = take_over<ConvolutionStep>(lowering, *in, out);
+  if (step == nullptr) return false;
+  step->shape.clamp_min = bounds->first;
+  step->shape.clamp_max = bounds->second;
+  return true;
+}
+
+// Makes the convolution whose results are `in` add `other`, which must be complete before it runs.
+inline bool add_to_convolution(Lowering& lowering, const Operand& in, const Operand& other,
+                               const Operand& out) {
+  const ConvolutionStep* const maker = plain_convolution(lowering, in, out);
+  if (maker == nullptr || maker->has_added || other.storage == out.storage || other.storage == in.storage ||
+      !other.is_float() || !always_equal(other.sizes, out.sizes) || !always_equal(other.strides, out.strides))
+    return false;
+  const std::uint32_t made = lowering.maker_of(other.storage);
+  if (made != kNone && made >= lowering.maker_of(in.storage)) return false;
+  Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
+  auto* const step = take_over<ConvolutionStep>(lowering, in, out);
+  if (step == nullptr) return false;
+  step->added = lowering.address(other);
+  step->has_added = true;
+  draft->reads.push_back(other.storage);
+  return true;
+}
+
+inline bool add_to_convolutions(Lowering& lowering, const TracedNode& node) {
+  const auto first = lowering.input(node, 0), second = lowering.input(node, 1);
+  const Operand out = lowering.output(node);
+  if (!first || !second || !is_one(node.inputs[2])) return false;
+  return add_to_convolution(lowering, *first, *second, out) ||
+         add_to_convolution(lowering, *second, *first, out);
+}
+
+// relu(convolution)
+inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const auto* const maker =
+      in ? dynamic_cast<const ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
+  if (maker != nullptr && is_clamped(maker->shape)) return false;
+  return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
+}
+
+}  // namespace sr::replay::lower
