@@ -71,6 +71,7 @@ class BlockRunner {
       c10::IValue& value = frame_->values[slot];
       if (value.isTensor() && value.use_count() == 1 && value.toTensor().has_storage() &&
           value.toTensor().storage().use_count() == 1) {
+        sr::detail::follow_last_holder(value.toTensor());
         sr::detail::follow_last_holder(value.toTensor().storage());
         continue;
       }

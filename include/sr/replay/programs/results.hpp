@@ -171,7 +171,6 @@ class Results {
           if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
         }
       }
-      sr::detail::follow_last_holder(storages_[i]);
       set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
     }
   }
@@ -195,10 +194,13 @@ class Results {
           impl->key_set() != plain_keys()) {
         return false;
       }
+      sr::detail::follow_last_holder(kept_[t]);
       ++holders;
     }
-    return storage->nbytes() == fresh[i].bytes && storages_[i].use_count() == holders &&
-           storage->device_type() == at::kCPU && storage->resizable();
+    const bool is_alone = storages_[i].use_count() == holders;
+    sr::detail::follow_last_holder(storages_[i]);
+    return is_alone && storage->nbytes() == fresh[i].bytes && storage->device_type() == at::kCPU &&
+           storage->resizable();
   }
 
   static c10::DispatchKeySet plain_keys() {
