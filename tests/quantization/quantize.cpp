@@ -10,6 +10,7 @@
 #include <sr/error.hpp>
 #include <sr/quantize.hpp>
 #include <sr/report.hpp>
+#include <sr/session.hpp>
 #include <sr/static_module.hpp>
 #include <sr/static_runtime.hpp>
 
@@ -113,6 +114,34 @@ TEST_CASE("quantize: the given module and the inputs stay as they are", "[quanti
   CHECK(module.is_training());
   CHECK(module.attr("weight").toTensor().equal(weight));
   CHECK(x.equal(given));
+}
+
+TEST_CASE("quantize: the state of a model begins as it was", "[quantize]") {
+  at::manual_seed(8);
+  torch::jit::Module module("decoder");
+  module.register_parameter("weight", at::randn({8, 8}), false);
+  module.register_buffer("cache", at::zeros({4, 8}));
+  module.register_attribute("position", c10::IntType::get(), 0);
+  module.define(R"(
+    def forward(self, x):
+        self.cache[self.position] = torch.linear(x, self.weight)
+        self.position = self.position + 1
+        return self.cache.sum(0)
+  )");
+  const at::Tensor x = at::randn({8});
+  const torch::jit::Module made = quantize(module, {{x}, {x}}, every_layer());
+  for (const torch::jit::Module& each : {module, made}) {
+    CHECK(each.attr("position").toInt() == 0);
+    CHECK(each.attr("cache").toTensor().equal(at::zeros({4, 8})));
+  }
+  const StaticModule prepared(made);
+  const Session session = prepared.session();
+  at::Tensor sum;
+  for (int step = 0; step < 4; ++step) {
+    sum = session({x}).toTensor();
+    CHECK(relative_error(module.forward({x}).toTensor(), sum) < 0.03);
+  }
+  CHECK(prepared.session().state().size() == 2);
 }
 
 TEST_CASE("quantize: a vector is a row", "[quantize]") {

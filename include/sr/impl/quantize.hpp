@@ -64,8 +64,10 @@ inline std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& argume
   return copies;
 }
 
-inline std::vector<c10::IValue> run_float(torch::jit::Module& module, const Inputs& inputs) {
+// On a state of its own, if the model has any.
+inline std::vector<c10::IValue> run_float(const torch::jit::Module& of, const Inputs& inputs) {
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // each layer is one operator
+  torch::jit::Module module = of.deepcopy();
   std::vector<c10::IValue> results;
   results.reserve(inputs.size());
   for (const auto& arguments : inputs) results.push_back(module.forward(copies_of(arguments)).deepcopy());
@@ -215,7 +217,7 @@ SR_INLINE torch::jit::Module quantize(const torch::jit::Module& module,
   using namespace quantization;
   require_sensible(options, inputs);
   const at::NoGradGuard no_gradients;
-  torch::jit::Module made = frozen(module);
+  torch::jit::Module made = frozen(module).deepcopy();  // attributes that the model writes are not shared
   const auto names = names_of_weights(module);
   const std::vector<LinearLayer> layers = linear_layers(*graph_of(made), names);
   QuantizationReport own_report;

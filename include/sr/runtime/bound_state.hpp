@@ -17,6 +17,7 @@
 #include <sr/executor/copied_results.hpp>
 #include <sr/runtime/bound_program.hpp>
 #include <sr/runtime/state_calls.hpp>
+#include <sr/runtime/unplanned_calls.hpp>
 
 namespace sr::detail {
 

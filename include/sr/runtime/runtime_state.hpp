@@ -19,8 +19,6 @@
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/call_counters.hpp>
 #include <sr/executor/call_entry.hpp>
-#include <sr/executor/copied_results.hpp>
-#include <sr/executor/counted_writes.hpp>
 #include <sr/graph/observer.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/module/prepared_module.hpp>
@@ -109,23 +107,9 @@ class RuntimeState {
   }
 
   // Makes one call that records a program if one may be made. The state of the module stays as it is.
-  c10::IValue rehearse(std::span<c10::IValue> args, const KeywordArgs* kwargs) {
-    const std::unique_ptr<SessionState> trial = copy_of_state();
-    return run({args, kwargs, nullptr, CallMode::record, trial.get()});
-  }
-
+  c10::IValue rehearse(std::span<c10::IValue> args, const KeywordArgs* kwargs);
   // Prepares for calls with these arguments: plans the memory of the general path, and records a program.
-  void reserve(std::span<c10::IValue> args, const KeywordArgs& kwargs) {
-    {
-      const std::unique_ptr<SessionState> trial = copy_of_state();
-      const Entry entry(*this, nullptr, trial.get());
-      prepares_replay();
-      std::vector<c10::IValue> copies(args.begin(), args.end());  // which the call moves from
-      general_.run(copies, &kwargs, replayer_, trial.get());
-      general_.reserve();
-    }
-    if (may_replay_) rehearse(args, &kwargs);
-  }
+  void reserve(std::span<c10::IValue> args, const KeywordArgs& kwargs);
   void trim() {
     const Entry entry = enter();
     general_.trim();
@@ -138,21 +122,7 @@ class RuntimeState {
 
   // Binds the program for these tensors as they are, if it can write its results into them; else leaves
   // `bound` unbound. Returns whether calls with them are replayed.
-  bool bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {
-    const Entry entry(*this, nullptr, state_.get());
-    const bool has_no_state = prepares_replay();
-    if (!may_replay_) return false;
-    if (!has_no_state) {
-      std::vector<c10::IValue> all = args.vec();
-      const std::vector<c10::IValue>& variables = state_->values().variables();
-      all.insert(all.end(), variables.begin(), variables.end());
-      return replayer_.find(all) != nullptr;
-    }
-    replay::Program* const program = replayer_.find(std::span(args.data(), args.size()));
-    const bool is_plain = program != nullptr && program->written_arguments.empty();
-    if (is_plain && replayer_.bind(*program, outputs)) bound.bind(replayer_, *program, args, outputs);
-    return program != nullptr;
-  }
+  bool bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs);
   // True if the weights are those that programs were made with.
   [[gnu::always_inline]] bool has_current_weights() {
     return !follows_weights_ || module_->weights->is_current(*weights_, turn_);
@@ -168,14 +138,8 @@ class RuntimeState {
         });
   }
   // The part of run_into for calls that are not replayed, or whose replay ended half way.
-  [[gnu::noinline]] void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
-                                      const CallOptions* options) {
-    if (state_ != nullptr) return run_into_on(*state_, args, outputs, options);
-    c10::SmallVector<c10::IValue, 8> values(args.begin(), args.end());
-    const CallMode mode = replayer_.has_failed() ? CallMode::general : CallMode::usual;
-    const c10::IValue result = run({values, nullptr, options, mode});
-    counters_->noted([&] { copy_all_results(result, outputs); });
-  }
+  void run_and_copy(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs,
+                    const CallOptions* options);
 
   const std::shared_ptr<const PreparedModule>& content() const { return module_; }
   const std::shared_ptr<SessionState>& state() const { return state_; }
@@ -217,11 +181,7 @@ class RuntimeState {
   Entry enter() { return {*this, nullptr, nullptr}; }
 
   // Returns a copy of the state, or null if the module has no state. Throws BusyError and StateError.
-  std::unique_ptr<SessionState> copy_of_state() const {
-    if (state_ == nullptr) return nullptr;
-    const StateUse use(state_.get());
-    return std::make_unique<SessionState>(state_->values().copy());
-  }
+  std::unique_ptr<SessionState> copy_of_state() const;
 
   // Complete arguments are not checked here: programs compare them with their signatures, and the other ways
   // check them.
@@ -252,7 +212,8 @@ class RuntimeState {
   }
 
   // Calls of modules with state, and replays that write arguments. state_calls.hpp defines these functions
-  // and run_into_on: a file that makes calls must include it. If `outputs` is not null, the results are
+  // and run_into_on, unplanned_calls.hpp the others that have no body here: a file that makes calls must
+  // include both. If `outputs` is not null, the results are
   // written there.
   using Outputs = const c10::ArrayRef<at::Tensor>*;
   c10::IValue answer_with_state(std::span<c10::IValue> args, CallMode mode, Outputs outputs);
@@ -262,30 +223,8 @@ class RuntimeState {
                                 replay::Recording recording, Outputs outputs);
 
   // Without a program, or after a replay that data led elsewhere.
-  c10::IValue record_or_general(std::span<c10::IValue> args, CallMode mode, bool may_record) {
-    const bool at_once = mode == CallMode::record;
-    if (!at_once) counters_->note_unplanned();
-    return counters_->noted([&] {
-      if (may_replay_ && may_record) {
-        if (auto recording = replayer_.begin_recording(args, at_once))
-          return record(args, std::move(*recording));
-      }
-      return general(args);
-    });
-  }
-
-  c10::IValue record(std::span<c10::IValue> args, replay::Recording recording) {
-    bind_arguments(module_->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
-    const CountedWrites counted(module_->written_inputs,
-                                [&](std::size_t i) -> const c10::IValue& { return args[i]; });
-    std::optional<std::vector<c10::IValue>> outputs =
-        replayer_.record(args, general_.frame().call, std::move(recording));
-    if (outputs) return fresh_copies(*module_, join_results(std::move(*outputs)));
-    replay::Program* const program = replayer_.find(args);  // which another runtime may have made
-    c10::IValue result;
-    return program != nullptr && replay(*program, args, result) ? result : general(args);
-  }
-
+  c10::IValue record_or_general(std::span<c10::IValue> args, CallMode mode, bool may_record);
+  c10::IValue record(std::span<c10::IValue> args, replay::Recording recording);
   // `outputs` only for a module with state.
   c10::IValue general(std::span<c10::IValue> args, const c10::ArrayRef<at::Tensor>* outputs = nullptr) {
     return general_.run(args, nullptr, replayer_, used_, outputs);

@@ -21,7 +21,8 @@ namespace sr::replay::lower {
 // The bounds of relu6, hardtanh and clamp, if they are numbers and the same in every call.
 inline std::optional<std::pair<float, float>> bounds_of(const TracedNode& node) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (is_of_operator(node, "aten::relu6")) return std::pair(0.0F, 6.0F);
+  if (is_of_operator(node, "aten::relu6") || is_of_operator(node, "aten::relu6_"))
+    return std::pair(0.0F, 6.0F);
   std::pair bounds(-kInfinity, kInfinity);
   for (const auto& [i, bound] :
        {std::pair(std::size_t{1}, &bounds.first), {std::size_t{2}, &bounds.second}}) {

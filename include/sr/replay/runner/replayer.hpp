@@ -1,16 +1,12 @@
 // Replays the calls of a runtime, and records those for which it has no program.
 #pragma once
 
-#include <algorithm>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
 #include <sr/base/versions.hpp>
@@ -18,12 +14,10 @@
 #include <sr/executor/execution_state.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/module/weight_report.hpp>
-#include <sr/replay/programs/program_report.hpp>
-#include <sr/replay/programs/program_table.hpp>
 #include <sr/replay/programs/written_arguments.hpp>
 #include <sr/replay/runner/closer_look.hpp>
-#include <sr/replay/runner/recordings.hpp>
 #include <sr/replay/runner/release_values.hpp>
+#include <sr/replay/runner/runtime_programs.hpp>
 #include <sr/replay/runner/step_runner.hpp>
 
 namespace sr::replay {
@@ -38,12 +32,9 @@ class Replayer {
   Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
            const memory::PlannerOps& planner, sr::detail::CallCounters& metrics)
       : content_(&content),
-        weights_(std::move(weights)),
-        planner_(&planner),
-        programs_(planner, content.options.memory.max_plan_bytes),
-        services_{&planner, weights_.get(), {}, {}},
+        services_{&planner, weights.get(), {}, {}},
+        programs_(content, std::move(weights), planner, metrics, services_.ran),
         metrics_(&metrics),
-        recordings_(content, planner, metrics.misses()),
         closer_look_(content, planner) {
     const StaticModuleOptions& options = content.options;
     enabled_ =
@@ -62,34 +53,27 @@ class Replayer {
   // profiler. Switching on clears the times.
   void time_steps(bool on) {
     name_steps(on);
-    if (on) programs_.forget_times();
+    if (on) programs_.table().forget_times();
   }
   // Turns the names of steps on or off without clearing their times. Returns true if they were on.
   bool name_steps(bool on) { return closer_look_.name_steps(on); }
 
-  std::uint64_t recorded_programs() const { return recordings_.recorded(); }
+  std::uint64_t recorded_programs() const { return programs_.recorded(); }
 
   std::uint64_t replayed_calls() const { return replayed_; }
 
   // The program for these arguments, with their addresses in its table of bases; null if there is none.
-  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) {
-    Program* const expected = programs_.lookup_predicted(args);
-    return expected != nullptr ? expected : lookup_others(args);
-  }
+  [[gnu::always_inline]] Program* find(std::span<const c10::IValue> args) { return programs_.find(args); }
 
   // See Recordings.
   std::optional<Recording> begin_recording(std::span<const c10::IValue> args, bool at_once) {
-    return recordings_.begin(args, at_once, programs_, *weights_);
+    return programs_.begin_recording(args, at_once);
   }
 
-  // Runs the call as the interpreter would and keeps a program of it. `args` are the arguments, then the
-  // variables. Returns the outputs of the graph, or nullopt if the call must run again. Throws what operators
-  // throw.
+  // See RuntimePrograms.
   std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args, const CallOptions* call,
                                                  Recording recording) {
-    Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
-    if (recorded.program != nullptr) add_recorded(std::move(recorded.program));
-    return std::move(recorded.outputs);
+    return programs_.record(args, call, std::move(recording));
   }
 
   // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
@@ -110,13 +94,13 @@ class Replayer {
       return true;
     } catch (const Deoptimized& failure) {
       undo();
-      recordings_.note_ended();
+      programs_.note_ended();
       has_failed_ = true;
-      if (!failure.keep_program) give_up(program, failure.why);
+      if (!failure.keep_program) programs_.give_up(program, failure.why);
       return false;
     } catch (const CheckFailedError& wrong) {
       undo();
-      give_up(program, wrong.msg());
+      programs_.give_up(program, wrong.msg());
       services_.ran.clear();
       metrics_->note_failure();
       throw;
@@ -206,7 +190,7 @@ class Replayer {
   // Valid until the program is run or given other sizes.
   FrozenSteps freeze(Program& program) {
     FrozenSteps frozen{{}, context_of(program, nullptr)};
-    const bool only_kernels = program.calls + program.interpreted == 0 && programs_.is_shared();
+    const bool only_kernels = program.calls + program.interpreted == 0 && programs_.table().is_shared();
     if (!only_kernels || program.results.has_literals || closer_look_.is_on() || kCheckPlans) return frozen;
     for (Step step : program.steps) {
       if (const RunStep fixed = step.payload->freeze(program.bases.data())) step.run = fixed;
@@ -229,30 +213,19 @@ class Replayer {
 
   // Drops all programs, which hold values and addresses of the old weights.
   void take(std::shared_ptr<const WeightSet> weights) {
-    std::uint64_t replays = 0;
-    programs_.each_program([&](const Program& program) { replays += program.replays; });
-    recordings_.note_changed_weights(programs_.size(), replays);
-    ++weight_changes_;
-    trim();
-    weights_ = std::move(weights);
-    services_.weights = weights_.get();
+    services_.weights = weights.get();
+    programs_.take(std::move(weights));
   }
-
-  void trim() {
-    programs_ = ProgramTable(*planner_, content_->options.memory.max_plan_bytes);
-    recordings_.reset();
-    has_families_ = false;
-  }
+  void trim() { programs_.trim(); }
 
   // For tests of planners that bring their own buffers.
   template <class Visit>
   void each_buffer(const Visit& visit) const {
-    programs_.each_buffer(visit);
+    programs_.table().each_buffer(visit);
   }
 
   void report(Report& report) const {
-    programs_.each_program([&](const Program& program) { report.plans.push_back(report_plan(program)); });
-    recordings_.report(report);
+    programs_.report(report);
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
     if (has_shared_state_) {
       report.bailouts.push_back(
@@ -265,13 +238,7 @@ class Replayer {
           "An argument that the model writes in place shares memory with another argument or with a weight: "
           "such calls are not replayed.");
     }
-    if (weight_changes_ != 0) {
-      report.bailouts.push_back("The weights have changed " + std::to_string(weight_changes_) +
-                                " times; plans made before were dropped, since they hold values of weights.");
-    }
     report_weights(*content_->weights->current(), report);
-    report.replay_arena_bytes = programs_.shared_bytes();
-    report.plan_bytes = programs_.bytes();
     report.replayed_calls = replayed_;
   }
 
@@ -280,75 +247,29 @@ class Replayer {
     return {program.bases.data(), &program.values, &program.tensors, call, &services_, program.bases.size()};
   }
 
-  // Finds a program other than the predicted one: of this signature, or of a family, which is then given the
-  // sizes of the call.
-  [[gnu::noinline]] Program* lookup_others(std::span<const c10::IValue> args) {
-    const auto instantiate = [&](Program& program, const SignatureWords& words) {
-      return instantiate_for(program, words, *content_, *planner_);
-    };
-    if (Program* const known = programs_.lookup_linear(args, instantiate)) return known;
-    SignatureWords words;
-    if ((programs_.size() == 0 && ProgramCopies::is_empty(*weights_)) || !describe_call(args, words))
-      return nullptr;
-    if (Program* const known = programs_.lookup_hashed(args, words)) return known;
-    if (has_families_) {
-      if (Program* const made = programs_.lookup_family(args, words, instantiate)) return made;
-    }
-    if (programs_.is_full()) return nullptr;
-    std::unique_ptr<Program> copy = recordings_.copy(words, *weights_);
-    if (copy == nullptr) return nullptr;
-    add(std::move(copy));
-    if (Program* const known = programs_.lookup_hashed(args, words)) return known;
-    return has_families_ ? programs_.lookup_family(args, words, instantiate) : nullptr;
-  }
-
-  void add(std::unique_ptr<Program> program) {
-    program->ran = &services_.ran;
-    has_families_ |= program->family != nullptr;
-    programs_.add(std::move(program));
-  }
-
-  // The call has its result, so a program for which there is no memory is dropped.
-  void add_recorded(std::unique_ptr<Program> program) {
-    try {
-      add(std::move(program));
-    } catch (const c10::Error&) {
-    } catch (const std::bad_alloc&) {
-    }
-  }
-
-  void give_up(const Program& program, const std::string& why) {
-    recordings_.note_given_up(program, why, *weights_);
-    programs_.remove(program);
-  }
-
   [[gnu::noinline]] void undo() { has_lost_state_ |= !services_.undo.undo(); }
 
   void execute(Program& program, Context& context, std::span<const c10::IValue> args,
                const CallOptions* call) {
-    if (kCheckPlans && programs_.is_shared()) programs_.poison();
+    ProgramTable& table = programs_.table();
+    if (kCheckPlans && table.is_shared()) table.poison();
     if (closer_look_.is_on()) [[unlikely]]
-      return closer_look_.run(program, context, args, call, programs_, *weights_);
-    StepRunner(programs_).run(program, context, call);
+      return closer_look_.run(program, context, args, call, table, *programs_.weights());
+    StepRunner(table).run(program, context, call);
   }
 
   const PreparedModule* content_;
-  std::shared_ptr<const WeightSet> weights_;  // plans hold addresses in it
-  const memory::PlannerOps* planner_;
   bool enabled_ = false;
   std::string why_never_;  // the model has no call that may be replayed
   std::uint64_t replayed_ = 0;
-  ProgramTable programs_;
   bool has_failed_ = false;
   Services services_;
+  RuntimePrograms programs_;  // which refers to services_
   sr::detail::CallCounters* metrics_;
-  Recordings recordings_;
   CloserLook closer_look_;
-  bool has_families_ = false;
   std::vector<c10::IValue> assigned_;
   bool has_lost_state_ = false;
   bool has_shared_state_ = false, has_shared_arguments_ = false;  // some call had
-  std::uint64_t weight_changes_ = 0;
 };
 
 }  // namespace sr::replay

@@ -9,6 +9,7 @@
 #include <sr/executor/forked_tasks.hpp>
 #include <sr/runtime/runtime_core.hpp>
 #include <sr/runtime/state_calls.hpp>
+#include <sr/runtime/unplanned_calls.hpp>
 
 namespace sr::detail {
 
