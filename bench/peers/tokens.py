@@ -26,8 +26,9 @@ class Quantized(torch.nn.Module):
         super().__init__()
         largest = 127 if bits == 8 else 7
         self.outputs = outputs
-        self.register_buffer('integers', torch.randint(-largest, largest + 1, (outputs, inputs // GROUP, GROUP), dtype=torch.int8))
-        self.register_buffer('scale', torch.rand(outputs, inputs // GROUP, 1) * 0.1 / largest)
+        sizes = outputs, inputs // GROUP, GROUP
+        self.register_buffer('integers', torch.randint(-largest, largest + 1, sizes, dtype=torch.int8))
+        self.register_buffer('scale', torch.rand(*sizes[:2], 1) * 0.1 / largest)
 
     def forward(self, x):
         scale = torch.clamp(torch.maximum(torch.amax(x, [-1], True), -torch.amin(x, [-1], True)) / 127., min=1e-12)
@@ -38,8 +39,10 @@ class Quantized(torch.nn.Module):
 class Layer(torch.nn.Module):
     def __init__(self, bits: int):
         super().__init__()
-        self.q, self.k, self.v, self.o = (Quantized(n, WIDTH, bits) for n in (WIDTH, KEY_HEADS * HEAD, KEY_HEADS * HEAD, WIDTH))
-        self.gate, self.up, self.down = (Quantized(n, k, bits) for n, k in ((HIDDEN, WIDTH), (HIDDEN, WIDTH), (WIDTH, HIDDEN)))
+        keys = KEY_HEADS * HEAD
+        self.q, self.k, self.v, self.o = (Quantized(n, WIDTH, bits) for n in (WIDTH, keys, keys, WIDTH))
+        self.gate, self.up, self.down = (Quantized(*sizes, bits)
+                                         for sizes in ((HIDDEN, WIDTH), (HIDDEN, WIDTH), (WIDTH, HIDDEN)))
         self.register_buffer('keys', torch.zeros(1, KEY_HEADS, CONTEXT, HEAD))
         self.register_buffer('values', torch.zeros(1, KEY_HEADS, CONTEXT, HEAD))
         self.register_buffer('ones', torch.ones(WIDTH))
@@ -158,11 +161,12 @@ def main():
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--tokens', type=int, default=64, help='length of a sequence, and of a round (default 64)')
     parser.add_argument('--rounds', type=int, default=9)
-    parser.add_argument('--data', type=pathlib.Path, default=pathlib.Path('build/peers'), help='where models are written')
+    parser.add_argument('--data', type=pathlib.Path, default=pathlib.Path('build/peers'), help='for the models')
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     args.data.mkdir(parents=True, exist_ok=True)
-    print('| weights | threads | sr, tokens a second | llama.cpp | sr / llama.cpp |\n| --- | ---: | ---: | ---: | ---: |')
+    print('| weights | threads | sr, tokens a second | llama.cpp | sr / llama.cpp |')
+    print('| --- | ---: | ---: | ---: | ---: |')
     for bits, name in ((8, 'Q8_0'), (4, 'Q4_0')):
         path = args.data / f'{name}.gguf'
         if not path.exists():
@@ -177,8 +181,8 @@ def main():
                 rates[-1].append(args.tokens / (time.perf_counter() - begin))
         ours, theirs = zip(*rates[2:])
         ratio = statistics.median(a / b for a, b in zip(ours, theirs))
-        print(f'| {name} | {args.threads} | {statistics.median(ours):.0f} | {statistics.median(theirs):.0f} | {ratio:.2f} |',
-              flush=True)
+        print(f'| {name} | {args.threads} | {statistics.median(ours):.0f} | {statistics.median(theirs):.0f} | '
+              f'{ratio:.2f} |', flush=True)
 
 
 if __name__ == '__main__':

@@ -35,9 +35,9 @@ inline bool fits_groups(const at::Tensor& weight, const WeightFormat& format) {
   return format.group == 0 || weight.size(1) % format.group == 0;
 }
 
-// Quantizes a float32 weight [outputs, inputs] of finite numbers. It fits the groups. With 8
-// bits the largest magnitude becomes 127. With 4 bits the element of the largest magnitude becomes -8, as in
-// the format Q4_0 of llama.cpp, which uses all 16 values.
+// Quantizes a float32 weight [outputs, inputs] of finite numbers that fits the groups. With 8 bits the
+// largest magnitude becomes 127. With 4 bits the element of the largest magnitude becomes -8, so that all 16
+// values are used (the format Q4_0 of llama.cpp, ggml-quants.c).
 inline QuantizedWeight quantized(const at::Tensor& weight, const WeightFormat& format) {
   const at::NoGradGuard no_gradients;
   if (format.group == 0) {

@@ -139,7 +139,8 @@ class ModelWriter {
       case 15:
         return block("for i in range(" + number() + "):", deepest);
       case 16:
-        return block("if bool((" + operand() + ").sum() > 0):", deepest);
+        // Not 0, which the sum of `x - x.mean()` is but for rounding.
+        return block("if bool((" + operand() + ").sum() > 0.37):", deepest);
       default:
         return define();
     }
