@@ -83,8 +83,8 @@ struct PythonBatcher {
     future->addCallback([told, trace](c10::ivalue::Future& ended) {
       if (ended.hasError()) {
         told->end({}, ended.exception_ptr(), [] {});
-      } else {
-        told->end(ended.value(), nullptr, [] {});
+      } else {  // which leaves nothing in the future: it ends after Python knows the result
+        told->end(std::move(const_cast<c10::IValue&>(ended.constValue())), nullptr, [] {});
       }
     });
     return {std::move(stop), told};

@@ -224,7 +224,11 @@ SR_INLINE void BatchQueue::wake_head() {
 // Completes the future of a request that was submitted. Does not hold the lock, since that runs callbacks.
 // The figures count the request already.
 SR_INLINE void BatchQueue::complete(Request& request) {
+  // The caller may end the process when it knows the result. Tensors of Python need the interpreter until
+  // then.
   request.use.reset();
+  request.state.reset();
+  request.args.clear();
   if (request.error) {
     request.future->setError(request.error);
   } else {
