@@ -21,8 +21,9 @@ struct QuantizeOptions {
   // The bits of the weights of linear layers, 8 or 4. With 4 bits a layer loses about 0.1 of its result where
   // weights are normally distributed, and reads half of the bytes.
   int bits = 8;
-  // How many elements of an output's weight share a scale: a multiple of 8 up to 32,000, or 0 for all of them
-  // with 8 bits and 32 with 4. Layers whose inputs are no multiple of it stay in float.
+  // The group size: the number of adjacent inputs that share a scale in the weight of an output. A multiple
+  // of 8 up to 32,000. 0 means one scale for each output with 8 bits, and groups of 32 with 4 bits. Layers
+  // whose number of inputs is not a multiple of the group size stay in float.
   std::int64_t group = 0;
   // A layer stays in float above this error: |float - quantized| / |float|, Euclidean norms of what the layer
   // returns for all given inputs. Empty: 0.05 with 8 bits, 0.15 with 4.

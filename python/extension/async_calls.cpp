@@ -115,9 +115,9 @@ struct Call : std::enable_shared_from_this<Call> {
 
 }  // namespace
 
-// Tells Python the results of calls. Those of awaited calls on a thread of its own: the threads that run the
-// calls do not wait for the GIL, and it is taken once for all calls that have ended. Functions that are told
-// of other calls may wait for further ones.
+// Tells Python the results of calls. A separate thread tells the results of awaited calls: it takes the GIL
+// once for all calls that have ended, and the threads that run the calls do not wait for the GIL. The result
+// of any other call is told by the thread that ran it, because its callback may wait for further calls.
 class Teller {
  public:
   struct Ended {
@@ -197,7 +197,7 @@ class Teller {
 
 namespace {
 
-// As open_calls: never destroyed, since its thread waits in it until the process ends.
+// Like open_calls, this object is never destroyed: its thread waits in it until the process ends.
 Teller* teller = new Teller;
 
 }  // namespace

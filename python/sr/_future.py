@@ -29,7 +29,7 @@ class _Arrivals:
             self._is_told = True
             try:
                 waiter.get_loop().call_soon_threadsafe(self._wake_some, waiter.get_loop())
-            except RuntimeError:  # the loop is closed, and nobody waits
+            except RuntimeError:  # the loop is closed, so no coroutine waits any more
                 self._ended.clear()
                 self._is_told = False
 

@@ -6,6 +6,7 @@
 
 #include <sr/kernels/kernels.hpp>
 
+#include "kernels/grouped_operand.hpp"
 #include "support/catch.hpp"
 #include "support/floats.hpp"
 #include "support/guarded.hpp"
@@ -22,55 +23,24 @@ using sr::test::uniform;
 
 namespace {
 
-struct Shape {
-  std::size_t m, n, groups, group;
-};
+using Shape = sr::test::GroupedShape;
 
-struct Problem {
-  Shape shape;
-  std::size_t k, a_row;
-  bool nibbles, has_zeros, b_transposed;
-  std::vector<std::int8_t> b;
-  std::vector<float> a, scales, zeros, bias;
+struct Problem : sr::test::GroupedOperand {
+  std::size_t a_row;
+  std::vector<float> a, bias;
 
   explicit Problem(const Shape& of)
-      : shape(of),
-        k(of.groups * of.group),
+      : GroupedOperand(of, random_bits()() % 2 == 0,
+                       [] { return static_cast<std::int8_t>(random_bits()() >> 8); }),
         a_row(k + random_bits()() % 3),
-        nibbles(random_bits()() % 2 == 0),
-        has_zeros(random_bits()() % 2 == 0),
-        b_transposed(random_bits()() % 2 == 0),
-        b(of.n * k),
         a((of.m - 1) * a_row + k),
-        scales(of.n * of.groups),
-        zeros(has_zeros ? of.n * of.groups : 0),
         bias(random_bits()() % 2 == 0 ? of.n : 0) {
-    for (std::int8_t& value : b) {
-      value = static_cast<std::int8_t>(random_bits()() >> 8);
-      if (nibbles) value = static_cast<std::int8_t>(value / 16);
-    }
-    for (std::vector<float>* values : {&a, &scales, &bias}) {
+    for (std::vector<float>* values : {&a, &bias}) {
       for (float& value : *values) value = uniform();
     }
-    for (float& value : zeros) value = static_cast<float>(random_bits()() % 16) - 8;
   }
+  bool has_zeros() const { return !zeros.empty(); }
 
-  GroupedWeights weights() const {
-    return {.n = shape.n,
-            .k = k,
-            .group = shape.group,
-            .nibbles = nibbles,
-            .b = b.data(),
-            .b_k = b_transposed ? 1 : signed_size(shape.n),
-            .b_n = b_transposed ? signed_size(k) : 1,
-            .scales = scales.data(),
-            .zeros = has_zeros ? zeros.data() : nullptr};
-  }
-  double weight(std::size_t l, std::size_t j) const {
-    const std::size_t factor = j * shape.groups + l / shape.group;
-    const double value = b[b_transposed ? j * k + l : l * shape.n + j];
-    return (value - (has_zeros ? zeros[factor] : 0)) * scales[factor];
-  }
   // The result, and the sum of the magnitudes of its terms.
   std::pair<double, double> result(std::size_t i, std::size_t j) const {
     double total = bias.empty() ? 0 : bias[j], magnitude = std::abs(total);
@@ -96,7 +66,7 @@ void run(const Table& table, const Problem& problem, float clamp_min, std::vecto
   table.pack_grouped(weights, packed);
   GroupedGemm product{.m = m, .n = n, .k = problem.k, .group = group};
   product.nibbles = problem.nibbles;
-  product.has_zeros = problem.has_zeros;
+  product.has_zeros = problem.has_zeros();
   product.a = a;
   product.a_row = signed_size(problem.a_row);
   product.b = packed;
@@ -142,7 +112,7 @@ TEST_CASE("kernels: products by weights with scales of groups", "[kernels]") {
         wrong += out[i * (shape.n + 1) + shape.n] != 77;
       }
       CAPTURE(set->table.name, shape.m, shape.n, shape.groups, shape.group, problem.nibbles,
-              problem.has_zeros);
+              problem.has_zeros());
       CHECK(wrong == 0);
     }
   }

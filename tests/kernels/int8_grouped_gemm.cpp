@@ -9,6 +9,7 @@
 #include <sr/kernels/int8_forms.hpp>
 #include <sr/kernels/kernels.hpp>
 
+#include "kernels/grouped_operand.hpp"
 #include "support/catch.hpp"
 #include "support/floats.hpp"
 #include "support/guarded.hpp"
@@ -27,9 +28,7 @@ namespace {
 
 using Multiply = void (*)(const Int8GroupedGemm& product);
 
-struct Shape {
-  std::size_t m, n, groups, group;
-};
+using Shape = sr::test::GroupedShape;
 
 // Draws 8 bits, often an extreme value.
 std::int8_t byte() {
@@ -37,55 +36,30 @@ std::int8_t byte() {
   return bits % 4 == 0 ? (bits % 8 == 0 ? -128 : 127) : static_cast<std::int8_t>(bits >> 8);
 }
 
-struct Problem {
-  Shape shape;
-  std::size_t k, a_row;
-  bool nibbles, b_transposed;
-  std::vector<std::int8_t> a, b;
-  std::vector<float> scales, bias, row_factors, zeros;
+struct Problem : sr::test::GroupedOperand {
+  std::size_t a_row;
+  std::vector<std::int8_t> a;
+  std::vector<float> bias, row_factors, row_zeros;
 
   explicit Problem(const Shape& of)
-      : shape(of),
-        k(of.groups * of.group),
+      : GroupedOperand(of, /*has_zeros=*/false, &byte),
         a_row(k + random_bits()() % 3),
-        nibbles(random_bits()() % 2 == 0),
-        b_transposed(random_bits()() % 2 == 0),
         a((of.m - 1) * a_row + k),
-        b(of.n * k),
-        scales(of.n * of.groups),
         bias(random_bits()() % 2 == 0 ? of.n : 0),
         row_factors(of.m),
-        zeros(random_bits()() % 2 == 0 ? of.m : 0) {
+        row_zeros(random_bits()() % 2 == 0 ? of.m : 0) {
     for (std::int8_t& value : a) value = byte();
-    for (std::int8_t& value : b) {
-      value = byte();
-      if (nibbles) value = static_cast<std::int8_t>(value / 16);
-    }
-    for (std::vector<float>* values : {&scales, &bias, &row_factors}) {
+    for (std::vector<float>* values : {&bias, &row_factors}) {
       for (float& value : *values) value = uniform();
     }
-    for (float& value : zeros) value = static_cast<float>(random_bits()() % 256) - 128;
+    for (float& value : row_zeros) value = static_cast<float>(random_bits()() % 256) - 128;
   }
 
-  GroupedWeights weights() const {
-    return {.n = shape.n,
-            .k = k,
-            .group = shape.group,
-            .nibbles = nibbles,
-            .b = b.data(),
-            .b_k = b_transposed ? 1 : signed_size(shape.n),
-            .b_n = b_transposed ? signed_size(k) : 1,
-            .scales = scales.data()};
-  }
-  double weight(std::size_t l, std::size_t j) const {
-    const double value = b[b_transposed ? j * k + l : l * shape.n + j];
-    return value * scales[j * shape.groups + l / shape.group];
-  }
   // The result, and the sum of the magnitudes of its terms.
   std::pair<double, double> result(std::size_t i, std::size_t j) const {
     double total = bias.empty() ? 0 : bias[j], magnitude = std::abs(total);
     for (std::size_t l = 0; l < k; ++l) {
-      const double zero = zeros.empty() ? 0 : zeros[i];
+      const double zero = row_zeros.empty() ? 0 : row_zeros[i];
       total += (a[i * a_row + l] - zero) * weight(l, j) * row_factors[i];
       magnitude += (std::abs(a[i * a_row + l]) + std::abs(zero)) * std::abs(weight(l, j) * row_factors[i]);
     }
@@ -117,7 +91,7 @@ void run(const Table& table, Multiply multiply, const Problem& problem, float cl
   product.a = a;
   product.a_row = signed_size(problem.a_row);
   product.group_sums = sums.data();
-  if (!problem.zeros.empty()) product.zero = problem.zeros.data();
+  if (!problem.row_zeros.empty()) product.zero = problem.row_zeros.data();
   product.zero_stride = 1;
   product.row_factor = problem.row_factors.data();
   product.row_factor_stride = 1;

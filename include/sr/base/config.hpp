@@ -22,27 +22,26 @@ namespace sr {
 #endif
 inline constexpr bool kCheckPlans = SR_CHECK_PLANS != 0;
 
-// The address sanitizer finds uses of a freed result only if its memory is really freed.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SR_ADDRESS_SANITIZER 1
 #endif
+#if __has_feature(thread_sanitizer)
+#define SR_THREAD_SANITIZER 1
+#endif
 #elif defined(__SANITIZE_ADDRESS__)
 #define SR_ADDRESS_SANITIZER 1
+#elif defined(__SANITIZE_THREAD__)
+#define SR_THREAD_SANITIZER 1
 #endif
+
+// The address sanitizer finds uses of a freed result only if its memory is really freed.
 #ifdef SR_ADDRESS_SANITIZER
 inline constexpr bool kReusesBlocks = false;
 #else
 inline constexpr bool kReusesBlocks = true;
 #endif
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SR_THREAD_SANITIZER 1
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define SR_THREAD_SANITIZER 1
-#endif
 #ifdef SR_THREAD_SANITIZER
 inline constexpr bool kUnderThreadSanitizer = true;
 #else

@@ -64,7 +64,7 @@ inline std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& argume
   return copies;
 }
 
-// On a state of its own, if the model has any.
+// Runs the model on copies of the inputs and of its state, and returns copies of the results.
 inline std::vector<c10::IValue> run_float(const torch::jit::Module& of, const Inputs& inputs) {
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // each layer is one operator
   torch::jit::Module module = of.deepcopy();

@@ -15,7 +15,8 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// Row `kRow` of the eight rows in a register of words, as floats.
+// Converts signed 4-bit weights to floats. Each lane of `words` has eight weights; takes number `kRow` of
+// each.
 template <int kRow>
 SR_KERNEL_INLINE Vec nibbles(Ints words) {
 #if defined(SR_KERNEL_AVX512)

@@ -30,12 +30,12 @@ struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
-// out[c][p] = min(clamp_max, max(clamp_min, sum over the taps t of weight[c][t] * in[p + offsets[t]] +
-// bias[c]
-// + added[c][p])) for the positions p of the strips, each of strip_width <= Table::width results. `bias` and
-// `added` may be null. `added` has the strides of `out`, and shares no memory with it. `convolve` reads a
-// whole register for each strip. For `convolve_pixels` and `convolve_depthwise` a strip is one pixel of the
-// result, and strips are in the order of `out`: adjacent ones are 1 apart or, if out_channel is 1, anywhere.
+// out[c][p] = min(clamp_max, max(clamp_min, sum[c][p] + bias[c] + added[c][p])), where sum[c][p] adds
+// weight[c][t] * in[p + offsets[t]] over the taps t. It is computed for the positions p of the strips, each
+// of strip_width <= Table::width results. `bias` and `added` may be null. `added` has the strides of `out`,
+// and shares no memory with it. `convolve` reads a whole register for each strip. For `convolve_pixels` and
+// `convolve_depthwise` a strip is one pixel of the result, and strips are in the order of `out`: adjacent
+// ones are 1 apart or, if out_channel is 1, anywhere.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips

@@ -1,7 +1,7 @@
-// Products of rows of int8 by weights of 8 or 4 bits whose scales differ between groups of k. The sum of a
-// group has 32 bits; it is converted to float and scaled. Weights are multiplied as unsigned bytes (see
-// int8_grouped_weights.hpp), so the sum of a group begins at minus their offset times the sum of the row's
-// elements.
+// Multiplies int8 activations by weights of 8 or 4 bits that have a scale for each group of inputs. The sum
+// of a group has 32 bits; the kernel converts it to float and scales it. Packed weights are unsigned, with an
+// offset (see int8_grouped_weights.hpp). Therefore the accumulator of a group begins with minus the offset
+// times the sum of the group's activations.
 #pragma once
 
 #include <cstddef>

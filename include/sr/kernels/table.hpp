@@ -213,8 +213,9 @@ struct Table {
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
   void (*pack_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
   void (*grouped_gemm)(const GroupedGemm& product) = nullptr;
-  // The same weights, without zero points and in groups of multiples of 8, for rows of int8. The second form
-  // is as int8_gemm_by_bytes, and gives the same bits.
+  // Packs such weights for products with int8 activations. They have no zero points, and a group has a
+  // multiple of 8 elements. int8_grouped_gemm_by_bytes gives the same bits as int8_grouped_gemm, and may be
+  // called where int8_gemm_by_bytes may be.
   std::size_t (*packed_int8_grouped_bytes)(const GroupedWeights& weights) = nullptr;
   void (*pack_int8_grouped)(const GroupedWeights& weights, std::uint8_t* packed) = nullptr;
   void (*int8_grouped_gemm)(const Int8GroupedGemm& product) = nullptr;

@@ -91,7 +91,7 @@ struct GroupedMatrix {
   }
 };
 
-// The same, without zero points, that is multiplied by rows of int8.
+// A GroupedMatrix without zero points that is multiplied by int8 activations.
 struct Int8GroupedMatrix : GroupedMatrix {
   static constexpr const char* kKind = "int8 or int4 matrices, for int8";
 };

@@ -100,8 +100,8 @@ inline std::vector<RecurrentWeight> recurrent_weights(
   return all;
 }
 
-// Replaces the matrices in the networks of the graph by their quantized values. `quantized` has these by the
-// key of the float matrix, see key_of.
+// Replaces weight matrices of the graph's recurrent operators by dequantized int8 rows. `quantized` maps the
+// key of a float matrix (see key_of) to its int8 rows.
 inline void replace(torch::jit::Graph& graph, const std::unordered_map<const void*, Int8Rows>& quantized) {
   const auto dequantized = [&](torch::jit::Node& node, torch::jit::Value* part) {
     const std::optional<at::Tensor> matrix = matrix_of(part);

@@ -211,10 +211,10 @@ class RuntimeState {
     });
   }
 
-  // Calls of modules with state, and replays that write arguments. state_calls.hpp defines these functions
-  // and run_into_on, unplanned_calls.hpp the others that have no body here: a file that makes calls must
-  // include both. If `outputs` is not null, the results are
-  // written there.
+  // Calls of modules with state, and replays that write arguments. These functions and run_into_on are
+  // defined in state_calls.hpp. The other functions that are only declared here are defined in
+  // unplanned_calls.hpp. A file that makes calls must include both headers. If `outputs` is not null, the
+  // results are written there.
   using Outputs = const c10::ArrayRef<at::Tensor>*;
   c10::IValue answer_with_state(std::span<c10::IValue> args, CallMode mode, Outputs outputs);
   bool replay_with_state(replay::Program& program, std::span<const c10::IValue> all, Outputs outputs,

@@ -33,7 +33,7 @@ std::string in_groups(const std::string& weight) {
          ".reshape([self.t.size(0), 4, -1]).to(6) * self.scales).reshape([self.t.size(0), -1])\n    ";
 }
 
-// As sr.quantize writes it.
+// Quantizes the rows of x with the same operators as sr.quantize.
 const std::string kRows =
     "s = torch.clamp(torch.maximum(torch.amax(x, [-1], True), -torch.amin(x, [-1], True)) / 127., "
     "min=1e-12)\n    "

@@ -201,7 +201,7 @@ TEST_CASE("one plan serves all lengths of arguments that are written", "[replay]
   CHECK(report.replayed_calls >= 5);
 }
 
-TEST_CASE("run_into and bound calls write their arguments", "[replay]") {
+TEST_CASE("run_into and bound calls write arguments in place", "[replay]") {
   const StaticModule module(model("x.add_(y)\n    return x * 2"));
   StaticRuntime<> runtime{module};
   const at::Tensor x = at::zeros({4, 6}), y = at::ones({4, 6}), out = at::empty({4, 6});

@@ -2,7 +2,6 @@
 // and the sums are clamped.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,7 +9,7 @@
 
 #include <sr/ops/convolution/int8_step.hpp>
 #include <sr/ops/convolution/steps.hpp>
-#include <sr/ops/quantized/quantized_rows.hpp>
+#include <sr/ops/quantized/dequantized.hpp>
 #include <sr/replay/lowering/draft.hpp>
 #include <sr/replay/lowering/epilogues.hpp>
 #include <sr/replay/lowering/lowering.hpp>
@@ -39,16 +38,18 @@ inline bool is_clamped(const kernels::Convolution& shape) {
   return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity;
 }
 
-// The convolution whose results are `in` and have the layout of `out`, if they are not clamped yet and have
-// no other reader. Null if there is none.
-inline const ConvolutionStep* plain_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
+inline const ConvolutionStep& step_of(const Draft& draft) {
+  return static_cast<const ConvolutionStep&>(*draft.step.payload);
+}
+
+// Returns the draft of the convolution that makes `in`, if the results have the layout of `out`, are not
+// clamped yet and have no other reader. Returns null if there is none.
+inline Draft* plain_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
   if (!in.is_float() || !out.is_float() || !always_equal(in.sizes, out.sizes) ||
       !always_equal(in.strides, out.strides))
     return nullptr;
-  const Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
-  if (draft == nullptr) return nullptr;
-  const auto& step = static_cast<const ConvolutionStep&>(*draft->step.payload);
-  return is_clamped(step.shape) ? nullptr : &step;
+  Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
+  return draft == nullptr || is_clamped(step_of(*draft).shape) ? nullptr : draft;
 }
 
 // relu6, hardtanh or clamp of a convolution
@@ -67,13 +68,13 @@ inline bool clamp_convolution_to_range(Lowering& lowering, const TracedNode& nod
 // Makes the convolution whose results are `in` add `other`, which must be complete before it runs.
 inline bool add_to_convolution(Lowering& lowering, const Operand& in, const Operand& other,
                                const Operand& out) {
-  const ConvolutionStep* const maker = plain_convolution(lowering, in, out);
-  if (maker == nullptr || maker->has_added || other.storage == out.storage || other.storage == in.storage ||
-      !other.is_float() || !always_equal(other.sizes, out.sizes) || !always_equal(other.strides, out.strides))
+  Draft* const draft = plain_convolution(lowering, in, out);
+  if (draft == nullptr || step_of(*draft).has_added || other.storage == out.storage ||
+      other.storage == in.storage || !other.is_float() || !always_equal(other.sizes, out.sizes) ||
+      !always_equal(other.strides, out.strides))
     return false;
   const std::uint32_t made = lowering.maker_of(other.storage);
   if (made != kNone && made >= lowering.maker_of(in.storage)) return false;
-  Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
   auto* const step = take_over<ConvolutionStep>(lowering, in, out);
   if (step == nullptr) return false;
   step->added = lowering.address(other);

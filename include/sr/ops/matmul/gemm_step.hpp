@@ -12,6 +12,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/ops/matmul/product_sizes.hpp>
 #include <sr/replay/sizes/batches.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -57,11 +58,7 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
   Shares* shared_work() override { return &shares; }
 
   RunStep settle(SizeValues& values) override {
-    shape.m = values.count(m);
-    shape.n = values.count(n);
-    shape.k = values.count(k);
-    shape.a_row = values(a_row);
-    shape.out_row = values(out_row);
+    settle_product(*this, values);
     shape.b_k = values(b_k);
     shape.b_n = values(b_n);
     batches.clear();

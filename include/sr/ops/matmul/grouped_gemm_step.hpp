@@ -10,6 +10,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/ops/matmul/product_sizes.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/panel_shares.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -46,11 +47,8 @@ struct GroupedGemmStep final : ClonableStep<GroupedGemmStep> {
   Shares* shared_work() override { return &panels.shares; }
 
   RunStep settle(SizeValues& values) override {
-    shape.m = values.count(m);
-    shape.n = shape.end_column = values.count(n);
-    shape.k = values.count(k);
-    shape.a_row = values(a_row);
-    shape.out_row = values(out_row);
+    settle_product(*this, values);
+    shape.end_column = shape.n;
     // The weights of few rows are widened anew for each: that takes the time of four times as many products.
     panels.least_shared = shape.m <= kFewRows ? kLeastShared / 4 : kLeastShared;
     panels.cut(shape.m, shape.n, shape.k);

@@ -10,6 +10,7 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/ops/matmul/product_sizes.hpp>
 #include <sr/ops/matmul/row_quantizer.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/panel_shares.hpp>
@@ -64,11 +65,8 @@ struct Int8GemmStep final : ClonableStep<Int8GemmStep> {
   Shares* shared_work() override { return &panels.shares; }
 
   RunStep settle(SizeValues& values) override {
-    shape.m = values.count(m);
-    shape.n = shape.end_column = values.count(n);
-    shape.k = values.count(k);
-    shape.a_row = values(a_row);
-    shape.out_row = values(out_row);
+    settle_product(*this, values);
+    shape.end_column = shape.n;
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
     rows.settle(values, shape.m, shape.k);

@@ -25,20 +25,21 @@ inline bool fits_int8_groups(const ProgramStorages::DequantizedMatrix& weight) {
          !weight.zeros.defined();
 }
 
-// a [..., k], whose leading dimensions are rows, times b [k, n]. Emits nothing and returns false if they were
-// made of other numbers. Rows of `out` must be contiguous.
+// Multiplies a [..., k], whose leading dimensions are rows, by b [k, n]. Returns false, and emits nothing,
+// unless `a` was dequantized from int8 and `b` from int8 with groups that the kernels take. Rows of `out`
+// must be contiguous.
 inline bool gemm_of_int8_grouped(Lowering& lowering, const Operand& a, const Operand& b,
                                  const ProductSizes& sizes, const std::optional<Operand>& bias,
                                  const Operand& out, const Size& out_row) {
   if (!a.is_contiguous() || kernels::kernels().table.width < kLeastToWiden) return false;
   const auto matrix = dequantized_columns(lowering, b, sizes);
   if (!matrix || !fits_int8_groups(*matrix)) return false;
-  const GroupedMatrix weight = grouped_weight(lowering, *matrix);
-  if (matrix->groups() == 1 && !weight.weights.nibbles) return false;  // a product of int8 has less to do
   const std::optional<Dequantized> rows = find_dequantized(lowering, a);
   if (!rows || rows->integers.dtype != c10::kChar ||
       (!rows->zero.tensor && !is_zero_point(rows->zero.number)))
     return false;
+  const GroupedMatrix weight = grouped_weight(lowering, *matrix);      // reads all weights
+  if (matrix->groups() == 1 && !weight.weights.nibbles) return false;  // a product of int8 has less to do
   Int8GroupedGemmStep step;
   step.m = sizes.m;
   step.n = sizes.n;

@@ -1,4 +1,5 @@
-// The step that multiplies rows of int8 by weights of 8 or 4 bits whose scales differ between groups.
+// The step that multiplies int8 activations by weights of 8 or 4 bits that have a scale for each group of
+// inputs.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/ops/matmul/int8_gemm_step.hpp>
+#include <sr/ops/matmul/product_sizes.hpp>
 #include <sr/ops/matmul/row_quantizer.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/panel_shares.hpp>
@@ -51,11 +53,8 @@ struct Int8GroupedGemmStep final : ClonableStep<Int8GroupedGemmStep> {
   Shares* shared_work() override { return &panels.shares; }
 
   RunStep settle(SizeValues& values) override {
-    shape.m = values.count(m);
-    shape.n = shape.end_column = values.count(n);
-    shape.k = values.count(k);
-    shape.a_row = values(a_row);
-    shape.out_row = values(out_row);
+    settle_product(*this, values);
+    shape.end_column = shape.n;
     shape.zero_stride = values(zero_stride);
     shape.row_factor_stride = values(row_factor_stride);
     rows.settle(values, shape.m, shape.k);

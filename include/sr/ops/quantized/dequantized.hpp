@@ -1,6 +1,6 @@
 // Recognizes floats that were made of 8-bit integers, as PT2E writes them: (q - zero) * scale, or q * scale.
-// A product of two of them is one of the integers, scaled afterwards. Its sums are exact, so it is nearer to
-// the exact result than the product of floats.
+// A product of two such matrices is computed on the integers, and scaled afterwards. The sums of integers are
+// exact, so the result is nearer to the exact one than that of the product of floats.
 #pragma once
 
 #include <cstdint>

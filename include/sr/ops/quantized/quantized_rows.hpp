@@ -29,12 +29,6 @@ struct QuantizedFloats {
   double divisor = 0, least_scale = 0, low = 0, high = 0;
 };
 
-// Argument `i` of a node if it is a number, and the same in every call.
-inline std::optional<double> fixed_number(const TracedNode& node, std::size_t i) {
-  if (i >= node.inputs.size() || node.dynamic_inputs[i] != kNone) return std::nullopt;
-  return number(node.inputs[i]);
-}
-
 inline const TracedNode* sole_writer(const Lowering& lowering, const std::optional<Operand>& operand,
                                      std::string_view name) {
   return operand ? sole_writer(lowering, *operand, name) : nullptr;

@@ -25,6 +25,12 @@ inline std::optional<double> number(const c10::IValue& value) {
   return std::nullopt;
 }
 
+// Argument `i` of a node if it is a number, and the same in every call.
+inline std::optional<double> fixed_number(const TracedNode& node, std::size_t i) {
+  if (i >= node.inputs.size() || node.dynamic_inputs[i] != kNone) return std::nullopt;
+  return number(node.inputs[i]);
+}
+
 inline bool is_one(const c10::IValue& value) {
   return number(value) == 1.0;
 }
