@@ -126,8 +126,8 @@ class Check {
   }
 
   // Calls the runner with the same tensors several times, so that its runtime binds the program to them.
-  // There is only one call if the program writes a tensor that it reads, or if the results are larger than
-  // kLarge, because repeating such a program takes too long.
+  // There is only one call if the program writes a tensor that it reads, if it changes a list, or if the
+  // results are larger than kLarge, because repeating such a program takes too long.
   void call_repeatedly(const Runner& runner, const std::vector<c10::IValue>& args,
                        const std::vector<at::Tensor>& outputs, std::size_t i) const {
     runner.call_into(args, outputs);
@@ -145,6 +145,7 @@ class Check {
   }
 
   static bool has_same_bytes(const c10::IValue& value, const c10::IValue& original) {
+    if (value.isIntList()) return value.toIntVector() == original.toIntVector();
     std::vector<c10::Storage> storages, originals;
     each_tensor(value, [&](const at::Tensor& tensor) { storages.push_back(tensor.storage()); });
     each_tensor(original, [&](const at::Tensor& tensor) { originals.push_back(tensor.storage()); });

@@ -161,6 +161,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::joining, 7, false},
                                     {&Generator::pieces, 6, false},
                                     {&Generator::container, 6, false},
+                                    {&Generator::given_list, 4, false},
                                     {&Generator::in_place, 11, false},
                                     {&Generator::weight_function, 3, false},
                                     {&Generator::norm_with_dead_training, 1, false},

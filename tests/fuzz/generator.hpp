@@ -69,6 +69,7 @@ class Generator {
   void joining();    // statements_containers.cpp
   void pieces();
   void container();
+  void given_list();
   void in_place();         // statements_in_place.cpp
   void weight_function();  // statements_weights.cpp
   void write_in_dead_branch(const std::string& target);

@@ -44,6 +44,9 @@ void Generator::add_results() {
     const bool weight = !case_.attributes.empty() && !copied && random_.chance(40);
     results.push_back(weight ? "self." + random_.of(case_.attributes).name : random_.of(constants));
   }
+  for (const Parameter& parameter : case_.parameters) {
+    if (parameter.type.rfind("List", 0) == 0 && random_.chance(30)) results.push_back(parameter.name);
+  }
   if (results.size() > 1 && random_.chance(15)) std::swap(results.front(), results.back());
   const bool all_tensors = std::all_of(results.begin(), results.end(), [&](const std::string& name) {
     return std::any_of(scope_.begin(), scope_.end(),

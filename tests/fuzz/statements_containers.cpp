@@ -106,6 +106,31 @@ void Generator::pieces() {
   add(piece);
 }
 
+// Changes a list of the arguments.
+void Generator::given_list() {
+  std::vector<Parameter> lists;
+  for (const Parameter& parameter : case_.parameters) {
+    if (parameter.type.rfind("List", 0) == 0) lists.push_back(parameter);
+  }
+  const auto x = any_tensor();
+  if (lists.empty() || !x) return;
+  case_.mark(Feature::container_input);
+  const Parameter list = random_.of(lists);
+  if (list.tensors.empty()) {
+    static const char* const changes[] = {".append(2)", ".reverse()", "[0] += 1", ".insert(0, 3)", ".pop()"};
+    line(list.name + random_.of(changes));
+    if (random_.chance(50)) define(x->name + " * " + list.name + "[-1]", x->dtype, x->shape, false, 2);
+    return;
+  }
+  static const char* const changes[] = {".append(@)", "[0] = @",  ".insert(0, @)", ".extend([@, @])",
+                                        ".reverse()", ".clear()", ".pop()",        "[-1] = @"};
+  std::string change = random_.chance(60) ? changes[random_.below(4)] : random_.of(changes);
+  for (std::size_t at = change.find('@'); at != change.npos; at = change.find('@'))
+    change.replace(at, 1, x->name);
+  line(list.name + change);
+  if (change[1] == 'a' && random_.chance(50)) define_view(*x, list.name + "[-1]", x->shape);
+}
+
 void Generator::container() {
   case_.mark(Feature::containers);
   const auto list = pick([](const Variable& v) { return v.kind == Kind::list && !v.elements.empty(); });

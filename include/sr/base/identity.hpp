@@ -80,6 +80,22 @@ void each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
+// Calls visit(container) for each list and dictionary in the value, depth first: containers come before those
+// in them.
+template <class Visit>
+void each_container(const c10::IValue& value, const Visit& visit) {
+  if (value.isList()) {
+    visit(value);
+    if (value.isTensorList() || value.isIntList() || value.isDoubleList() || value.isBoolList()) return;
+    for (const c10::IValue& element : value.toListRef()) each_container(element, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) each_container(element, visit);
+  } else if (value.isGenericDict()) {
+    visit(value);
+    for (const auto& entry : value.toGenericDict()) each_container(entry.value(), visit);
+  }
+}
+
 // The type of a tuple, which may have names. Null for a tuple with an undefined tensor in it: LibTorch asks
 // for its strides, and throws.
 inline c10::TypePtr type_of_tuple(const c10::IValue& tuple) {

@@ -19,10 +19,12 @@ struct BatchedCalls {
   std::vector<std::string> variables;  // names, in the order of their values in a state
   std::shared_ptr<RowCounts> row_counts;
   bool has_state = false;  // each call is one of a session
+  bool may_join = true;    // calls change no list or dictionary of their arguments
 
   // Calls of the module, or of its sessions if it has state.
   static BatchedCalls of(const PreparedModule& module) {
-    BatchedCalls calls{module.schema, {}, module.row_counts, module.state != nullptr};
+    BatchedCalls calls{
+        module.schema, {}, module.row_counts, module.state != nullptr, module.changed_inputs.empty()};
     for (const StateVariable& variable : module.variables) calls.variables.push_back(variable.source.name());
     return calls;
   }

@@ -60,7 +60,8 @@ struct PreparedModule {
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
   std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
-  std::vector<std::size_t> written_inputs;  // positions of arguments that a call may write
+  // Positions of arguments that a call may write, and of those whose lists or dictionaries it may change.
+  std::vector<std::size_t> written_inputs, changed_inputs;
   // The buffers and attributes that calls write or assign. They are the last inputs of the top block. Its
   // last outputs are the new values of the variables at the positions in `assigned`.
   std::vector<StateVariable> variables;
@@ -161,19 +162,31 @@ inline PreparedModule::PreparedModule(LoadedGraph loaded, const StaticModuleOpti
   const StateChanges changes(*graph);
   state_changed_by = changes.changed_by();
   const std::size_t first_argument = self.isNone() ? 0 : 1;  // the module itself is no argument of a call
-  for (const std::size_t input : changes.written_inputs()) {
-    if (input >= first_argument && input - first_argument < schema.arguments().size())
-      written_inputs.push_back(input - first_argument);
-  }
+  const auto arguments_among = [&](const std::set<std::size_t>& inputs) {
+    std::vector<std::size_t> positions;
+    for (const std::size_t input : inputs) {
+      if (input >= first_argument && input - first_argument < schema.arguments().size())
+        positions.push_back(input - first_argument);
+    }
+    return positions;
+  };
+  written_inputs = arguments_among(changes.written_inputs());
+  changed_inputs = arguments_among(changes.changed_inputs());
   make_state(of_state);
   if (loaded.source) methods = std::make_shared<ModuleMethods>(loaded.source->first, loaded.source->second);
   unmanaged_reasons.resize(slot_count);
   for (Slot slot = 0; slot < slot_count; ++slot) unmanaged_reasons[slot] = aliases.reason(slot);
 }
 
-// The result of a call with copies of the folded constants in it: the next call has them again.
-inline c10::IValue fresh_copies(const PreparedModule& module, const c10::IValue& result) {
-  return module.folded.empty() ? result : detail::FreshCopies(module.folded)(result);
+// The result of a call with copies of the folded constants in it: the next call has them again. Lists and
+// dictionaries of the arguments that the call may have changed get copies, too; argument(i) is argument i.
+template <class ArgumentAt>
+c10::IValue fresh_copies(const PreparedModule& module, const ArgumentAt& argument,
+                         const c10::IValue& result) {
+  if (module.folded.empty()) return result;
+  detail::FreshCopies copies(module.folded);
+  for (const std::size_t input : module.changed_inputs) copies(argument(input));
+  return copies(result);
 }
 
 inline std::uint32_t PreparedModule::add_blocks(const torch::jit::Block* block, const SlotTable& table,

@@ -23,6 +23,9 @@ class StateChanges {
   const std::string& changed_by() const { return changed_by_; }
   // Sorted positions of the graph's inputs that may be written, or that contain a tensor that may be.
   const std::set<std::size_t>& written_inputs() const { return written_inputs_; }
+  // Sorted positions of the graph's inputs that are or contain a list or dictionary whose elements may
+  // change.
+  const std::set<std::size_t>& changed_inputs() const { return changed_inputs_; }
 
  private:
   void visit(const torch::jit::Block* block) {
@@ -48,8 +51,8 @@ class StateChanges {
     detail::MemoryOrigins origins([&](const torch::jit::Value* origin) {
       if (origin->node()->kind() != c10::prim::Param || in_subgraph_) {
         note(writer);
-      } else if (!is_container) {
-        written_inputs_.insert(origin->offset());
+      } else {
+        (is_container ? changed_inputs_ : written_inputs_).insert(origin->offset());
       }
     });
     origins(value);
@@ -57,7 +60,7 @@ class StateChanges {
 
   bool in_subgraph_ = false;
   std::string changed_by_;
-  std::set<std::size_t> written_inputs_;
+  std::set<std::size_t> written_inputs_, changed_inputs_;
 };
 
 }  // namespace sr

@@ -30,6 +30,7 @@ class StateInCall {
     }
     FreshCopies copies(containers);
     for (const c10::IValue& value : state.values().variables()) variables_.push_back(copies(value));
+    for (const std::size_t input : module.changed_inputs) changed_.push_back(argument(input));
     if (module.assigned.empty()) return;
     for (std::size_t i = 0; i < module.schema.arguments().size(); ++i)
       add_identities(argument(i), of_others_);
@@ -40,12 +41,17 @@ class StateInCall {
   const std::vector<c10::IValue>& variables() const { return variables_; }
 
   // Splits the outputs of the top block into the result, which it returns, and the new values of variables.
+  // Neither the result nor a list or dictionary of the arguments then shares memory with the state.
   // `constants` are the constants that the call has read.
   c10::IValue finish(std::vector<c10::IValue> outputs, const std::vector<c10::IValue>& constants) {
     const auto end = outputs.begin() + static_cast<std::ptrdiff_t>(module_.result_count());
     std::vector<c10::IValue> assigned(std::make_move_iterator(end), std::make_move_iterator(outputs.end()));
     outputs.erase(end, outputs.end());
-    for (c10::IValue& result : outputs) result = fresh_copies(module_, result);
+    outputs.insert(outputs.end(), changed_.begin(), changed_.end());  // which keep their identity
+    if (!module_.folded.empty()) {
+      FreshCopies copies(module_.folded);
+      for (c10::IValue& value : outputs) value = copies(value);
+    }
     copy_shared(outputs, of_state_);
     if (!assigned.empty()) {
       for (const c10::IValue& value : constants) add_identities(value, of_others_);
@@ -54,6 +60,7 @@ class StateInCall {
       copy_shared(assigned, of_others_);
       assigned_ = std::move(assigned);
     }
+    outputs.resize(outputs.size() - changed_.size());
     return join_results(std::move(outputs));
   }
   // Gives the variables that the call assigns their new values.
@@ -75,6 +82,7 @@ class StateInCall {
   const PreparedModule& module_;
   SessionState& state_;
   std::vector<c10::IValue> variables_, assigned_;
+  std::vector<c10::IValue> changed_;  // arguments whose lists or dictionaries the call may change
   std::unordered_set<const void*> of_state_, of_others_;  // identities
 };
 

@@ -53,16 +53,14 @@ class GeneralPath {
     const auto& inputs = module_->blocks[0].inputs;
     bind_arguments(module_->schema, args, kwargs,
                    [&](std::size_t i, c10::IValue&& value) { frame.values[inputs[i]] = std::move(value); });
+    const auto argument = [&](std::size_t i) -> const c10::IValue& { return frame.values[inputs[i]]; };
     StateGuard guard(state, module_->writes_state);
     std::optional<StateInCall> of_state;
     if (state != nullptr) {
-      of_state.emplace(*module_, *state,
-                       [&](std::size_t i) -> const c10::IValue& { return frame.values[inputs[i]]; });
+      of_state.emplace(*module_, *state, argument);
       enter(*of_state, state->values().self());
     }
-    const CountedWrites counted(module_->written_inputs, [&](std::size_t i) -> const c10::IValue& {
-      return execution_.frame.values[inputs[i]];
-    });
+    const CountedWrites counted(module_->written_inputs, argument);
     if (module_->options.memory.manage_outputs) top.recycle_outputs();
     observer.end(Phase::setup);
     frame.ran = replayer.ran();
@@ -70,7 +68,7 @@ class GeneralPath {
     const ForgetRanNodes forget{frame};
     top.run();
     const Release release{execution_};
-    if (!of_state) return fresh_copies(*module_, take_results(top));
+    if (!of_state) return fresh_copies(*module_, argument, take_results(top));
     c10::IValue result = of_state->finish(take_all(top), frame.weights->constants());
     if (outputs != nullptr) copy_all_results(result, *outputs);
     of_state->commit();

@@ -203,7 +203,7 @@ class RuntimeState {
   }
 
   bool replay(replay::Program& program, std::span<const c10::IValue> args, c10::IValue& result) {
-    if (!program.written_arguments.empty()) [[unlikely]]
+    if (program.changes_arguments) [[unlikely]]
       return replay_with_state(program, args, nullptr, result);
     return replayer_.attempt(program, [&] {
       result = replayer_.run(program, args, general_.frame().call);
@@ -211,7 +211,7 @@ class RuntimeState {
     });
   }
 
-  // Calls of modules with state, and replays that write arguments. These functions and run_into_on are
+  // Calls of modules with state, and replays that change arguments. These functions and run_into_on are
   // defined in state_calls.hpp. The other functions that are only declared here are defined in
   // unplanned_calls.hpp. A file that makes calls must include both headers. If `outputs` is not null, the
   // results are written there.
@@ -248,7 +248,7 @@ class RuntimeState {
     repeated_.unbind();
     const std::span<const c10::IValue> values(args.data(), args.size());
     replay::Program* program = replayer_.find(values);
-    if (program != nullptr && !program->written_arguments.empty()) [[unlikely]] {
+    if (program != nullptr && program->changes_arguments) [[unlikely]] {
       c10::IValue none;
       return replay_with_state(*program, values, &outputs, none);
     }

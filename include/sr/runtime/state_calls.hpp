@@ -1,4 +1,5 @@
-// Calls of a runtime that write the state of the module or arguments: definitions of members of RuntimeState.
+// Calls of a runtime that write the state of the module or change arguments: definitions of members of
+// RuntimeState.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +64,7 @@ namespace sr::detail {
                                                               Outputs outputs, c10::IValue& result) {
   // What such a program has written when data end it could not be undone.
   if (program.may_end_behind_write && program.unlogged_bytes() > kMostKeptBytes) return false;
-  if (!replayer_.may_write_arguments(program, all)) return false;
+  if (!replayer_.may_change_arguments(program, all)) return false;
   static const std::vector<std::size_t> kNone;
   const CountedWrites counted(program.written_arguments.empty() ? kNone : module_->written_inputs,
                               [&](std::size_t i) -> const c10::IValue& { return all[i]; });

@@ -53,7 +53,7 @@ inline bool RuntimeState::bind(BoundProgram& bound, c10::ArrayRef<c10::IValue> a
     return replayer_.find(all) != nullptr;
   }
   replay::Program* const program = replayer_.find(std::span(args.data(), args.size()));
-  const bool is_plain = program != nullptr && program->written_arguments.empty();
+  const bool is_plain = program != nullptr && !program->changes_arguments;
   if (is_plain && replayer_.bind(*program, outputs)) bound.bind(replayer_, *program, args, outputs);
   return program != nullptr;
 }
@@ -83,11 +83,11 @@ inline c10::IValue RuntimeState::record_or_general(std::span<c10::IValue> args, 
 
 inline c10::IValue RuntimeState::record(std::span<c10::IValue> args, replay::Recording recording) {
   bind_arguments(module_->schema, args, nullptr, [](std::size_t, c10::IValue&&) {});
-  const CountedWrites counted(module_->written_inputs,
-                              [&](std::size_t i) -> const c10::IValue& { return args[i]; });
+  const auto argument = [&](std::size_t i) -> const c10::IValue& { return args[i]; };
+  const CountedWrites counted(module_->written_inputs, argument);
   std::optional<std::vector<c10::IValue>> outputs =
       replayer_.record(args, general_.frame().call, std::move(recording));
-  if (outputs) return fresh_copies(*module_, join_results(std::move(*outputs)));
+  if (outputs) return fresh_copies(*module_, argument, join_results(std::move(*outputs)));
   replay::Program* const program = replayer_.find(args);  // which another runtime may have made
   c10::IValue result;
   return program != nullptr && replay(*program, args, result) ? result : general(args);

@@ -28,6 +28,12 @@ class Pair(NamedTuple):
     product: Tensor
 
 
+class GrowingCache(nn.Module):
+    def forward(self, x, cache: List[Tensor]):
+        cache[0] = torch.cat([cache[0], x])
+        return cache[0].sum(0), cache
+
+
 @dataclass
 class Out:
     """A result whose constructor rejects some values."""

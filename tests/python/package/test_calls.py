@@ -148,3 +148,12 @@ def test_what_is_no_tensor_is_refused(given):
     with pytest.raises(sr.ArgumentError):
         ours(given)
     assert_same(ours(X), X * 2)
+
+
+def test_a_list_that_a_call_changes_and_returns_is_replayed():
+    module, cache = sr.StaticModule(scripted(modules.GrowingCache())), [torch.zeros(0, 3)]
+    for call in range(1, 13):
+        total, cache = module(torch.ones(2, 3), cache)
+        assert total.tolist() == [2.0 * call] * 3
+    assert cache[0].shape == (24, 3)
+    assert module.report()['replayed_calls'] >= 8

@@ -97,6 +97,12 @@ TEST_CASE("views of an argument begin where it does, also in another dtype", "[r
   CHECK(runtime.replayed_calls() >= 3);
 }
 
+TEST_CASE("a tensor that is copied to itself may have elements that share memory", "[replay]") {
+  const torch::jit::Module module = model("x.copy_(x)\n    return x * 2 + y");
+  check_model(module, {{sample({1, 6}).expand({4, 6}), sample({4, 6})}, {sample({4, 6}), sample({4, 6})}},
+              close());
+}
+
 TEST_CASE("a returned argument is the caller's tensor, and its version rises", "[replay]") {
   StaticRuntime<> runtime{StaticModule(model("x.mul_(2).add_(y)\n    return x"))};
   const at::Tensor x = sample({4, 6}), y = sample({4, 6});

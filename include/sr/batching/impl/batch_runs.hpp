@@ -60,6 +60,7 @@ SR_INLINE void BatchRuns::fill(Request& request, std::vector<c10::IValue> args, 
   request.state = std::move(state);
   if (request.state != nullptr) request.use.emplace(request.state.get());
   RequestSignature(options_, state_dims_, *calls_.row_counts, request).describe();
+  request.joins &= calls_.may_join;
 }
 
 SR_INLINE bool BatchRuns::run(const Batch& batch, const CallOptions& options) {

@@ -71,6 +71,7 @@ struct ProgramParts {
   std::vector<WiderView> wider_views;  // of arguments
   // Leaves that steps write: variables and arguments whose old bytes they do not log, and all such arguments.
   std::vector<std::uint32_t> unlogged_leaves, written_arguments;
+  bool changes_arguments = false;     // writes some, or changes lists or dictionaries of them
   bool may_end_behind_write = false;  // a replay may deoptimize after a step has written one
 
   bool draws_random_numbers = false;

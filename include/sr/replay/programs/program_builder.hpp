@@ -296,7 +296,7 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
     std::unique_ptr<Program> program =
         ProgramBuilder(content, weights, trace, state != nullptr ? &state->frame : nullptr).make();
     program->state = std::move(state);
-    program->results.recycles = content.options.memory.manage_outputs;
+    program->results.recycles = content.options.memory.manage_outputs && trace.changed_containers.empty();
     if (!program->bailout.empty()) return program;
     program->planned = program->requests;
     program->layout = lay_out(content, planner, program->planned);

@@ -34,9 +34,18 @@ class ResultMaker {
     const std::size_t end = is_state_ ? trace_.results.size() : trace_.result_count;
     results_.roots = static_cast<std::uint32_t>(end - first);
     count_tensors(first, end);
+    if (!is_state_) {
+      for (const auto& [position, container] : trace_.changed_containers)
+        results_.changed.push_back(position);
+    }
+    const std::size_t first_changed = end - results_.changed.size();
     for (std::size_t i = first; i < end; ++i) {
       numbers_ = trace_.number_results[i].data();
-      note(trace_.results[i], trace_.dynamic_results[i], /*has_number=*/true);
+      if (i < first_changed) {
+        note(trace_.results[i], trace_.dynamic_results[i], /*has_number=*/true);
+      } else {
+        note_elements(trace_.results[i], ResultNode());
+      }
     }
     if (program_.bailout.empty()) results_.finish();
   }
@@ -73,8 +82,13 @@ class ResultMaker {
       const void* identity = value.internalToPointer();
       const auto known_dynamic = trace_.dynamic_containers.find(identity);
       if (known_dynamic != trace_.dynamic_containers.end()) dynamic = known_dynamic->second;
-      if (trace_.callers.count(identity) != 0)
-        return bail_out("The model returns a list or dictionary that it was given.");
+      if (const auto given = trace_.given_containers.find(identity); given != trace_.given_containers.end()) {
+        if (is_state_) return bail_out("The state would be a list or dictionary of the caller.");
+        node.kind = ResultNode::Kind::given;
+        node.index = given->second;
+        results_.nodes.push_back(std::move(node));
+        return;
+      }
       if (!value.isTuple() && trace_.own.count(identity) == 0 && dynamic == kNone) {
         results_.returns_constants = true;
         return note_literal(value);
@@ -107,16 +121,30 @@ class ResultMaker {
         note(element, kNone, has_number);
         if (has_number) next += integers_in(element);
       }
-    } else if (value.isList()) {
+    } else if (value.isList() || value.isGenericDict()) {
+      note_elements(value, std::move(node));
+    } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
+               value.isString() || value.isDevice() || value.isComplexDouble()) {
+      note_literal(value);
+      if (value.isInt() && has_number) results_.nodes.back().number = *numbers_;
+    } else {
+      bail_out("The model returns a value of the type " + value.type()->repr_str() +
+               ", which no plan makes.");
+    }
+  }
+
+  // Notes a list or dictionary of these elements.
+  void note_elements(const c10::IValue& value, ResultNode node) {
+    if (value.isList()) {
       node.kind = ResultNode::Kind::list;
       node.type = value.toList().elementType();
       const auto elements = value.toListRef();
       node.children = static_cast<std::uint32_t>(elements.size());
       results_.nodes.push_back(std::move(node));
       for (const c10::IValue& element : elements) note(element);
-    } else if (value.isGenericDict()) {
-      const auto dict = value.toGenericDict();
+    } else {
       node.kind = ResultNode::Kind::dict;
+      const auto dict = value.toGenericDict();
       node.type = dict.keyType();
       node.value_type = dict.valueType();
       node.children = static_cast<std::uint32_t>(dict.size());
@@ -125,13 +153,6 @@ class ResultMaker {
         note(entry.key());
         note(entry.value());
       }
-    } else if (value.isTensor() || value.isNone() || value.isInt() || value.isDouble() || value.isBool() ||
-               value.isString() || value.isDevice() || value.isComplexDouble()) {
-      note_literal(value);
-      if (value.isInt() && has_number) results_.nodes.back().number = *numbers_;
-    } else {
-      bail_out("The model returns a value of the type " + value.type()->repr_str() +
-               ", which no plan makes.");
     }
   }
 

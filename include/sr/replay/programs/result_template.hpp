@@ -53,9 +53,11 @@ struct ResultTensor {
 
 // A tree in depth-first order. A tensor or container that the recorded call returned twice is returned twice.
 struct ResultNode {
-  enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again };
+  // given: a list or dictionary of the arguments
+  enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again, given };
   Kind kind = Kind::literal;
-  std::uint32_t index = 0;  // tensor: in `tensors`; dynamic: ValueId; again: index of an earlier node
+  // tensor: in `tensors`; dynamic: ValueId; again: of an earlier node; given: as each_container counts
+  std::uint32_t index = 0;
   std::uint32_t children = 0;
   c10::IValue literal;
   Size number;                    // the integer that a literal is, if it differs between calls

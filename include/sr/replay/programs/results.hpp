@@ -29,6 +29,9 @@ class Results {
   std::vector<ResultTensor> tensors;
   std::vector<ResultNode> nodes;
   std::uint32_t roots = 1;
+  // Of the lists and dictionaries of the arguments that get new elements: as each_container counts them. The
+  // last roots have those elements.
+  std::vector<std::uint32_t> changed;
   bool returns_constants = false;
   std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
 
@@ -44,12 +47,15 @@ class Results {
     }
   }
 
-  // Must be called after the steps: makes the results of the storages that `prepare` allocated.
+  // Must be called after the steps: makes the results of the storages that `prepare` allocated, and changes
+  // the lists and dictionaries of the arguments.
   c10::IValue build(const Context& context, Arguments arguments) {
     if (nodes.size() == 1 && nodes[0].kind == ResultNode::Kind::tensor) {
       return c10::IValue(make(0, context, arguments));
     }
-    return sr::detail::join_results(build_all(context, arguments));
+    std::vector<c10::IValue> all = build_all(context, arguments);
+    if (!changed.empty()) give_elements(all, arguments);
+    return sr::detail::join_results(std::move(all));
   }
   // Does what build does, but returns the results as a vector.
   std::vector<c10::IValue> build_all(const Context& context, Arguments arguments) {
@@ -112,6 +118,7 @@ class Results {
 
   // Must be called when all else is set: finds whether all tensors can be written into the caller's buffers.
   void finish() {
+    if (!changed.empty()) return;
     std::vector<std::uint32_t> users(fresh.size(), 0);
     for (const ResultTensor& tensor : tensors) {
       if (tensor.kind == ResultTensor::From::fresh) ++users[tensor.from];
@@ -252,6 +259,38 @@ class Results {
     return {};
   }
 
+  static c10::IValue container(std::uint32_t position, Arguments arguments) {
+    std::uint32_t count = 0;
+    c10::IValue found;
+    for (const c10::IValue& value : arguments) {
+      sr::detail::each_container(value, [&](const c10::IValue& each) {
+        if (count++ == position) found = each;
+      });
+      if (count > position) break;
+    }
+    return found;
+  }
+
+  // Moves the elements of the last values to the containers of the arguments, and removes these values.
+  void give_elements(std::vector<c10::IValue>& all, Arguments arguments) const {
+    const std::size_t first = all.size() - changed.size();
+    std::vector<c10::IValue> containers;  // all of them, before the first one gets other containers
+    for (const std::uint32_t position : changed) containers.push_back(container(position, arguments));
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      const c10::IValue& from = all[first + i];
+      if (from.isList()) {
+        c10::impl::GenericList list = containers[i].toList();
+        list.clear();
+        for (const c10::IValue& element : from.toListRef()) list.push_back(element);
+      } else {
+        c10::impl::GenericDict dict = containers[i].toGenericDict();
+        dict.clear();
+        for (const auto& entry : from.toGenericDict()) dict.insert(entry.key(), entry.value());
+      }
+    }
+    all.resize(first);
+  }
+
   c10::IValue build_node(std::size_t& at, const Context& context, Arguments arguments) {
     const std::size_t self = at++;
     const ResultNode& node = nodes[self];
@@ -265,6 +304,8 @@ class Results {
         return (*context.values)[node.index];
       case ResultNode::Kind::again:
         return values_[node.index];
+      case ResultNode::Kind::given:
+        return container(node.index, arguments);
       case ResultNode::Kind::tuple: {
         std::vector<c10::IValue> elements;
         for (std::uint32_t i = 0; i < node.children; ++i)

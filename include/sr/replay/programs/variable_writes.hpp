@@ -29,6 +29,7 @@ inline void note_written_variables(Lowering& lowering, Program& program) {
   program.unlogged_leaves.assign(written.begin(), written.end());
   const std::set<std::uint32_t>& arguments = lowering.trace().written_arguments;
   program.written_arguments.assign(arguments.begin(), arguments.end());
+  program.changes_arguments = !arguments.empty() || !lowering.trace().changed_containers.empty();
 }
 
 // Adds copies of the new values to variables and arguments that are written whole. They are the last steps,

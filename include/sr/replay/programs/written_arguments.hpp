@@ -71,4 +71,17 @@ inline bool enter_written_arguments(Program& program, std::span<const c10::IValu
   });
 }
 
+// True if a list or dictionary whose elements the program changes comes twice in the arguments.
+inline bool repeats_changed_container(const Program& program, std::span<const c10::IValue> args) {
+  if (program.results.changed.empty()) return false;
+  std::vector<const void*> all;
+  for (const c10::IValue& arg : args) {
+    sr::detail::each_container(
+        arg, [&](const c10::IValue& container) { all.push_back(container.internalToPointer()); });
+  }
+  return std::ranges::any_of(program.results.changed, [&](std::uint32_t position) {
+    return std::ranges::count(all, all[position]) != 1;
+  });
+}
+
 }  // namespace sr::replay

@@ -28,24 +28,12 @@ inline std::size_t checks_asked_for() {
 // Copies the arguments to other addresses and offsets, with the same sizes and strides: a trace that depends
 // on addresses or offsets then disagrees with the replay on the caller's arguments.
 inline c10::IValue moved(const c10::IValue& value) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != at::kStrided ||
-        tensor.is_quantized() || !tensor.is_non_overlapping_and_dense())
-      return value;
+  return sr::detail::with_tensors(value, [](const at::Tensor& tensor) {
+    if (!tensor.has_storage() || tensor.layout() != at::kStrided || tensor.is_quantized() ||
+        !tensor.is_non_overlapping_and_dense())
+      return tensor;
     return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
-  }
-  if (value.isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(moved(element));
-    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const c10::IValue& element : value.toListRef()) list.push_back(moved(element).toTensor());
-    return list;
-  }
-  return value;
+  });
 }
 
 class ProgramCheck {

@@ -96,6 +96,9 @@ class Recordings {
       sr::detail::FreshCopies copies(literals);
       for (c10::IValue& output : outputs) output = copies(output);
     }
+    // The caller's lists and dictionaries have their elements.
+    const auto end = outputs.begin() + static_cast<std::ptrdiff_t>(trace.result_count);
+    outputs.erase(end - static_cast<std::ptrdiff_t>(trace.changed_containers.size()), end);
     return {std::move(outputs), std::move(program)};
   }
 

@@ -124,16 +124,20 @@ class Replayer {
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
     then(context);
-    return program.results.returns_constants ? fresh_copies(*content_, result) : result;
+    if (!program.results.returns_constants) return result;
+    return fresh_copies(
+        *content_, [&](std::size_t i) -> const c10::IValue& { return args[i]; }, result);
   }
 
   // Notes that a call is not replayed, because variables of its state share memory.
   void note_shared_state() { has_shared_state_ = true; }
 
-  // Must be called before the program runs. Returns false if a replay must not write one of the arguments
-  // that the program writes.
-  bool may_write_arguments(Program& program, std::span<const c10::IValue> args) {
-    if (program.written_arguments.empty() || enter_written_arguments(program, args)) return true;
+  // Must be called before the program runs. Returns false if a replay must not change one of the arguments
+  // that the program writes or whose elements it changes.
+  bool may_change_arguments(Program& program, std::span<const c10::IValue> args) {
+    if (!program.changes_arguments ||
+        (!repeats_changed_container(program, args) && enter_written_arguments(program, args)))
+      return true;
     has_shared_arguments_ = true;
     return false;
   }
@@ -158,7 +162,7 @@ class Replayer {
     return true;
   }
 
-  // Does what run does, or run_into if `outputs` is not null, for a program that writes arguments, or writes
+  // Does what run does, or run_into if `outputs` is not null, for a program that changes arguments, or writes
   // or assigns variables. The assigned values are then in take_assigned().
   bool run_with_state(Program& program, std::span<const c10::IValue> args,
                       const c10::ArrayRef<at::Tensor>* outputs, const CallOptions* call,
@@ -235,8 +239,8 @@ class Replayer {
     closer_look_.report(report);
     if (has_shared_arguments_) {
       report.bailouts.push_back(
-          "An argument that the model writes in place shares memory with another argument or with a weight: "
-          "such calls are not replayed.");
+          "An argument that the model writes in place shares memory with another argument or with a weight, "
+          "or a list or dictionary that it changes is given twice: such calls are not replayed.");
     }
     report_weights(*content_->weights->current(), report);
     report.replayed_calls = replayed_;

@@ -104,8 +104,8 @@ class NodeRecorder : private RecordedNode {
     if (facts_.changes_container && facts_.builtin && facts_.has(Fact::compares_elements) &&
         tensors_read() != 0)
       return bail_out("compares the tensors of a list.");
-    if (facts_.changes_container && !changes_own_container())
-      return bail_out("changes a list or dictionary of the caller or of the model.");
+    if (facts_.changes_container && !changes_known_container())
+      return bail_out("changes a list or dictionary of the model.");
     const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),
                                          [](ValueId id) { return id != kNone; });
     record_.trace.draws_random_numbers |= facts_.is_random;
@@ -123,12 +123,20 @@ class NodeRecorder : private RecordedNode {
 
   // Records a node that writes in place: a replay interprets it on the program's own memory.
   void add_change() {
+    if (copies_to_itself()) return;
     if (facts_.foreign) return bail_out("changes a tensor in place.");
     traced_.changed = written_.check();
     if (record_.has_bailed_out()) return;
     traced_.role = Role::interpreted;
     traced_.known_tensors = static_cast<TensorId>(record_.trace.tensors.size());
     record_.trace.nodes.push_back(std::move(traced_));
+  }
+
+  // LibTorch's copy_ does nothing then, even if elements share memory. A replay would not know that it is one
+  // tensor.
+  bool copies_to_itself() const {
+    return node_.node->kind() == c10::aten::copy_ && traced_.inputs[1].isTensor() &&
+           traced_.inputs[0].toTensor().is_same(traced_.inputs[1].toTensor());
   }
 
   // Records the outputs of a node without dynamic inputs.
@@ -177,7 +185,8 @@ class NodeRecorder : private RecordedNode {
   void own(const c10::IValue& value) {
     Trace& trace = record_.trace;
     if (value.isList() || value.isGenericDict()) {
-      if (trace.callers.count(value.internalToPointer()) == 0) trace.own.insert(value.internalToPointer());
+      if (trace.given_containers.count(value.internalToPointer()) == 0)
+        trace.own.insert(value.internalToPointer());
     }
     if (value.isTuple()) {
       for (const c10::IValue& element : value.toTupleRef().elements()) own(element);

@@ -63,7 +63,11 @@ class Record {
   // Adds an argument of the call, or a variable if `is_state`, which lies in `slot`. Variables come last.
   void add_argument(const c10::IValue& value, Slot slot, bool is_state) {
     // A call may change the containers of variables: they are copies.
-    if (!value.isTensor()) sr::detail::add_identities(value, is_state ? trace.own : trace.callers);
+    if (is_state) {
+      if (!value.isTensor()) sr::detail::add_identities(value, trace.own);
+    } else {
+      sr::detail::each_container(value, [&](const c10::IValue& container) { add_container(container); });
+    }
     if (value.isTensor() && value.toTensor().defined()) arguments_.emplace(trace.leaf_count, argument_count_);
     ++argument_count_;
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
@@ -87,6 +91,16 @@ class Record {
         [&](const c10::IValue& number_or_list, const Dims& found) {
           keep_numbers(number_or_list, slot, found);
         });
+  }
+
+  // Notes that a node changes the list or dictionary. Returns false if it is not one of the arguments'.
+  bool change_given(const c10::IValue& container) {
+    const auto known = trace.given_containers.find(container.internalToPointer());
+    if (known == trace.given_containers.end()) return false;
+    if (trace.repeated_containers.count(known->first) != 0)
+      bail_out_of_call("A list or dictionary is given twice, and the model changes it.");
+    trace.changed_containers.emplace(known->second, container);
+    return true;
   }
 
   // Notes that a tensor of the arguments is viewed as elements of so many bytes. Returns false if they are
@@ -187,6 +201,13 @@ class Record {
   }
 
  private:
+  void add_container(const c10::IValue& container) {
+    const void* const identity = container.internalToPointer();
+    if (!trace.given_containers.try_emplace(identity, container_count_++).second)
+      trace.repeated_containers.insert(identity);
+  }
+
+  std::uint32_t container_count_ = 0;
   std::unordered_map<const c10::StorageImpl*, StorageId> storages_;
   const Size* words_ = nullptr;  // of the next argument
   std::size_t argument_count_ = 0;

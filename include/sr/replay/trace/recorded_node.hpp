@@ -48,10 +48,12 @@ class RecordedNode {
     return node.kind() == c10::prim::fork && !body_is_pure(node.g(c10::attr::Subgraph)->block());
   }
 
-  bool changes_own_container() const {
+  // Notes which container of the arguments the node changes, if it is one. Returns false if it is the
+  // model's.
+  bool changes_known_container() {
     const c10::IValue& target = frame_.values[node_.inputs[0]];
-    const void* identity = target.isList() || target.isGenericDict() ? target.internalToPointer() : nullptr;
-    return identity != nullptr && record_.trace.own.count(identity) != 0;
+    if (!target.isList() && !target.isGenericDict()) return false;
+    return record_.trace.own.count(target.internalToPointer()) != 0 || record_.change_given(target);
   }
 
   template <class Visit>
@@ -90,7 +92,7 @@ class RecordedNode {
     const auto is_callers = [&](Slot slot) {
       const c10::IValue& value = frame_.values[slot];
       return (value.isList() || value.isTuple() || value.isGenericDict()) &&
-             record_.trace.callers.count(value.internalToPointer()) != 0;
+             (value.isTuple() || record_.trace.given_containers.count(value.internalToPointer()) != 0);
     };
     return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
   }

@@ -59,6 +59,7 @@ class TraceRecorder {
       record_.trace.results.push_back(value);
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
     }
+    add_changed_containers();
     AliasedResults(record_.trace).decide();
     if (!record_.has_bailed_out()) {
       FunctionalWrites(record_.trace).apply();
@@ -70,6 +71,18 @@ class TraceRecorder {
  private:
   static constexpr std::size_t kMostNodes = 20'000;    // a longer record keeps to the general path
   static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
+
+  // Adds the containers of the arguments that nodes have changed to the results.
+  void add_changed_containers() {
+    Trace& trace = record_.trace;
+    for (const auto& [position, container] : trace.changed_containers) {
+      record_.pin_numbers(container, /*slot=*/0);  // it is a list, if any
+      const auto at = static_cast<std::ptrdiff_t>(trace.result_count++);
+      trace.results.insert(trace.results.begin() + at, container);
+      trace.dynamic_results.insert(trace.dynamic_results.begin() + at, kNone);
+      trace.number_results.insert(trace.number_results.begin() + at, std::vector<Size>());
+    }
+  }
 
   void run_block(std::size_t index) {
     const std::vector<ProcessedNode>& nodes = content_->blocks[index].nodes;

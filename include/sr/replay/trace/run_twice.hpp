@@ -9,10 +9,10 @@
 
 namespace sr::replay {
 
-// True if a call only writes tensors that it has made itself, draws no random numbers, and calls no unknown
-// code.
+// True if a call only writes tensors, and only changes lists and dictionaries, that it has made itself, draws
+// no random numbers, and calls no unknown code.
 inline bool may_run_twice(const PreparedModule& module) {
-  return module.written_inputs.empty() && !module.writes_state &&
+  return module.written_inputs.empty() && module.changed_inputs.empty() && !module.writes_state &&
          !sr::detail::any_node(module.graph->block(),
                                [](const torch::jit::Node* node) { return !is_repeatable(*node); });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -132,12 +133,19 @@ struct Trace {
   std::unordered_map<const void*, ValueId> dynamic_containers;
   std::vector<InitialBytes> initial;
   std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
-  std::vector<c10::IValue> results;                      // then the new values of variables
+  // Results, then the lists and dictionaries of the arguments that nodes change, as they are at the end, then
+  // the new values of variables.
+  std::vector<c10::IValue> results;
   std::vector<ValueId> dynamic_results;
   // For each result: the integers in it, including those in nested tuples, depth first. An integer that is
   // equal in all calls is a constant.
   std::vector<std::vector<Size>> number_results;
   std::size_t result_count = 0;  // without those of variables
+  // Lists and dictionaries of the arguments: their positions, as each_container counts them when the call
+  // begins; those that come twice; and, by position, those that nodes change.
+  std::unordered_map<const void*, std::uint32_t> given_containers;
+  std::unordered_set<const void*> repeated_containers;
+  std::map<std::uint32_t, c10::IValue> changed_containers;
   std::uint32_t leaf_count = 0;
   std::uint32_t first_state_leaf = 0;         // leaves from here on are of variables
   std::set<std::uint32_t> written_arguments;  // leaves of arguments that nodes write in place
@@ -145,10 +153,10 @@ struct Trace {
   std::vector<WiderView> wider_views;
   ValueId value_count = 0;
   bool draws_random_numbers = false;
-  Environment environment;                       // of the call
-  unsigned asked = 0;                            // parts of it that a replay depends on
-  std::unordered_set<const void*> callers, own;  // containers of the arguments; made in the call
-  std::string bailout;              // why no program can be made of it, in a sentence; empty: it can
+  Environment environment;              // of the call
+  unsigned asked = 0;                   // parts of it that a replay depends on
+  std::unordered_set<const void*> own;  // containers made in the call
+  std::string bailout;                  // why no program can be made of it, in a sentence; empty: it can
   bool answers_otherwise = false;   // results may not be those of the call, which has to be made once more
   bool bailout_is_of_call = false;  // because of these very arguments: others of the signature may do
   std::vector<c10::IValue> kept;    // so that no address is used twice while recording
