@@ -64,6 +64,7 @@ class Generator {
   void image();  // statements_images.cpp
   void behind_convolution(Variable image);
   void batch_norm();
+  Variable norm_of(const Variable& x);
   void attention();
   void recurrent();  // statements_recurrent.cpp
   void joining();    // statements_containers.cpp

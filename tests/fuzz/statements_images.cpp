@@ -95,7 +95,7 @@ void Generator::image() {
   }
 }
 
-// What the step of a convolution may do, too: add another image, and clamp.
+// What the step of a convolution may do, too: add another image, scale, and activate.
 void Generator::behind_convolution(Variable image) {
   if (random_.chance(60)) {
     const auto other = pick([&](const Variable& v) {
@@ -106,24 +106,31 @@ void Generator::behind_convolution(Variable image) {
     image = define(random_.chance(50) ? image.name + " + " + other->name : other->name + " + " + image.name,
                    Dtype::f32, image.shape, false, magnitude);
   }
-  static constexpr std::array kClamps{"torch.relu(", "torch.relu6(", "torch.hardtanh(", "torch.clamp("};
-  static constexpr std::array kBounds{")", ")", ", -0.3, 0.4)", ", None, 0.2)"};
+  const bool has_norm =
+      image.shape.size() == 4 && image.shape[1].known() && image.shape[1].a == image.shape[1].b;
+  if (has_norm && random_.chance(30)) image = norm_of(image);
+  static constexpr std::array kClamps{"torch.relu(",  "torch.relu6(", "torch.hardtanh(",
+                                      "torch.clamp(", "torch.silu(",  "torch.leaky_relu("};
+  static constexpr std::array kBounds{")", ")", ", -0.3, 0.4)", ", None, 0.2)", ")", ", 0.1)"};
   const std::size_t i = random_.below(kClamps.size());
-  define(kClamps[i] + image.name + kBounds[i], Dtype::f32, image.shape, false, image.magnitude);
+  image = define(kClamps[i] + image.name + kBounds[i], Dtype::f32, image.shape, false, image.magnitude);
+  if (has_norm && random_.chance(40)) norm_of(image);
 }
 
 void Generator::batch_norm() {
-  const auto x = with_channels();
-  if (!x) return;
+  if (const auto x = with_channels()) norm_of(*x);
+}
+
+Variable Generator::norm_of(const Variable& x) {
   case_.mark(Feature::images);
   case_.mark(Feature::constant_weights);
-  const Shape channels{x->shape[1]};
+  const Shape channels{x.shape[1]};
   const bool scales = random_.chance(70);
   const std::string gamma = scales ? attribute(channels) : "None";
   const std::string beta = scales && random_.chance(80) ? attribute(channels) : "None";
-  define("torch.batch_norm(" + x->name + ", " + gamma + ", " + beta + ", " + attribute(channels) +
-             ", torch.abs(" + attribute(channels) + ") + 0.5, False, 0.1, 1e-5, True)",
-         Dtype::f32, x->shape, false, std::max(1.0, x->magnitude) + 0.5);
+  return define("torch.batch_norm(" + x.name + ", " + gamma + ", " + beta + ", " + attribute(channels) +
+                    ", torch.abs(" + attribute(channels) + ") + 0.5, False, 0.1, 1e-5, True)",
+                Dtype::f32, x.shape, false, std::max(1.0, x.magnitude) + 0.5);
 }
 
 void Generator::attention() {

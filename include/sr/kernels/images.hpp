@@ -66,9 +66,11 @@ struct TransposedConvolution {
 };
 
 // Windows on contiguous planes of y.in x x.in; the results are planes of y.out x x.out. A phase of a row has
-// phase_width elements; x.step phases hold the row with its padding and the last window.
+// phase_width elements; x.step phases hold the row with its padding and the last window. If `channels` is not
+// 0, the channels lie last: so many adjacent floats are a pixel, and a plane has y.in x x.in pixels. There
+// are no phases and no scratch then. Means have one divisor for each position of the window.
 struct Pooling {
-  std::size_t planes = 0;
+  std::size_t planes = 0, channels = 0;
   Axis y, x;
   std::ptrdiff_t phase_width = 0;
   const float* in = nullptr;

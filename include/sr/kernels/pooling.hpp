@@ -122,6 +122,38 @@ template <class Join, class Finish>
   }
 }
 
+// Images whose channels lie last: registers hold channels.
+template <class Join, class Finish>
+[[gnu::flatten]] void pool_pixels(const Pooling& pool, Finish finish) {
+  const auto channels = static_cast<std::ptrdiff_t>(pool.channels), row = pool.x.in * channels;
+  const float* image = pool.in;
+  float* out = pool.out;
+  const auto pixel = [&](std::ptrdiff_t y, std::ptrdiff_t x) __attribute__((always_inline)) {
+    const std::ptrdiff_t first_row = y * pool.y.step - pool.y.pad, first = x * pool.x.step - pool.x.pad;
+    over_row(
+        pool.channels, [&](std::size_t c, auto part) __attribute__((always_inline)) {
+          Vec result(Join::kNothing);
+          for (std::ptrdiff_t j = 0; j < pool.x.kernel; ++j) {
+            const std::ptrdiff_t column = first + j * pool.x.dilation;
+            if (column < 0 || column >= pool.x.in) continue;
+            const float* const from = image + column * channels + c;
+            Vec of_column(Join::kNothing);
+            for (std::ptrdiff_t i = 0; i < pool.y.kernel; ++i) {
+              const std::ptrdiff_t at = first_row + i * pool.y.dilation;
+              if (at >= 0 && at < pool.y.in) of_column = Join::join(of_column, part.load(from + at * row));
+            }
+            result = Join::join(result, of_column);
+          }
+          part.store(finish(result, static_cast<std::size_t>(x), y), out + c);
+        });
+  };
+  for (std::size_t p = 0; p < pool.planes; ++p, image += pool.y.in * row) {
+    for (std::ptrdiff_t y = 0; y < pool.y.out; ++y) {
+      for (std::ptrdiff_t x = 0; x < pool.x.out; ++x, out += channels) pixel(y, x);
+    }
+  }
+}
+
 template <class Join, class Finish>
 SR_KERNEL_INLINE void pool_planes(const Pooling& pool, Finish finish) {
   const bool pairs = pool.x.kernel == 2 && pool.x.step == 2 && pool.x.dilation == 1 && pool.x.pad == 0 &&
@@ -131,11 +163,18 @@ SR_KERNEL_INLINE void pool_planes(const Pooling& pool, Finish finish) {
 }
 
 inline void max_pool(const Pooling& pool) {
-  pool_planes<PoolMax>(pool, [](Vec result, std::size_t, std::ptrdiff_t) { return result; });
+  const auto finish = [](Vec result, std::size_t, std::ptrdiff_t) { return result; };
+  pool.channels != 0 ? pool_pixels<PoolMax>(pool, finish) : pool_planes<PoolMax>(pool, finish);
 }
 
 // `divisors` are y.out rows of x.out numbers: how many elements of each window count.
 inline void mean_pool(const Pooling& pool, const float* divisors) {
+  if (pool.channels != 0) {
+    return pool_pixels<PoolSum>(
+        pool, [&](Vec result, std::size_t x, std::ptrdiff_t y) __attribute__((always_inline)) {
+          return result / Vec(divisors[y * pool.x.out + static_cast<std::ptrdiff_t>(x)]);
+        });
+  }
   pool_planes<PoolSum>(
       pool, [&](Vec result, std::size_t x, std::ptrdiff_t y) __attribute__((always_inline)) {
         const float* const row = divisors + y * pool.x.out + static_cast<std::ptrdiff_t>(x);

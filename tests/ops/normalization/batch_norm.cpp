@@ -61,6 +61,16 @@ TEST_CASE("images: batch norm is folded into the convolution or product before i
   const std::vector<at::Tensor> rows{sample({5, 9}), sample({1, 9}), sample({9, 9}), sample({40, 9})};
   CHECK(kernels_around_norm("torch.linear(x, self.m, self.b)", "torch.relu(y)", rows, 6, weights) == 1);
   CHECK(kernels_around_norm("torch.matmul(x, self.m.t())", "y", rows, 6, weights) == 1);
+  // Sums that were added to, clamped or given to another function are not scaled before that.
+  const std::string plain = "torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])";
+  for (const std::string& finished :
+       {"torch.clamp(" + plain + ", None, 0.1)", "torch.hardtanh(" + plain + ")",
+        "torch.relu6(" + plain + " + 1)", "torch.silu(" + plain + ")"})
+    kernels_around_norm(finished, "y", images, 6, weights);
+  Attributes square = weights;
+  square.emplace_back("s", sample({6, 6, 3, 3}));
+  kernels_around_norm("torch.conv2d(x, self.s, self.b, [1, 1], [1, 1]) + x", "y", {sample({2, 6, 7, 9})}, 6,
+                      square);
   // Other readers of the convolution or product get its own result.
   CHECK(kernels_around_norm("torch.conv2d(x, self.w, self.b)", "y + torch.conv2d(x, self.w, self.b)",
                             {sample({2, 4, 7, 9})}, 6, weights) == 2);

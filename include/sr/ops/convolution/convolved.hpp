@@ -26,6 +26,8 @@ struct ConvolutionArguments {
   }
 };
 
+inline constexpr std::int64_t kMostPixels = 65536;  // of a result
+
 // The operands of a convolution, as images of two dimensions.
 struct Convolved {
   Operand in, weight, out;
@@ -64,6 +66,19 @@ inline std::optional<Convolved> read_convolution(const Lowering& lowering, const
   all.y.out = all.out.size(-2).pin(), all.x.out = all.out.size(-1).pin();
   all.y.kernel = all.weight.size(-2).pin(), all.x.kernel = all.weight.size(-1).pin();
   return all;
+}
+
+// How convolve() takes the images of convolution(image, weight, ...) with constant weights.
+inline ImageUse images_of_convolution(const Trace& trace, const TracedNode& node) {
+  const at::Tensor &image = node.inputs[0].toTensor(), &weight = node.inputs[1].toTensor();
+  if (image.dim() != 4 || weight.dim() != 4 || weight.size(1) == 0) return {};
+  const std::int64_t groups = image.size(1) / weight.size(1);
+  const auto least = static_cast<std::int64_t>(kernels::kernels().table.min_pixel_channels);
+  const Dims& results = trace.layout_of(node.outputs[0].toTensor()).sizes;
+  if (groups == 0 || (results[2] * results[3]).recorded() > kMostPixels) return {};
+  if (weight.size(1) == 1 && weight.size(0) == groups)
+    return {.takes_channels_last = groups >= least, .convolves = true};
+  return {.takes_channels_last = weight.size(0) / groups >= least, .mixes_layouts = true, .convolves = true};
 }
 
 }  // namespace sr::replay::lower

@@ -48,7 +48,8 @@ inline const Native<
     "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor",
-    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Layouts<&layouts::convolution<2>>>
+    Convolution<&at::conv2d>, Lower<&lower::convolution_forward>, Layouts<&layouts::convolution<2>>,
+    Images<&lower::images_of_convolution>>
     conv2d;
 inline const Native<
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
@@ -60,21 +61,24 @@ inline const Native<
     "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
     "dilation=1, bool "
     "ceil_mode=False) -> Tensor",
-    MaxPool2d, Lower<&lower::max_pool<2>>, Layouts<&layouts::pool<2, 4, 5>>>
+    MaxPool2d, Lower<&lower::max_pool<2>>, Layouts<&layouts::pool<2, 4, 5>>,
+    Images<&lower::images_of_one_layout>>
     max_pool2d;
 
 inline const NewTensorsOf<at::_ops::conv1d_padding, Lower<&lower::convolution_by_name>,
                           Layouts<&layouts::convolution<1>>>
     conv1d_padding;
 inline const NewTensorsOf<at::_ops::conv2d_padding, Lower<&lower::convolution_by_name>,
-                          Layouts<&layouts::convolution<2>>>
+                          Layouts<&layouts::convolution<2>>, Images<&lower::images_of_convolution>>
     conv2d_padding;
 inline const NewTensorsOf<at::_ops::conv3d_padding, Layouts<&layouts::convolution<3>>> conv3d_padding;
 inline const NewTensorsOf<at::_ops::_convolution, Lower<&lower::convolution_of_any_kind>,
-                          Layouts<&layouts::convolution_either_way>>
+                          Layouts<&layouts::convolution_either_way>,
+                          Images<&lower::images_of_any_convolution>>
     _convolution;
 inline const NewTensorsOf<at::_ops::convolution, Lower<&lower::convolution_of_any_kind>,
-                          Layouts<&layouts::convolution_either_way>>
+                          Layouts<&layouts::convolution_either_way>,
+                          Images<&lower::images_of_any_convolution>>
     convolution;
 inline const NewTensorsOf<at::_ops::max_pool1d, Lower<&lower::max_pool<1>>, Layouts<&layouts::pool<1, 4, 5>>>
     max_pool1d;
@@ -83,9 +87,10 @@ inline const NewTensorsOf<at::_ops::avg_pool1d, Lower<&lower::avg_pool1d>, Layou
 // For an output of 1x1 the functional overload calls mean(), which rounds otherwise than the `out` overload.
 // The interpreter calls the functional one.
 inline const NewTensorsOf<at::_ops::adaptive_avg_pool2d, Lower<&lower::adaptive_avg_pool2d>,
-                          Layouts<&layouts::adaptive_pool>>
+                          Layouts<&layouts::adaptive_pool>, Images<&lower::images_of_adaptive_pool>>
     adaptive_avg_pool2d;
-inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>, Layouts<&layouts::pool<2, 0, 4>>>
+inline const OperatorOf<at::_ops::avg_pool2d, Lower<&lower::avg_pool2d>, Layouts<&layouts::pool<2, 0, 4>>,
+                        Images<&lower::images_of_one_layout>>
     avg_pool2d;
 inline const OperatorOf<at::_ops::adaptive_max_pool2d, Layouts<&layouts::adaptive_pool_twice>>
     adaptive_max_pool2d;

@@ -33,9 +33,10 @@ inline std::optional<std::pair<float, float>> bounds_of(const TracedNode& node) 
   return bounds;
 }
 
-inline bool is_clamped(const kernels::Convolution& shape) {
+// True if nothing more can be done to the sums.
+inline bool is_finished(const ConvolutionStep& step) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity;
+  return step.shape.clamp_min != -kInfinity || step.shape.clamp_max != kInfinity || !step.activations.empty();
 }
 
 inline const ConvolutionStep& step_of(const Draft& draft) {
@@ -43,13 +44,13 @@ inline const ConvolutionStep& step_of(const Draft& draft) {
 }
 
 // Returns the draft of the convolution that makes `in`, if the results have the layout of `out`, are not
-// clamped yet and have no other reader. Returns null if there is none.
+// finished and have no other reader. Returns null if there is none.
 inline Draft* plain_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
   if (!in.is_float() || !out.is_float() || !always_equal(in.sizes, out.sizes) ||
       !always_equal(in.strides, out.strides))
     return nullptr;
   Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
-  return draft == nullptr || is_clamped(step_of(*draft).shape) ? nullptr : draft;
+  return draft == nullptr || is_finished(step_of(*draft)) ? nullptr : draft;
 }
 
 // relu6, hardtanh or clamp of a convolution
@@ -96,7 +97,7 @@ inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const auto* const maker =
       in ? dynamic_cast<const ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
-  if (maker != nullptr && is_clamped(maker->shape)) return false;
+  if (maker != nullptr && is_finished(*maker)) return false;
   return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
 }
 

@@ -41,11 +41,13 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts&
   const Walk walk = is_of_pixels ? walk_by_pixels(all, last.in) : walk_by_strips(all);
   const std::int64_t channels = all.group_in(), elements = walk.elements(channels);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (elements >= kMost || all.out.count() >= kMost) return std::nullopt;
+  const std::int64_t distance = last.out ? pixel_distance(all.out) : 1;
+  if (elements >= kMost || all.out.count() >= kMost || distance * all.y.out * all.x.out >= kMost)
+    return std::nullopt;
   step.weight.by_pixels = is_of_pixels;
   if (last.in) step.weight.inner = static_cast<std::size_t>(all.group_in());
   if (is_of_pixels) {
-    list_pixels(step, walk, all, last.out ? all.out.size(-3).pin() : 1);
+    list_pixels(step, walk, all, distance);
     step.multiply = last.is_depthwise ? table.convolve_depthwise : table.convolve_pixels;
   } else {
     cut_strips(step, all.y.out, all.x.out, walk.row);
@@ -54,6 +56,7 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts&
   step.offsets = offsets_of_taps(walk, all);
   step.shape.block = strips_of_block(step, elements);
   step.pads = walk.copies;
+  step.pads_all_groups = walk.copies && last.in;
   if (!walk.copies) return 0;
   step.padding = walk.padding(all);
   return elements;
@@ -93,11 +96,13 @@ inline void place_images(const Convolved& all, const Lasts& last, ConvolutionSte
   step.shape.channels = static_cast<std::size_t>(channels);
   step.shape.taps = static_cast<std::size_t>(all.taps());
   step.shape.out_channel = last.out ? 1 : step.pixels;
+  step.pixel_distance = last.out ? pixel_distance(all.out) : 0;
   step.in_image = all.in.rank() == 4 ? all.in.stride(0).pin() : 0;
   step.in_group = all.group_in() * (last.in ? 1 : all.in.stride(-3).pin());
   step.out_group = channels * step.shape.out_channel;
-  step.out_image = all.groups * all.group_out() * step.pixels;
-  step.work_of_image = static_cast<std::size_t>(step.out_image * all.taps());
+  const std::int64_t results = all.groups * all.group_out() * step.pixels;
+  step.out_image = last.out && all.out.rank() == 4 ? all.out.stride(0).pin() : results;
+  step.work_of_image = static_cast<std::size_t>(results * all.taps());
   step.read_by_group =
       static_cast<std::size_t>((last.is_depthwise ? all.groups : all.group_in()) * all.y.in * all.x.in);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/ops/convolution/walks.hpp>
 #include <sr/ops/convolution/windows.hpp>
 #include <sr/ops/reduction/lowering.hpp>
 #include <sr/replay/lowering/copies.hpp>
@@ -63,8 +64,14 @@ struct WindowDivisor {
   }
 };
 
-// Images with channels last are copied to our order and back. From some size on LibTorch's kernels, which
-// keep channels in registers, are faster.
+// True if the image is NHWC, without gaps.
+inline bool is_dense_by_pixels(const Operand& image) {
+  return image.rank() == 4 && has_even_pixels(image) && pixel_distance(image) == image.size(1) &&
+         (image.size(0) == 1 || image.stride(0) == image.size(1) * image.size(2) * image.size(3));
+}
+
+// Images of other layouts are copied to NCHW, and results back. From some size on LibTorch's kernels are
+// faster.
 inline constexpr std::int64_t kMostMoved = 4096;
 
 // `divisor` is for means; null selects maxima.
@@ -73,11 +80,12 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   auto in = lowering.input(node, 0);
   const Operand wanted = lowering.output(node);
   if (lowering.exact() || !in || !all_float({&*in, &wanted})) return false;
-  if (!wanted.is_contiguous() && in->count() + wanted.count() > kMostMoved) return false;
   if (wanted.count() == 0) return true;
-  in = lowering.contiguous(*in);
-  if (!in->is_contiguous()) return false;
-  const Operand made = lowering.made_contiguous(wanted);
+  const bool by_pixels = has_rows && is_dense_by_pixels(*in) && is_dense_by_pixels(wanted);
+  if (!by_pixels && !wanted.is_contiguous() && in->count() + wanted.count() > kMostMoved) return false;
+  if (!by_pixels) in = lowering.contiguous(*in);
+  if (!by_pixels && !in->is_contiguous()) return false;
+  const Operand made = by_pixels ? wanted : lowering.made_contiguous(wanted);
   Operand out = made;
   if (!has_rows) {
     add_row_dimension(*in);
@@ -86,10 +94,16 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   auto& [y, x] = axes;
   y.in = in->size(-2).pin(), x.in = in->size(-1).pin();
   y.out = out.size(-2).pin(), x.out = out.size(-1).pin();
-  const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
   PoolStep step;
+  step.shape = {.planes = 0, .y = y, .x = x};
   step.planes = out.count() / (y.out * x.out);
-  step.shape = {.planes = 0, .y = y, .x = x, .phase_width = (row + x.step - 1) / x.step};
+  if (by_pixels) {
+    step.shape.channels = static_cast<std::size_t>(in->size(-3).pin());
+    step.planes = step.planes / in->size(-3).pin();
+  } else {
+    const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
+    step.shape.phase_width = (row + x.step - 1) / x.step;
+  }
   if (divisor != nullptr) {
     for (std::int64_t i = 0; i < y.out; ++i) {
       for (std::int64_t j = 0; j < x.out; ++j) step.divisors.push_back((*divisor)(y, i, x, j));
@@ -97,9 +111,13 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   }
   step.in = lowering.address(*in);
   step.out = lowering.address(out);
-  const Operand scratch = lowering.temporary({2 * x.step * step.shape.phase_width});
-  step.scratch = lowering.address(scratch);
-  lowering.emit(std::move(step), {in->storage}, {out.storage, scratch.storage});
+  std::vector<StorageId> writes{out.storage};
+  if (!by_pixels) {
+    const Operand scratch = lowering.temporary({2 * x.step * step.shape.phase_width});
+    step.scratch = lowering.address(scratch);
+    writes.push_back(scratch.storage);
+  }
+  lowering.emit(std::move(step), {in->storage}, std::move(writes));
   return made == wanted || emit_copies(lowering, {{made, wanted}});
 }
 
@@ -139,6 +157,12 @@ inline bool mean_of_planes(Lowering& lowering, const Operand& in, const Operand&
   std::vector<bool> reduced(in.rank(), false);
   reduced[in.rank() - 1] = reduced[in.rank() - 2] = true;
   return reduce_operand(lowering, in, reduced, out, {.divisor = in.count() / out.count()});
+}
+
+inline ImageUse images_of_adaptive_pool(const Trace& trace, const TracedNode& node) {
+  const Dims& out = trace.layout_of(node.outputs[0].toTensor()).sizes;
+  const bool is_mean = out.size() == 4 && out[2] == 1 && out[3] == 1;
+  return {.takes_channels_last = true, .mixes_layouts = is_mean};
 }
 
 // adaptive_avg_pool2d(x, output_size) if the sizes divide the image's.

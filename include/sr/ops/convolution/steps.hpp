@@ -10,6 +10,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
+#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/workspace.hpp>
@@ -26,7 +27,10 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   WeightTaps weight;
   std::shared_ptr<const AlignedFloats> packed;
   bool pads = false, has_bias = false, has_added = false;
+  bool pads_all_groups = false;  // in one copy, which the groups of an image read
   Address in, padded, bias, added, out;
+  Activations activations;          // after the clamps
+  std::int64_t pixel_distance = 0;  // of results, if their channels lie last; else 0
   Size images_of;
   std::size_t images = 0, groups = 0;                                     // `images` in this call
   std::int64_t pixels = 0;                                                // of the result
@@ -39,8 +43,16 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // What threads share: groups of images, or tiles of channels or runs of strips of each group.
   enum class Cut { groups, channels, strips };
   Cut cut_by = Cut::groups;
-  // Elements of the padded copy of one group. Each thread of a shared run has a copy in its Workspace.
+  // Elements of the padded copy of one group, or of all. Each thread of a shared run has a copy in its
+  // Workspace.
   std::int64_t padded_count = 0;
+
+  bool activate(const Activation& activation, const Address& made, const Address& to) override {
+    if (pixel_distance == 0 || out != made) return false;
+    activations.push_back(activation);
+    out = to;
+    return true;
+  }
 
   // The number of results.
   Size results() const { return images_of * groups * shape.channels * pixels; }
@@ -101,7 +113,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   }
 
   // Computes groups `first` to `end` - 1; the groups of an image are adjacent. `padded_copy` has memory for
-  // one padded group.
+  // one padded copy.
   void convolve(const Context& context, std::size_t first, std::size_t end, float* padded_copy) const {
     kernels::Convolution one = shape;
     kernels::PaddedImage copy = padding;
@@ -109,12 +121,18 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     one.at = strips.data();
     const kernels::Table& table = kernels::kernels().table;
     copy.to = padded_copy;
-    for (; first < end; ++first) {
-      const auto image = static_cast<std::int64_t>(first / groups);
-      const std::size_t group = first % groups;
+    for (std::size_t next = first; next < end; ++next) {
+      const auto image = static_cast<std::int64_t>(next / groups);
+      const std::size_t group = next % groups;
       const auto g = static_cast<std::int64_t>(group);
-      one.in = in.in<const float>(context.bases) + image * in_image + g * in_group;
-      if (pads) {
+      one.in = in.in<const float>(context.bases) + image * in_image;
+      if (pads_all_groups) {
+        copy.from = one.in;
+        if (group == 0 || next == first) table.pad_image(copy);
+        one.in = copy.to;
+      }
+      one.in += g * in_group;
+      if (pads && !pads_all_groups) {
         copy.from = one.in;
         table.pad_image(copy);
         one.in = copy.to;
@@ -125,7 +143,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       if (has_added) one.added = added.in<const float>(context.bases) + begin;
       one.out = out.in<float>(context.bases) + begin;
       if (cut_by == Cut::groups || shares.count() < 2) {
-        multiply(one);
+        convolve_and_activate(one);
       } else {
         convolve_in_parts(one);
       }
@@ -135,8 +153,30 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   void convolve_in_parts(const kernels::Convolution& all) const {
     shares.each([&](std::int64_t first, std::int64_t end) {
       const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
-      multiply(cut_by == Cut::channels ? some_channels(all, begin, stop) : some_strips(all, begin, stop));
+      convolve_and_activate(cut_by == Cut::channels ? some_channels(all, begin, stop)
+                                                    : some_strips(all, begin, stop));
     });
+  }
+
+  // Results get the activations block by block, before they leave the cache.
+  void convolve_and_activate(const kernels::Convolution& all) const {
+    if (activations.empty()) return multiply(all);
+    constexpr std::size_t kResults = 16384, kLeast = 4 * kRun;
+    const std::size_t most = std::max(kLeast, kResults / all.channels / kRun * kRun);
+    kernels::Convolution block = all;
+    block.block = 0;
+    for (std::size_t first = 0; first < all.strips; first += most) {
+      block.at = all.at + first;
+      block.strips = std::min(most, all.strips - first);
+      multiply(block);
+      float* const begin = block.out + block.at[0].out;
+      if (static_cast<std::size_t>(pixel_distance) == block.channels) {
+        run_all(activations, block.strips * block.channels, begin);
+        continue;
+      }
+      for (std::size_t p = 0; p < block.strips; ++p)
+        run_all(activations, block.channels, block.out + block.at[p].out);
+    }
   }
   kernels::Convolution some_channels(kernels::Convolution some, std::size_t tile, std::size_t end) const {
     const std::size_t first = tile * channel_tile();

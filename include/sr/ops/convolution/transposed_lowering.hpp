@@ -108,4 +108,8 @@ inline bool convolution_of_any_kind(Lowering& lowering, const TracedNode& node) 
                                  : convolve(lowering, node, arguments);
 }
 
+inline ImageUse images_of_any_convolution(const Trace& trace, const TracedNode& node) {
+  return node.inputs[6].toBool() ? ImageUse{} : images_of_convolution(trace, node);
+}
+
 }  // namespace sr::replay::lower

@@ -19,17 +19,15 @@ namespace sr::replay::lower {
 inline bool has_channels_last(const Operand& image) {
   return image.size(-3) != 1 && image.stride(-3) == 1 && !image.is_contiguous();
 }
-// True if the pixels of such an image have no gaps between them.
-inline bool has_dense_pixels(const Operand& image) {
-  const Size row = image.size(-1) * image.size(-3);
-  const auto lies = [&](std::int64_t d, const Size& stride) {
-    return image.stride(d) == stride || image.size(d) == 1;
-  };
-  return has_channels_last(image) && lies(-1, image.size(-3)) && lies(-2, row) &&
-         (image.rank() < 4 || lies(0, row * image.size(-2)));
+// True if the pixels of such an image are as far apart from row to row as within a row.
+inline bool has_even_pixels(const Operand& image) {
+  return has_channels_last(image) && (image.size(-1) == 1 || image.size(-2) == 1 ||
+                                      image.stride(-2) == image.size(-1) * image.stride(-1));
 }
-
-inline constexpr std::int64_t kMostPixels = 65536;
+// The distance of neighbouring pixels of such an image.
+inline std::int64_t pixel_distance(const Operand& image) {
+  return image.stride(image.size(-1) == 1 ? -2 : -1).pin();
+}
 
 // True if a kernel reads or writes images whose channels lie last as they are.
 struct Lasts {
@@ -41,13 +39,11 @@ struct Lasts {
 
 inline Lasts lasts_of(const Convolved& all) {
   const auto least = static_cast<std::int64_t>(kernels::kernels().table.min_pixel_channels);
-  const Lasts last{has_channels_last(all.in), has_dense_pixels(all.out)};
+  const Lasts last{has_channels_last(all.in), has_even_pixels(all.out)};
   if (!last.any() || all.out.count() == 0 || all.y.out * all.x.out > kMostPixels) return {};
   if (last.in && last.out && all.groups >= least && all.group_in() == 1 && all.group_out() == 1)
     return {true, true, true};
-  // The padded copy of a group is a copy of whole rows, so there must not be others.
-  const bool can_pad = !last.in || all.groups == 1 || (all.y.pad == 0 && all.x.pad == 0);
-  return can_pad && all.group_out() >= least ? last : Lasts{};
+  return all.group_out() >= least ? last : Lasts{};
 }
 
 // One group of an image as a kernel reads it: a padded copy, or the image itself.
@@ -59,7 +55,7 @@ struct Walk {
   bool is_last = false;                           // channels last: each row holds all channels
 
   std::int64_t elements(std::int64_t channels) const {
-    if (is_last) return rows * row;
+    if (is_last) return (copies ? rows : y.in) * row;
     return copies ? channels * y.step * x.step * rows * row : (channels - 1) * channel + y.in * row + x.in;
   }
   kernels::PaddedImage padding(const Convolved& all) const {

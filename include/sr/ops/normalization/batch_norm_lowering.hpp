@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <sr/kernels/weight_forms.hpp>
@@ -80,14 +81,23 @@ inline bool makes_channels(const ConvolutionStep& step, const Operand& in) {
          lies(in, 1, step.groups * step.shape.channels, step.shape.out_channel);
 }
 
+// True if the results of the step are sums to which at most a bias was added.
+template <class P>
+bool is_bare(const P& step) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if constexpr (std::is_same_v<P, ConvolutionStep>) {
+    if (step.has_added || !step.activations.empty() || step.shape.clamp_max != kInfinity) return false;
+  }
+  return step.shape.clamp_min == -kInfinity;
+}
+
 // Makes the step of type P that makes `in` write the normalised result instead.
 template <class P>
 bool scale_weights(Lowering& lowering, const ChannelNorm& norm, const Operand& in, const Operand& out) {
   const Draft* const draft = lowering.sole_maker<P>(in, 1);
   if (draft == nullptr) return false;
   const auto& made = static_cast<const P&>(*draft->step.payload);
-  const bool is_bare = made.shape.clamp_min == -std::numeric_limits<float>::infinity();
-  if (!is_bare || made.weight.scale.variance != nullptr || !makes_channels(made, in)) return false;
+  if (!is_bare(made) || made.weight.scale.variance != nullptr || !makes_channels(made, in)) return false;
   const float* bias = nullptr;
   if (made.has_bias) {
     if (!lowering.is_constant(made.bias.base)) return false;

@@ -67,7 +67,8 @@ inline const Native<
     "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool "
     "training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics>, Layouts<&layouts::norm_of_channels>>
+    BatchNorm, Lower<&lower::batch_norm>, Facts<Fact::trains_statistics>, Layouts<&layouts::norm_of_channels>,
+    Images<&lower::images_of_one_layout>>
     batch_norm;
 inline const Native<
     "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
@@ -85,9 +86,9 @@ inline const NewTensorsOf<at::_ops::native_layer_norm, Lower<&lower::layer_norm>
 inline const NewTensorsOf<at::_ops::native_group_norm, Lower<&lower::native_group_norm>,
                           Layouts<&layouts::native_group_norm>>
     native_group_norm;
-inline const NewTensorsOf<at::_ops::_native_batch_norm_legit_no_training,
-                          Lower<&lower::batch_norm_without_training>,
-                          Layouts<&layouts::norm_of_channels_with_statistics>>
+inline const NewTensorsOf<
+    at::_ops::_native_batch_norm_legit_no_training, Lower<&lower::batch_norm_without_training>,
+    Layouts<&layouts::norm_of_channels_with_statistics>, Images<&lower::images_of_one_layout>>
     _native_batch_norm_legit_no_training;
 inline const NewTensorsOf<at::_ops::rms_norm, Lower<&lower::rms_norm>, Layouts<&layouts::rms_norm>> rms_norm;
 inline const OperatorOf<at::_ops::_fused_rms_norm, Lower<&lower::rms_norm>> _fused_rms_norm;

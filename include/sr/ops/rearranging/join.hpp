@@ -69,13 +69,13 @@ struct VarStack {
 namespace registered {
 
 inline const OutVariant<"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", Cat, Lower<&lower::join<false>>,
-                        Layouts<&layouts::cat>>
+                        Layouts<&layouts::cat>, Images<&lower::images_of_one_layout>>
     cat;
 inline const OutVariant<"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", Stack,
                         Lower<&lower::join<true>>, Layouts<&layouts::stack>>
     stack;
 inline const NodeOp<"prim::VarConcat", VarConcat, NodeKind::out_variant, Lower<&lower::join<false>>,
-                    Layouts<&layouts::cat>>
+                    Layouts<&layouts::cat>, Images<&lower::images_of_one_layout>>
     var_concat;
 inline const NodeOp<"prim::VarStack", VarStack, NodeKind::out_variant, Lower<&lower::join<true>>,
                     Layouts<&layouts::stack>>

@@ -149,7 +149,8 @@ inline const OutVariant<
 inline const OutVariant<
     "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     MeanDims, Lower<&lower::reduce_float_dims<kernels::Reduce::sum, true>>,
-    LowerToIterator<&lower::mean_dims_any>, Layouts<&layouts::reduce_dims>>
+    LowerToIterator<&lower::mean_dims_any>, Layouts<&layouts::reduce_dims>,
+    Images<&lower::images_of_any_layout>>
     mean_dims;
 inline const OutVariant<"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", ProductAll,
                         LowerToIterator<&lower::reduce_all<native::prod_stub>>, Layouts<&layouts::reduce_all>>

@@ -18,8 +18,10 @@
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/options.hpp>
 #include <sr/replay/lowering/draft.hpp>
+#include <sr/replay/lowering/image_layouts.hpp>
 #include <sr/replay/lowering/placement.hpp>
 #include <sr/replay/lowering/program_storages.hpp>
+#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/operand.hpp>
@@ -30,11 +32,11 @@ namespace sr::replay {
 // What the functions that lower operators work with: what a node has, and what it becomes.
 class Lowering : public ProgramStorages {
  public:
-  Lowering(const Trace& trace, Numerics numerics)
-      : ProgramStorages(trace),
-        exact_(numerics == Numerics::exact),
-        readers_(readers_of(trace)),
-        placements_(PlacementSearch(trace, readers_).find()) {
+  // Images between steps lie in NHWC where kernels are faster then, if `chooses_layouts`.
+  Lowering(const Trace& trace, Numerics numerics, bool chooses_layouts)
+      : ProgramStorages(trace), exact_(numerics == Numerics::exact), readers_(readers_of(trace)) {
+    if (chooses_layouts && !exact_) ImageLayouts(trace, storages()).choose();
+    placements_ = PlacementSearch(trace, storages(), readers_).find();
     for (const TracedNode& node : trace.nodes)
       written_in_place_.insert(node.changed.begin(), node.changed.end());
   }
@@ -57,6 +59,7 @@ class Lowering : public ProgramStorages {
     if (const auto placed = placements_.find(storage); placed != placements_.end()) return placed->second;
     const TensorLayout& layout = trace().tensors[id].layout;
     Operand operand{storage, layout.offset, layout.sizes, layout.strides, tensor.scalar_type()};
+    if (has_channels_last(storage)) operand.strides = strides_with_channels_last(layout.sizes);
     operand.offset -= base_offset(storage, tensor.element_size());
     return operand;
   }
@@ -68,6 +71,19 @@ class Lowering : public ProgramStorages {
   }
   Operand output(const TracedNode& node, std::size_t i = 0) const {
     return operand(node.outputs[i].toTensor());
+  }
+
+  // True if the program keeps the image in this storage in NHWC, where the recorded call had NCHW.
+  bool has_channels_last(StorageId storage) const { return storages()[storage].channels_last; }
+  // True if the node reads or makes such an image.
+  bool takes_channels_last(const TracedNode& node) const {
+    bool found = false;
+    const auto look = [&](const at::Tensor& tensor) {
+      found |= has_channels_last(trace().storage_id_of(tensor));
+    };
+    for (const c10::IValue& input : node.inputs) sr::detail::each_tensor(input, look);
+    for (const c10::IValue& output : node.outputs) sr::detail::each_tensor(output, look);
+    return found;
   }
 
   bool is_written_in_place(StorageId storage) const { return written_in_place_.count(storage) != 0; }
@@ -137,12 +153,13 @@ class Lowering : public ProgramStorages {
     payloads_.push_back(std::move(payload));
   }
 
-  // Adds the operation to the last group that it fits into, or to a new one. The operands must be of types
-  // that element_of knows.
+  // Adds the operation to the step that makes its operand, if that can apply it to its results, or to the
+  // last group that it fits into, or to a new one. The operands must be of types that element_of knows.
   void pointwise(const Compute& compute, c10::SmallVector<PointwiseInput, 3> inputs, Operand out) {
     for (PointwiseInput& input : inputs) {
       if (input.operand) input.operand = constant_as(compute.type, *input.operand);
     }
+    if (is_activation(compute, inputs, out)) return;
     PointwiseOp op{compute, std::move(inputs), std::move(out), node_};
     for (std::size_t g = groups_.size(); g-- > 0 && g + kGroupsLookedAt >= groups_.size();) {
       if (may_join(op, groups_[g], static_cast<std::uint32_t>(g)))
@@ -225,6 +242,35 @@ class Lowering : public ProgramStorages {
   std::uint32_t node() const { return node_; }
 
  private:
+  // Makes the step of the only tensor among the operands apply the operation. Returns false if none can.
+  bool is_activation(const Compute& compute, const c10::SmallVector<PointwiseInput, 3>& inputs,
+                     const Operand& out) {
+    if (compute.vector_op == nullptr || !out.is_float()) return false;
+    const Operand* in = nullptr;
+    Activation activation{.operands = inputs.size()};
+    unsigned scalars = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].operand) {
+        scalars |= 1U << i;
+        activation.numbers[i] = static_cast<float>(inputs[i].number);
+        continue;
+      }
+      if (in != nullptr) return false;
+      in = &*inputs[i].operand;
+      activation.of_step = i;
+    }
+    if (in == nullptr || !in->is_float() || in->storage == out.storage ||
+        !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides))
+      return false;
+    Draft* const draft = sole_maker<Payload>(*in, 1);
+    activation.loop = compute.vector_op->by_scalars[scalars];
+    if (draft == nullptr || activation.loop == nullptr ||
+        !draft->step.payload->activate(activation, address(*in), address(out)))
+      return false;
+    redirect(*draft, out);
+    return true;
+  }
+
   static constexpr std::size_t kGroupsLookedAt = 4;
   static constexpr std::size_t kMostOps = 64;
 

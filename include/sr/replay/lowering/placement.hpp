@@ -12,6 +12,7 @@
 
 #include <sr/base/identity.hpp>
 #include <sr/kernels/table.hpp>
+#include <sr/replay/lowering/image_layouts.hpp>
 #include <sr/replay/trace/operand.hpp>
 #include <sr/replay/trace/trace.hpp>
 
@@ -69,9 +70,11 @@ inline std::vector<std::uint32_t> readers_of(const Trace& trace) {
 
 class PlacementSearch {
  public:
-  // `readers` is the result of readers_of, and must outlive the search.
-  PlacementSearch(const Trace& trace, const std::vector<std::uint32_t>& readers)
-      : trace_(trace), readers_(readers) {}
+  // `storages` are those of the program, with their layouts, and `readers` is the result of readers_of. Both
+  // must outlive the search.
+  PlacementSearch(const Trace& trace, const std::vector<TracedStorage>& storages,
+                  const std::vector<std::uint32_t>& readers)
+      : trace_(trace), storages_(storages), readers_(readers) {}
 
   Placements find() {
     Placements placements;
@@ -92,7 +95,9 @@ class PlacementSearch {
     const StorageId target = trace_.storage_id_of(joined);
     if (placements.count(target) != 0) return;  // one level is enough: it would be a part of a part
     const TensorLayout& layout = trace_.layout_of(joined);
-    const std::vector<JoinedPart> parts = parts_of(trace_, node, stacks, layout.strides);
+    const Dims strides =
+        storages_[target].channels_last ? strides_with_channels_last(layout.sizes) : layout.strides;
+    const std::vector<JoinedPart> parts = parts_of(trace_, node, stacks, strides);
     // A result that no kernel of sr joins gets no placements.
     const bool ours = joined.dim() <= static_cast<std::int64_t>(kernels::StridedCopy::kMaxRank) &&
                       std::all_of(parts.begin(), parts.end(), [&](const JoinedPart& part) {
@@ -129,6 +134,7 @@ class PlacementSearch {
   }
 
   const Trace& trace_;
+  const std::vector<TracedStorage>& storages_;
   const std::vector<std::uint32_t>& readers_;
 };
 

@@ -154,6 +154,7 @@ class ProgramStorages {
 
   const Trace& trace() const { return trace_; }
   std::vector<TracedStorage>& storages() { return storages_; }
+  const std::vector<TracedStorage>& storages() const { return storages_; }
   std::unordered_map<StorageId, at::Tensor>& literals() { return literals_; }
   std::vector<DerivedBase>& derived() { return derived_; }
 

@@ -32,20 +32,25 @@
 
 namespace sr::replay {
 
+// Thrown if no kernel of sr takes an image in the layout that was chosen for it.
+struct ImageNotTaken {};
+
 class ProgramBuilder {
  public:
   // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
-  ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks)
+  ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks,
+                 bool chooses_layouts)
       : content_(content),
         weights_(weights),
         trace_(trace),
         blocks_(blocks),
-        lowering_(trace, content.options.numerics),
+        lowering_(trace, content.options.numerics, chooses_layouts),
         makers_(lowering_) {
     for (const auto prepare : Hook<BeforeLowering>::all()) prepare(lowering_);
   }
 
-  // Makes all but the layout of memory and the signature. The trace must be complete.
+  // Makes all but the layout of memory and the signature. The trace must be complete. Throws ImageNotTaken if
+  // the builder chooses the layouts of images.
   std::unique_ptr<Program> make() {
     program_ = std::make_unique<Program>();
     notes_ = std::make_shared<ProgramNotes>();
@@ -98,6 +103,7 @@ class ProgramBuilder {
       program_->kernels += lowering_.drafts().size() - before;
       return;
     }
+    if (lowering_.takes_channels_last(node)) throw ImageNotTaken();
     if (node.role == Role::compute) {
       if (!node.twin.empty()) return write_copy(node);
       if (lower::call_out_variant(lowering_, node)) {
@@ -145,9 +151,10 @@ class ProgramBuilder {
     if (std::ranges::any_of(node.numbers, &NumberInput::is_operand)) return false;
     const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
     const OperatorParts spec = registry().operator_of(key);
+    const bool as_recorded = !lowering_.takes_channels_last(node);  // as LibTorch's kernels need it
     const auto lower = [&] {
       return (spec.to_kernel != nullptr && spec.to_kernel(lowering_, node)) ||
-             (spec.to_iterator != nullptr && spec.to_iterator(lowering_, node));
+             (as_recorded && spec.to_iterator != nullptr && spec.to_iterator(lowering_, node));
     };
     if (node.processed->vector_op != nullptr && lower_by_vector_op(node)) return true;
     if (lower()) return true;
@@ -293,8 +300,16 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
   try {
     std::shared_ptr<ExecutionState> state;
     if (trace.has_blocks()) state = std::make_shared<ExecutionState>(content, weights, planner);
-    std::unique_ptr<Program> program =
-        ProgramBuilder(content, weights, trace, state != nullptr ? &state->frame : nullptr).make();
+    const auto build = [&](bool chooses_layouts) {
+      Frame* const blocks = state != nullptr ? &state->frame : nullptr;
+      return ProgramBuilder(content, weights, trace, blocks, chooses_layouts).make();
+    };
+    std::unique_ptr<Program> program;
+    try {
+      program = build(/*chooses_layouts=*/true);
+    } catch (const ImageNotTaken&) {
+      program = build(/*chooses_layouts=*/false);
+    }
     program->state = std::move(state);
     program->results.recycles = content.options.memory.manage_outputs && trace.changed_containers.empty();
     if (!program->bailout.empty()) return program;

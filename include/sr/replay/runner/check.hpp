@@ -14,6 +14,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/base/options.hpp>
 #include <sr/registry/selection.hpp>
+#include <sr/replay/lowering/image_layouts.hpp>
 #include <sr/replay/programs/program.hpp>
 #include <sr/replay/trace/trace.hpp>
 
@@ -80,13 +81,18 @@ class ProgramCheck {
   void compare(std::size_t step, TensorId id) const {
     const at::Tensor& expected = trace_.tensor(id);
     if (expected.numel() == 0) return;
+    const StorageId storage = trace_.tensors[id].storage;
     const at::Tensor actual =
-        at::from_blob(program_.bases[trace_.tensors[id].storage] +
+        at::from_blob(program_.bases[storage] +
                           expected.storage_offset() * static_cast<std::int64_t>(expected.element_size()),
-                      expected.sizes(), expected.strides(), expected.options());
+                      expected.sizes(),
+                      program_.notes->storages[storage].channels_last
+                          ? pinned(strides_with_channels_last(constant_dims(expected.sizes())))
+                          : Numbers(expected.strides().begin(), expected.strides().end()),
+                      expected.options());
     const std::string found = difference(expected, actual, exact_, precision_);
     if (found.empty()) return;
-    const std::uint32_t producer = program_.notes->storages[trace_.tensors[id].storage].producer;
+    const std::uint32_t producer = program_.notes->storages[storage].producer;
     const torch::jit::Node& node =
         *program_.notes->nodes[producer != kNone ? producer : program_.steps[step].node];
     throw CheckFailedError("A replay differs from the interpreter in the result of " +

@@ -24,6 +24,7 @@ struct Address {
   std::uint32_t base = 0;
   std::int64_t offset = 0;  // bytes
 
+  friend bool operator==(const Address&, const Address&) = default;
   std::byte* in(std::byte* const* bases) const { return bases[base] + offset; }
   template <class T>
   T* in(std::byte* const* bases) const {
@@ -49,6 +50,7 @@ struct Context {
   std::size_t base_count = 0;
 };
 
+struct Activation;
 class PackedWeights;
 class Shares;
 class SizeValues;
@@ -67,6 +69,9 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
+  // Makes the step apply the vector op to all its results, which it has written to `made` so far, and write
+  // them to `to`. Returns false, having changed nothing, if it cannot.
+  virtual bool activate(const Activation&, const Address& /*made*/, const Address& /*to*/) { return false; }
   // True if the step stores in the UndoLog what it overwrites of variables and arguments.
   virtual bool logs_writes() const { return false; }
   // The work that threads share; null if there never is any.

@@ -42,7 +42,8 @@ struct TracedStorage {
   std::uint32_t leaf = kNone;      // input: which tensor of the arguments, depth first
   std::uint32_t producer = kNone;  // produced, opaque: index of the traced node
   Size bytes = 0;
-  bool overwritten = false;  // the recorded bytes are those of a later write, which has its own storage
+  bool channels_last = false;  // a program keeps the image there in NHWC, see ImageLayouts
+  bool overwritten = false;    // the recorded bytes are those of a later write, which has its own storage
 };
 
 // One TensorImpl has one id; views of one storage have different ids.

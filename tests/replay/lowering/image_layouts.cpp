@@ -1,0 +1,142 @@
+// The layouts in which programs keep images between convolutions.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <torch/script.h>
+
+#include <sr/sr.hpp>
+
+#include "support/catch.hpp"
+#include "support/ir.hpp"
+#include "support/oracle.hpp"
+#include "support/samples.hpp"
+
+namespace sr::test::image_layouts_tests {
+
+namespace {
+
+constexpr std::int64_t kChannels = 32;
+
+Attributes weights() {
+  const auto weight = [](at::IntArrayRef sizes) { return sample(sizes) * 0.2; };
+  return {
+      {"first", weight({kChannels, 3, 3, 3})},       {"square", weight({kChannels, kChannels, 3, 3})},
+      {"one", weight({kChannels, kChannels, 1, 1})}, {"wide", weight({kChannels, 2 * kChannels, 1, 1})},
+      {"deep", weight({kChannels, 1, 3, 3})},        {"grouped", weight({kChannels, kChannels / 2, 3, 3})},
+      {"few", weight({2, kChannels, 1, 1})},         {"bias", sample({kChannels})},
+      {"gamma", at::rand({kChannels}) + 0.5},        {"variance", at::rand({kChannels}) + 0.5}};
+}
+
+torch::jit::Module model(const std::string& body) {
+  return script(
+      "def forward(self, x):\n    x = torch.conv2d(x, self.first, self.bias, [2, 2], [1, 1])\n    " + body +
+          "\n",
+      weights());
+}
+
+std::string conv(const std::string& of, const std::string& weight = "square", int groups = 1, int step = 1) {
+  const std::string pad = weight == "one" || weight == "wide" || weight == "few" ? "0" : "1";
+  return "torch.conv2d(" + of + ", self." + weight + ", None, [" + std::to_string(step) + ", " +
+         std::to_string(step) + "], [" + pad + ", " + pad + "], [1, 1], " + std::to_string(groups) + ")";
+}
+
+std::vector<InputSet> images() {
+  std::vector<InputSet> runs;
+  for (const std::int64_t batch : {1, 1, 1, 3, 2, 5, 0, 1}) runs.push_back({sample({batch, 3, 18, 14})});
+  for (int i = 0; i < 3; ++i) runs.push_back({sample({2, 3, 5, 9})});
+  for (int i = 0; i < 3; ++i) runs.push_back({sample({2, 3, 1, 1})});
+  for (int i = 0; i < 3; ++i)
+    runs.push_back({sample({2, 3, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast)});
+  return runs;
+}
+
+const std::string kNorm =
+    "torch.batch_norm(x, self.gamma, self.bias, self.bias, self.variance, False, 0.1, 1e-5, True)";
+
+const std::vector<std::string> kBodies{
+    "x = torch.relu(" + conv("x") + ")\n    return x.mean([2, 3])",
+    "x = torch.relu(" + kNorm + ")\n    x = " + conv("x", "square", 1, 2) +
+        "\n    return x.mean([2, 3], keepdim=True)",
+    "y = torch.hardtanh(" + conv("x", "deep", 32) + ", 0.0, 6.0)\n    return " + conv("y", "one") +
+        ".mean([2, 3])",
+    "y = " + conv("x", "grouped", 2) + "\n    return (" + conv("y", "one") + " + x).mean([2, 3])",
+    "y = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n    return torch.adaptive_avg_pool2d(" + conv("y") +
+        ", [1, 1])",
+    "y = torch.avg_pool2d(" + conv("x") + ", [2, 2], [1, 1], [1, 1])\n    return " + conv("y", "one") +
+        ".mean([2, 3])",
+    "y = torch.cat([torch.relu(x), " + conv("x") + "], 1)\n    return " + conv("y", "wide") + ".mean([2, 3])",
+    "y = torch.cat([x, " + conv("x") + ", x * 2], 2)\n    return " + conv("y", "one") + ".mean([2, 3])",
+    "s = torch.sigmoid(" + conv("x.mean([2, 3], keepdim=True)", "one") + ")\n    return " +
+        conv("x * s", "one") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return y, " + conv("y", "one") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.relu(y)", "one") + ".mean([2, 3]), y.flatten(1) * 2",
+    "y = " + conv("x") + "\n    return " + conv("y.transpose(2, 3)", "one") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.relu(y)", "few"),
+    "y = " + conv("x") + "\n    y.add_(x)\n    y.mul_(2)\n    return " + conv("y", "one") + ".mean([2, 3])",
+    "y = torch.silu(" + conv("x") + ")\n    return (" + conv("y") + " * torch.sigmoid(y) + y).mean([2, 3])",
+    "y = " + conv("x") + "\n    for i in range(3):\n        y = torch.relu(" + conv("y") +
+        ") + y\n    return y.mean([2, 3])",
+    "y = " + conv("x") + "\n    return torch.cumsum(" + conv("y") + ", 1).mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.softmax(y, 1)", "one") + ".mean([2, 3])",
+};
+
+// Counts the steps of each kind in the program for an image.
+std::size_t copies_for(const torch::jit::Module& module, const at::Tensor& image) {
+  StaticRuntime<> runtime{StaticModule(module)};
+  for (int call = 0; call < 3; ++call) runtime(image);
+  const Report report = runtime.report();
+  CAPTURE(report.bailouts);
+  REQUIRE(report.plans.size() == 1);
+  CHECK(report.plans[0].interpreted + report.plans[0].calls == 0);
+  return static_cast<std::size_t>(std::ranges::count(report.plans[0].steps, "copy", &StepReport::kind));
+}
+
+}  // namespace
+
+TEST_CASE("images between convolutions have the values of the interpreter", "[replay]") {
+  at::manual_seed(4);
+  for (const std::string& body : kBodies) {
+    CAPTURE(body);
+    check_model(model(body), images(), close());
+  }
+}
+
+TEST_CASE("replays agree with the interpreter step by step, in any layout", "[replay]") {
+  for (const std::string& body : kBodies) {
+    CAPTURE(body);
+    StaticRuntime<> runtime{StaticModule(model(body), {.debug = {.check_every = 1}})};
+    for (const std::int64_t batch : {2, 2, 2, 3, 4, 7}) runtime(sample({batch, 3, 18, 14}));
+    CHECK(runtime.replayed_calls() >= 3);
+  }
+}
+
+TEST_CASE("results have LibTorch's strides", "[replay]") {
+  const torch::jit::Module module = model("y = " + conv("x") + "\n    return torch.relu(" + conv("y") + ")");
+  StaticRuntime<> runtime{StaticModule(module)};
+  for (int call = 0; call < 4; ++call) CHECK(runtime(sample({2, 3, 8, 8})).toTensor().is_contiguous());
+  CHECK(runtime.replayed_calls() >= 2);
+}
+
+TEST_CASE("no image is converted between convolutions", "[replay]") {
+  const at::Tensor image = sample({2, 3, 18, 14});
+  for (const std::size_t i : {0, 1, 2, 3, 4, 5, 8, 14, 15}) {
+    CAPTURE(kBodies[i]);
+    CHECK(copies_for(model(kBodies[i]), image) == 0);
+  }
+  CHECK(copies_for(model(kBodies[6]), image) == 0);  // convolutions write their parts of the joined image
+}
+
+TEST_CASE("images of exact programs keep LibTorch's layout", "[replay]") {
+  OracleOptions exact;
+  exact.rounds = 1;
+  const torch::jit::Module module = model(kBodies[0]);
+  StaticRuntime<> runtime{StaticModule(module, {.numerics = Numerics::exact})};
+  torch::jit::Module reference = module.deepcopy();
+  for (int call = 0; call < 4; ++call) {
+    const at::Tensor image = sample({2, 3, 18, 14});
+    CHECK(difference(reference.forward({image}), runtime(image)) == "");
+  }
+}
+
+}  // namespace sr::test::image_layouts_tests
