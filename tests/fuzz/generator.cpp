@@ -2,6 +2,7 @@
 #include "fuzz/generator.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "fuzz/environment.hpp"
 
@@ -51,7 +52,10 @@ const std::array<std::string_view, kFeatureCount> kFeatureNames = {"pointwise",
                                                                    "optional input",
                                                                    "exact only"};
 
-Generator::Generator(std::uint64_t seed, std::uint64_t index) : random_(seed, index) {
+Generator::Generator(std::uint64_t seed, std::uint64_t index, Theme theme)
+    : random_(seed, index),
+      is_of_images_(theme == Theme::images),
+      most_elements_(is_of_images_ ? 30'000 : 800) {
   case_.seed = seed;
   case_.index = index;
   case_.data = random_.bits();
@@ -59,7 +63,20 @@ Generator::Generator(std::uint64_t seed, std::uint64_t index) : random_(seed, in
   if (case_.exact_only) case_.mark(Feature::exact_only);
 }
 
+// An image whose channels have one number in all runs. Two parameters may have the same sizes.
+Parameter Generator::image_parameter(const std::string& name) {
+  static const std::int64_t edges[] = {1, 2, 3, 5, 6, 7, 8, 9, 12, 13, 14, 17, 20, 28, 33, 40};
+  const auto edge = [&] { return Dim{random_.of(edges), random_.of(edges)}; };
+  TensorSpec spec;
+  do {
+    spec.shape = {dims_[0], feature_dim(), edge(), edge()};
+  } while (numel(spec.shape) > most_elements_);
+  if (random_.chance(60)) spec.shape[2].b = spec.shape[2].a, spec.shape[3].b = spec.shape[3].a;
+  return {name, "Tensor", {spec}};
+}
+
 Parameter Generator::tensor_parameter(const std::string& name) {
+  if (is_of_images_) return image_parameter(name);
   static const Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32,     Dtype::f32, Dtype::f32,
                                  Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32,     Dtype::f64, Dtype::f64,
                                  Dtype::i64, Dtype::i64, Dtype::i32, Dtype::boolean, Dtype::f16, Dtype::bf16};
@@ -172,9 +189,17 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::arithmetic, 4, false},
                                     {&Generator::dynamic, 2, false},
                                     {&Generator::foreign, 3, false}};
+  static const Family of_images[] = {
+      {&Generator::image, 40, false},    {&Generator::batch_norm, 8, false}, {&Generator::unary, 8, false},
+      {&Generator::binary, 10, false},   {&Generator::joining, 8, false},    {&Generator::pieces, 6, false},
+      {&Generator::reduction, 5, false}, {&Generator::view, 2, false},       {&Generator::reshape, 1, false},
+      {&Generator::in_place, 4, false},  {&Generator::container, 2, false},  {&Generator::branch, 2, true},
+      {&Generator::loop, 2, true}};
+  const std::span<const Family> chosen_families =
+      is_of_images_ ? std::span<const Family>(of_images) : std::span<const Family>(families);
   // Each program omits some families, so that the others meet more often.
   if (weights_.empty()) {
-    for (const Family& family : families) {
+    for (const Family& family : chosen_families) {
       weights_.push_back(random_.chance(60) ? family.weight * static_cast<int>(1 + random_.below(3)) : 0);
     }
     weights_[random_.below(4)] += 5;
@@ -185,8 +210,8 @@ void Generator::add_statements(int count, bool nested) {
     int ticket = static_cast<int>(random_.below(static_cast<std::size_t>(total)));
     std::size_t chosen = 0;
     while (ticket >= weights_[chosen]) ticket -= weights_[chosen++];
-    if (families[chosen].nests && nested && !random_.chance(15)) continue;
-    (this->*families[chosen].add)();
+    if (chosen_families[chosen].nests && nested && !random_.chance(15)) continue;
+    (this->*chosen_families[chosen].add)();
   }
 }
 
@@ -225,8 +250,8 @@ Case Generator::make() {
   return std::move(case_);
 }
 
-Case generate(std::uint64_t seed, std::uint64_t index) {
-  return Generator(seed, index).make();
+Case generate(std::uint64_t seed, std::uint64_t index, Theme theme) {
+  return Generator(seed, index, theme).make();
 }
 
 }  // namespace sr::fuzz

@@ -32,13 +32,14 @@ struct Variable {
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, std::uint64_t index);
+  Generator(std::uint64_t seed, std::uint64_t index, Theme theme);
   Case make();
 
  private:
   // generator.cpp: the frame of a program.
   void add_parameters();
   Parameter tensor_parameter(const std::string& name);
+  Parameter image_parameter(const std::string& name);
   void add_statements(int count, bool nested);
   void add_results();
   void add_early_return();
@@ -129,6 +130,8 @@ class Generator {
 
   Case case_;
   Random random_;
+  bool is_of_images_;
+  std::int64_t most_elements_;  // of a tensor
   std::vector<Variable> scope_;
   std::vector<Dim> dims_;  // the sizes that this program uses most
   std::vector<int> weights_;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kUsage =
     "sr_fuzz [--count N] [--seed S] [--first K] [--jobs J] [--config NAME] [--save DIR]\n"
-    "        [--ignore KIND]... [--verbose]\n"
+    "        [--images] [--ignore KIND]... [--verbose]\n"
     "sr_fuzz --replay FILE | --print K [--seed S] | --export FILE [--count N] [--seed S] [--first K] | "
     "--self-test\n"
     "Programs K to K + N - 1 of a seed are always the same. --jobs 0: no other process. Configurations:\n ";
@@ -116,6 +116,8 @@ int run_command(const std::vector<std::string>& arguments) {
       exported = value();
     else if (option == "--ignore")
       settings.ignored.push_back(value());
+    else if (option == "--images")
+      settings.theme = Theme::images;
     else if (option == "--verbose")
       settings.verbose = true;
     else if (option == "--self-test")
@@ -137,7 +139,7 @@ int run_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (print) {
-    const Case program = generate(settings.seed, settings.first);
+    const Case program = generate(settings.seed, settings.first, settings.theme);
     std::cout << to_text(program) << source(program);
     return 0;
   }

@@ -146,8 +146,10 @@ struct Case {
 
 // The source text for torch::jit.
 std::string source(const Case& program);
+// What programs are about: any operators, or images of realistic sizes and the operators of vision networks.
+enum class Theme { any, images };
 // Program `index` of a seed; always the same.
-Case generate(std::uint64_t seed, std::uint64_t index);
+Case generate(std::uint64_t seed, std::uint64_t index, Theme theme = Theme::any);
 // The order of runs for a program whose parameters are known.
 std::vector<Run> choose_runs(const Case& program, std::uint64_t seed);
 

@@ -155,7 +155,8 @@ std::string Generator::size_text(const Variable& variable, std::size_t dim) {
 
 Dim Generator::feature_dim() {
   static const std::int64_t sizes[] = {1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 16, 17};
-  const std::int64_t size = random_.chance(2) ? 0 : random_.of(sizes);
+  static const std::int64_t channels[] = {1, 2, 3, 4, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 48, 64, 70};
+  const std::int64_t size = random_.chance(2) ? 0 : is_of_images_ ? random_.of(channels) : random_.of(sizes);
   return {size, size};
 }
 

@@ -46,7 +46,7 @@ void Generator::joining() {
   } else {
     shape[dim] = open ? unknown_dim() : total;
   }
-  if (numel(shape) > 800 || shape.size() > 5) return;
+  if (numel(shape) > most_elements_ || shape.size() > 5) return;
   define((stack ? "torch.stack([" : "torch.cat([") + names + "], " + std::to_string(dim) + ")", merged.dtype,
          shape, merged.stable, merged.magnitude);
 }

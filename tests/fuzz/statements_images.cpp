@@ -41,7 +41,9 @@ void Generator::image() {
   Shape shape = x->shape;
   for (std::size_t d = 0; d < 2; ++d) {
     Window& window = windows[d];
-    window.kernel = random_.between(1, 3);
+    window.kernel = d == 1 && random_.chance(70) ? windows[0].kernel
+                    : random_.chance(10)         ? 5
+                                                 : random_.between(1, 3);
     window.step = random_.between(1, random_.chance(60) ? 1 : 3);
     window.pad = random_.between(0, window.kernel / 2);
     window.dilation = random_.chance(15) ? 2 : 1;
@@ -56,33 +58,35 @@ void Generator::image() {
     const Dim out = feature_dim();
     if (out.a == 0) return;
     const bool grouped = random_.chance(20);  // one group a channel
-    const bool transposed = random_.chance(25);
+    const bool transposed = random_.chance(is_of_images_ ? 8 : 25);
+    const bool halved =
+        !grouped && !transposed && channels.a % 2 == 0 && out.a % 2 == 0 && random_.chance(15);
     for (std::size_t d = 0; transposed && d < 2; ++d) {
       const Dim& before = x->shape[rank - 2 + d];
       shape[rank - 2 + d] = {windows[d].transposed(before.a), windows[d].transposed(before.b)};
       if (shape[rank - 2 + d].a <= 0 || shape[rank - 2 + d].b <= 0) return;
     }
     shape[rank - 3] = grouped ? channels : out;
-    if (numel(shape) > 800) return;
+    if (numel(shape) > most_elements_) return;
     case_.mark(Feature::constant_weights);
-    const Dim inner = grouped ? Dim{1, 1} : channels;
+    const std::int64_t groups = grouped ? channels.a : halved ? 2 : 1;
+    const Dim inner{channels.a / groups, channels.a / groups};
     const Dim rows{windows[0].kernel, windows[0].kernel}, columns{windows[1].kernel, windows[1].kernel};
     const std::string weight = transposed ? attribute({channels, grouped ? inner : out, rows, columns})
                                           : attribute({shape[rank - 3], inner, rows, columns});
     const std::string bias = random_.chance(60) ? attribute({shape[rank - 3]}) : "None";
-    const bool is_last = rank == 4 && random_.chance(30);
-    const std::string dilations = list_of(windows, &Window::dilation),
-                      groups = std::to_string(grouped ? channels.a : 1);
+    const bool is_last = rank == 4 && random_.chance(is_of_images_ ? 5 : 30);
+    const std::string dilations = list_of(windows, &Window::dilation), of_groups = std::to_string(groups);
     const Variable made = define(
         (transposed ? "torch.conv_transpose2d(" : "torch.conv2d(") + x->name +
             (is_last ? ".permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), " : ", ") + weight + ", " +
             bias + ", " + moves + ", " +
-            (transposed ? "[0, 0], " + groups + ", " + dilations : dilations + ", " + groups) + ")",
+            (transposed ? "[0, 0], " + of_groups + ", " + dilations : dilations + ", " + of_groups) + ")",
         Dtype::f32, shape, false, x->magnitude + std::log10(static_cast<double>(9 * inner.a)) / 2 + 0.3);
     if (random_.chance(50)) behind_convolution(made);
     return;
   }
-  if (numel(shape) > 800) return;
+  if (numel(shape) > most_elements_) return;
   const bool dilated = windows[0].dilation * windows[1].dilation != 1;
   if (dilated || random_.chance(50)) {
     define("torch.max_pool2d(" + x->name + ", " + list_of(windows, &Window::kernel) + ", " + moves + ", " +

@@ -36,7 +36,7 @@ std::vector<std::string> configurations_of(const Case& program, const Settings& 
 }
 
 bool passes(const Settings& settings, std::uint64_t index, Tally& tally) {
-  const Case program = generate(settings.seed, index);
+  const Case program = generate(settings.seed, index, settings.theme);
   const Verdict verdict =
       check(program, configurations_of(program, settings), {Fault::none, settings.ignored});
   tally.counts += verdict.counts;
@@ -56,7 +56,7 @@ class Reporter {
       : settings_(settings), options_{Fault::none, settings.ignored} {}
 
   void report(std::uint64_t index) {
-    Case program = generate(settings_.seed, index);
+    Case program = generate(settings_.seed, index, settings_.theme);
     Verdict verdict = isolated_check(program, configurations_of(program, settings_), options_);
     if (verdict.kind.empty()) {
       std::cout << "program " << index << " failed, but not when it ran alone\n";

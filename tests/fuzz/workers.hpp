@@ -16,6 +16,7 @@ struct Settings {
   std::uint64_t count = 1000, seed = 1, first = 0;
   std::string save = "build/fuzz", configuration;
   int jobs = 1;  // 0: all in this process
+  Theme theme = Theme::any;
   std::vector<std::string> ignored = {};
   bool verbose = false;
 };

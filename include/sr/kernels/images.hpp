@@ -35,7 +35,8 @@ struct Strip {
 // of strip_width <= Table::width results. `bias` and `added` may be null. `added` has the strides of `out`,
 // and shares no memory with it. `convolve` reads a whole register for each strip. For `convolve_pixels` and
 // `convolve_depthwise` a strip is one pixel of the result, and strips are in the order of `out`: adjacent
-// ones are 1 apart or, if out_channel is 1, anywhere.
+// ones are 1 apart or, if out_channel is 1, anywhere. For `convolve_depthwise_rows`, which needs no offsets,
+// a strip is a row of the result: `in` is its index, and the other members say how the image lies.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips
@@ -48,6 +49,8 @@ struct Convolution {
   const float* in = nullptr;
   float* out = nullptr;
   std::ptrdiff_t out_channel = 0;
+  Axis y = {}, x = {};
+  std::ptrdiff_t in_row = 0, in_pixel = 0, out_pixel = 0;  // distances in floats
 };
 
 // out[c][y][x] = bias[c] + the sum of factors[c][tap] * columns[c / outputs][tap][position] over all pairs of

@@ -11,6 +11,7 @@
 #include <sr/kernels/convolution.hpp>
 #include <sr/kernels/copy.hpp>
 #include <sr/kernels/depthwise_convolution.hpp>
+#include <sr/kernels/depthwise_rows.hpp>
 #include <sr/kernels/gemm.hpp>
 #include <sr/kernels/grouped_gemm.hpp>
 #include <sr/kernels/indices.hpp>
@@ -95,6 +96,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .convolve_pixels = convolve_pixels,
            .min_pixel_channels = kDotColumns + 1,
            .convolve_depthwise = convolve_depthwise,
+           .convolve_depthwise_rows = convolve_depthwise_rows,
            .add_windows = add_windows,
            .max_pool = max_pool,
            .mean_pool = mean_pool,

@@ -239,6 +239,7 @@ struct Table {
   // Channel c of the result is computed of channel c of the image, which is at in[c]: out[p + c] is the sum
   // over the taps t of weight[c][t] * in[p + offsets[t] + c]. The channels of a pixel are adjacent in both.
   void (*convolve_depthwise)(const Convolution& shape) = nullptr;
+  void (*convolve_depthwise_rows)(const Convolution& shape) = nullptr;
   void (*add_windows)(const TransposedConvolution& all) = nullptr;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
   // Divides sums by `divisors`, which has y.out x x.out elements.

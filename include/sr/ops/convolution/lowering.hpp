@@ -46,6 +46,11 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts&
     return std::nullopt;
   step.weight.by_pixels = is_of_pixels;
   if (last.in) step.weight.inner = static_cast<std::size_t>(all.group_in());
+  if (last.is_depthwise && is_for_rows(all)) {
+    list_rows(step, all);
+    step.multiply = table.convolve_depthwise_rows;
+    return 0;
+  }
   if (is_of_pixels) {
     list_pixels(step, walk, all, distance);
     step.multiply = last.is_depthwise ? table.convolve_depthwise : table.convolve_pixels;

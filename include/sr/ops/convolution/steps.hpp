@@ -27,6 +27,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   WeightTaps weight;
   std::shared_ptr<const AlignedFloats> packed;
   bool pads = false, has_bias = false, has_added = false;
+  bool by_rows = false;          // strips are rows of the result
   bool pads_all_groups = false;  // in one copy, which the groups of an image read
   Address in, padded, bias, added, out;
   Activations activations;          // after the clamps
@@ -100,7 +101,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       return std::min(all, kPartsOfThread * static_cast<std::size_t>(intra_op_threads()));
     }
     const auto parts = [](std::size_t count, std::size_t each) { return (count + each - 1) / each; };
-    const std::size_t tiles = parts(shape.channels, channel_tile()), runs = parts(shape.strips, kRun);
+    const std::size_t tiles = parts(shape.channels, channel_tile()),
+                      runs = parts(shape.strips, strips_of_run());
     // If threads share strips, each reads all weights. If they share channels, each reads the whole image.
     const bool has_small_weights = shape.channels * shape.taps <= read_by_group && runs >= kManyRuns;
     cut_by = has_small_weights || tiles == 1 ? Cut::strips : Cut::channels;
@@ -161,8 +163,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // Results get the activations block by block, before they leave the cache.
   void convolve_and_activate(const kernels::Convolution& all) const {
     if (activations.empty()) return multiply(all);
-    constexpr std::size_t kResults = 16384, kLeast = 4 * kRun;
-    const std::size_t most = std::max(kLeast, kResults / all.channels / kRun * kRun);
+    constexpr std::size_t kResults = 16384, kLeastPixels = 48;
+    const std::size_t wanted = std::max(kLeastPixels, kResults / all.channels), run = strips_of_run();
+    const std::size_t most = std::max(run, wanted / all.strip_width / run * run);
     kernels::Convolution block = all;
     block.block = 0;
     for (std::size_t first = 0; first < all.strips; first += most) {
@@ -171,11 +174,11 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       multiply(block);
       float* const begin = block.out + block.at[0].out;
       if (static_cast<std::size_t>(pixel_distance) == block.channels) {
-        run_all(activations, block.strips * block.channels, begin);
+        run_all(activations, block.strips * block.strip_width * block.channels, begin);
         continue;
       }
-      for (std::size_t p = 0; p < block.strips; ++p)
-        run_all(activations, block.channels, block.out + block.at[p].out);
+      for (std::size_t p = 0; p < block.strips * block.strip_width; ++p)
+        run_all(activations, block.channels, begin + static_cast<std::ptrdiff_t>(p) * pixel_distance);
     }
   }
   kernels::Convolution some_channels(kernels::Convolution some, std::size_t tile, std::size_t end) const {
@@ -189,15 +192,15 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     some.out += begin;
     return some;
   }
-  static kernels::Convolution some_strips(kernels::Convolution some, std::size_t run, std::size_t end) {
-    const std::size_t first = run * kRun;
-    some.strips = std::min(end * kRun, some.strips) - first;
+  kernels::Convolution some_strips(kernels::Convolution some, std::size_t run, std::size_t end) const {
+    const std::size_t first = run * strips_of_run();
+    some.strips = std::min(end * strips_of_run(), some.strips) - first;
     some.at += first;
     return some;
   }
 
-  // Strips of a run: whole tiles of both kernels.
-  static constexpr std::size_t kRun = 12;
+  // Whole tiles of the kernels, or a row.
+  std::size_t strips_of_run() const { return by_rows ? 1 : 12; }
 };
 
 }  // namespace sr::replay

@@ -161,6 +161,28 @@ inline void list_pixels(ConvolutionStep& step, const Walk& walk, const Convolved
   step.shape.strips = step.strips.size();
 }
 
+// True if convolve_depthwise_rows computes such windows.
+inline bool is_for_rows(const Convolved& all) {
+  const Axis &y = all.y, &x = all.x;
+  return (y.kernel == 3 || y.kernel == 5) && x.kernel == y.kernel && (y.step == 1 || y.step == 2) &&
+         x.step == y.step && y.dilation == 1 && x.dilation == 1;
+}
+
+// Covers the rows of the result, on the image itself.
+inline void list_rows(ConvolutionStep& step, const Convolved& all) {
+  step.shape.y = all.y;
+  step.shape.x = all.x;
+  step.shape.in_row = all.in.stride(-2).pin();
+  step.shape.in_pixel = all.in.stride(-1).pin();
+  step.shape.out_pixel = pixel_distance(all.out);
+  for (std::int64_t i = 0; i < all.y.out; ++i)
+    step.strips.push_back(
+        {static_cast<std::int32_t>(i), static_cast<std::int32_t>(i * all.x.out * step.shape.out_pixel)});
+  step.shape.strip_width = static_cast<std::size_t>(all.x.out);
+  step.shape.strips = step.strips.size();
+  step.by_rows = true;
+}
+
 // True if convolve_pixels is faster than convolve. Estimates the cost of both: multiply-adds, including those
 // on idle parts of registers, and copied elements. The constants were measured on AVX-512 (decision 14):
 // writing a pixel costs as much as 16 taps, and copying an element as much as a quarter of a register's
