@@ -5,6 +5,7 @@
 
 #include <torch/script.h>
 
+#include <sr/replay/lowering/image_layouts.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
@@ -24,7 +25,8 @@ Attributes weights() {
       {"first", weight({kChannels, 3, 3, 3})},       {"square", weight({kChannels, kChannels, 3, 3})},
       {"one", weight({kChannels, kChannels, 1, 1})}, {"wide", weight({kChannels, 2 * kChannels, 1, 1})},
       {"deep", weight({kChannels, 1, 3, 3})},        {"grouped", weight({kChannels, kChannels / 2, 3, 3})},
-      {"few", weight({2, kChannels, 1, 1})},         {"bias", sample({kChannels})},
+      {"few", weight({2, kChannels, 1, 1})},         {"half", weight({kChannels, kChannels / 2, 3, 3})},
+      {"matrix", weight({kChannels, kChannels})},    {"bias", sample({kChannels})},
       {"gamma", at::rand({kChannels}) + 0.5},        {"variance", at::rand({kChannels}) + 0.5}};
 }
 
@@ -77,6 +79,8 @@ const std::vector<std::string> kBodies{
     "y = torch.silu(" + conv("x") + ")\n    return (" + conv("y") + " * torch.sigmoid(y) + y).mean([2, 3])",
     "y = " + conv("x") + "\n    for i in range(3):\n        y = torch.relu(" + conv("y") +
         ") + y\n    return y.mean([2, 3])",
+    "y = torch.hardswish(" + conv("x") + ")\n    y = torch.prelu(" + conv("y") +
+        ", self.bias)\n    return torch.leaky_relu(" + conv("y", "one") + ", 0.1).mean([2, 3])",
     "y = " + conv("x") + "\n    return torch.cumsum(" + conv("y") + ", 1).mean([2, 3])",
     "y = " + conv("x") + "\n    return " + conv("torch.softmax(y, 1)", "one") + ".mean([2, 3])",
 };
@@ -94,6 +98,32 @@ std::size_t copies_for(const torch::jit::Module& module, const at::Tensor& image
 
 }  // namespace
 
+// Bodies that read views of images.
+const std::vector<std::string> kViews{
+    "y = " + conv("x") + "\n    a, b = torch.chunk(y, 2, 1)\n    return (" + conv("a", "half") + " + " +
+        conv("torch.relu(b)", "half") + ").mean([2, 3])",
+    "y = " + conv("x") +
+        "\n    y = y.view(y.size(0), 2, 16, y.size(2), y.size(3)).transpose(1, 2).reshape(y.size())\n"
+        "    return " +
+        conv("y") + ".mean([2, 3])",
+    "y = " + conv("x") +
+        "\n    z = torch.layer_norm(y.permute(0, 2, 3, 1), [32], self.gamma, self.bias)\n"
+        "    z = torch.gelu(torch.linear(z, self.matrix)).permute(0, 3, 1, 2) + y\n    return " +
+        conv("z") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return torch.linear(y.flatten(2).transpose(1, 2), self.matrix).sum(1)",
+    "y = " + conv("x") + "\n    return (" + conv("y[:, :, :-1, 1:] * 2", "one") + " + " +
+        conv("y[:, :, 1:, :-1]", "one") + ").mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("y[:, 5:21]", "half") + ".mean([2, 3]), y[:, 3].sum([1, 2])",
+    "y = " + conv("x") + "\n    return " + conv("y[:1]", "one") +
+        ".mean([2, 3]) + y.view(y.size(0), -1).sum()",
+    "y = torch.relu(" + conv("x") + ")\n    z = torch.cat([y[:, :16], " + conv("y") +
+        "[:, 16:]], 1)\n    return " + conv("z") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return torch.max_pool2d(" + conv("y") +
+        "[:, ::2], [2, 2], [1, 1], [1, 1]).mean([2, 3])",
+    "y = " + conv("x") +
+        "\n    y = y * 0.1\n    return torch.matmul(y.flatten(2), y.flatten(2).transpose(1, 2))",
+};
+
 TEST_CASE("images between convolutions have the values of the interpreter", "[replay]") {
   at::manual_seed(4);
   for (const std::string& body : kBodies) {
@@ -109,6 +139,72 @@ TEST_CASE("replays agree with the interpreter step by step, in any layout", "[re
     for (const std::int64_t batch : {2, 2, 2, 3, 4, 7}) runtime(sample({batch, 3, 18, 14}));
     CHECK(runtime.replayed_calls() >= 3);
   }
+}
+
+TEST_CASE("views of images in any layout have the values of the interpreter", "[replay]") {
+  for (const std::string& body : kViews) {
+    CAPTURE(body);
+    const torch::jit::Module module = model(body);
+    std::vector<InputSet> runs;
+    for (const std::int64_t batch : {1, 1, 1, 3, 2, 5}) runs.push_back({sample({batch, 3, 18, 14})});
+    for (int i = 0; i < 3; ++i) runs.push_back({sample({2, 3, 6, 9})});
+    check_model(module, runs, close());
+    StaticRuntime<> runtime{StaticModule(module, {.debug = {.check_every = 1}})};
+    for (const std::int64_t batch : {2, 2, 2, 3, 4, 7}) runtime(sample({batch, 3, 18, 14}));
+    CHECK(runtime.replayed_calls() >= 3);
+  }
+}
+
+TEST_CASE("images without elements keep their layout", "[replay]") {
+  const torch::jit::Module module = script(
+      "def forward(self, x):\n    y = torch.relu(x) + x.sum([2, 3], keepdim=True)\n    y = torch.cat([y, y * "
+      "2], 1)\n    return y + 1\n");
+  for (const at::IntArrayRef sizes : {at::IntArrayRef{2, 0, 3, 4}, {2, 3, 0, 4}, {0, 3, 2, 4}, {2, 3, 4, 0}})
+    check_model(module, {{sample(sizes)}, {sample(sizes)}}, close());
+}
+
+TEST_CASE("the layout of a view follows that of its image", "[replay]") {
+  // An image of 2 x 6 channels x 4 x 5, and views of it.
+  const at::Tensor image = at::arange(240).view({2, 6, 4, 5});
+  const at::Tensor moved = image.contiguous(at::MemoryFormat::ChannelsLast);
+  const auto view = [](const at::Tensor& x, int i) {
+    switch (i) {
+      case 0:
+        return x.slice(1, 2, 5);
+      case 1:
+        return x.slice(2, 1, 4, 2).slice(3, 1, 5, 3);
+      case 2:
+        return x.flatten(2).transpose(1, 2);
+      case 3:
+        return x.permute({0, 2, 3, 1}).flatten(1, 2);
+      case 4:
+        return x.unflatten(1, {2, 3}).transpose(1, 2);
+      case 5:
+        return x.select(1, 4).select(1, 3);
+      case 6:
+        return x.slice(0, 1, 2).unsqueeze(2);
+      default:
+        return x;
+    }
+  };
+  const replay::Dims sizes = replay::constant_dims(image.sizes());
+  for (int i = 0; i < 8; ++i) {
+    CAPTURE(i);
+    const at::Tensor before = view(image, i);
+    const auto layout = replay::view_with_channels_last(sizes, replay::TensorLayout::of(before));
+    REQUIRE(layout);
+    const at::Tensor after = moved.as_strided(replay::pinned(layout->sizes), replay::pinned(layout->strides),
+                                              layout->offset.recorded());
+    CHECK(at::equal(before, after));
+  }
+  const auto is_known = [&](const at::Tensor& x) {
+    return replay::view_with_channels_last(sizes, replay::TensorLayout::of(x)).has_value();
+  };
+  CHECK(is_known(image.view({2, 3, 2, 20})));
+  CHECK_FALSE(is_known(image.view({2, 120})));
+  CHECK_FALSE(is_known(image.view({240})));
+  CHECK_FALSE(is_known(image.view({2, 6, 2, 2, 5}).flatten(1, 2)));
+  CHECK_FALSE(is_known(image.as_strided({2, 10}, {120, 3})));
 }
 
 TEST_CASE("results have LibTorch's strides", "[replay]") {

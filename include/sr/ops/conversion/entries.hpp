@@ -69,12 +69,12 @@ struct ToSame {
 namespace registered {
 
 inline const OutVariant<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", Clone,
-                        Lower<&lower::copy>, Layouts<&layouts::clone>>
+                        Lower<&lower::copy>, Layouts<&layouts::clone>, Images<&lower::images_of_any_layout>>
     clone_tensor;
 
 inline const Native<
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
-    Contiguous, Lower<&lower::copy>, Layouts<&layouts::contiguous>>
+    Contiguous, Lower<&lower::copy>, Layouts<&layouts::contiguous>, Images<&lower::images_of_any_layout>>
     contiguous;
 
 inline const Native<

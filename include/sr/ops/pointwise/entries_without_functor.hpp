@@ -14,7 +14,9 @@
 namespace sr::ops::registered {
 
 inline const NewTensorsOf<at::_ops::selu, LowerToIterator<&lower::selu_any>> selu;
-inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Layouts<&layouts::copy_in_order>> prelu;
+inline const NewTensorsOf<at::_ops::prelu, Lower<&lower::prelu>, Layouts<&layouts::copy_in_order>,
+                          Images<&lower::images_of_one_layout>>
+    prelu;
 inline const OperatorOf<at::_ops::abs, Pointwise<vector_ops::Abs>,
                         LowerToIterator<&lower::same_dtype<native::abs_stub>>,
                         InPlace<at::_ops::abs_, Fact::functional_on_floats>>

@@ -114,10 +114,11 @@ inline const Native<"aten::t(Tensor(a) self) -> Tensor(a)", T, Layouts<&layouts:
 inline const Native<"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", View, Layouts<&layouts::view>>
     view;
 inline const Native<"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", Reshape,
-                    Lower<&lower::copy>, Layouts<&layouts::reshape>>
+                    Lower<&lower::copy>, Layouts<&layouts::reshape>, Images<&lower::images_of_any_layout>>
     reshape;
 inline const Native<"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-                    Flatten, Lower<&lower::copy>, Layouts<&layouts::flatten>>
+                    Flatten, Lower<&lower::copy>, Layouts<&layouts::flatten>,
+                    Images<&lower::images_of_any_layout>>
     flatten;
 inline const Native<"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", Permute,
                     Layouts<&layouts::permute>>

@@ -79,9 +79,11 @@ inline bool copy(Lowering& lowering, const TracedNode& node) {
   Operand out = lowering.output(node);
   if (!in || in->dtype != out.dtype) return false;
   if (!always_equal(in->sizes, out.sizes)) {
-    if (!out.is_contiguous() || in->count() != out.count()) return false;
+    if (in->count() != out.count()) return false;
+    const auto strides = strides_of_view(out.sizes, out.strides, in->sizes);
+    if (!strides) return false;
     out.sizes = in->sizes;
-    out.strides = dense_strides(in->sizes);
+    out.strides = *strides;
   }
   return emit_copies(lowering, {{*in, out}});
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,11 +21,39 @@
 #include <sr/graph/processed_node.hpp>
 #include <sr/registry/registry.hpp>
 #include <sr/replay/sizes/arithmetic.hpp>
+#include <sr/replay/sizes/common_layouts.hpp>
+#include <sr/replay/sizes/tensor_layout.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
 
-// The strides of a dense image with these sizes, NCHW, whose channels lie last.
+// The layout of a view of a dense image NCHW with these sizes, of which none is 0, if the image lies in NHWC.
+// Nothing if a dimension of the view goes on from one row of channels to the next, or if only a call knows
+// the strides: rows and columns may be merged, channels may be divided, and dimensions may come in any order.
+inline std::optional<TensorLayout> view_with_channels_last(const Dims& image, const TensorLayout& view) {
+  if (varies({image.begin() + 1, image.end()}) || varies(view.strides) || !view.offset.is_constant())
+    return std::nullopt;
+  const std::int64_t channels = image[1].recorded(), pixels = (image[2] * image[3]).recorded();
+  std::int64_t last_channel = 0, last_pixel = 0;  // that the view reaches
+  const auto moved = [&](std::int64_t distance, const Size& steps) -> std::optional<std::int64_t> {
+    const std::int64_t of_channel = distance / pixels % channels, of_pixel = distance % pixels;
+    if (of_channel + of_pixel != 0 && !steps.is_constant()) return std::nullopt;
+    last_channel += of_channel * steps.recorded();
+    last_pixel += of_pixel * steps.recorded();
+    return distance / (channels * pixels) * channels * pixels + of_pixel * channels + of_channel;
+  };
+  const auto offset = moved(view.offset.recorded(), 1);
+  if (!offset) return std::nullopt;
+  TensorLayout layout{view.sizes, view.strides, *offset};
+  for (std::size_t d = 0; d < view.sizes.size(); ++d) {
+    if (view.sizes[d].is_constant() && view.sizes[d].recorded() <= 1) continue;  // its stride means nothing
+    const auto stride = moved(view.strides[d].recorded(), view.sizes[d] - 1);
+    if (!stride) return std::nullopt;
+    layout.strides[d] = *stride;
+  }
+  return last_channel < channels && last_pixel < pixels ? std::optional(layout) : std::nullopt;
+}
+
 inline Dims strides_with_channels_last(const Dims& sizes) {
   const Size &channels = sizes[1], &rows = sizes[2], &columns = sizes[3];
   return {channels * rows * columns, 1, columns * channels, channels};
@@ -42,16 +72,17 @@ inline ImageUse images_of_any_layout(const Trace&, const TracedNode&) {
 
 }  // namespace lower
 
-// An image is a dense tensor of floats with four dimensions that one node makes and only nodes read, as a
-// whole. Images that a node needs in one layout form a group. A group lies in NHWC if a convolution makes or
-// reads one of its images and nothing needs one in NCHW.
+// An image is a dense tensor of floats with four dimensions that one node makes, and that only nodes read, it
+// or views of it. Images that a node needs in one layout form a group. A group lies in NHWC if a convolution
+// makes or reads one of its images and nothing needs one in NCHW.
 class ImageLayouts {
  public:
-  // `storages` are those of the program; sets the layout of each.
-  ImageLayouts(const Trace& trace, std::vector<TracedStorage>& storages)
-      : trace_(trace), storages_(storages), tensors_(trace.storages.size(), kNone) {}
+  // `storages` are those of the program. The images in `refused` stay as they are.
+  ImageLayouts(const Trace& trace, std::vector<TracedStorage>& storages, const std::set<StorageId>& refused)
+      : trace_(trace), storages_(storages), tensors_(trace.storages.size(), kNone), refused_(refused) {}
 
-  void choose() {
+  // Marks the storages of images that lie in NHWC. Returns the sizes of those images, as NCHW.
+  std::unordered_map<StorageId, Dims> choose() {
     find_images();
     group_of_.resize(tensors_.size());
     std::iota(group_of_.begin(), group_of_.end(), StorageId{0});
@@ -60,85 +91,105 @@ class ImageLayouts {
     for (const TracedNode& node : trace_.nodes) join(node);
     for (const c10::IValue& result : trace_.results) refuse(result);
     for (const Commit& commit : trace_.commits) refuse(commit.from);
+    for (const StorageId storage : refused_) is_refused_[root_of(storage)] = true;
+    std::unordered_map<StorageId, Dims> chosen;
     for (StorageId id = 0; id < tensors_.size(); ++id) {
       if (tensors_[id] == kNone) continue;
       const StorageId group = root_of(id);
       storages_[id].channels_last = is_convolved_[group] && !is_refused_[group];
+      if (storages_[id].channels_last) chosen.emplace(id, sizes_of(id));
     }
+    return chosen;
   }
 
  private:
   static bool has_image_sizes(const TensorLayout& layout) {
     const Dims& sizes = layout.sizes;
-    return sizes.size() == 4 && is_dense(layout) && sizes[1] != 1 && sizes[2] * sizes[3] != 1 &&
-           sizes[0] != 0 && !varies({sizes.begin() + 1, sizes.end()});
+    return sizes.size() == 4 && is_dense(layout) && sizes[0] != 0 &&
+           !varies({sizes.begin() + 1, sizes.end()}) && sizes[1].recorded() > 1 &&
+           sizes[2].recorded() * sizes[3].recorded() > 1;
   }
 
-  // Notes one tensor for each storage that holds an image. Others with the same sizes are further names of
-  // it.
+  // Notes the image in each storage. It is the first tensor there; others are names or views of it.
   void find_images() {
     for (TensorId id = 0; id < trace_.tensors.size(); ++id) {
       const TracedTensor& tensor = trace_.tensors[id];
       const TracedStorage& storage = trace_.storages[tensor.storage];
-      TensorId& first = tensors_[tensor.storage];
-      if (first == kNotAnImage) continue;
-      const bool is_image =
-          storage.home == Home::produced && !storage.overwritten &&
-          tensor.recorded.scalar_type() == c10::kFloat && has_image_sizes(tensor.layout) &&
-          tensor.layout.offset == 0 &&
-          Size::always_equal(product_of(tensor.layout.sizes) * 4, storage.bytes) &&
-          (first == kNone || always_equal(trace_.tensors[first].layout.sizes, tensor.layout.sizes));
-      if (!is_image) {
-        first = kNotAnImage;
-      } else if (first == kNone) {
-        first = id;
+      TensorId& image = tensors_[tensor.storage];
+      if (image == kNotAnImage) continue;
+      const bool is_float = tensor.recorded.scalar_type() == c10::kFloat;
+      if (image != kNone) {
+        const bool is_view = is_float && view_with_channels_last(sizes_of(tensor.storage), tensor.layout);
+        if (!is_view) image = kNotAnImage;
+        continue;
       }
+      const bool is_image = is_float && storage.home == Home::produced && !storage.overwritten &&
+                            has_image_sizes(tensor.layout) && tensor.layout.offset == 0 &&
+                            Size::always_equal(product_of(tensor.layout.sizes) * 4, storage.bytes);
+      image = is_image ? id : kNotAnImage;
     }
     std::ranges::replace(tensors_, kNotAnImage, kNone);
+  }
+
+  // True if the tensor, which is an image or a view of one, is dense if the image lies in NHWC.
+  bool is_dense_then(const at::Tensor& tensor) const {
+    const auto layout =
+        view_with_channels_last(sizes_of(trace_.storage_id_of(tensor)), trace_.layout_of(tensor));
+    return layout && is_dense(*layout);
   }
 
   void join(const TracedNode& node) {
     if (node.role == Role::nothing) return;
     std::vector<StorageId> images;
     std::vector<at::Tensor> others;
-    const auto add = [&](const at::Tensor& tensor) {
+    const bool is_plain = node.role == Role::compute && node.changed.empty() &&
+                          std::ranges::none_of(node.numbers, &NumberInput::is_operand);
+    const ImageUse use = is_plain ? use_of(node) : ImageUse{};
+    bool is_refused = false, joins = false;
+    const auto add = [&](const at::Tensor& tensor, bool is_read) {
       const StorageId storage = trace_.storage_id_of(tensor);
-      if (tensors_[storage] != kNone) {
-        images.push_back(storage);
-      } else if (has_image_sizes(trace_.layout_of(tensor))) {
-        others.push_back(tensor);
+      const TensorLayout& layout = trace_.layout_of(tensor);
+      if (tensors_[storage] == kNone) {
+        if (has_image_sizes(layout)) others.push_back(tensor);
+        return;
       }
+      images.push_back(storage);
+      if (use.mixes_layouts) return;
+      // A view that is contiguous is welcome everywhere.
+      const bool is_contiguous = is_plain && is_read && is_dense_then(tensor);
+      is_refused |= !is_contiguous && !(use.takes_channels_last && layout.sizes.size() == 4);
+      joins |= !is_contiguous;
     };
-    for (const c10::IValue& output : node.outputs) sr::detail::each_tensor(output, add);
-    for (const c10::IValue& input : node.inputs) sr::detail::each_tensor(input, add);
-    for (const c10::IValue& value : node.captured) sr::detail::each_tensor(value, add);
+    for (const c10::IValue& output : node.outputs)
+      sr::detail::each_tensor(output, [&](const at::Tensor& tensor) { add(tensor, false); });
+    for (const c10::IValue& input : node.inputs)
+      sr::detail::each_tensor(input, [&](const at::Tensor& tensor) { add(tensor, true); });
+    for (const c10::IValue& value : node.captured)
+      sr::detail::each_tensor(value, [&](const at::Tensor& tensor) { add(tensor, false); });
     if (images.empty()) return;
-    const ImageUse use = use_of(node);
     // Weights of convolutions are no images.
     const auto is_fixed = [&](const at::Tensor& tensor) {
       const Home home = trace_.storages[trace_.storage_id_of(tensor)].home;
       const bool is_constant = home == Home::weight || home == Home::literal;
       return !is_constant || always_equal(trace_.layout_of(tensor).sizes, sizes_of(images.front()));
     };
-    const bool is_refused =
-        !use.takes_channels_last || (!use.mixes_layouts && std::ranges::any_of(others, is_fixed));
+    is_refused |= joins && std::ranges::any_of(others, is_fixed);
     for (const StorageId image : images) {
       if (is_refused) is_refused_[root_of(image)] = true;
       if (use.convolves) is_convolved_[root_of(image)] = true;
-      if (!use.mixes_layouts) unite(images.front(), image);
+      if (joins) unite(images.front(), image);
     }
   }
 
   ImageUse use_of(const TracedNode& node) const {
-    if (node.role != Role::compute || !node.changed.empty() ||
-        std::ranges::any_of(node.numbers, &NumberInput::is_operand))
-      return {};
     const OperatorParts parts =
         registry().operator_of(node.twin.empty() ? key_of(*node.processed->node) : node.twin);
     if (parts.images != nullptr) return parts.images(trace_, node);
+    // Not every operator that is pointwise has LibTorch's tag.
     const auto handle = sr::detail::dispatched(*node.processed->node);
-    const bool is_pointwise = node.processed->vector_op != nullptr ||
-                              (parts.to_kernel != nullptr && handle && handle->hasTag(at::Tag::pointwise));
+    const bool says_so =
+        parts.layouts == &layouts::pointwise || (handle && handle->hasTag(at::Tag::pointwise));
+    const bool is_pointwise = node.processed->vector_op != nullptr || (parts.to_kernel != nullptr && says_so);
     return {.takes_channels_last = is_pointwise};
   }
 
@@ -166,7 +217,8 @@ class ImageLayouts {
 
   const Trace& trace_;
   std::vector<TracedStorage>& storages_;
-  std::vector<TensorId> tensors_;                // by storage: an image; kNone: it holds none
+  std::vector<TensorId> tensors_;  // by storage: an image; kNone: it holds none
+  const std::set<StorageId>& refused_;
   std::vector<StorageId> group_of_;              // by storage: another one of the group, or itself
   std::vector<bool> is_refused_, is_convolved_;  // by storage that stands for its group
 };

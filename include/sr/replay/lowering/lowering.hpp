@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -32,10 +33,10 @@ namespace sr::replay {
 // What the functions that lower operators work with: what a node has, and what it becomes.
 class Lowering : public ProgramStorages {
  public:
-  // Images between steps lie in NHWC where kernels are faster then, if `chooses_layouts`.
-  Lowering(const Trace& trace, Numerics numerics, bool chooses_layouts)
+  // Images between steps lie in NHWC where kernels are faster then, but for those in `in_order`.
+  Lowering(const Trace& trace, Numerics numerics, const std::set<StorageId>& in_order)
       : ProgramStorages(trace), exact_(numerics == Numerics::exact), readers_(readers_of(trace)) {
-    if (chooses_layouts && !exact_) ImageLayouts(trace, storages()).choose();
+    if (!exact_) images_ = ImageLayouts(trace, storages(), in_order).choose();
     placements_ = PlacementSearch(trace, storages(), readers_).find();
     for (const TracedNode& node : trace.nodes)
       written_in_place_.insert(node.changed.begin(), node.changed.end());
@@ -59,7 +60,11 @@ class Lowering : public ProgramStorages {
     if (const auto placed = placements_.find(storage); placed != placements_.end()) return placed->second;
     const TensorLayout& layout = trace().tensors[id].layout;
     Operand operand{storage, layout.offset, layout.sizes, layout.strides, tensor.scalar_type()};
-    if (has_channels_last(storage)) operand.strides = strides_with_channels_last(layout.sizes);
+    if (const auto image = images_.find(storage); image != images_.end()) {
+      const TensorLayout moved = *view_with_channels_last(image->second, layout);
+      operand.offset = moved.offset;
+      operand.strides = moved.strides;
+    }
     operand.offset -= base_offset(storage, tensor.element_size());
     return operand;
   }
@@ -73,13 +78,12 @@ class Lowering : public ProgramStorages {
     return operand(node.outputs[i].toTensor());
   }
 
-  // True if the program keeps the image in this storage in NHWC, where the recorded call had NCHW.
-  bool has_channels_last(StorageId storage) const { return storages()[storage].channels_last; }
-  // True if the node reads or makes such an image.
-  bool takes_channels_last(const TracedNode& node) const {
-    bool found = false;
+  // The storages of images of the node, or of views of them, that the program keeps in NHWC.
+  std::set<StorageId> images_with_channels_last(const TracedNode& node) const {
+    std::set<StorageId> found;
     const auto look = [&](const at::Tensor& tensor) {
-      found |= has_channels_last(trace().storage_id_of(tensor));
+      const StorageId storage = trace().storage_id_of(tensor);
+      if (images_.count(storage) != 0) found.insert(storage);
     };
     for (const c10::IValue& input : node.inputs) sr::detail::each_tensor(input, look);
     for (const c10::IValue& output : node.outputs) sr::detail::each_tensor(output, look);
@@ -319,6 +323,7 @@ class Lowering : public ProgramStorages {
   bool exact_;
   unsigned asked_ = 0;
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
+  std::unordered_map<StorageId, Dims> images_;  // that lie in NHWC: their sizes, as NCHW
   Placements placements_;
   std::unordered_map<StorageId, std::vector<at::Tensor>> kept_apart_;  // by storage of the concatenation
   std::unordered_set<StorageId> written_in_place_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -32,25 +33,27 @@
 
 namespace sr::replay {
 
-// Thrown if no kernel of sr takes an image in the layout that was chosen for it.
-struct ImageNotTaken {};
+// Thrown if no kernel of sr takes these images in the layout that was chosen for them.
+struct ImagesNotTaken {
+  std::set<StorageId> images;
+};
 
 class ProgramBuilder {
  public:
   // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
+  // The images in `in_order` keep LibTorch's layout.
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks,
-                 bool chooses_layouts)
+                 const std::set<StorageId>& in_order)
       : content_(content),
         weights_(weights),
         trace_(trace),
         blocks_(blocks),
-        lowering_(trace, content.options.numerics, chooses_layouts),
+        lowering_(trace, content.options.numerics, in_order),
         makers_(lowering_) {
     for (const auto prepare : Hook<BeforeLowering>::all()) prepare(lowering_);
   }
 
-  // Makes all but the layout of memory and the signature. The trace must be complete. Throws ImageNotTaken if
-  // the builder chooses the layouts of images.
+  // Makes all but the layout of memory and the signature. The trace must be complete. Throws ImagesNotTaken.
   std::unique_ptr<Program> make() {
     program_ = std::make_unique<Program>();
     notes_ = std::make_shared<ProgramNotes>();
@@ -103,7 +106,8 @@ class ProgramBuilder {
       program_->kernels += lowering_.drafts().size() - before;
       return;
     }
-    if (lowering_.takes_channels_last(node)) throw ImageNotTaken();
+    if (std::set<StorageId> images = lowering_.images_with_channels_last(node); !images.empty())
+      throw ImagesNotTaken{std::move(images)};
     if (node.role == Role::compute) {
       if (!node.twin.empty()) return write_copy(node);
       if (lower::call_out_variant(lowering_, node)) {
@@ -151,7 +155,8 @@ class ProgramBuilder {
     if (std::ranges::any_of(node.numbers, &NumberInput::is_operand)) return false;
     const std::string key = node.twin.empty() ? key_of(*node.processed->node) : node.twin;
     const OperatorParts spec = registry().operator_of(key);
-    const bool as_recorded = !lowering_.takes_channels_last(node);  // as LibTorch's kernels need it
+    const bool as_recorded =
+        lowering_.images_with_channels_last(node).empty();  // as LibTorch's kernels need it
     const auto lower = [&] {
       return (spec.to_kernel != nullptr && spec.to_kernel(lowering_, node)) ||
              (as_recorded && spec.to_iterator != nullptr && spec.to_iterator(lowering_, node));
@@ -300,15 +305,15 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
   try {
     std::shared_ptr<ExecutionState> state;
     if (trace.has_blocks()) state = std::make_shared<ExecutionState>(content, weights, planner);
-    const auto build = [&](bool chooses_layouts) {
-      Frame* const blocks = state != nullptr ? &state->frame : nullptr;
-      return ProgramBuilder(content, weights, trace, blocks, chooses_layouts).make();
-    };
+    std::set<StorageId> in_order;
     std::unique_ptr<Program> program;
-    try {
-      program = build(/*chooses_layouts=*/true);
-    } catch (const ImageNotTaken&) {
-      program = build(/*chooses_layouts=*/false);
+    while (program == nullptr) {
+      Frame* const blocks = state != nullptr ? &state->frame : nullptr;
+      try {
+        program = ProgramBuilder(content, weights, trace, blocks, in_order).make();
+      } catch (const ImagesNotTaken& error) {
+        in_order.insert(error.images.begin(), error.images.end());
+      }
     }
     program->state = std::move(state);
     program->results.recycles = content.options.memory.manage_outputs && trace.changed_containers.empty();
