@@ -159,7 +159,8 @@ TEST_CASE("images without elements keep their layout", "[replay]") {
   const torch::jit::Module module = script(
       "def forward(self, x):\n    y = torch.relu(x) + x.sum([2, 3], keepdim=True)\n    y = torch.cat([y, y * "
       "2], 1)\n    return y + 1\n");
-  for (const at::IntArrayRef sizes : {at::IntArrayRef{2, 0, 3, 4}, {2, 3, 0, 4}, {0, 3, 2, 4}, {2, 3, 4, 0}})
+  for (const std::vector<std::int64_t>& sizes :
+       std::vector<std::vector<std::int64_t>>{{2, 0, 3, 4}, {2, 3, 0, 4}, {0, 3, 2, 4}, {2, 3, 4, 0}})
     check_model(module, {{sample(sizes)}, {sample(sizes)}}, close());
 }
 
