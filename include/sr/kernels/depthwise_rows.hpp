@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <sr/kernels/convolution.hpp>
+#include <sr/kernels/gemm.hpp>
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
 

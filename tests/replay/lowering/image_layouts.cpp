@@ -118,6 +118,9 @@ const std::vector<std::string> kViews{
         ".mean([2, 3]) + y.view(y.size(0), -1).sum()",
     "y = torch.relu(" + conv("x") + ")\n    z = torch.cat([y[:, :16], " + conv("y") +
         "[:, 16:]], 1)\n    return " + conv("z") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.silu(y[:1])", "one") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.silu(y[:, :16])", "half") + ".mean([2, 3])",
+    "y = " + conv("x") + "\n    return " + conv("torch.hardtanh(y[:1])", "one") + ".mean([2, 3])",
     "y = " + conv("x") + "\n    return torch.max_pool2d(" + conv("y") +
         "[:, ::2], [2, 2], [1, 1], [1, 1]).mean([2, 3])",
     "y = " + conv("x") +

@@ -48,8 +48,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // Workspace.
   std::int64_t padded_count = 0;
 
-  bool activate(const Activation& activation, const Address& made, const Address& to) override {
-    if (pixel_distance == 0 || out != made) return false;
+  bool activate(const Activation& activation, const Size& count, const Address& made,
+                const Address& to) override {
+    if (pixel_distance == 0 || out != made || !Size::always_equal(results(), count)) return false;
     activations.push_back(activation);
     out = to;
     return true;

@@ -269,7 +269,7 @@ class Lowering : public ProgramStorages {
     Draft* const draft = sole_maker<Payload>(*in, 1);
     activation.loop = compute.vector_op->by_scalars[scalars];
     if (draft == nullptr || activation.loop == nullptr ||
-        !draft->step.payload->activate(activation, address(*in), address(out)))
+        !draft->step.payload->activate(activation, in->count(), address(*in), address(out)))
       return false;
     redirect(*draft, out);
     return true;

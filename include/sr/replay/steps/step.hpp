@@ -53,6 +53,7 @@ struct Context {
 struct Activation;
 class PackedWeights;
 class Shares;
+class Size;
 class SizeValues;
 struct Payload;
 
@@ -69,9 +70,12 @@ struct Payload {
   virtual bool may_fail() const { return false; }
   // True if the step has no effect but its results, and can be removed if none of them is read.
   virtual bool may_be_dropped() const { return false; }
-  // Makes the step apply the vector op to all its results, which it has written to `made` so far, and write
-  // them to `to`. Returns false, having changed nothing, if it cannot.
-  virtual bool activate(const Activation&, const Address& /*made*/, const Address& /*to*/) { return false; }
+  // Makes the step apply the vector op to its `count` results, which it has written to `made` so far, and
+  // write them to `to`. Returns false, having changed nothing, if it cannot, or if those are not all results.
+  virtual bool activate(const Activation&, const Size& /*count*/, const Address& /*made*/,
+                        const Address& /*to*/) {
+    return false;
+  }
   // True if the step stores in the UndoLog what it overwrites of variables and arguments.
   virtual bool logs_writes() const { return false; }
   // The work that threads share; null if there never is any.
