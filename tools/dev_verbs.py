@@ -118,7 +118,7 @@ def test(arguments):
 
 
 def peers(arguments):
-    if not arguments or arguments[0] not in ('streams', 'int8', 'busy', 'charts', 'tokens'):
+    if not arguments or arguments[0] not in ('streams', 'int8', 'busy', 'charts', 'tokens', 'vision'):
         arguments = ['main', *arguments]
     return in_python(f'bench/peers/{arguments[0]}.py', arguments[1:], 'sr', 'bench/bench_peers', 'python-package',
                      needs=('setup', 'setup_peers'), python=environment('peers'))
@@ -137,7 +137,7 @@ def cpp_benchmark(name, arguments):
 
 
 BENCHES = {
-    'peers': (peers, '[streams|int8|busy|charts|tokens] sr against compiled runtimes on the same weights'),
+    'peers': (peers, '[streams|int8|busy|charts|tokens|vision] sr against compiled runtimes on the same weights'),
     'counts': (counts, '[--filter RE] [--destination FILE.json] [--quick] [--compare OLD NEW] instructions a call, under callgrind'),
     'examples': (lambda a: examples(a, check=False), 'published models, timed against five rivals'),
     'coverage': (lambda a: in_python('examples/coverage/main.py', a, needs=('setup', 'setup_coverage'), python=environment('coverage')),
