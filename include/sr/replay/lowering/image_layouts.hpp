@@ -54,6 +54,7 @@ inline std::optional<TensorLayout> view_with_channels_last(const Dims& image, co
   return last_channel < channels && last_pixel < pixels ? std::optional(layout) : std::nullopt;
 }
 
+// The strides of a dense image NHWC, in the order NCHW of its sizes.
 inline Dims strides_with_channels_last(const Dims& sizes) {
   const Size &channels = sizes[1], &rows = sizes[2], &columns = sizes[3];
   return {channels * rows * columns, 1, columns * channels, channels};
@@ -91,6 +92,7 @@ class ImageLayouts {
     for (const TracedNode& node : trace_.nodes) join(node);
     for (const c10::IValue& result : trace_.results) refuse(result);
     for (const Commit& commit : trace_.commits) refuse(commit.from);
+    for (const InitialBytes& initial : trace_.initial) is_refused_[root_of(initial.storage)] = true;
     for (const StorageId storage : refused_) is_refused_[root_of(storage)] = true;
     std::unordered_map<StorageId, Dims> chosen;
     for (StorageId id = 0; id < tensors_.size(); ++id) {

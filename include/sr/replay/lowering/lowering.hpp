@@ -18,11 +18,11 @@
 #include <sr/base/identity.hpp>
 #include <sr/base/intra_op_width.hpp>
 #include <sr/base/options.hpp>
+#include <sr/replay/lowering/activation.hpp>
 #include <sr/replay/lowering/draft.hpp>
 #include <sr/replay/lowering/image_layouts.hpp>
 #include <sr/replay/lowering/placement.hpp>
 #include <sr/replay/lowering/program_storages.hpp>
-#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/operand.hpp>
@@ -249,26 +249,11 @@ class Lowering : public ProgramStorages {
   // Makes the step of the only tensor among the operands apply the operation. Returns false if none can.
   bool is_activation(const Compute& compute, const c10::SmallVector<PointwiseInput, 3>& inputs,
                      const Operand& out) {
-    if (compute.vector_op == nullptr || !out.is_float()) return false;
-    const Operand* in = nullptr;
-    Activation activation{.operands = inputs.size()};
-    unsigned scalars = 0;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].operand) {
-        scalars |= 1U << i;
-        activation.numbers[i] = static_cast<float>(inputs[i].number);
-        continue;
-      }
-      if (in != nullptr) return false;
-      in = &*inputs[i].operand;
-      activation.of_step = i;
-    }
-    if (in == nullptr || !in->is_float() || in->storage == out.storage ||
-        !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides))
-      return false;
+    const auto found = activation_of(compute, inputs, out);
+    if (!found) return false;
+    const auto& [activation, in] = *found;
     Draft* const draft = sole_maker<Payload>(*in, 1);
-    activation.loop = compute.vector_op->by_scalars[scalars];
-    if (draft == nullptr || activation.loop == nullptr ||
+    if (draft == nullptr ||
         !draft->step.payload->activate(activation, in->count(), address(*in), address(out)))
       return false;
     redirect(*draft, out);

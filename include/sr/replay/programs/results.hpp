@@ -14,6 +14,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/base/last_holder.hpp>
 #include <sr/replay/programs/direct_result.hpp>
+#include <sr/replay/programs/given_containers.hpp>
 #include <sr/replay/programs/result_template.hpp>
 #include <sr/replay/steps/fresh_tensor.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -54,7 +55,7 @@ class Results {
       return c10::IValue(make(0, context, arguments));
     }
     std::vector<c10::IValue> all = build_all(context, arguments);
-    if (!changed.empty()) give_elements(all, arguments);
+    if (!changed.empty()) give_elements(changed, arguments, all);
     return sr::detail::join_results(std::move(all));
   }
   // Does what build does, but returns the results as a vector.
@@ -259,38 +260,6 @@ class Results {
     return {};
   }
 
-  static c10::IValue container(std::uint32_t position, Arguments arguments) {
-    std::uint32_t count = 0;
-    c10::IValue found;
-    for (const c10::IValue& value : arguments) {
-      sr::detail::each_container(value, [&](const c10::IValue& each) {
-        if (count++ == position) found = each;
-      });
-      if (count > position) break;
-    }
-    return found;
-  }
-
-  // Moves the elements of the last values to the containers of the arguments, and removes these values.
-  void give_elements(std::vector<c10::IValue>& all, Arguments arguments) const {
-    const std::size_t first = all.size() - changed.size();
-    std::vector<c10::IValue> containers;  // all of them, before the first one gets other containers
-    for (const std::uint32_t position : changed) containers.push_back(container(position, arguments));
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-      const c10::IValue& from = all[first + i];
-      if (from.isList()) {
-        c10::impl::GenericList list = containers[i].toList();
-        list.clear();
-        for (const c10::IValue& element : from.toListRef()) list.push_back(element);
-      } else {
-        c10::impl::GenericDict dict = containers[i].toGenericDict();
-        dict.clear();
-        for (const auto& entry : from.toGenericDict()) dict.insert(entry.key(), entry.value());
-      }
-    }
-    all.resize(first);
-  }
-
   c10::IValue build_node(std::size_t& at, const Context& context, Arguments arguments) {
     const std::size_t self = at++;
     const ResultNode& node = nodes[self];
@@ -305,7 +274,7 @@ class Results {
       case ResultNode::Kind::again:
         return values_[node.index];
       case ResultNode::Kind::given:
-        return container(node.index, arguments);
+        return container_at(node.index, arguments);
       case ResultNode::Kind::tuple: {
         std::vector<c10::IValue> elements;
         for (std::uint32_t i = 0; i < node.children; ++i)
