@@ -100,8 +100,8 @@ SR_KERNEL_INLINE void depthwise_row_part(const Convolution& shape, const Strip& 
   }
 }
 
-// Divides a row into tiles of 4 to 8 results of about equal size. Fewer results than that are computed one by
-// one.
+// Divides a row of results into tiles of about equal size, of 4 to 8 results. A row of fewer than four
+// results is computed one result at a time.
 template <std::size_t kWindow, std::size_t kStep>
 SR_KERNEL_INLINE void depthwise_row(const Convolution& shape, const Strip& row) {
   constexpr std::ptrdiff_t kMost = 8, kLeast = 4;

@@ -60,7 +60,8 @@ struct PreparedModule {
   std::vector<std::string> unmanaged_reasons;  // by slot; empty where there is nothing to explain
   std::deque<BoxedOp> interpreted;
   std::string state_changed_by;  // the operator that changes attributes or constants; empty: none does
-  // Positions of arguments that a call may write, and of those whose lists or dictionaries it may change.
+  // Positions of arguments. A call may write the tensors of `written_inputs`, and change the lists and
+  // dictionaries of `changed_inputs`.
   std::vector<std::size_t> written_inputs, changed_inputs;
   // The buffers and attributes that calls write or assign. They are the last inputs of the top block. Its
   // last outputs are the new values of the variables at the positions in `assigned`.

@@ -15,6 +15,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/executor/arguments.hpp>
 #include <sr/executor/copied_results.hpp>
+#include <sr/replay/trace/record.hpp>
 #include <sr/runtime/bound_program.hpp>
 #include <sr/runtime/state_calls.hpp>
 #include <sr/runtime/unplanned_calls.hpp>
@@ -32,10 +33,10 @@ class BoundState {
         outputs_(std::move(outputs)) {
     bind_arguments(module->schema, std::span(args), &kwargs, [&](std::size_t i, c10::IValue&& value) {
       // The caller keeps the containers, and may change them.
-      args_[i] = copy_of_containers(value);
+      args_[i] = replay::detail::snapshot(value);
     });
     std::vector<c10::IValue> moved_from;  // and may be changed
-    for (const c10::IValue& arg : args_) moved_from.push_back(copy_of_containers(arg));
+    for (const c10::IValue& arg : args_) moved_from.push_back(replay::detail::snapshot(arg));
     const c10::IValue result = runtime_.rehearse(moved_from, nullptr);
     if (outputs_.empty()) make_outputs(result);
     copy_all_results(result, outputs_);
@@ -60,10 +61,6 @@ class BoundState {
   const RuntimeState& runtime() const { return runtime_; }
 
  private:
-  static c10::IValue copy_of_containers(const c10::IValue& value) {
-    return with_tensors(value, [](const at::Tensor& tensor) { return tensor; });
-  }
-
   // A plain flag: a second thread that calls is the caller's mistake, which this finds in most cases.
   class Running {
    public:

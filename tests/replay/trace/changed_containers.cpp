@@ -224,7 +224,7 @@ TEST_CASE("outputs, bound calls and batches change lists as calls do", "[replay]
   }
   CHECK(runtime.replayed_calls() >= 2);
 
-  // A bound call has a list of its own, which each of its calls changes.
+  // A bound call copies the list once. Each of its calls changes that copy.
   const c10::List<std::int64_t> given({1});
   BoundCall bound = runtime.bind({x, given});
   for (int call = 0; call < 4; ++call) {

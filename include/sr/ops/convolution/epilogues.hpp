@@ -33,12 +33,6 @@ inline std::optional<std::pair<float, float>> bounds_of(const TracedNode& node) 
   return bounds;
 }
 
-// True if nothing more can be done to the sums.
-inline bool is_finished(const ConvolutionStep& step) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  return step.shape.clamp_min != -kInfinity || step.shape.clamp_max != kInfinity || !step.activations.empty();
-}
-
 inline const ConvolutionStep& step_of(const Draft& draft) {
   return static_cast<const ConvolutionStep&>(*draft.step.payload);
 }
@@ -50,7 +44,7 @@ inline Draft* plain_convolution(Lowering& lowering, const Operand& in, const Ope
       !always_equal(in.strides, out.strides))
     return nullptr;
   Draft* const draft = lowering.sole_maker<ConvolutionStep>(in, 1);
-  return draft == nullptr || is_finished(step_of(*draft)) ? nullptr : draft;
+  return draft == nullptr || step_of(*draft).is_finished() ? nullptr : draft;
 }
 
 // relu6, hardtanh or clamp of a convolution
@@ -97,7 +91,7 @@ inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const auto* const maker =
       in ? dynamic_cast<const ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
-  if (maker != nullptr && is_finished(*maker)) return false;
+  if (maker != nullptr && maker->is_finished()) return false;
   return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
 }
 

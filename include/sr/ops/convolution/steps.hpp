@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -47,6 +48,12 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // Elements of the padded copy of one group, or of all. Each thread of a shared run has a copy in its
   // Workspace.
   std::int64_t padded_count = 0;
+
+  // True if the sums are clamped or activated already, so that nothing can be added to them any more.
+  bool is_finished() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity || !activations.empty();
+  }
 
   bool activate(const Activation& activation, const Size& count, const Address& made,
                 const Address& to) override {

@@ -84,11 +84,11 @@ inline bool makes_channels(const ConvolutionStep& step, const Operand& in) {
 // True if the results of the step are sums to which at most a bias was added.
 template <class P>
 bool is_bare(const P& step) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if constexpr (std::is_same_v<P, ConvolutionStep>) {
-    if (step.has_added || !step.activations.empty() || step.shape.clamp_max != kInfinity) return false;
+    return !step.has_added && !step.is_finished();
+  } else {
+    return step.shape.clamp_min == -std::numeric_limits<float>::infinity();
   }
-  return step.shape.clamp_min == -kInfinity;
 }
 
 // Makes the step of type P that makes `in` write the normalised result instead.

@@ -1,4 +1,4 @@
-// Pointwise operations that the step which makes their operand can apply itself.
+// Recognizes pointwise operations that can be applied by the step that computes their operand.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace sr::replay {
 
-// The operation and its only tensor, which is one of `inputs`. Nothing unless that has the sizes and strides
-// of the result, both are floats, and all other operands are numbers.
+// Returns the operation and its only tensor, which is one of `inputs`. Returns nullopt unless the tensor and
+// the result are floats of the same sizes and strides, and all other operands are numbers.
 inline std::optional<std::pair<Activation, const Operand*>> activation_of(
     const Compute& compute, const c10::SmallVector<PointwiseInput, 3>& inputs, const Operand& out) {
   if (compute.vector_op == nullptr || !out.is_float()) return std::nullopt;

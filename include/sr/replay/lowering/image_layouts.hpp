@@ -27,9 +27,10 @@
 
 namespace sr::replay {
 
-// The layout of a view of a dense image NCHW with these sizes, of which none is 0, if the image lies in NHWC.
-// Nothing if a dimension of the view goes on from one row of channels to the next, or if only a call knows
-// the strides: rows and columns may be merged, channels may be divided, and dimensions may come in any order.
+// Returns the layout of a view after its image was moved from NCHW to NHWC. `image` has the sizes of the
+// image, which is dense and has elements. A view may merge rows and columns, divide channels, and permute
+// dimensions. Returns nullopt if a dimension of the view crosses from one channel to the next within an
+// image, or if its strides depend on the call.
 inline std::optional<TensorLayout> view_with_channels_last(const Dims& image, const TensorLayout& view) {
   if (varies({image.begin() + 1, image.end()}) || varies(view.strides) || !view.offset.is_constant())
     return std::nullopt;
@@ -73,12 +74,12 @@ inline ImageUse images_of_any_layout(const Trace&, const TracedNode&) {
 
 }  // namespace lower
 
-// An image is a dense tensor of floats with four dimensions that one node makes, and that only nodes read, it
-// or views of it. Images that a node needs in one layout form a group. A group lies in NHWC if a convolution
-// makes or reads one of its images and nothing needs one in NCHW.
+// An image is a dense tensor of floats with four dimensions that one node makes. Only nodes read it, directly
+// or through views. Images that must have the same layout form a group. A group is stored in NHWC if a
+// convolution makes or reads one of its images, and every node that uses one accepts NHWC.
 class ImageLayouts {
  public:
-  // `storages` are those of the program. The images in `refused` stay as they are.
+  // `storages` are the storages of the program. Images whose storages are in `refused` stay in NCHW.
   ImageLayouts(const Trace& trace, std::vector<TracedStorage>& storages, const std::set<StorageId>& refused)
       : trace_(trace), storages_(storages), tensors_(trace.storages.size(), kNone), refused_(refused) {}
 

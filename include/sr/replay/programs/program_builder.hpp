@@ -33,7 +33,7 @@
 
 namespace sr::replay {
 
-// Thrown if no kernel of sr takes these images in the layout that was chosen for them.
+// Thrown if sr has no kernel for a node whose images would be stored in NHWC.
 struct ImagesNotTaken {
   std::set<StorageId> images;
 };

@@ -56,7 +56,8 @@ struct ResultNode {
   // given: a list or dictionary of the arguments
   enum class Kind : std::uint8_t { tensor, literal, dynamic, tuple, list, dict, again, given };
   Kind kind = Kind::literal;
-  // tensor: in `tensors`; dynamic: ValueId; again: of an earlier node; given: as each_container counts
+  // An index in `tensors`, a ValueId, the index of an earlier node, or the position of a given container in
+  // the order of each_container.
   std::uint32_t index = 0;
   std::uint32_t children = 0;
   c10::IValue literal;

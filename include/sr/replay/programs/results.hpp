@@ -30,8 +30,8 @@ class Results {
   std::vector<ResultTensor> tensors;
   std::vector<ResultNode> nodes;
   std::uint32_t roots = 1;
-  // Of the lists and dictionaries of the arguments that get new elements: as each_container counts them. The
-  // last roots have those elements.
+  // The lists and dictionaries of the arguments that the program changes, as positions in the order of
+  // each_container. The last roots contain their new elements.
   std::vector<std::uint32_t> changed;
   bool returns_constants = false;
   std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says

@@ -132,8 +132,9 @@ class Replayer {
   // Notes that a call is not replayed, because variables of its state share memory.
   void note_shared_state() { has_shared_state_ = true; }
 
-  // Must be called before the program runs. Returns false if a replay must not change one of the arguments
-  // that the program writes or whose elements it changes.
+  // Must be called before the program runs. Returns true if a replay may write the tensors, lists and
+  // dictionaries of the arguments that the program changes. Returns false if one of them aliases something
+  // else.
   bool may_change_arguments(Program& program, std::span<const c10::IValue> args) {
     if (!program.changes_arguments ||
         (!repeats_changed_container(program, args) && enter_written_arguments(program, args)))

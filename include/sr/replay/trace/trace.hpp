@@ -142,8 +142,8 @@ struct Trace {
   // equal in all calls is a constant.
   std::vector<std::vector<Size>> number_results;
   std::size_t result_count = 0;  // without those of variables
-  // Lists and dictionaries of the arguments: their positions, as each_container counts them when the call
-  // begins; those that come twice; and, by position, those that nodes change.
+  // The lists and dictionaries of the arguments. Positions are those of each_container at the beginning of
+  // the call. `repeated_containers` are given more than once. `changed_containers` are changed by nodes.
   std::unordered_map<const void*, std::uint32_t> given_containers;
   std::unordered_set<const void*> repeated_containers;
   std::map<std::uint32_t, c10::IValue> changed_containers;
