@@ -32,6 +32,7 @@ inline void give_elements(const std::vector<std::uint32_t>& positions, std::span
                           std::vector<c10::IValue>& values) {
   const std::size_t first = values.size() - positions.size();
   std::vector<c10::IValue> containers;  // all of them, before the first one gets other containers
+  containers.reserve(positions.size());
   for (const std::uint32_t position : positions) containers.push_back(container_at(position, arguments));
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const c10::IValue& from = values[first + i];
