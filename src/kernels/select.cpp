@@ -14,7 +14,10 @@ const Kernels& best() {
   const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view limit = variable == nullptr ? "" : variable;
   if (limit != "default") {
-    if (limit != "avx2" && has_avx512()) return avx512_kernels();
+    if (limit != "avx2" && has_avx512()) {
+      narrower = &avx2_kernels();
+      return avx512_kernels();
+    }
     if (has_avx2()) return avx2_kernels();
   }
 #endif

@@ -101,14 +101,27 @@ void Generator::image() {
 
 // What the step of a convolution may do, too: add another image, scale, and activate.
 void Generator::behind_convolution(Variable image) {
+  const bool in_place = random_.chance(30);
+  if (in_place) case_.mark(Feature::in_place);
   if (random_.chance(60)) {
     const auto other = pick([&](const Variable& v) {
       return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape == image.shape;
     });
     const double magnitude = std::max(image.magnitude, other->magnitude) + 0.3;
     if (!room(magnitude)) return;
-    image = define(random_.chance(50) ? image.name + " + " + other->name : other->name + " + " + image.name,
-                   Dtype::f32, image.shape, false, magnitude);
+    if (in_place) {
+      line(image.name + ".add_(" + other->name + ")");
+      wrote(image, false, magnitude);
+      image.magnitude = magnitude;
+    } else {
+      image = define(random_.chance(50) ? image.name + " + " + other->name : other->name + " + " + image.name,
+                     Dtype::f32, image.shape, false, magnitude);
+    }
+  }
+  if (in_place && random_.chance(50)) {
+    line(image.name + (random_.chance(50) ? ".relu_()" : ".clamp_(-0.3, 0.4)"));
+    wrote(image, false, image.magnitude);
+    return;
   }
   const bool has_norm =
       image.shape.size() == 4 && image.shape[1].known() && image.shape[1].a == image.shape[1].b;

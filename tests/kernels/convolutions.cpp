@@ -261,7 +261,7 @@ TEST_CASE("kernels: both convolution kernels give the same bits", "[kernels]") {
       for (const std::size_t count : {std::size_t{1}, table.tile - 1, table.tile, 2 * table.tile + 3})
         check_pixels(table, channels, count, 7);
     }
-    // Weights in several blocks of taps with partial sums between them, for more pixels than fit at once.
+    // More weights than the cache has room for.
     for (const std::size_t channels : {table.min_pixel_channels, 2 * table.width, 5 * table.width + 3}) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{49}, std::size_t{64}, std::size_t{65}})
         check_pixels(table, channels, count, 2055);

@@ -11,6 +11,7 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <sr/base/large_pages.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/memory/request.hpp>
 
@@ -32,6 +33,7 @@ class HeapBuffer final : public AnyBuffer {
   bool reserve(Bytes bytes) {
     if (bytes <= capacity_) return false;
     at::DataPtr larger = c10::GetCPUAllocator()->allocate(bytes);
+    sr::detail::prefer_large_pages(larger.get(), bytes);
     touch_pages(static_cast<std::byte*>(larger.get()), bytes);
     data_ = std::move(larger);
     capacity_ = bytes;

@@ -141,6 +141,7 @@ SR_KERNEL_INLINE void by_blocks(const Convolution& shape, Body body) {
   const std::size_t most = shape.block == 0 ? shape.strips : shape.block;
   for (std::size_t first = 0; first < shape.strips; first += most) {
     part.at = shape.at + first;
+    part.first_strip = shape.first_strip + first;
     part.strips = shape.strips - first < most ? shape.strips - first : most;
     body(part);
   }

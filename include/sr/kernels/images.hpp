@@ -30,18 +30,33 @@ struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
+// Taps whose weights follow each other, up to `end`.
+struct TapRun {
+  std::uint32_t first = 0, end = 0;
+};
+
+// Strips that add up the same taps: up to `end`, from the end of the region before.
+struct TapRegion {
+  std::uint32_t end = 0, first_run = 0, end_run = 0;
+};
+
 // out[c][p] = min(clamp_max, max(clamp_min, sum[c][p] + bias[c] + added[c][p])), where sum[c][p] adds
 // weight[c][t] * in[p + offsets[t]] over the taps t. It is computed for the positions p of the strips, each
 // of strip_width <= Table::width results. `bias` and `added` may be null. `added` has the strides of `out`,
 // and shares no memory with it. `convolve` reads a whole register for each strip. For `convolve_pixels` and
 // `convolve_depthwise` a strip is one pixel of the result, and strips are in the order of `out`: adjacent
-// ones are 1 apart or, if out_channel is 1, anywhere. For `convolve_depthwise_rows`, which needs no offsets,
-// a strip is a row of the result: `in` is its index, and the other members say how the image lies.
+// ones are 1 apart or, if out_channel is 1, anywhere. `convolve_pixels` adds up only the taps of its region
+// for each pixel, if there are regions: windows that leave the image have no padding to read. For
+// `convolve_depthwise_rows`, which needs no offsets, a strip is a row of the result: `in` is its index, and
+// the other members say how the image lies.
 struct Convolution {
   std::size_t channels = 0, taps = 0, strips = 0, strip_width = 0;
   std::size_t block = 0;  // strips of which all channels are computed before those of others; 0: all strips
   const Strip* at = nullptr;
   const std::int32_t* offsets = nullptr;
+  const TapRegion* regions = nullptr;  // of all strips of an image; null: every strip adds up all taps
+  const TapRun* runs = nullptr;        // of the regions
+  std::size_t first_strip = 0;         // the number of strips of the regions before at[0]
   const float* weight = nullptr;  // what `pack_taps` wrote; of the others, `pack` with n = channels, k = taps
   const float* bias = nullptr;
   const float* added = nullptr;

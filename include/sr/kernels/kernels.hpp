@@ -17,6 +17,10 @@ struct Kernels {
 // Set before main by src/kernels/select.cpp or header_only_kernels.hpp. One for the program.
 inline constinit const Kernels* chosen = nullptr;
 
+// The same of registers half as wide, for rows that would leave half of a register idle: on Zen 4, two
+// instructions on them take as long as one on a whole register. Null if none are linked.
+inline constinit const Kernels* narrower = nullptr;
+
 inline const Kernels& kernels() {
   return *chosen;
 }

@@ -117,7 +117,7 @@ inline std::shared_ptr<const AlignedFloats> pack(WeightTaps weight) {
                                  weight.taps / weight.inner);
     weight.data = ordered.data();
   }
-  const kernels::Table& table = kernels::kernels().table;
+  const kernels::Table& table = weight.table();
   const std::size_t share = weight.packed_share();
   auto packed = std::make_shared<AlignedFloats>(weight.groups * share);
   for (std::size_t g = 0; g < weight.groups; ++g) {

@@ -15,100 +15,101 @@
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
 
-// Some taps of a panel: their weights are two registers wide, or one.
-struct TapBlock {
-  const std::int32_t* offsets;
-  std::size_t count;
-  const float* weight;
-  bool resumes, ends;  // whether sums go on from `partial`, and whether they are complete then
-  bool is_followed;    // by weights that are to be fetched
-  float* partial;      // a row of a panel for each pixel
+// The taps that some pixels add up.
+struct TapRuns {
+  const TapRun *begin, *end;
+
+  std::size_t count() const {
+    std::size_t count = 0;
+    for (const TapRun* run = begin; run != end; ++run) count += run->end - run->first;
+    return count;
+  }
+};
+
+// What tiles prefetch into the second-level cache: `step` bytes for each tap that they add.
+struct Fetch {
+  const char* begin;
+  std::size_t step;
+
+  SR_KERNEL_INLINE void lines(std::size_t taps) {
+    const char* const end = begin + taps * step;
+    for (; begin < end; begin += kLine) __builtin_prefetch(begin, 0, 2);
+    begin = end;
+  }
 };
 
 // kPixels pixels from at[0] on at `channels` channels: kVecs registers, of which `last` reads the bias of the
-// last one. Unless out_channel is 1, the pixels are next to each other in the result. Fetches an address for
-// each tap, unless its step is 0.
+// last one. Unless out_channel is 1, the pixels are next to each other in the result.
 template <std::size_t kPixels, std::size_t kVecs, class Last>
-[[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const TapBlock& taps,
-                                                const Strip* at, const float* bias, std::size_t channels,
-                                                float* out, float* partial, Ahead fetch, Last last) {
+[[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const TapRuns& taps,
+                                                const float* weight, const Strip* at, const float* bias,
+                                                std::size_t channels, float* out, Fetch fetch, Last last) {
   constexpr std::size_t kRow = kVecs * kWidth;
   Vec sums[kPixels][kVecs];
-  if (taps.resumes) {
-    unrolled<kPixels>([&](auto p) {
-      unrolled<kVecs>([&](auto v) { sums[p][v] = Vec::load(partial + p * kRow + v * kWidth); });
-    });
-  } else {
-    unrolled<kVecs>([&](auto v) {
-      Vec start(0.0f);
-      if (bias != nullptr) {
-        if constexpr (v == kVecs - 1) {
-          start = last.load(bias + v * kWidth);
-        } else {
-          start = Vec::load(bias + v * kWidth);
-        }
+  unrolled<kVecs>([&](auto v) {
+    Vec start(0.0f);
+    if (bias != nullptr) {
+      if constexpr (v == kVecs - 1) {
+        start = last.load(bias + v * kWidth);
+      } else {
+        start = Vec::load(bias + v * kWidth);
       }
-      unrolled<kPixels>([&](auto p) { sums[p][v] = start; });
-    });
-  }
+    }
+    unrolled<kPixels>([&](auto p) { sums[p][v] = start; });
+  });
   const float* in[kPixels];
   unrolled<kPixels>([&](auto p) { in[p] = shape.in + at[p].in; });
-  const float* weight = taps.weight;
-  const auto add = [&](std::size_t tap) __attribute__((always_inline)) {
-    Vec columns[kVecs];
-    unrolled<kVecs>([&](auto v) { columns[v] = Vec::load(weight + v * kWidth); });
-    weight += kRow;
-    const std::ptrdiff_t offset = taps.offsets[tap];
-    unrolled<kPixels>([&](auto p) {
-      const Vec left(in[p][offset]);
-      unrolled<kVecs>([&](auto v) { sums[p][v] = fma(left, columns[v], sums[p][v]); });
-    });
-  };
-  if (fetch.step == 0) {
-    for (std::size_t tap = 0; tap < taps.count; ++tap) add(tap);
-  } else {
-    for (std::size_t tap = 0; tap < taps.count; ++tap, fetch.begin += fetch.step) {
-      __builtin_prefetch(fetch.begin, 0, 2);
-      add(tap);
-    }
-  }
-  alignas(64) float finished[kPixels * kRow];
-  if (taps.ends) {
-    if (shape.added != nullptr) {
-      const float* const added = shape.added + (out - shape.out);
-      if (shape.out_channel == 1) {
+  for (const TapRun* run = taps.begin; run != taps.end; ++run) {
+    for (std::size_t tap = run->first; tap < run->end;) {
+      constexpr std::size_t kBetween = 32;  // prefetches
+      const std::size_t end = fetch.step == 0 || run->end - tap < kBetween ? run->end : tap + kBetween;
+      fetch.lines(end - tap);
+      const std::int32_t* const offsets_end = shape.offsets + end;
+      const float* row = weight + tap * kRow;
+      for (const std::int32_t* offset = shape.offsets + tap; offset != offsets_end; ++offset, row += kRow) {
+        Vec columns[kVecs];
+        unrolled<kVecs>([&](auto v) { columns[v] = Vec::load(row + v * kWidth); });
         unrolled<kPixels>([&](auto p) {
-          const float* const pixel = added + at[p].out;
-          unrolled<kVecs - 1>([&](auto v) { sums[p][v] = sums[p][v] + Vec::load(pixel + v * kWidth); });
-          sums[p][kVecs - 1] = sums[p][kVecs - 1] + last.load(pixel + (kVecs - 1) * kWidth);
-        });
-      } else {
-        for (std::size_t c = 0; c < channels; c += kWidth) {
-          const std::size_t count = channels - c < kWidth ? channels - c : kWidth;
-          transpose_block<true>(added + static_cast<std::ptrdiff_t>(c) * shape.out_channel + at[0].out,
-                                shape.out_channel, count, kPixels, finished + c, kRow);
-        }
-        unrolled<kPixels>([&](auto p) {
-          unrolled<kVecs>(
-              [&](auto v) { sums[p][v] = sums[p][v] + Vec::load(finished + p * kRow + v * kWidth); });
+          const Vec left(in[p][*offset]);
+          unrolled<kVecs>([&](auto v) { sums[p][v] = fma(left, columns[v], sums[p][v]); });
         });
       }
-    }
-    unrolled<kPixels>(
-        [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v] = clamped(shape, sums[p][v]); }); });
-    if (shape.out_channel == 1) {
-      unrolled<kPixels>([&](auto p) {
-        float* const pixel = out + at[p].out;
-        unrolled<kVecs - 1>([&](auto v) { sums[p][v].store(pixel + v * kWidth); });
-        last.store(sums[p][kVecs - 1], pixel + (kVecs - 1) * kWidth);
-      });
-      return;
+      tap = end;
     }
   }
-  float* const block = taps.ends ? finished : partial;
+  alignas(64) float block[kPixels * kRow];
+  if (shape.added != nullptr) {
+    const float* const added = shape.added + (out - shape.out);
+    if (shape.out_channel == 1) {
+      unrolled<kPixels>([&](auto p) {
+        const float* const pixel = added + at[p].out;
+        unrolled<kVecs - 1>([&](auto v) { sums[p][v] = sums[p][v] + Vec::load(pixel + v * kWidth); });
+        sums[p][kVecs - 1] = sums[p][kVecs - 1] + last.load(pixel + (kVecs - 1) * kWidth);
+      });
+    } else {
+      for (std::size_t c = 0; c < channels; c += kWidth) {
+        const std::size_t count = channels - c < kWidth ? channels - c : kWidth;
+        transpose_block<true>(added + static_cast<std::ptrdiff_t>(c) * shape.out_channel + at[0].out,
+                              shape.out_channel, count, kPixels, block + c, kRow);
+      }
+      unrolled<kPixels>([&](auto p) {
+        unrolled<kVecs>([&](auto v) { sums[p][v] = sums[p][v] + Vec::load(block + p * kRow + v * kWidth); });
+      });
+    }
+  }
+  unrolled<kPixels>(
+      [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v] = clamped(shape, sums[p][v]); }); });
+  if (shape.out_channel == 1) {
+    unrolled<kPixels>([&](auto p) {
+      float* const pixel = out + at[p].out;
+      unrolled<kVecs - 1>([&](auto v) { sums[p][v].store(pixel + v * kWidth); });
+      last.store(sums[p][kVecs - 1], pixel + (kVecs - 1) * kWidth);
+    });
+    return;
+  }
   unrolled<kPixels>(
       [&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v].store(block + p * kRow + v * kWidth); }); });
-  for (std::size_t c = 0; c < channels && taps.ends; c += kWidth) {
+  for (std::size_t c = 0; c < channels; c += kWidth) {
     const std::size_t count = channels - c < kWidth ? channels - c : kWidth;
     transpose_block<false>(block + c, kRow, kPixels, count,
                            out + static_cast<std::ptrdiff_t>(c) * shape.out_channel + at[0].out,
@@ -116,60 +117,71 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
   }
 }
 
-// Calls body(first, Index<count>) for tiles of about equal size. A small last tile would have too few sums to
-// hide the latency of a multiply-add.
-template <class Body>
+// The pixels of a tile. In sums of one register, AVX2 needs eight to hide the latency of its two
+// multiply-adds a cycle; addresses of more would not fit into registers.
+template <std::size_t kVecs>
+inline constexpr std::size_t kTilePixels = kVecs == 1 && kWidth == 8 ? 8 : kTileRows;
+
+// Calls body(first, Index<count>) for tiles of about equal size, at most kMost. A small last tile would have
+// too few sums to hide the latency of a multiply-add.
+template <std::size_t kMost, class Body>
 SR_KERNEL_INLINE void by_even_tiles(std::size_t pixels, Body body) {
-  const std::size_t tiles = (pixels + kTileRows - 1) / kTileRows, missing = tiles * kTileRows - pixels;
-  if (missing > tiles) return by_row_tiles(pixels, body);
-  const std::size_t smaller = missing * (kTileRows - 1);
-  for (std::size_t first = 0; first < smaller; first += kTileRows - 1) body(first, Index<kTileRows - 1>{});
-  for (std::size_t first = smaller; first < pixels; first += kTileRows) body(first, Index<kTileRows>{});
+  const std::size_t tiles = (pixels + kMost - 1) / kMost, missing = tiles * kMost - pixels;
+  if (missing > tiles) return by_row_tiles<kMost>(pixels, body);
+  const std::size_t smaller = missing * (kMost - 1);
+  for (std::size_t first = 0; first < smaller; first += kMost - 1) body(first, Index<kMost - 1>{});
+  for (std::size_t first = smaller; first < pixels; first += kMost) body(first, Index<kMost>{});
 }
 
-template <std::size_t kVecs, class Last>
-SR_KERNEL_INLINE void convolve_taps(const Convolution& shape, const TapBlock& taps, const float* bias,
-                                    std::size_t channels, float* out, Last last) {
-  constexpr std::size_t kRow = kVecs * kWidth;
-  // Prefetches the next block, spread over the tiles of this one.
-  const std::size_t tiles = (shape.strips + kTileRows - 1) / kTileRows;
-  const std::size_t step = taps.is_followed ? kRow * sizeof(float) / tiles : 0;
-  Ahead fetch{reinterpret_cast<const char*>(taps.weight + taps.count * kRow),
-              static_cast<std::ptrdiff_t>(step)};
-  const bool waits = taps.resumes || !taps.ends;  // only then there is room for every pixel
-  by_even_tiles(
-      shape.strips, [&](std::size_t first, auto count) __attribute__((always_inline)) {
-        pixel_tile<count, kVecs>(shape, taps, shape.at + first, bias, channels, out,
-                                 waits ? taps.partial + first * kRow : taps.partial, fetch, last);
-        fetch.begin += taps.count * step;
-      });
+// Calls body(first, count, taps) for the strips of each region.
+template <class Body>
+SR_KERNEL_INLINE void by_regions(const Convolution& shape, Body body) {
+  if (shape.regions == nullptr) {
+    const TapRun all{0, static_cast<std::uint32_t>(shape.taps)};
+    return body(std::size_t{0}, shape.strips, TapRuns{&all, &all + 1});
+  }
+  const std::size_t end = shape.first_strip + shape.strips;
+  const TapRegion* region = shape.regions;
+  for (std::size_t first = shape.first_strip; first < end; ++region) {
+    const std::size_t next = region->end < end ? region->end : end;
+    if (next <= first) continue;
+    body(first - shape.first_strip, next - first,
+         TapRuns{shape.runs + region->first_run, shape.runs + region->end_run});
+    first = next;
+  }
 }
 
-// For few pixels most of the memory that is read are weights. They are processed in blocks of taps; the next
-// block is prefetched while this one is multiplied, and `partial` holds the sums between blocks.
+// For few pixels most of the memory that is read are weights: the next panel is prefetched, spread over the
+// tiles of this one. Zen 4 reads panels of AVX-512 faster without.
+template <std::size_t kVecs>
+SR_KERNEL_INLINE Fetch fetch_behind(const Convolution& shape, const float* weight, bool is_last) {
+  constexpr std::size_t kFewPixels = 64, kMost = kTilePixels<kVecs>;
+  if (kWidth == 16 || is_last || shape.strips > kFewPixels) return {nullptr, 0};
+  std::size_t added = 0;  // taps of all tiles
+  by_regions(
+      shape, [&](std::size_t, std::size_t strips, const TapRuns& taps)
+                 __attribute__((always_inline)) { added += (strips + kMost - 1) / kMost * taps.count(); });
+  const std::size_t floats = shape.taps * kVecs * kWidth;
+  return {reinterpret_cast<const char*>(weight + floats), added == 0 ? 0 : floats * sizeof(float) / added};
+}
+
 template <std::size_t kVecs, class Last>
 SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t column, std::size_t channels,
                                      Last last) {
-  constexpr std::size_t kFewPixels = 64, kBlock = 1024;
-  alignas(64) float partial[kFewPixels * kPanel];
   const float* const bias = shape.bias == nullptr ? nullptr : shape.bias + column;
+  const float* const weight = shape.weight + column * shape.taps;
   float* const out = shape.out + static_cast<std::ptrdiff_t>(column) * shape.out_channel;
-  const std::size_t most = shape.strips <= kFewPixels ? kBlock : shape.taps;
-  const bool is_last = column + kPanel >= shape.channels;
-  std::size_t first = 0;
-  do {
-    const std::size_t count = shape.taps - first < most ? shape.taps - first : most;
-    const bool ends = first + count == shape.taps;
-    const TapBlock taps{.offsets = shape.offsets + first,
-                        .count = count,
-                        .weight = shape.weight + column * shape.taps + first * kVecs * kWidth,
-                        .resumes = first != 0,
-                        .ends = ends,
-                        .is_followed = most < shape.taps && !(is_last && ends),
-                        .partial = partial};
-    convolve_taps<kVecs>(shape, taps, bias, channels, out, last);
-    first += count;
-  } while (first < shape.taps);
+  Fetch fetch = fetch_behind<kVecs>(shape, weight, column + kPanel >= shape.channels);
+  by_regions(
+      shape, [&](std::size_t begin, std::size_t strips, const TapRuns& taps) __attribute__((always_inline)) {
+        const std::size_t fetched = fetch.step == 0 ? 0 : fetch.step * taps.count();
+        by_even_tiles<kTilePixels<kVecs>>(
+            strips, [&](std::size_t first, auto count) __attribute__((always_inline)) {
+              pixel_tile<count, kVecs>(shape, taps, weight, shape.at + begin + first, bias, channels, out,
+                                       fetch, last);
+              fetch.begin += fetched;
+            });
+      });
 }
 
 inline void convolve_block_of_pixels(const Convolution& shape) {

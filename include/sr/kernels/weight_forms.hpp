@@ -105,16 +105,20 @@ struct WeightTaps {
   const float* data = nullptr;
   std::size_t groups = 0, channels = 0, taps = 0;
   bool by_pixels = false;
+  bool is_narrow = false;  // for the narrower kernels
   // Input channels that are packed innermost; 1: the taps are packed in the order of `data`.
   std::size_t inner = 1;
   ChannelScale scale = {};
   bool of_module = false;
 
+  const kernels::Table& table() const {
+    return is_narrow ? kernels::narrower->table : kernels::kernels().table;
+  }
   std::size_t packed_share() const {
-    return by_pixels ? kernels::kernels().table.packed_floats(channels, taps) : channels * taps;
+    return by_pixels ? table().packed_floats(channels, taps) : channels * taps;
   }
   auto key() const {
-    return std::tie(data, groups, channels, taps, by_pixels, inner, scale.variance, scale.gamma,
+    return std::tie(data, groups, channels, taps, by_pixels, is_narrow, inner, scale.variance, scale.gamma,
                     scale.epsilon);
   }
 };

@@ -25,30 +25,39 @@ TEST_CASE("images: large convolutions and products are the same on any number of
   struct Case {
     std::string call;
     std::vector<std::int64_t> weight, input;
+    bool is_last = false;
   };
-  for (const Case& one :
-       std::vector<Case>{{"torch.linear(x, self.w, self.b)",
-                          {1030, 300},
-                          {130, 300}},  // split by columns, with a narrow last block
-                         {"torch.linear(x, self.w, self.b)", {1024, 300}, {131, 300}},
-                         {"torch.linear(x, self.w, self.b)", {70, 600}, {1001, 600}},  // split by rows
-                         {"torch.linear(x, self.w, self.b)", {4, 1000}, {10001, 1000}},
-                         {"torch.linear(x, self.w, self.b)", {1, 2000}, {20003, 2000}},
-                         {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
-                         {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
-                         {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
-                         // Split by channels: the weights are larger than the image.
-                         {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {125, 64, 3, 3}, {1, 64, 9, 8}},
-                         {"torch.conv2d(x, self.w)", {3, 64, 5, 5}, {1, 64, 61, 60}},
-                         {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
-                         {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
-                          {64, 1, 3, 3},
-                          {2, 64, 100, 90}},
-                         {"torch.conv1d(x, self.w, self.b)", {64, 64, 5}, {1, 64, 1000}}}) {
-    CAPTURE(one.call, one.weight, one.input);
+  for (const Case& one : std::vector<Case>{
+           {"torch.linear(x, self.w, self.b)",
+            {1030, 300},
+            {130, 300}},  // split by columns, with a narrow last block
+           {"torch.linear(x, self.w, self.b)", {1024, 300}, {131, 300}},
+           {"torch.linear(x, self.w, self.b)", {70, 600}, {1001, 600}},  // split by rows
+           {"torch.linear(x, self.w, self.b)", {4, 1000}, {10001, 1000}},
+           {"torch.linear(x, self.w, self.b)", {1, 2000}, {20003, 2000}},
+           {"torch.relu(torch.linear(x, self.w))", {6, 4000}, {2001, 4000}},
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {31, 33, 3, 3}, {1, 33, 40, 41}},
+           {"torch.conv2d(x, self.w, self.b)", {40, 300, 1, 1}, {2, 300, 20, 21}},
+           // Split by channels: the weights are larger than the image.
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {125, 64, 3, 3}, {1, 64, 9, 8}},
+           {"torch.conv2d(x, self.w)", {3, 64, 5, 5}, {1, 64, 61, 60}},
+           {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", {16, 16, 3, 3}, {9, 16, 60, 61}},
+           {"torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 64))",
+            {64, 1, 3, 3},
+            {2, 64, 100, 90}},
+           {"torch.conv1d(x, self.w, self.b)", {64, 64, 5}, {1, 64, 1000}},
+           // Channels last, region by region.
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])", {32, 40, 3, 3}, {1, 40, 33, 31}, true},
+           {"torch.conv2d(x, self.w, self.b, [1, 1], [2, 2])", {125, 64, 5, 5}, {1, 64, 9, 8}, true},
+           {"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1], [1, 1], 2)",
+            {64, 32, 3, 3},
+            {3, 64, 30, 31},
+            true}}) {
+    CAPTURE(one.call, one.weight, one.input, one.is_last);
     const torch::jit::Module module = script("def forward(self, x):\n    return " + one.call + "\n",
                                              {{"w", sample(one.weight)}, {"b", sample({one.weight[0]})}});
-    const at::Tensor input = sample(one.input);
+    at::Tensor input = sample(one.input);
+    if (one.is_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
     std::vector<at::Tensor> results;
     for (const int threads : {1, 2, 3, 7}) {
       at::set_num_threads(threads);

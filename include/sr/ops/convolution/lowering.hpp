@@ -13,6 +13,7 @@
 #include <sr/ops/convolution/int8_step.hpp>
 #include <sr/ops/convolution/named_padding.hpp>
 #include <sr/ops/convolution/steps.hpp>
+#include <sr/ops/convolution/tap_regions.hpp>
 #include <sr/ops/convolution/walks.hpp>
 #include <sr/ops/convolution/windows.hpp>
 #include <sr/replay/lowering/copies.hpp>
@@ -36,22 +37,27 @@ inline std::size_t strips_of_block(const ConvolutionStep& step, std::int64_t ele
 // padded copy, 0 where there is none; nothing where they are too many for offsets of 32 bits.
 inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts& last,
                                               ConvolutionStep& step) {
-  const kernels::Table& table = kernels::kernels().table;
   const bool is_of_pixels = last.any() || is_for_pixels(all);
-  const Walk walk = is_of_pixels ? walk_by_pixels(all, last.in) : walk_by_strips(all);
+  const bool by_regions = last.in && last.out && !last.is_depthwise && is_for_regions(all);
+  const Walk walk = is_of_pixels ? walk_by_pixels(all, last.in, by_regions) : walk_by_strips(all);
   const std::int64_t channels = all.group_in(), elements = walk.elements(channels);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const std::int64_t distance = last.out ? pixel_distance(all.out) : 1;
   if (elements >= kMost || all.out.count() >= kMost || distance * all.y.out * all.x.out >= kMost)
     return std::nullopt;
   step.weight.by_pixels = is_of_pixels;
+  step.weight.is_narrow = is_of_pixels && !last.is_depthwise && fits_narrower(all);
+  const kernels::Table& table = step.weight.table();
   if (last.in) step.weight.inner = static_cast<std::size_t>(all.group_in());
   if (last.is_depthwise && is_for_rows(all)) {
     list_rows(step, all);
     step.multiply = table.convolve_depthwise_rows;
     return 0;
   }
-  if (is_of_pixels) {
+  if (by_regions) {
+    list_regions(step, walk, all, distance);
+    step.multiply = table.convolve_pixels;
+  } else if (is_of_pixels) {
     list_pixels(step, walk, all, distance);
     step.multiply = last.is_depthwise ? table.convolve_depthwise : table.convolve_pixels;
   } else {

@@ -25,6 +25,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   kernels::PaddedImage padding;
   std::vector<std::int32_t> offsets;
   std::vector<kernels::Strip> strips;
+  std::vector<kernels::TapRegion> regions;  // of the strips; without any, they add up all taps
+  std::vector<kernels::TapRun> tap_runs;
   WeightTaps weight;
   std::shared_ptr<const AlignedFloats> packed;
   bool pads = false, has_bias = false, has_added = false;
@@ -73,7 +75,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     return shares.count() > 1 && cut_by == Cut::groups ? &run_shared : &run;
   }
 
-  std::size_t vector_bytes() const { return bytes_of(offsets) + bytes_of(strips); }
+  std::size_t vector_bytes() const {
+    return bytes_of(offsets) + bytes_of(strips) + bytes_of(regions) + bytes_of(tap_runs);
+  }
 
   Shares* shared_work() override { return &shares; }
 
@@ -118,7 +122,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   }
   // The smallest number of channels that a part may have so that its results stay bit-identical.
   std::size_t channel_tile() const {
-    const kernels::Table& table = kernels::kernels().table;
+    const kernels::Table& table = weight.table();
     return weight.by_pixels ? 2 * table.width : table.tile;
   }
 
@@ -129,6 +133,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     kernels::PaddedImage copy = padding;
     one.offsets = offsets.data();
     one.at = strips.data();
+    if (!regions.empty()) one.regions = regions.data();
+    one.runs = tap_runs.data();
     const kernels::Table& table = kernels::kernels().table;
     copy.to = padded_copy;
     for (std::size_t next = first; next < end; ++next) {
@@ -164,7 +170,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     shares.each([&](std::int64_t first, std::int64_t end) {
       const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
       convolve_and_activate(cut_by == Cut::channels ? some_channels(all, begin, stop)
-                                                    : some_strips(all, begin, stop));
+                                                    : some_runs(all, begin, stop));
     });
   }
 
@@ -174,19 +180,26 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     constexpr std::size_t kResults = 16384, kLeastPixels = 48;
     const std::size_t wanted = std::max(kLeastPixels, kResults / all.channels), run = strips_of_run();
     const std::size_t most = std::max(run, wanted / all.strip_width / run * run);
-    kernels::Convolution block = all;
-    block.block = 0;
     for (std::size_t first = 0; first < all.strips; first += most) {
-      block.at = all.at + first;
-      block.strips = std::min(most, all.strips - first);
+      kernels::Convolution block = some_strips(all, first, std::min(first + most, all.strips));
+      block.block = 0;
       multiply(block);
-      float* const begin = block.out + block.at[0].out;
-      if (static_cast<std::size_t>(pixel_distance) == block.channels) {
-        run_all(activations, block.strips * block.strip_width * block.channels, begin);
-        continue;
+      activate_strips(block);
+    }
+  }
+  void activate_strips(const kernels::Convolution& block) const {
+    const auto distance = static_cast<std::size_t>(pixel_distance);
+    for (std::size_t first = 0, end = 0; first < block.strips; first = end) {
+      std::size_t adjacent = 0;  // up to a strip that does not follow in memory
+      float* const begin = block.out + block.at[first].out;
+      do {
+        adjacent += block.strip_width;
+      } while (++end < block.strips && block.out + block.at[end].out == begin + adjacent * distance);
+      if (distance == block.channels) {
+        run_all(activations, adjacent * block.channels, begin);
+      } else {
+        for (std::size_t p = 0; p < adjacent; ++p) run_all(activations, block.channels, begin + p * distance);
       }
-      for (std::size_t p = 0; p < block.strips * block.strip_width; ++p)
-        run_all(activations, block.channels, begin + static_cast<std::ptrdiff_t>(p) * pixel_distance);
     }
   }
   kernels::Convolution some_channels(kernels::Convolution some, std::size_t tile, std::size_t end) const {
@@ -200,10 +213,13 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     some.out += begin;
     return some;
   }
-  kernels::Convolution some_strips(kernels::Convolution some, std::size_t run, std::size_t end) const {
-    const std::size_t first = run * strips_of_run();
-    some.strips = std::min(end * strips_of_run(), some.strips) - first;
+  kernels::Convolution some_runs(const kernels::Convolution& all, std::size_t run, std::size_t end) const {
+    return some_strips(all, run * strips_of_run(), std::min(end * strips_of_run(), all.strips));
+  }
+  static kernels::Convolution some_strips(kernels::Convolution some, std::size_t first, std::size_t end) {
     some.at += first;
+    some.first_strip += first;
+    some.strips = end - first;
     return some;
   }
 

@@ -85,11 +85,11 @@ inline Walk walk_by_strips(const Convolved& all) {
   return {true, y, x, y.step * x.step * phase(y) * phase(x), phase(x), 1, phase(y)};
 }
 
-inline Walk walk_by_pixels(const Convolved& all, bool in_last) {
+inline Walk walk_by_pixels(const Convolved& all, bool in_last, bool by_regions) {
   Walk walk = walk_on_image(all);
   walk.is_last = in_last;
   if (in_last) walk.column = all.in.stride(-1).pin();
-  if (all.y.pad == 0 && all.x.pad == 0) return walk;
+  if (by_regions || (all.y.pad == 0 && all.x.pad == 0)) return walk;
   const Axis &y = all.y, &x = all.x;
   walk.copies = true;
   walk.y.step = walk.x.step = 1;
@@ -183,12 +183,18 @@ inline void list_rows(ConvolutionStep& step, const Convolved& all) {
   step.by_rows = true;
 }
 
+// True if the channels of a group leave half of a register idle.
+inline bool fits_narrower(const Convolved& all) {
+  return kernels::narrower != nullptr &&
+         all.group_out() <= static_cast<std::int64_t>(kernels::narrower->table.width);
+}
+
 // True if convolve_pixels is faster than convolve. Estimates the cost of both: multiply-adds, including those
 // on idle parts of registers, and copied elements. The constants were measured on AVX-512 (decision 14):
 // writing a pixel costs as much as 16 taps, and copying an element as much as a quarter of a register's
 // multiply-add, or as three of them when the image is split into phases.
 inline bool is_for_pixels(const Convolved& all) {
-  const Walk strips = walk_by_strips(all), pixels = walk_by_pixels(all, false);
+  const Walk strips = walk_by_strips(all), pixels = walk_by_pixels(all, false, false);
   const kernels::Table& table = kernels::kernels().table;
   constexpr std::int64_t kWritten = 16;
   const auto width = static_cast<std::int64_t>(table.width);

@@ -126,8 +126,8 @@ class ImageLayouts {
         if (!is_view) image = kNotAnImage;
         continue;
       }
-      const bool is_image = is_float && storage.home == Home::produced && !storage.overwritten &&
-                            has_image_sizes(tensor.layout) && tensor.layout.offset == 0 &&
+      const bool is_image = is_float && storage.home == Home::produced && has_image_sizes(tensor.layout) &&
+                            tensor.layout.offset == 0 &&
                             Size::always_equal(product_of(tensor.layout.sizes) * 4, storage.bytes);
       image = is_image ? id : kNotAnImage;
     }

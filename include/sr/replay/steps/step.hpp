@@ -51,6 +51,7 @@ struct Context {
 };
 
 struct Activation;
+struct ImageAccesses;
 class PackedWeights;
 class Shares;
 class Size;
@@ -76,6 +77,11 @@ struct Payload {
                         const Address& /*to*/) {
     return false;
   }
+  // Tells what the step reads and writes of each image of a batch. Returns false if it does not do the same
+  // for each of them.
+  virtual bool list_accesses(ImageAccesses&) const { return false; }
+  // Makes such a step compute the first image only.
+  virtual void keep_one_image() {}
   // True if the step stores in the UndoLog what it overwrites of variables and arguments.
   virtual bool logs_writes() const { return false; }
   // The work that threads share; null if there never is any.
