@@ -22,6 +22,7 @@ class Options(TypedDict, total=False):
     spill_weights: False keeps the originals of packed weights in memory. By default those of a loaded file move to a
         temporary file.
     strict: True refuses a model that needs the interpreter.
+    least_image_bytes: batches go through convolutions image by image where a step accesses so many bytes of an image.
     without_passes: names of passes over the graph to leave out.
     max_runtimes: calls at once (default 256); timeout: seconds that a call waits for one of them, None for ever.
     intra_op_threads: of each call (default 0: as the calling thread has it, but no more than `sr.processors()`).
@@ -40,6 +41,7 @@ class Options(TypedDict, total=False):
     updatable_weights: bool
     spill_weights: bool
     strict: bool
+    least_image_bytes: int
     without_passes: list[str]
     max_runtimes: int
     timeout: float | None

@@ -70,6 +70,7 @@ struct Row {
   Configuration configuration;
   Make make;
   std::size_t max_plan_bytes = StaticModuleOptions().memory.max_plan_bytes;
+  std::size_t least_image_bytes = StaticModuleOptions().debug.least_image_bytes;
 };
 
 const Row kRows[] = {
@@ -78,6 +79,7 @@ const Row kRows[] = {
     {{"linear_scan_general", false, false, true, true, false, false}, kLinearScan},
     {{"linear_scan_exact", true, false, true, true, true, false}, kLinearScan},
     {{"linear_scan_managed", true, true, true, true, false, false}, kLinearScan},
+    {{"linear_scan_by_image", true, false, true, true, false, false}, kLinearScan, 1 << 20, 0},
     {{"linear_scan_into", true, false, true, true, true, true}, kLinearScan},
     {{"linear_scan_no_out", true, false, true, false, true, false}, kLinearScan},
     {{"guard_pages", true, false, true, true, false, false}, kGuardPages},
@@ -171,6 +173,7 @@ Runner Prepared::make(const Configuration& configuration, bool exact) const {
     options.debug.enable_out_variant = configuration.out_variants;
     options.numerics = exact ? Numerics::exact : Numerics::fast;
     options.memory.max_plan_bytes = row.max_plan_bytes;
+    options.debug.least_image_bytes = row.least_image_bytes;
     // What calls write belongs to one StaticModule, so the module is loaded anew.
     if (has_state()) return row.make(StaticModule(content_->module, options));
     LoadedGraph copy = content_->loaded;

@@ -152,6 +152,7 @@ std::string check_configuration(const Configuration& configuration, const torch:
   chosen.memory.optimize = configuration.optimize;
   chosen.memory.manage_outputs = configuration.managed_outputs;
   chosen.debug.enable_replay = configuration.replay;
+  if (configuration.managed_outputs) chosen.debug.least_image_bytes = 0;
   chosen.numerics = configuration.fast ? Numerics::fast : Numerics::exact;
   if (configuration.fast) {
     options.rtol = std::max(options.rtol, kFastTolerance);

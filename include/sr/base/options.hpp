@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,17 @@ struct DebugOptions {
   bool enable_replay = true;       // false: general path only
   bool enable_families = true;     // one plan serves calls that differ in sizes only, where that is possible
   std::size_t check_every = 0;     // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
+  // Batches go through convolutions image by image where a step accesses so many bytes of an image on
+  // average.
+  std::size_t least_image_bytes = 8192;
   std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
+
+  // How often replays are checked; 0: never.
+  std::size_t checks() const {
+    const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): sr never sets it
+    if (check_every != 0 || text == nullptr) return check_every;
+    return static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
+  }
 
   friend bool operator==(const DebugOptions&, const DebugOptions&) = default;
 };
@@ -78,6 +89,7 @@ void visit_options(Options& options, const Visit& visit) {
   visit("enable_replay", options.debug.enable_replay);
   visit("enable_families", options.debug.enable_families);
   visit("check_every", options.debug.check_every);
+  visit("least_image_bytes", options.debug.least_image_bytes);
   visit("without_passes", options.debug.without_passes);
 }
 

@@ -110,4 +110,33 @@ TEST_CASE("images: one plan serves batches of which threads share some", "[repla
   }
 }
 
+TEST_CASE("images: threads share the images of runs of convolutions", "[replay][ops]") {
+  const torch::jit::Module module = script(
+      "def forward(self, x):\n    y = torch.relu(torch.conv2d(x, self.w, self.b, [1, 1], [1, 1]))\n    y = "
+      "torch.silu(torch.conv2d(y, self.v, self.b, [1, 1], [1, 1], [1, 1], 24)) * y.mean([2, 3], "
+      "keepdim=True)\n"
+      "    y = torch.max_pool2d(y, [2, 2]) - 0.5\n    return torch.conv2d(y, self.u, None, [1, 1], [1, 1])\n",
+      {{"w", sample({24, 3, 3, 3})},
+       {"v", sample({24, 1, 3, 3})},
+       {"u", sample({5, 24, 3, 3})},
+       {"b", sample({24})}});
+  std::vector<at::Tensor> images, alone;
+  for (const std::int64_t count : {1, 2, 3, 4, 7, 12, 0, 2, 1}) images.push_back(sample({count, 3, 22, 18}));
+  for (const int threads : {1, 2, 3}) {
+    const IntraOpWidth width(threads);
+    sr::StaticRuntime<> runtime{sr::StaticModule(module, {.debug = {.least_image_bytes = 0}})};
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < images.size(); ++i) {
+        const at::Tensor result = runtime(images[i]).toTensor();
+        if (round == 0) continue;  // the first may be LibTorch's
+        if (threads == 1 && round == 1) alone.push_back(result);
+        CAPTURE(threads, round, i);
+        CHECK(result.equal(alone[i]));
+      }
+    }
+    CHECK(runtime.report().bailouts.empty());
+    CHECK(runtime.replayed_calls() >= 2 * images.size());
+  }
+}
+
 }  // namespace sr::test::shared_images_tests

@@ -259,6 +259,24 @@ TEST_CASE("images that are written in place lie as others do", "[replay]") {
         steps_of("y = torch.relu(" + conv("x") + " + x)\n    return " + conv("y") + ".mean([2, 3])"));
 }
 
+TEST_CASE("images go through convolutions one by one, in the memory of one", "[replay]") {
+  const torch::jit::Module module = model("y = torch.max_pool2d(torch.relu(" + conv("x") +
+                                          "), [3, 3], [1, 1], [1, 1])\n    y = " + conv(conv("y"), "one") +
+                                          " + y\n    return " + conv("y", "one") + ".mean([2, 3])");
+  const auto arena_bytes = [&](std::int64_t batch, std::size_t check_every) {
+    StaticRuntime<> runtime{
+        StaticModule(module, {.debug = {.enable_families = false, .check_every = check_every}})};
+    const at::Tensor image = sample({batch, 3, 18, 14});
+    for (int call = 0; call < 3; ++call) runtime(image);
+    const Report report = runtime.report();
+    REQUIRE(report.plans.size() == 1);
+    return report.plans[0].memory.arena;
+  };
+  constexpr std::size_t kImage = kChannels * 9 * 7 * sizeof(float);
+  CHECK(arena_bytes(9, 0) == arena_bytes(2, 0));
+  CHECK(arena_bytes(9, 1) > 9 * 2 * kImage);
+}
+
 TEST_CASE("images of exact programs keep LibTorch's layout", "[replay]") {
   OracleOptions exact;
   exact.rounds = 1;

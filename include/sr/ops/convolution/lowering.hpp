@@ -111,7 +111,12 @@ inline void place_images(const Convolved& all, const Lasts& last, ConvolutionSte
   step.in_image = all.in.rank() == 4 ? all.in.stride(0).pin() : 0;
   step.in_group = all.group_in() * (last.in ? 1 : all.in.stride(-3).pin());
   step.out_group = channels * step.shape.out_channel;
+  const auto reaches = [](std::int64_t size, const Size& stride) { return (size - 1) * stride.pin(); };
+  step.in_extent = reaches(all.groups * all.group_in(), all.in.stride(-3)) +
+                   reaches(all.y.in, all.in.stride(-2)) + reaches(all.x.in, all.in.stride(-1)) + 1;
   const std::int64_t results = all.groups * all.group_out() * step.pixels;
+  step.out_extent =
+      last.out ? (step.pixels - 1) * step.pixel_distance + all.groups * all.group_out() : results;
   step.out_image = last.out && all.out.rank() == 4 ? all.out.stride(0).pin() : results;
   step.work_of_image = static_cast<std::size_t>(results * all.taps());
   step.read_by_group =

@@ -12,14 +12,17 @@
 #include <sr/ops/reduction/lowering.hpp>
 #include <sr/replay/lowering/copies.hpp>
 #include <sr/replay/lowering/lowering.hpp>
+#include <sr/replay/steps/image_accesses.hpp>
 
 namespace sr::replay {
 
 struct PoolStep final : ClonableStep<PoolStep> {
   std::string_view name() const override { return "pooling"; }
   Size planes;
-  kernels::Pooling shape;       // `planes` are those of this call
-  std::vector<float> divisors;  // of means; empty: maxima
+  Size images = 1;
+  std::int64_t planes_of_image = 0, in_image = 0, out_image = 0;  // and elements
+  kernels::Pooling shape;                                         // `planes` are those of this call
+  std::vector<float> divisors;                                    // of means; empty: maxima
   Address in, out, scratch;
 
   std::size_t vector_bytes() const { return bytes_of(divisors); }
@@ -28,6 +31,14 @@ struct PoolStep final : ClonableStep<PoolStep> {
     shape.planes = values.count(planes);
     return nullptr;
   }
+
+  bool list_accesses(ImageAccesses& images_in) const override {
+    images_in.images = images;
+    images_in.add(in, in_image, in_image, /*writes=*/false);
+    images_in.add(out, out_image, out_image, /*writes=*/true);
+    return true;
+  }
+  void keep_one_image() override { planes = planes_of_image; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const PoolStep&>(payload);
@@ -103,6 +114,13 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   } else {
     const std::int64_t row = std::max(x.pad + x.in, (x.out - 1) * x.step + reach(x) + 1);
     step.shape.phase_width = (row + x.step - 1) / x.step;
+  }
+  const Size& channels = in->size(-3);
+  if (in->rank() == 4 && channels.is_constant()) {
+    step.images = in->size(0);
+    step.planes_of_image = by_pixels ? 1 : channels.recorded();
+    step.in_image = channels.recorded() * y.in * x.in;
+    step.out_image = channels.recorded() * y.out * x.out;
   }
   if (divisor != nullptr) {
     for (std::int64_t i = 0; i < y.out; ++i) {

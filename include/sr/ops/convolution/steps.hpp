@@ -12,6 +12,7 @@
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/activations.hpp>
+#include <sr/replay/steps/image_accesses.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/workspace.hpp>
@@ -41,6 +42,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   std::size_t work_of_image = 0;                                          // multiply-adds
   std::size_t read_by_group = 0;                                          // elements of the image
   std::int64_t in_image = 0, in_group = 0, out_image = 0, out_group = 0;  // distances in elements
+  std::int64_t in_extent = 0, out_extent = 0;  // elements from the first of an image to behind the last
   // From one channel of the image to the next if each gives a channel of the result; else 0.
   std::ptrdiff_t in_channel = 0;
   Shares shares;
@@ -74,6 +76,17 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     shares.set(work >= kLeastShared ? static_cast<std::int64_t>(cut()) : 0, static_cast<double>(work));
     return shares.count() > 1 && cut_by == Cut::groups ? &run_shared : &run;
   }
+
+  bool list_accesses(ImageAccesses& images_in) const override {
+    images_in.images = images_of;
+    images_in.add(in, in_extent, in_image, /*writes=*/false);
+    images_in.add(out, out_extent, out_image, /*writes=*/true);
+    if (has_added) images_in.add(added, out_extent, out_image, /*writes=*/false);
+    images_in.convolves = true;
+    images_in.weight_bytes = groups * weight.packed_share() * sizeof(float);
+    return true;
+  }
+  void keep_one_image() override { images_of = 1; }
 
   std::size_t vector_bytes() const {
     return bytes_of(offsets) + bytes_of(strips) + bytes_of(regions) + bytes_of(tap_runs);

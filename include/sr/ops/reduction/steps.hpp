@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <sr/kernels/kernels.hpp>
+#include <sr/replay/steps/image_accesses.hpp>
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/step.hpp>
 
@@ -41,6 +42,19 @@ struct OuterReductionStep final : ClonableStep<OuterReductionStep> {
     sizes.settle(values, shape);
     return nullptr;
   }
+
+  bool list_accesses(ImageAccesses& images) const override {
+    if (varies({sizes.count, sizes.inner, sizes.in_outer, sizes.in_row, sizes.out_outer}) ||
+        sizes.count.recorded() == 0)
+      return false;
+    const std::int64_t inner = sizes.inner.recorded();
+    images.images = sizes.outer;
+    images.add(in, (sizes.count.recorded() - 1) * sizes.in_row.recorded() + inner, sizes.in_outer.recorded(),
+               /*writes=*/false);
+    images.add(out, inner, sizes.out_outer.recorded(), /*writes=*/true);
+    return true;
+  }
+  void keep_one_image() override { sizes.outer = 1; }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const OuterReductionStep&>(payload);

@@ -50,6 +50,7 @@ class Fusion {
     step_->scratch_base = lowering_.scratch();
     step_->scratch_floats = slots_.count() * slot_bytes_ / sizeof(float);
     most_bytes_ = std::max(most_bytes_, slots_.count() * slot_bytes_);
+    note_images();
     Draft& draft = lowering_.drafts()[group.position];
     draft.step.run = &FusedStep::run;
     draft.step.payload = step_.get();
@@ -112,6 +113,37 @@ class Fusion {
       }
     }
     for (const GroupRows& rows : group_->rows) slots_.expect_read(key(rows.in));
+  }
+
+  // Tells the step what it accesses of each image, if it works on images.
+  void note_images() {
+    const Dims& sizes = group_->sizes;
+    if (sizes.size() != 4 || !group_->rows.empty() || space_->order().empty() ||
+        space_->order().front() != 0 || sizes[0].recorded() == 0 || varies({sizes.begin() + 1, sizes.end()}))
+      return;
+    step_->outer_of_image = space_->sizes()[0].recorded() / sizes[0].recorded();
+    if (!Size::always_equal(step_->outer_of_image * sizes[0], space_->sizes()[0])) return;
+    ImageAccesses images{.images = sizes[0], .all = {}};
+    for (const PointwiseOp& op : group_->ops) {
+      for (const PointwiseInput& input : op.inputs) {
+        if (input.operand && !add_access(*input.operand, /*writes=*/false, images)) return;
+      }
+      if (!add_access(op.out, /*writes=*/true, images)) return;
+    }
+    step_->accesses = std::make_shared<const ImageAccesses>(std::move(images));
+  }
+  // Returns false if the images of the operand are not evenly apart.
+  bool add_access(const Operand& operand, bool writes, ImageAccesses& images) const {
+    if (is_scratch_only(operand.storage)) return true;
+    const Dims strides = broadcast_strides(operand, group_->sizes);
+    if (varies(strides)) return false;
+    if (lowering_.is_constant(operand)) return strides[0] == 0;
+    std::int64_t count = 1;
+    for (std::size_t d = 1; d < strides.size(); ++d)
+      count += (group_->sizes[d].recorded() - 1) * strides[d].recorded();
+    images.add(lowering_.address(operand), count, strides[0].recorded(), writes,
+               c10::elementSize(operand.dtype));
+    return true;
   }
 
   using Key = ScratchSlots::Key;

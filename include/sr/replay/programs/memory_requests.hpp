@@ -38,6 +38,16 @@ inline void request_memory(const std::vector<Draft>& drafts, const std::vector<b
         program.requests[request_of[storage]].end = d + 1;
     }
   }
+  // Later images use what loops move after earlier ones have gone through all steps.
+  for (ImageLoop& loop : program.image_loops) {
+    for (ImageLoop::Own& own : loop.own) own.request = request_of[own.storage];
+    for (const ImageLoop::Moved& moved : loop.moved) {
+      if (request_of[moved.storage] == kNone) continue;
+      memory::Request& request = program.requests[request_of[moved.storage]];
+      request.first = std::min<memory::StepIndex>(request.first, loop.first);
+      request.end = std::max<memory::StepIndex>(request.end, loop.end);
+    }
+  }
 }
 
 // Notes the last step that reads each tensor which an interpreted node returns, unless it is a result.

@@ -17,6 +17,7 @@
 #include <sr/kernels/aligned.hpp>
 #include <sr/memory/request.hpp>
 #include <sr/replay/programs/family.hpp>
+#include <sr/replay/programs/image_loops.hpp>
 #include <sr/replay/programs/results.hpp>
 #include <sr/replay/steps/derived_base.hpp>
 #include <sr/replay/steps/shares.hpp>
@@ -61,6 +62,7 @@ struct ProgramParts {
   std::vector<std::byte*> bases;  // arguments first, then every other storage
   std::vector<Step> steps;        // whose payloads are the program's
   std::vector<DerivedBase> derived;
+  std::vector<ImageLoop> image_loops;
   bool has_derived = false;  // one comparison with a constant is shorter than one of a vector's ends
   unsigned asked = 0;        // parts of the environment that it depends on
   std::size_t kernels = 0, calls = 0, interpreted = 0;  // steps of each kind
@@ -115,6 +117,7 @@ struct Program : ProgramParts {
 
   // Computes the numbers with which steps and results run, for the sizes of one call.
   void settle(SizeValues& values_of) {
+    for (ImageLoop& loop : image_loops) settle(loop, values_of);
     for (Step& step : steps) {
       if (const RunStep run = step.payload->settle(values_of)) step.run = run;
     }
@@ -125,6 +128,16 @@ struct Program : ProgramParts {
     for (std::size_t leaf = 0; leaf < leaf_bytes.size(); ++leaf)
       leaf_bytes[leaf] = values_of.count(leaf_bytes_of[leaf]);
     if (intra_op_threads() != 1) note_last_shared();
+  }
+
+  // Threads share the images of a batch, or else each step.
+  void settle(ImageLoop& loop, SizeValues& values_of) {
+    loop.images = values_of.count(loop.images_of);
+    loop.shares.set(static_cast<std::int64_t>(loop.images), static_cast<double>(loop.images));
+    const bool shares_images = loop.images > 1 && intra_op_threads() != 1;
+    for (std::size_t i = loop.first; i < loop.end; ++i) {
+      if (Shares* const work = steps[i].payload->shared_work()) work->keep_alone(shares_images);
+    }
   }
 
   // Between shared steps of a call helpers stay awake.

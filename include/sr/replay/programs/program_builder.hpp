@@ -21,6 +21,7 @@
 #include <sr/replay/lowering/hooks.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/lowering/node_steps.hpp>
+#include <sr/replay/programs/image_loop_search.hpp>
 #include <sr/replay/programs/memory_requests.hpp>
 #include <sr/replay/programs/program.hpp>
 #include <sr/replay/programs/program_instances.hpp>
@@ -41,13 +42,14 @@ struct ImagesNotTaken {
 class ProgramBuilder {
  public:
   // `blocks` is the frame on which control flow that data decide runs its blocks; null if the trace has none.
-  // The images in `in_order` keep LibTorch's layout.
+  // The images in `in_order` keep LibTorch's layout. `may_loop`: memory may hold one image of a batch.
   ProgramBuilder(const PreparedModule& content, const WeightSet& weights, const Trace& trace, Frame* blocks,
-                 const std::set<StorageId>& in_order)
+                 const std::set<StorageId>& in_order, bool may_loop)
       : content_(content),
         weights_(weights),
         trace_(trace),
         blocks_(blocks),
+        may_loop_(may_loop),
         lowering_(trace, content.options.numerics, in_order),
         makers_(lowering_) {
     for (const auto prepare : Hook<BeforeLowering>::all()) prepare(lowering_);
@@ -212,8 +214,11 @@ class ProgramBuilder {
     for (Group& group : lowering_.groups()) {
       if (!group.ops.empty()) fusion.finish(group);
     }
+    is_result_.resize(lowering_.storages().size(), false);
+    if (may_loop_)
+      program_->image_loops =
+          ImageLoopSearch(lowering_, is_result_, content_.options.debug.least_image_bytes).find();
     const auto& storages = lowering_.storages();
-    is_result_.resize(storages.size(), false);
     program_->bases.assign(storages.size(), nullptr);
     program_->scratch_floats = fusion.scratch_floats();
     program_->scratch_storage = lowering_.scratch();
@@ -287,6 +292,7 @@ class ProgramBuilder {
   const WeightSet& weights_;
   const Trace& trace_;
   Frame* blocks_;
+  bool may_loop_;
   Lowering lowering_;
   std::unique_ptr<Program> program_;
   std::shared_ptr<ProgramNotes> notes_;  // its notes
@@ -305,12 +311,15 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
   try {
     std::shared_ptr<ExecutionState> state;
     if (trace.has_blocks()) state = std::make_shared<ExecutionState>(content, weights, planner);
+    // Whoever looks at memory after a step finds all images there.
+    const bool may_loop = content.options.memory.optimize && content.options.debug.checks() == 0 &&
+                          planner.make_buffer == nullptr;
     std::set<StorageId> in_order;
     std::unique_ptr<Program> program;
     while (program == nullptr) {
       Frame* const blocks = state != nullptr ? &state->frame : nullptr;
       try {
-        program = ProgramBuilder(content, weights, trace, blocks, in_order).make();
+        program = ProgramBuilder(content, weights, trace, blocks, in_order, may_loop).make();
       } catch (const ImagesNotTaken& error) {
         in_order.insert(error.images.begin(), error.images.end());
       }

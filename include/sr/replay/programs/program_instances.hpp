@@ -59,9 +59,11 @@ inline bool instantiate_for(Program& program, const SignatureWords& call, const 
 }
 
 // Returns a copy of the program for another runtime, with the layout of its planner. Returns null if a step
-// cannot be cloned. `program` must not run meanwhile. Throws as lay_out does.
+// cannot be cloned, or if the planner's own buffer is told of each step, which loops over images run several
+// times. `program` must not run meanwhile. Throws as lay_out does.
 inline std::unique_ptr<Program> clone(const Program& program, const PreparedModule& content,
                                       const WeightSet& weights, const memory::PlannerOps& planner) {
+  if (!program.image_loops.empty() && planner.make_buffer != nullptr) return nullptr;
   auto made = std::make_unique<Program>();
   Frame* blocks = nullptr;
   if (program.state != nullptr) {
@@ -85,13 +87,13 @@ inline std::unique_ptr<Program> clone(const Program& program, const PreparedModu
 // The memory that a program takes, in bytes, without that in which it runs and without what it shares. An
 // estimate.
 inline std::size_t bytes_of(const Program& program) {
-  std::size_t bytes = sizeof(Program) + bytes_of(program.bases) + bytes_of(program.steps) +
-                      bytes_of(program.derived) + bytes_of(program.placed) + bytes_of(program.requests) +
-                      bytes_of(program.request_bytes) + bytes_of(program.planned) +
-                      bytes_of(program.layout.offsets) + bytes_of(program.constants) +
-                      bytes_of(program.values) + bytes_of(program.tensors) + bytes_of(program.results.nodes) +
-                      bytes_of(program.results.tensors) + bytes_of(program.assigned.nodes) +
-                      bytes_of(program.assigned.tensors) + program.scratch_floats * sizeof(float);
+  std::size_t bytes =
+      sizeof(Program) + bytes_of(program.bases) + bytes_of(program.steps) + bytes_of(program.derived) +
+      bytes_of(program.image_loops) + bytes_of(program.placed) + bytes_of(program.requests) +
+      bytes_of(program.request_bytes) + bytes_of(program.planned) + bytes_of(program.layout.offsets) +
+      bytes_of(program.constants) + bytes_of(program.values) + bytes_of(program.tensors) +
+      bytes_of(program.results.nodes) + bytes_of(program.results.tensors) + bytes_of(program.assigned.nodes) +
+      bytes_of(program.assigned.tensors) + program.scratch_floats * sizeof(float);
   for (const std::unique_ptr<Payload>& payload : program.payloads) bytes += payload->bytes();
   return bytes;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -19,12 +18,6 @@
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
-
-// How often replays are checked if the options do not say so: the environment variable SR_CHECK, or 0.
-inline std::size_t checks_asked_for() {
-  const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): sr never sets it
-  return text == nullptr ? 0 : static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
-}
 
 // Copies the arguments to other addresses and offsets, with the same sizes and strides: a trace that depends
 // on addresses or offsets then disagrees with the replay on the caller's arguments.

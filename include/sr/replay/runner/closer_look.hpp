@@ -23,10 +23,7 @@ namespace sr::replay {
 class CloserLook {
  public:
   CloserLook(const PreparedModule& content, const memory::PlannerOps& planner)
-      : content_(&content),
-        planner_(&planner),
-        check_every_(content.options.debug.check_every != 0 ? content.options.debug.check_every
-                                                            : checks_asked_for()) {}
+      : content_(&content), planner_(&planner), check_every_(content.options.debug.checks()) {}
 
   // True if replays have to go through run().
   [[gnu::always_inline]] bool is_on() const { return is_on_; }

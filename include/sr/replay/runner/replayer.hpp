@@ -191,12 +191,14 @@ class Replayer {
     return true;
   }
   // Returns the steps of a program bound to the addresses of this call. Returns no steps if a call has more
-  // to do: if a step is not a kernel of sr, if a result is a literal, or if replays are checked or timed.
-  // Valid until the program is run or given other sizes.
+  // to do: if a step is not a kernel of sr, if images are computed one by one, if a result is a literal, or
+  // if replays are checked or timed. Valid until the program is run or given other sizes.
   FrozenSteps freeze(Program& program) {
     FrozenSteps frozen{{}, context_of(program, nullptr)};
     const bool only_kernels = program.calls + program.interpreted == 0 && programs_.table().is_shared();
-    if (!only_kernels || program.results.has_literals || closer_look_.is_on() || kCheckPlans) return frozen;
+    if (!only_kernels || !program.image_loops.empty() || program.results.has_literals ||
+        closer_look_.is_on() || kCheckPlans)
+      return frozen;
     for (Step step : program.steps) {
       if (const RunStep fixed = step.payload->freeze(program.bases.data())) step.run = fixed;
       frozen.steps.push_back(step);

@@ -15,6 +15,7 @@
 #include <sr/replay/programs/program_report.hpp>
 #include <sr/replay/programs/program_table.hpp>
 #include <sr/replay/steps/step.hpp>
+#include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
 
@@ -28,7 +29,8 @@ class StepRunner {
   [[gnu::always_inline]] void run(Program& program, Context& context, const CallOptions* call) const {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
     // Our kernels read no thread-local modes, and shared memory has no hooks.
-    if (program.calls + program.interpreted == 0 && !may_stop && programs_->is_shared()) {
+    if (program.calls + program.interpreted == 0 && program.image_loops.empty() && !may_stop &&
+        programs_->is_shared()) {
       for (const Step& step : program.steps) step.run(*step.payload, context);
       return;
     }
@@ -36,20 +38,24 @@ class StepRunner {
   }
 
   [[gnu::noinline]] void run_in_modes(Program& program, Context& context, const CallOptions* call) const {
-    run(program, context, call, [](std::size_t, const auto& step) { step(); });
+    run(
+        program, context, call, [](std::size_t, const auto& step) { step(); },
+        [&](const ImageLoop& loop) { return run_on_threads(program, loop, context, call); });
   }
 
-  // Calls around(i, run) for step i, which has to call run().
-  template <class Around>
-  void run(Program& program, Context& context, const CallOptions* call, const Around& around) const {
+  // Calls around(i, run) for step i, which has to call run(). `is_done` is for each_step.
+  template <class Around, class IsDone = decltype([](const ImageLoop&) { return false; })>
+  void run(Program& program, Context& context, const CallOptions* call, const Around& around,
+           const IsDone& is_done = {}) const {
     const bool may_stop = call != nullptr && call->can_be_cancelled();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     const EndHooks end{*programs_};
-    std::size_t i = 0;
+    std::size_t running = 0;
     auto dead = program.dead_after.begin();
     try {
-      for (; i < program.steps.size(); ++i) {
+      each_step(program.image_loops, program.steps.size(), context.bases, is_done, [&](std::size_t i) {
+        running = i;
         if (may_stop) call->check();
         if (!programs_->is_shared()) {
           if (i == 0) programs_->buffer().begin_run();
@@ -58,9 +64,9 @@ class StepRunner {
         around(i, [&] { program.steps[i].run(*program.steps[i].payload, context); });
         for (; dead != program.dead_after.end() && dead->first == i; ++dead)
           program.tensors[dead->second].reset();
-      }
+      });
     } catch (c10::Error& error) {
-      sr::detail::add_place(error, *program.notes->nodes[program.steps[i].node]);
+      sr::detail::add_place(error, *program.notes->nodes[program.steps[running].node]);
       throw;
     }
   }
@@ -96,6 +102,33 @@ class StepRunner {
   }
 
  private:
+  // Lets threads share the images of the loop. Returns false, having done nothing, if they do not.
+  static bool run_on_threads(const Program& program, const ImageLoop& loop, const Context& context,
+                             const CallOptions* call) {
+    if (loop.shares.count() < 2 || intra_op_threads() == 1) return false;
+    const bool may_stop = call != nullptr && call->can_be_cancelled();
+    loop.shares.each([&](std::int64_t image, std::int64_t end) {
+      Workspace& workspace = Workspace::of_thread();
+      Context own = context;
+      own.bases = workspace.copy_of(context.bases, context.base_count);
+      constexpr std::size_t kLine = 64;
+      const std::size_t arena = (program.layout.total + kLine - 1) / kLine * (kLine / sizeof(float));
+      float* const memory = workspace.floats(arena + program.scratch_floats);
+      for (const ImageLoop::Own& each : loop.own)
+        own.bases[each.storage] = reinterpret_cast<std::byte*>(memory) + program.layout.offsets[each.request];
+      own.bases[program.scratch_storage] = reinterpret_cast<std::byte*>(memory + arena);
+      loop.move(own.bases, image);
+      for (; image < end; ++image) {
+        for (std::size_t i = loop.first; i < loop.end; ++i) {
+          if (may_stop) call->check();
+          program.steps[i].run(*program.steps[i].payload, own);
+        }
+        loop.move(own.bases, 1);
+      }
+    });
+    return true;
+  }
+
   static constexpr std::chrono::nanoseconds kShortStep{500};
   static constexpr std::uint32_t kUntimed = 7;  // replays after one that was timed
 

@@ -13,6 +13,7 @@
 #include <sr/kernels/table.hpp>
 #include <sr/replay/sizes/values.hpp>
 #include <sr/replay/steps/chains.hpp>
+#include <sr/replay/steps/image_accesses.hpp>
 #include <sr/replay/steps/row_tail.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -39,6 +40,9 @@ struct FusedStep final : ClonableStep<FusedStep> {
   std::uint32_t scratch_base = 0;  // of the operands in scratch, which each thread has for itself
   std::size_t scratch_floats = 0;
   Shares shares;  // of tiles
+
+  std::shared_ptr<const ImageAccesses> accesses;  // null: it does not do the same for each image
+  Size outer_of_image = 0;                        // `sizes_of[0]` for one image
 
   Dims sizes_of;  // of the iteration space, outermost first
   // A tile is `chunk` indices of dimension `split` and all of those inside it.
@@ -110,6 +114,12 @@ struct FusedStep final : ClonableStep<FusedStep> {
 
   Shares* shared_work() override { return &shares; }
 
+  bool list_accesses(ImageAccesses& images) const override {
+    if (accesses != nullptr) images = *accesses;
+    return accesses != nullptr;
+  }
+  void keep_one_image() override { sizes_of[0] = outer_of_image; }
+
   RunStep freeze(std::byte* const* bases) override {
     const RunStep usual = runner();
     if (usual == &run_only_op) {
@@ -152,6 +162,11 @@ struct FusedStep final : ClonableStep<FusedStep> {
     });
   }
 
+  static void run_alone(const Payload& payload, Context& context) {
+    const auto& self = static_cast<const FusedStep&>(payload);
+    self.run_tiles({context.bases, &Workspace::of_thread()}, 0, self.tiles);
+  }
+
   // The indices of a tile's first element, from the outermost dimension to `split`.
   using Index = std::array<std::int64_t, kernels::StridedCopy::kMaxRank>;
   static constexpr Index kOrigin{};
@@ -160,6 +175,7 @@ struct FusedStep final : ClonableStep<FusedStep> {
   // on fewer elements than a chain takes.
   RunStep runner() const {
     if (shares.count() > 1) return &run_shared;
+    if (shares.is_alone()) return &run_alone;
     if (tiles != 1 || segments.size() != 1) return &run;
     const std::size_t linked = linked_part(segments[0], count);
     if (linked == count) return tails.empty() ? &run_only_chain : &run_chain_and_tails;

@@ -47,10 +47,14 @@ class Shares {
  public:
   // The number of parts, 0 if there is nothing to share, and a measure of the work of all.
   void set(std::int64_t count, double work) {
-    count_ = count;
+    count_ = is_alone_ ? 0 : count;
     work_ = work;
   }
   std::int64_t count() const { return count_; }
+  // Makes it one part, because threads share something larger. Must be called before set().
+  void keep_alone(bool alone) { is_alone_ = alone; }
+  // True if the step may run on several threads at once, for different images.
+  bool is_alone() const { return is_alone_; }
   // True if a later step of the program is shared, too.
   void set_more_follow(bool more) { more_follow_ = more; }
 
@@ -79,7 +83,7 @@ class Shares {
  private:
   std::int64_t count_ = 0;
   double work_ = 1;
-  bool more_follow_ = false;
+  bool more_follow_ = false, is_alone_ = false;
   mutable SharingChoice choice_;
 };
 
