@@ -81,11 +81,12 @@ inline const Native<
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? "
     "memory_format=None) -> Tensor(a)",
-    ToDtype, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
+    ToDtype, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>, Layouts<&layouts::convert>,
+    Images<&lower::images_of_one_layout>>
     to_dtype;
 
 inline const NativeOf<at::_ops::to_device, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
-                      Layouts<&layouts::convert>>
+                      Layouts<&layouts::convert>, Images<&lower::images_of_one_layout>>
     to_device;
 
 inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
@@ -93,7 +94,8 @@ inline const NativeOf<at::_ops::to_other, Lower<&lower::cast_or_epilogue>, Lower
     to_other;
 
 inline const NativeOf<at::_ops::to_dtype_layout, Lower<&lower::cast_or_epilogue>,
-                      LowerToIterator<&lower::convert>, Layouts<&layouts::convert>>
+                      LowerToIterator<&lower::convert>, Layouts<&layouts::convert>,
+                      Images<&lower::images_of_one_layout>>
     to_dtype_layout;
 
 inline const NativeOf<at::_ops::type_as, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
@@ -119,7 +121,7 @@ inline const Native<
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
     "Tensor(a|b)",
     ToDtypeOrSame, Lower<&lower::cast_or_epilogue>, LowerToIterator<&lower::convert>,
-    Layouts<&layouts::convert>>
+    Layouts<&layouts::convert>, Images<&lower::images_of_one_layout>>
     to_prim_dtype;
 
 inline const Native<

@@ -18,7 +18,9 @@
 namespace sr::replay {
 
 // The result is computed in bands of rows. For each band, the step
-//  1. copies the rows of the image that the band needs, padded, in NHWC layout;
+//  1. copies the rows of the image that the band needs, padded, in NHWC layout, unless the windows are rows
+//  of
+//     the image as it lies;
 //  2. copies the windows of some pixels from there, each to one row of a matrix (im2col);
 //  3. multiplies this matrix by the weights, and writes the product to the result.
 // Sums are exact, so results do not depend on the bands.
@@ -106,7 +108,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
     return static_cast<std::size_t>((rows - 1) * y.step) + reach(y) + 1;
   }
   std::size_t row_bytes() const { return width() * in_channels; }
-  std::size_t image_bytes() const { return whole(height(band_rows) * row_bytes()); }
+  std::size_t image_bytes() const { return reads_image() ? 0 : whole(height(band_rows) * row_bytes()); }
 
   // True if the windows of a row of the result are rows of a matrix as they lie in the padded copy, which may
   // overlap; and whether those of all rows are.
@@ -114,6 +116,12 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   bool has_windows_in_place() const { return has_windows_in_rows() && x.kernel == 1 && x.step * y.step == 1; }
   // True if the channels of a pixel lie next to each other in the result.
   bool is_in_place() const { return out_channel == 1; }
+
+  // True if the windows are read where they lie in the image.
+  bool reads_image() const {
+    return y.pad == 0 && x.pad == 0 && in_channel == 1 && has_windows_in_rows() &&
+           in_column == static_cast<std::ptrdiff_t>(in_channels);
+  }
 
   // The number of pixels that are multiplied together. More of them read the weights less often, but the
   // windows have to stay in the cache.
@@ -128,18 +136,32 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
     for (std::size_t i = 0; i < bytes; i += kChunk) std::memcpy(to + i, from + i, kChunk);
   }
 
+  // The padded image, or a part of it. Pixels of a row are next to each other.
+  struct Rows {
+    const std::uint8_t* begin;
+    std::ptrdiff_t distance;  // of rows
+  };
+
   // Part number `part` of all images.
   void convolve_band(const Context& context, std::int64_t part, float* memory) const {
     const std::ptrdiff_t image = part / bands(), first = part % bands() * band_rows;
     const std::ptrdiff_t end = std::min(first + band_rows, y.out);
-    auto* const rows = reinterpret_cast<std::uint8_t*>(memory);
-    copy_rows(in.in<const std::uint8_t>(context.bases) + image * in_image, first, end, rows);
-    std::uint8_t* const windows = rows + image_bytes();
+    auto* const copy = reinterpret_cast<std::uint8_t*>(memory);
+    const std::uint8_t* const from = in.in<const std::uint8_t>(context.bases) + image * in_image;
+    Rows rows{copy, static_cast<std::ptrdiff_t>(row_bytes())};
+    if (reads_image()) {
+      rows = {from + first * y.step * in_row, in_row};
+    } else {
+      copy_rows(from, first, end, copy);
+    }
+    std::uint8_t* const windows = copy + image_bytes();
     auto* const results = reinterpret_cast<float*>(windows + window_bytes());
     float* const to = out.in<float>(context.bases) + image * out_image;
     kernels::Int8Gemm product = bound(context.bases);
     const std::ptrdiff_t pixels = (end - first) * x.out;
-    const bool by_rows = has_windows_in_rows() && !has_windows_in_place();
+    const bool by_rows =
+        has_windows_in_rows() &&
+        !(has_windows_in_place() && rows.distance == x.out * static_cast<std::ptrdiff_t>(in_channels));
     const auto most = static_cast<std::ptrdiff_t>(most_pixels());
     for (std::ptrdiff_t pixel = 0; pixel < pixels;) {
       const std::ptrdiff_t left = by_rows ? x.out - pixel % x.out : pixels - pixel;
@@ -181,15 +203,13 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
                                   to + above * row + x.pad * channels);
   }
 
-  // Where the window of a pixel of the band begins in the padded rows.
-  const std::uint8_t* window(const std::uint8_t* rows, std::ptrdiff_t pixel) const {
+  // Where the window of a pixel of the band begins.
+  const std::uint8_t* window(const Rows& rows, std::ptrdiff_t pixel) const {
     const std::ptrdiff_t row = pixel / x.out * y.step, column = pixel % x.out * x.step;
-    return rows + static_cast<std::size_t>(row) * row_bytes() +
-           static_cast<std::size_t>(column) * in_channels;
+    return rows.begin + row * rows.distance + column * static_cast<std::ptrdiff_t>(in_channels);
   }
 
-  void copy_windows(const std::uint8_t* rows, std::ptrdiff_t pixel, std::ptrdiff_t count,
-                    std::uint8_t* to) const {
+  void copy_windows(const Rows& rows, std::ptrdiff_t pixel, std::ptrdiff_t count, std::uint8_t* to) const {
     const auto runs = static_cast<std::size_t>(x.dilation == 1 ? 1 : x.kernel);
     const std::size_t run = in_channels * static_cast<std::size_t>(x.kernel) / runs;
     const std::size_t next_run = in_channels * static_cast<std::size_t>(x.dilation);

@@ -74,9 +74,9 @@ inline ImageUse images_of_any_layout(const Trace&, const TracedNode&) {
 
 }  // namespace lower
 
-// An image is a dense tensor of floats with four dimensions that one node makes. Only nodes read it, directly
-// or through views. Images that must have the same layout form a group. A group is stored in NHWC if a
-// convolution makes or reads one of its images, and every node that uses one accepts NHWC.
+// An image is a dense tensor of floats or 8-bit integers with four dimensions that one node makes. Only nodes
+// read it, directly or through views. Images that must have the same layout form a group. A group is stored
+// in NHWC if a convolution makes or reads one of its images, and every node that uses one accepts NHWC.
 class ImageLayouts {
  public:
   // `storages` are the storages of the program. Images whose storages are in `refused` stay in NCHW.
@@ -120,15 +120,17 @@ class ImageLayouts {
       const TracedStorage& storage = trace_.storages[tensor.storage];
       TensorId& image = tensors_[tensor.storage];
       if (image == kNotAnImage) continue;
-      const bool is_float = tensor.recorded.scalar_type() == c10::kFloat;
+      const c10::ScalarType type = tensor.recorded.scalar_type();
       if (image != kNone) {
-        const bool is_view = is_float && view_with_channels_last(sizes_of(tensor.storage), tensor.layout);
+        const bool is_view = type == trace_.tensors[image].recorded.scalar_type() &&
+                             view_with_channels_last(sizes_of(tensor.storage), tensor.layout);
         if (!is_view) image = kNotAnImage;
         continue;
       }
-      const bool is_image = is_float && storage.home == Home::produced && has_image_sizes(tensor.layout) &&
-                            tensor.layout.offset == 0 &&
-                            Size::always_equal(product_of(tensor.layout.sizes) * 4, storage.bytes);
+      const bool is_image =
+          (type == c10::kFloat || type == c10::kByte || type == c10::kChar) &&
+          storage.home == Home::produced && has_image_sizes(tensor.layout) && tensor.layout.offset == 0 &&
+          Size::always_equal(product_of(tensor.layout.sizes) * tensor.recorded.element_size(), storage.bytes);
       image = is_image ? id : kNotAnImage;
     }
     std::ranges::replace(tensors_, kNotAnImage, kNone);
