@@ -103,6 +103,7 @@ inline const Hook<replay::Absorb<Epilogue::relu>> clamp_convolutions{&lower::cla
 inline const Hook<replay::Absorb<Epilogue::clamp>> clamp_convolutions_to_range{
     &lower::clamp_convolution_to_range};
 inline const Hook<replay::Absorb<Epilogue::add>> add_to_convolutions{&lower::add_to_convolutions};
+inline const Hook<replay::Absorb<Epilogue::convert>> convert_convolution{&lower::convert_convolution};
 
 inline const NewTensorsOf<at::_ops::conv_transpose1d, Lower<&lower::transposed_convolution>,
                           Layouts<&replay::layouts::transposed_convolution<1>>>

@@ -92,7 +92,42 @@ inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
   const auto* const maker =
       in ? dynamic_cast<const ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
   if (maker != nullptr && maker->is_finished()) return false;
+  const auto* const of_integers =
+      in ? dynamic_cast<const Int8ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
+  if (of_integers != nullptr && !of_integers->activations.empty()) return false;
   return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
+}
+
+// The conversion of a convolution's results, as of quantized ones, to 8-bit integers
+inline bool convert_convolution(Lowering& lowering, const TracedNode& node) {
+  const auto in = lowering.input(node, 0);
+  const Operand out = lowering.output(node);
+  if (!in || !in->is_float() || (out.dtype != c10::kByte && out.dtype != c10::kChar) ||
+      !always_equal(in->sizes, out.sizes) || !always_equal(in->strides, out.strides))
+    return false;
+  const kernels::Convert convert =
+      kernels::kernels().table.convert[static_cast<std::size_t>(*element_of(in->dtype))]
+                                      [static_cast<std::size_t>(*element_of(out.dtype))];
+  if (const Draft* const draft = lowering.sole_maker<Int8ConvolutionStep>(*in, 1)) {
+    const auto& maker = static_cast<const Int8ConvolutionStep&>(*draft->step.payload);
+    if (!maker.has_channels_last() || maker.convert != nullptr) return false;
+    auto* const step = take_over<Int8ConvolutionStep>(lowering, *in, out);
+    if (step == nullptr) return false;
+    step->convert = convert;
+    lowering.storages()[step->scratch.base].bytes =
+        step->scratch_floats() * static_cast<std::int64_t>(sizeof(float));
+    return true;
+  }
+  Draft* const draft = lowering.sole_maker<ConvolutionStep>(*in, 1);
+  if (draft == nullptr || !step_of(*draft).may_convert()) return false;
+  auto* const step = take_over<ConvolutionStep>(lowering, *in, out);
+  if (step == nullptr) return false;
+  step->convert = convert;
+  step->block_count = step->results_of_block();
+  const Operand block = lowering.temporary({step->block_count});
+  step->block_of_floats = lowering.address(block);
+  draft->writes.push_back(block.storage);
+  return true;
 }
 
 }  // namespace sr::replay::lower

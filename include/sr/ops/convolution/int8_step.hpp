@@ -11,6 +11,7 @@
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
 #include <sr/replay/sizes/values.hpp>
+#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/workspace.hpp>
@@ -22,7 +23,8 @@ namespace sr::replay {
 //  of
 //     the image as it lies;
 //  2. copies the windows of some pixels from there, each to one row of a matrix (im2col);
-//  3. multiplies this matrix by the weights, and writes the product to the result.
+//  3. multiplies this matrix by the weights, applies the activations, converts to 8-bit integers if that is
+//     asked for, and writes the result.
 // Sums are exact, so results do not depend on the bands.
 struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   kernels::Axis y, x;
@@ -41,11 +43,24 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   kernels::Int8Gemm shape;                              // of all windows of a band
   std::ptrdiff_t band_rows = 1;                         // of the result
   Shares shares;
+  Activations activations;             // of results whose channels lie last
+  kernels::Convert convert = nullptr;  // of the results, to 8-bit integers; null: they are floats
 
   std::string_view name() const override { return "int8 convolution"; }
   bool has_small_weights() const override { return true; }
 
   Size results() const { return images_of * shape.n * y.out * x.out; }
+
+  bool activate(const Activation& activation, const Size& count, const Address& made,
+                const Address& to) override {
+    if (!has_channels_last() || convert != nullptr || out != made || !Size::always_equal(results(), count))
+      return false;
+    activations.push_back(activation);
+    out = to;
+    return true;
+  }
+  // True if the channels of a pixel lie next to each other in the result.
+  bool has_channels_last() const { return out_channel == 1; }
 
   void pack_weights(PackedWeights& shared) override { packed = shared.find_or_pack(weight); }
   const void* packed_from() const override { return weight.data; }
@@ -114,8 +129,8 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   // overlap; and whether those of all rows are.
   bool has_windows_in_rows() const { return y.kernel == 1 && (x.kernel == 1 || x.dilation == 1); }
   bool has_windows_in_place() const { return has_windows_in_rows() && x.kernel == 1 && x.step * y.step == 1; }
-  // True if the channels of a pixel lie next to each other in the result.
-  bool is_in_place() const { return out_channel == 1; }
+  // True if the product is written where the result lies.
+  bool is_in_place() const { return has_channels_last() && convert == nullptr; }
 
   // True if the windows are read where they lie in the image.
   bool reads_image() const {
@@ -126,8 +141,10 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   // The number of pixels that are multiplied together. More of them read the weights less often, but the
   // windows have to stay in the cache.
   std::size_t most_pixels() const {
-    constexpr std::size_t kMostBytes = std::size_t{1} << 18, kLeast = 16;
-    const auto in_band = std::min(static_cast<std::size_t>(band_rows * x.out), kPixels);
+    constexpr std::size_t kMostBytes = std::size_t{1} << 18, kLeast = 16, kActivated = 16384;
+    // Activations find results in the cache.
+    const std::size_t activated = activations.empty() ? kPixels : std::max(kActivated / shape.n, kLeast);
+    const auto in_band = std::min({static_cast<std::size_t>(band_rows * x.out), kPixels, activated});
     return std::min(in_band, std::max(kMostBytes / shape.k, kLeast));
   }
   std::size_t window_bytes() const { return has_windows_in_rows() ? 0 : whole(most_pixels() * shape.k); }
@@ -156,7 +173,8 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
     }
     std::uint8_t* const windows = copy + image_bytes();
     auto* const results = reinterpret_cast<float*>(windows + window_bytes());
-    float* const to = out.in<float>(context.bases) + image * out_image;
+    const std::ptrdiff_t element = convert == nullptr ? sizeof(float) : 1;
+    std::byte* const to = out.in(context.bases) + image * out_image * element;
     kernels::Int8Gemm product = bound(context.bases);
     const std::ptrdiff_t pixels = (end - first) * x.out;
     const bool by_rows =
@@ -175,7 +193,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
         product.a = windows;
         product.a_row = static_cast<std::ptrdiff_t>(shape.k);
       }
-      write(product, to + (first * x.out + pixel) * out_pixel, results);
+      write(product, to + (first * x.out + pixel) * out_pixel * element, results);
       pixel += count;
     }
   }
@@ -223,11 +241,20 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep> {
   }
 
   // Writes the product to the pixels from `to` on.
-  void write(kernels::Int8Gemm& product, float* to, float* results) const {
-    product.out = is_in_place() ? to : results;
+  void write(kernels::Int8Gemm& product, std::byte* to, float* results) const {
+    product.out = is_in_place() ? reinterpret_cast<float*>(to) : results;
     product.out_row = is_in_place() ? out_pixel : static_cast<std::ptrdiff_t>(product.n);
     multiply(product);
-    if (is_in_place()) return;
+    // Runs of adjacent results.
+    const bool is_dense = product.out_row == static_cast<std::ptrdiff_t>(product.n) &&
+                          (!has_channels_last() || product.out_row == out_pixel);
+    const std::size_t runs = is_dense ? 1 : product.m, run = product.m * product.n / runs;
+    for (std::size_t i = 0; i < runs && has_channels_last(); ++i) {
+      float* const from = product.out + static_cast<std::ptrdiff_t>(i) * product.out_row;
+      run_all(activations, run, from);
+      if (convert != nullptr) convert(run, from, to + static_cast<std::ptrdiff_t>(i) * out_pixel);
+    }
+    if (has_channels_last()) return;
     const auto channels = static_cast<std::int64_t>(product.n);
     const kernels::StridedCopy copy{.rank = 2,
                                     .width = sizeof(float),

@@ -34,7 +34,12 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   bool by_rows = false;          // strips are rows of the result
   bool pads_all_groups = false;  // in one copy, which the groups of an image read
   Address in, padded, bias, added, out;
-  Activations activations;          // after the clamps
+  Activations activations;  // after the clamps
+  // Of the results, to 8-bit integers; null: they are floats. Blocks of floats are in `block_of_floats`,
+  // which has block_count of them, or in a Workspace.
+  kernels::Convert convert = nullptr;
+  Address block_of_floats;
+  std::int64_t block_count = 0;
   std::int64_t pixel_distance = 0;  // of results, if their channels lie last; else 0
   Size images_of;
   std::size_t images = 0, groups = 0;                                     // `images` in this call
@@ -61,10 +66,22 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
 
   bool activate(const Activation& activation, const Size& count, const Address& made,
                 const Address& to) override {
-    if (pixel_distance == 0 || out != made || !Size::always_equal(results(), count)) return false;
+    if (pixel_distance == 0 || convert != nullptr || out != made || !Size::always_equal(results(), count))
+      return false;
     activations.push_back(activation);
     out = to;
     return true;
+  }
+
+  // True if the results lie in the order of the strips, so that blocks of them can be converted.
+  bool may_convert() const {
+    return convert == nullptr && regions.empty() &&
+           static_cast<std::size_t>(pixel_distance) == shape.channels;
+  }
+  // The floats of a block of results.
+  std::int64_t results_of_block() const {
+    return static_cast<std::int64_t>(std::min(strips_of_block(), shape.strips) * shape.strip_width *
+                                     shape.channels);
   }
 
   // The number of results.
@@ -80,7 +97,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   bool list_accesses(ImageAccesses& images_in) const override {
     images_in.images = images_of;
     images_in.add(in, in_extent, in_image, /*writes=*/false);
-    images_in.add(out, out_extent, out_image, /*writes=*/true);
+    images_in.add(out, out_extent, out_image, /*writes=*/true, convert == nullptr ? sizeof(float) : 1);
     if (has_added) images_in.add(added, out_extent, out_image, /*writes=*/false);
     images_in.convolves = true;
     images_in.weight_bytes = groups * weight.packed_share() * sizeof(float);
@@ -100,17 +117,18 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
     float* const copy = self.pads ? self.padded.in<float>(context.bases) : nullptr;
-    self.convolve(context, 0, self.images * self.groups, copy);
+    float* const block = self.convert == nullptr ? nullptr : self.block_of_floats.in<float>(context.bases);
+    self.convolve(context, 0, self.images * self.groups, copy, block);
   }
   static void run_shared(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
     const std::size_t all = self.images * self.groups;
     const auto count = static_cast<std::size_t>(self.shares.count());
     self.shares.each([&](std::int64_t first, std::int64_t end) {
-      float* const copy =
-          self.pads ? Workspace::of_thread().floats(static_cast<std::size_t>(self.padded_count)) : nullptr;
+      const auto floats = static_cast<std::size_t>(self.padded_count);
+      float* const copy = Workspace::of_thread().floats(floats + static_cast<std::size_t>(self.block_count));
       self.convolve(context, static_cast<std::size_t>(first) * all / count,
-                    static_cast<std::size_t>(end) * all / count, copy);
+                    static_cast<std::size_t>(end) * all / count, copy, copy + floats);
     });
   }
 
@@ -140,8 +158,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   }
 
   // Computes groups `first` to `end` - 1; the groups of an image are adjacent. `padded_copy` has memory for
-  // one padded copy.
-  void convolve(const Context& context, std::size_t first, std::size_t end, float* padded_copy) const {
+  // one padded copy, and `memory` for a block of results.
+  void convolve(const Context& context, std::size_t first, std::size_t end, float* padded_copy,
+                float* memory) const {
     kernels::Convolution one = shape;
     kernels::PaddedImage copy = padding;
     one.offsets = offsets.data();
@@ -170,34 +189,53 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       const std::int64_t begin = image * out_image + g * out_group;
       if (has_added) one.added = added.in<const float>(context.bases) + begin;
-      one.out = out.in<float>(context.bases) + begin;
+      one.out = convert == nullptr ? out.in<float>(context.bases) + begin : memory;
+      std::byte* const converted = out.in(context.bases) + begin;
       if (cut_by == Cut::groups || shares.count() < 2) {
-        convolve_and_activate(one);
+        convolve_and_finish(one, converted);
       } else {
-        convolve_in_parts(one);
+        convolve_in_parts(one, converted);
       }
     }
   }
 
-  void convolve_in_parts(const kernels::Convolution& all) const {
+  void convolve_in_parts(const kernels::Convolution& all, std::byte* converted) const {
     shares.each([&](std::int64_t first, std::int64_t end) {
       const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
-      convolve_and_activate(cut_by == Cut::channels ? some_channels(all, begin, stop)
-                                                    : some_runs(all, begin, stop));
+      kernels::Convolution own = all;
+      if (convert != nullptr) own.out = Workspace::of_thread().floats(static_cast<std::size_t>(block_count));
+      const kernels::Convolution part =
+          cut_by == Cut::channels ? some_channels(own, begin, stop) : some_runs(own, begin, stop);
+      convolve_and_finish(part, converted + (part.out - own.out));
     });
   }
 
-  // Results get the activations block by block, before they leave the cache.
-  void convolve_and_activate(const kernels::Convolution& all) const {
-    if (activations.empty()) return multiply(all);
-    constexpr std::size_t kResults = 16384, kLeastPixels = 48;
-    const std::size_t wanted = std::max(kLeastPixels, kResults / all.channels), run = strips_of_run();
-    const std::size_t most = std::max(run, wanted / all.strip_width / run * run);
+  // Results get the activations block by block, before they leave the cache, and are converted.
+  void convolve_and_finish(const kernels::Convolution& all, std::byte* converted) const {
+    if (activations.empty() && convert == nullptr) return multiply(all);
+    const std::size_t most = strips_of_block();
     for (std::size_t first = 0; first < all.strips; first += most) {
-      kernels::Convolution block = some_strips(all, first, std::min(first + most, all.strips));
-      block.block = 0;
-      multiply(block);
-      activate_strips(block);
+      kernels::Convolution part = some_strips(all, first, std::min(first + most, all.strips));
+      part.block = 0;
+      if (convert != nullptr) part.out -= part.at[0].out;
+      multiply(part);
+      activate_strips(part);
+      if (convert != nullptr) convert_strips(part, converted + part.at[0].out);
+    }
+  }
+  std::size_t strips_of_block() const {
+    constexpr std::size_t kResults = 16384, kLeastPixels = 48;
+    const std::size_t wanted = std::max(kLeastPixels, kResults / shape.channels), run = strips_of_run();
+    return std::max(run, wanted / shape.strip_width / run * run);
+  }
+  void convert_strips(const kernels::Convolution& part, std::byte* to) const {
+    const std::size_t all = part.strips * part.strip_width;
+    const bool is_whole = part.channels == shape.channels;
+    const std::size_t runs = is_whole ? 1 : all, run = part.channels * all / runs;
+    const float* const from = part.out + part.at[0].out;
+    for (std::size_t i = 0; i < runs; ++i) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) * pixel_distance;
+      convert(run, from + at, to + at);
     }
   }
   void activate_strips(const kernels::Convolution& block) const {
