@@ -50,7 +50,7 @@ std::vector<std::string> kinds(const torch::jit::Module& module, const at::Tenso
 
 TEST_CASE("convolutions of integers write integers", "[oracle][ops][replay]") {
   at::manual_seed(61);
-  for (const std::string& activation : {"torch.relu", "torch.relu6", "torch.silu"}) {
+  for (const std::string activation : {"torch.relu", "torch.relu6", "torch.silu"}) {
     for (const bool is_signed : {false, true}) {
       for (const std::int64_t window : {1, 3}) {
         const std::string arguments = window == 1 ? "[1, 1], [0, 0])" : "[1, 1], [1, 1])";
@@ -78,7 +78,7 @@ TEST_CASE("convolutions of floats write integers", "[oracle][ops][replay]") {
                                           {{40, 1, 7, 7}, "[1, 1], [3, 3], [1, 1], 40)", 40},
                                           {{70, 33, 1, 1}, "[1, 1], [0, 0])", 33},
                                           {{48, 16, 3, 3}, "[2, 2], [0, 0])", 16}}) {
-    for (const std::string& activation : {"torch.relu", "torch.hardswish"}) {
+    for (const std::string activation : {"torch.relu", "torch.hardswish"}) {
       const torch::jit::Module module =
           script(quantized("torch.conv2d(x, self.w, self.b, " + of.arguments, false, activation),
                  {{"w", sample(of.weight)}, {"b", sample({of.weight[0]})}});
