@@ -130,7 +130,7 @@ TEST_CASE("options nest, and each field that Python has is visited once", "[runt
   StaticModuleOptions options;
   std::vector<std::string> names;
   visit_options(options, [&](const char* name, const auto&) { names.emplace_back(name); });
-  CHECK(names.size() == 13);
+  CHECK(names.size() == 14);
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
   const StaticModuleOptions same{.numerics = Numerics::exact, .memory = {.optimize = false}};
