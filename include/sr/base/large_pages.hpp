@@ -37,7 +37,7 @@ class LineMemory {
   ~LineMemory() {
 #ifdef __linux__
     if (bytes_ >= kLargePage) {
-      ::munmap(data_, in_pages(bytes_));
+      ::munmap(data_, in_large_pages(bytes_));
       return;
     }
 #endif
@@ -49,10 +49,9 @@ class LineMemory {
 
  private:
   static constexpr std::align_val_t kLine{64};
-  static constexpr std::size_t kPage = 4096;
 
-  static std::size_t in_pages(std::size_t bytes) {
-    return (bytes + kPage - 1) / kPage * kPage;
+  static std::size_t in_large_pages(std::size_t bytes) {
+    return (bytes + kLargePage - 1) / kLargePage * kLargePage;
   }
 
   static void* allocate(std::size_t bytes) {
@@ -65,7 +64,7 @@ class LineMemory {
 #ifdef __linux__
   // Maps a large page too many, and unmaps what lies before and behind.
   static void* map(std::size_t bytes) {
-    const std::size_t size = in_pages(bytes);
+    const std::size_t size = in_large_pages(bytes);
     void* const mapped =
         ::mmap(nullptr, size + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
