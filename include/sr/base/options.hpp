@@ -47,12 +47,11 @@ struct DebugOptions {
   bool enable_replay = true;       // false: general path only
   bool enable_families = true;     // one plan serves calls that differ in sizes only, where that is possible
   std::size_t check_every = 0;     // compare every N-th replay with the interpreter; 0: as SR_CHECK=N says
-  // Batches go through convolutions image by image where a step accesses so many bytes of an image on
-  // average.
+  // A batch is computed image by image if the steps access at least this many bytes of an image on average.
   std::size_t least_image_bytes = 8192;
   std::vector<std::string> without_passes = {};  // names of passes::pipeline() that are left out
 
-  // How often replays are checked; 0: never.
+  // Every N-th replay is checked, where N is the returned number. 0 means that no replay is checked.
   std::size_t checks() const {
     const char* text = std::getenv("SR_CHECK");  // NOLINT(concurrency-mt-unsafe): sr never sets it
     if (check_every != 0 || text == nullptr) return check_every;

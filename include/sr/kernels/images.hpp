@@ -30,12 +30,13 @@ struct Strip {
   std::int32_t in = 0, out = 0;
 };
 
-// Taps whose weights follow each other, up to `end`.
+// A range of taps, from `first` to `end` - 1, whose weights are adjacent in memory.
 struct TapRun {
   std::uint32_t first = 0, end = 0;
 };
 
-// Strips that add up the same taps: up to `end`, from the end of the region before.
+// A range of strips that add up the same taps. It begins where the previous region ends, and `end` is the
+// index behind its last strip. The taps are the runs from first_run to end_run - 1.
 struct TapRegion {
   std::uint32_t end = 0, first_run = 0, end_run = 0;
 };

@@ -17,8 +17,9 @@ struct Kernels {
 // Set before main by src/kernels/select.cpp or header_only_kernels.hpp. One for the program.
 inline constinit const Kernels* chosen = nullptr;
 
-// The same of registers half as wide, for rows that would leave half of a register idle: on Zen 4, two
-// instructions on them take as long as one on a whole register. Null if none are linked.
+// The kernels for registers half as wide. They are used if a row fills at most half of a register: Zen 4
+// executes two instructions on half registers in the time of one on a whole register. Null if the program
+// has no such kernels.
 inline constinit const Kernels* narrower = nullptr;
 
 inline const Kernels& kernels() {

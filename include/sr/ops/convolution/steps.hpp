@@ -35,8 +35,8 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   bool pads_all_groups = false;  // in one copy, which the groups of an image read
   Address in, padded, bias, added, out;
   Activations activations;  // after the clamps
-  // Of the results, to 8-bit integers; null: they are floats. Blocks of floats are in `block_of_floats`,
-  // which has block_count of them, or in a Workspace.
+  // Converts the results to 8-bit integers. If it is null, the results are floats. A block of results is
+  // computed as block_count floats in `block_of_floats`, or in a Workspace if threads share the step.
   kernels::Convert convert = nullptr;
   Address block_of_floats;
   std::int64_t block_count = 0;

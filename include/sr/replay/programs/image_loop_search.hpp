@@ -17,8 +17,8 @@ namespace sr::replay {
 // Finds the loops of a program.
 class ImageLoopSearch {
  public:
-  // A run in which steps access less than `least_bytes` of an image on average is no loop: calling each step
-  // for each image would take longer than is saved.
+  // A run becomes a loop only if its steps access at least `least_bytes` of an image on average. For smaller
+  // images, the additional calls of steps would cost more time than the loop saves.
   ImageLoopSearch(Lowering& lowering, const std::vector<bool>& is_result, std::size_t least_bytes)
       : lowering_(lowering),
         is_result_(is_result),
@@ -36,7 +36,8 @@ class ImageLoopSearch {
     }
   }
 
-  // Restricts the steps of loops to one image, and the storages that only one loop uses.
+  // Returns the loops. Makes each step of a loop compute one image, and shrinks the storages that only the
+  // loop uses to the size of one image.
   std::vector<ImageLoop> find() {
     const auto count = static_cast<std::uint32_t>(lowering_.drafts().size());
     for (std::uint32_t d = 0; d < count; ++d) {

@@ -27,8 +27,8 @@ struct ImageLoop {
   Size images_of = 0;
   std::size_t images = 0;  // in this call
   std::vector<Moved> moved;
-  std::vector<Own> own;  // only the loop uses them, for one image at a time
-  Shares shares;         // of images: then each thread has memory of its own for `own`
+  std::vector<Own> own;  // storages that only the loop uses, for one image at a time
+  Shares shares;         // divides the images among threads, each with a private copy of `own`
 
   void move(std::byte** bases, std::ptrdiff_t count) const {
     for (const Moved& each : moved) bases[each.storage] += count * each.bytes;

@@ -59,8 +59,9 @@ inline bool instantiate_for(Program& program, const SignatureWords& call, const 
 }
 
 // Returns a copy of the program for another runtime, with the layout of its planner. Returns null if a step
-// cannot be cloned, or if the planner's own buffer is told of each step, which loops over images run several
-// times. `program` must not run meanwhile. Throws as lay_out does.
+// cannot be cloned. Also returns null if the program has loops over images and the planner has its own
+// buffer: such a buffer expects each step once. `program` must not run during the copy. Throws what lay_out
+// throws.
 inline std::unique_ptr<Program> clone(const Program& program, const PreparedModule& content,
                                       const WeightSet& weights, const memory::PlannerOps& planner) {
   if (!program.image_loops.empty() && planner.make_buffer != nullptr) return nullptr;

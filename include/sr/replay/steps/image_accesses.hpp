@@ -10,7 +10,8 @@
 
 namespace sr::replay {
 
-// The bytes of the first image, `begin` to `end` - 1 of a storage, and how far the next image is from it.
+// The bytes `begin` to `end` - 1 of a storage, which belong to the first image. The same bytes of the next
+// image are `next` bytes behind them.
 struct ImageAccess {
   std::uint32_t storage = 0;
   std::int64_t begin = 0, end = 0, next = 0;
