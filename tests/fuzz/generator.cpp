@@ -172,6 +172,7 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::embedding, 3, false},
                                     {&Generator::lookup, 4, false},
                                     {&Generator::image, 4, false},
+                                    {&Generator::int8_images, 1, false},
                                     {&Generator::batch_norm, 2, false},
                                     {&Generator::attention, 2, false},
                                     {&Generator::recurrent, 2, false},
@@ -189,12 +190,13 @@ void Generator::add_statements(int count, bool nested) {
                                     {&Generator::arithmetic, 4, false},
                                     {&Generator::dynamic, 2, false},
                                     {&Generator::foreign, 3, false}};
-  static const Family of_images[] = {
-      {&Generator::image, 40, false},    {&Generator::batch_norm, 8, false}, {&Generator::unary, 8, false},
-      {&Generator::binary, 10, false},   {&Generator::joining, 8, false},    {&Generator::pieces, 6, false},
-      {&Generator::reduction, 5, false}, {&Generator::view, 2, false},       {&Generator::reshape, 1, false},
-      {&Generator::in_place, 4, false},  {&Generator::container, 2, false},  {&Generator::branch, 2, true},
-      {&Generator::loop, 2, true}};
+  static const Family of_images[] = {{&Generator::image, 40, false},     {&Generator::int8_images, 12, false},
+                                     {&Generator::batch_norm, 8, false}, {&Generator::unary, 8, false},
+                                     {&Generator::binary, 10, false},    {&Generator::joining, 8, false},
+                                     {&Generator::pieces, 6, false},     {&Generator::reduction, 5, false},
+                                     {&Generator::view, 2, false},       {&Generator::reshape, 1, false},
+                                     {&Generator::in_place, 4, false},   {&Generator::container, 2, false},
+                                     {&Generator::branch, 2, true},      {&Generator::loop, 2, true}};
   const std::span<const Family> chosen_families =
       is_of_images_ ? std::span<const Family>(of_images) : std::span<const Family>(families);
   // Each program omits some families, so that the others meet more often.

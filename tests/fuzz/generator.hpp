@@ -64,6 +64,7 @@ class Generator {
   void bags();
   void image();  // statements_images.cpp
   void behind_convolution(Variable image);
+  void int8_images();
   void batch_norm();
   Variable norm_of(const Variable& x);
   void attention();

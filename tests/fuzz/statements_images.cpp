@@ -99,6 +99,60 @@ void Generator::image() {
   }
 }
 
+// A few convolutions of 8-bit integers, as PT2E writes them. Scales and biases are multiples of powers of
+// two, so that sums of floats are exact and may decide about integers.
+void Generator::int8_images() {
+  const auto x = pick([&](const Variable& v) {
+    return v.kind == Kind::tensor && v.dtype == Dtype::f32 && v.shape.size() == 4 && known(v.shape) &&
+           v.stable && v.magnitude < 3 && v.shape[1].a == v.shape[1].b && v.shape[1].a > 0 &&
+           v.shape[2].a > 0 && v.shape[2].b > 0 && v.shape[3].a > 0 && v.shape[3].b > 0;
+  });
+  if (!x) return;
+  case_.mark(Feature::images);
+  case_.mark(Feature::constant_weights);
+  case_.mark(Feature::int8_weights);
+  const bool is_signed = random_.chance(40);
+  const std::string zero = random_.chance(50) ? "0" : is_signed ? "-3" : "128";
+  const auto dequantized = [&](const Variable& of) {
+    const std::string range = is_signed ? ", -128, 127).to(torch.int8)" : ", 0, 255).to(torch.uint8)";
+    const std::string integers = "torch.clamp(torch.round(" + of.name + " * 16.0) + " + zero + range;
+    return define("(" + integers + ".to(torch.float32) - " + zero + ") * 0.0625", Dtype::f32, of.shape,
+                  of.stable, 1);
+  };
+  std::optional<Variable> before;
+  Variable image = *x;
+  for (std::int64_t i = random_.between(1, 4); i > 0; --i) {
+    image = dequantized(image);
+    const bool is_depthwise = random_.chance(35), is_wide = random_.chance(55);
+    const std::int64_t kernel = !is_wide ? 1 : random_.chance(30) ? 5 : random_.between(2, 3);
+    const Window window{kernel, random_.chance(30) ? 2 : 1, random_.between(0, kernel / 2), 1};
+    Shape shape = image.shape;
+    for (std::size_t d = 2; d < 4; ++d) shape[d] = {window.results(shape[d].a), window.results(shape[d].b)};
+    const Dim channels = image.shape[1], made = is_depthwise ? channels : feature_dim();
+    if (shape[2].a <= 0 || shape[2].b <= 0 || shape[3].a <= 0 || shape[3].b <= 0 || made.a == 0) return;
+    shape[1] = made;
+    if (numel(shape) > most_elements_) return;
+    const Dim side{kernel, kernel}, inner = is_depthwise ? Dim{1, 1} : channels;
+    const std::string weight = "(torch.clamp(torch.round(" + attribute({made, inner, side, side}) +
+                               " * 60), -128, 127).to(torch.int8).to(torch.float32) - 0) * torch.where(" +
+                               attribute({made, Dim{}, Dim{}, Dim{}}) + " > 0, 0.0078125, 0.00390625)";
+    const std::string bias =
+        random_.chance(70) ? "torch.round(" + attribute({made}) + " * 8.0) * 0.125" : "None";
+    const auto pair = [](std::int64_t n) { return "[" + std::to_string(n) + ", " + std::to_string(n) + "]"; };
+    image =
+        define("torch.conv2d(" + image.name + ", " + weight + ", " + bias + ", " + pair(window.step) + ", " +
+                   pair(window.pad) + ", [1, 1], " + std::to_string(is_depthwise ? channels.a : 1) + ")",
+               Dtype::f32, shape, true, 1.5);
+    if (before && before->shape == shape && random_.chance(70))
+      image = define(image.name + " + " + before->name, Dtype::f32, shape, true, 1.8);
+    before = image;
+    static constexpr std::array kActivations{"torch.relu(", "torch.relu6(", "torch.neg("};
+    if (random_.chance(70))
+      image = define(random_.of(kActivations) + image.name + ")", Dtype::f32, shape, true, 1.8);
+    if (random_.chance(50)) before = dequantized(image);
+  }
+}
+
 // What the step of a convolution may do, too: add another image, scale, and activate.
 void Generator::behind_convolution(Variable image) {
   const bool in_place = random_.chance(30);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -158,6 +159,52 @@ TEST_CASE("kernels: padding an image whose channels lie last", "[kernels]") {
               CHECK(out == expected);
             }
           }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: maxima of bytes", "[kernels]") {
+  for (const Kernels* set : kernel_sets()) {
+    for (const std::size_t channels : {1, 15, 16, 33, 64, 70, 130}) {
+      for (const auto [kernel, step, pad] : std::vector<std::array<std::ptrdiff_t, 3>>{
+               {1, 1, 0}, {2, 2, 0}, {3, 2, 1}, {3, 1, 1}, {2, 3, 1}, {5, 2, 2}}) {
+        for (const bool is_signed : {false, true}) {
+          Pooling windows;
+          windows.y = axis(7, kernel, step, pad, 1);
+          windows.x = axis(9, kernel, step, pad, 1);
+          BytePooling pool;
+          pool.images = 2;
+          pool.channels = channels;
+          pool.y = windows.y;
+          pool.x = windows.x;
+          pool.is_signed = is_signed;
+          std::vector<std::uint8_t> in(2 * 7 * 9 * channels);
+          for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(sr::test::random_bits()());
+          const std::size_t pixels = unsigned_size(pool.y.out * pool.x.out);
+          std::vector<std::uint8_t> out(2 * pixels * channels);
+          pool.in = in.data();
+          pool.out = out.data();
+          set->table.max_pool_bytes(pool);
+          const auto value = [&](std::uint8_t byte) {
+            return is_signed ? int{static_cast<std::int8_t>(byte)} : int{byte};
+          };
+          std::size_t wrong = 0;
+          for (std::size_t at = 0; at < out.size(); ++at) {
+            const std::size_t c = at % channels, pixel = at / channels % pixels,
+                              image = at / channels / pixels;
+            int largest = -1000;
+            each_in_window(windows, static_cast<std::ptrdiff_t>(pixel) / pool.x.out,
+                           static_cast<std::ptrdiff_t>(pixel) % pool.x.out,
+                           [&](std::ptrdiff_t y, std::ptrdiff_t x) {
+                             const std::size_t from = image * 63 + unsigned_size(y * 9 + x);
+                             largest = std::max(largest, value(in[from * channels + c]));
+                           });
+            wrong += value(out[at]) != largest;
+          }
+          CAPTURE(set->table.name, channels, kernel, step, pad, is_signed);
+          CHECK(wrong == 0);
         }
       }
     }

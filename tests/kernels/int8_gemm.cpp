@@ -63,7 +63,11 @@ struct Problem {
         a(of.m == 0 ? 0 : (of.m - 1) * a_row + of.k),
         b(of.n * of.k) {
     for (std::uint8_t& value : a) value = byte();
-    for (std::int8_t& value : b) value = static_cast<std::int8_t>(byte());
+    const bool has_least = random_bits()() % 2 == 0;  // -128
+    for (std::int8_t& value : b) {
+      value = static_cast<std::int8_t>(byte());
+      if (value == -128 && !has_least) value = -127;
+    }
   }
 
   std::ptrdiff_t b_k() const { return b_transposed ? 1 : signed_size(shape.n); }

@@ -125,6 +125,17 @@ SR_KERNEL_INLINE void copy_bytes_transposed(const CopyDimension& outer, const Co
       });
 }
 
+// Planes of bytes, as of a picture's colours, to pixels. The compiler interleaves whole registers.
+template <std::size_t kPlanes>
+inline void interleave_planes(std::int64_t pixels, const char* __restrict in, std::int64_t plane,
+                              char* __restrict out) {
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    for (std::size_t c = 0; c < kPlanes; ++c)
+      out[i * std::int64_t{kPlanes} + static_cast<std::int64_t>(c)] =
+          in[i + static_cast<std::int64_t>(c) * plane];
+  }
+}
+
 // Writes the element at `from` `count` times.
 template <std::size_t kBytes>
 SR_KERNEL_INLINE void repeat_element(const char* from, std::size_t count, char* to) {
@@ -160,6 +171,9 @@ template <std::size_t kBytes>
     constexpr std::int64_t kBlock = kByteBlock;
     if (outer.in == 1 && inner.out == 1 && inner.in > 1 && outer.size >= kBlock && inner.size >= kBlock)
       return copy_bytes_transposed(outer, inner, in, out);
+    const bool is_of_pixels = outer.in == 1 && inner.out == 1 && outer.out == inner.size;
+    if (is_of_pixels && inner.size == 3) return interleave_planes<3>(outer.size, in, inner.in, out);
+    if (is_of_pixels && inner.size == 4) return interleave_planes<4>(outer.size, in, inner.in, out);
   }
   if (inner.in == 1 && inner.out == 1) {
     return copy_runs<kBytes>(outer.size, static_cast<std::size_t>(inner.size), in, outer.in * kStep, out,

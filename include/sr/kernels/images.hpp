@@ -97,4 +97,14 @@ struct Pooling {
   float* scratch = nullptr;  // 2 x x.step x phase_width
 };
 
+// Maxima of the bytes in windows, of dense images whose channels lie last. Dilations are 1, and each window
+// has a pixel of the image.
+struct BytePooling {
+  std::size_t images = 0, channels = 0;
+  Axis y, x;
+  bool is_signed = false;
+  const std::uint8_t* in = nullptr;
+  std::uint8_t* out = nullptr;
+};
+
 }  // namespace sr::kernels

@@ -20,9 +20,9 @@ inline std::size_t int8_columns(std::size_t n) {
   return (n + kWidth - 1) / kWidth * kWidth;
 }
 
-// Panels as of floats, of groups; then the sums of the columns.
+// Panels as of floats, of groups; then the sums of the columns, and 1 if an element is -128, else 0.
 inline std::size_t packed_int8_bytes(std::size_t n, std::size_t k) {
-  return int8_columns(n) * (int8_groups(k) * kInGroup + sizeof(std::int32_t));
+  return int8_columns(n) * (int8_groups(k) * kInGroup + sizeof(std::int32_t)) + sizeof(std::int32_t);
 }
 
 inline void pack_int8(std::size_t n, std::size_t k, const std::int8_t* b, std::ptrdiff_t b_k,
@@ -42,11 +42,16 @@ inline void pack_int8(std::size_t n, std::size_t k, const std::int8_t* b, std::p
       }
     }
   }
-  for (std::size_t j = 0; j < int8_columns(n); ++j) {
+  std::int32_t has_least = 0;
+  for (std::size_t j = 0; j < int8_columns(n); ++j, to += sizeof(std::int32_t)) {
     std::int32_t sum = 0;
-    for (std::size_t l = 0; l < k; ++l) sum += element(l, j);
-    std::memcpy(to + j * sizeof(sum), &sum, sizeof(sum));
+    for (std::size_t l = 0; l < k; ++l) {
+      sum += element(l, j);
+      if (element(l, j) == -128) has_least = 1;
+    }
+    std::memcpy(to, &sum, sizeof(sum));
   }
+  std::memcpy(to, &has_least, sizeof(has_least));
 }
 
 SR_KERNEL_INLINE Ints load_ints(const void* from) {
@@ -55,12 +60,22 @@ SR_KERNEL_INLINE Ints load_ints(const void* from) {
   return result;
 }
 
-// What adds up the products of groups. Left: a group in every lane. Right: a group in each lane.
+// What adds up the products of groups. Of pixels and weights: a group of a pixel, unsigned, in every lane,
+// and signed weights as they are; the zero point of pixels is kOffset less then. Left: a group in every lane.
+// Right: a group in each lane.
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
 struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of AVX-512 or AVX2 do not assume
+  static constexpr bool kAdds128 = true;  // to the right side
   Ints group;
   SR_KERNEL_INLINE static DotOfBytes left(std::int32_t group) { return {Ints(group)}; }
   SR_KERNEL_INLINE static DotOfBytes right(Ints bytes) { return {bytes}; }
+  static constexpr std::int32_t kOffset = 0;
+  SR_KERNEL_INLINE static DotOfBytes pixel(std::int32_t group) { return {Ints(group)}; }
+  SR_KERNEL_INLINE static DotOfBytes pixels(Ints groups) { return {groups}; }
+  SR_KERNEL_INLINE static DotOfBytes weights(Ints bytes) { return {bytes}; }
+  SR_KERNEL_INLINE static Ints add_pixel(Ints sum, const DotOfBytes& pixel, const DotOfBytes& weights) {
+    return add(sum, weights, pixel);
+  }
   SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfBytes& left, const DotOfBytes& right) {
 #if defined(SR_KERNEL_AVX512)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.lanes) : "v"(right.group.lanes), "v"(left.group.lanes));
@@ -72,9 +87,38 @@ struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of A
 };
 #endif
 
+#if defined(SR_KERNEL_AVX2)
+// Multiplies the magnitudes of the left side by the right side with the left one's signs. The sum of two such
+// products fits into 16 bits unless an element of the right side is -128.
+struct DotOfSigns {
+  static constexpr bool kAdds128 = false;
+  static constexpr auto kMoved = static_cast<std::int32_t>(0x80808080);
+  Ints group, magnitudes;  // the magnitudes on the left only
+  SR_KERNEL_INLINE static DotOfSigns left(std::int32_t group) { return signed_bytes(Ints(group)); }
+  SR_KERNEL_INLINE static DotOfSigns signed_bytes(Ints group) {
+    return {group, Ints(reinterpret_cast<Int32s>(_mm256_abs_epi8(reinterpret_cast<__m256i>(group.lanes))))};
+  }
+  SR_KERNEL_INLINE static DotOfSigns right(Ints bytes) { return {bytes ^ Ints(kMoved), {}}; }
+  static constexpr std::int32_t kOffset = 128;
+  SR_KERNEL_INLINE static DotOfSigns pixel(std::int32_t group) { return left(group ^ kMoved); }
+  SR_KERNEL_INLINE static DotOfSigns pixels(Ints groups) { return signed_bytes(groups); }
+  SR_KERNEL_INLINE static DotOfSigns weights(Ints bytes) { return {bytes, {}}; }
+  SR_KERNEL_INLINE static Ints add_pixel(Ints sum, const DotOfSigns& pixel, const DotOfSigns& weights) {
+    return add(sum, pixel, weights);
+  }
+  SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfSigns& left, const DotOfSigns& right) {
+    const __m256i with_signs = _mm256_sign_epi8(reinterpret_cast<__m256i>(right.group.lanes),
+                                                reinterpret_cast<__m256i>(left.group.lanes));
+    const __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(left.magnitudes.lanes), with_signs);
+    return sum + Ints(reinterpret_cast<Int32s>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+  }
+};
+#endif
+
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
 // Keeps pairs of 16 bits: the elements 0 and 2 of a group, and 1 and 3.
 struct DotOfPairs {
+  static constexpr bool kAdds128 = true;
   Ints even, odd;
   SR_KERNEL_INLINE static DotOfPairs left(std::int32_t group) {
     using Int16s [[gnu::vector_size(kWidth * 4)]] = std::int16_t;
@@ -118,6 +162,7 @@ struct DotOfNibbles {
 using PlainNibbleDot = DotOfNibbles;
 #else
 struct DotOfInts {
+  static constexpr bool kAdds128 = true;
   Ints elements[kInGroup];
   SR_KERNEL_INLINE static DotOfInts left(std::int32_t group) {
     DotOfInts made;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <sr/kernels/gemm.hpp>
@@ -142,7 +143,7 @@ void int8_rows(const Int8Gemm& product, const Left& left, const std::int32_t* ro
   const std::uint8_t* const column_sums = product.b + int8_columns(product.n) * row_bytes;
   for (std::size_t column = product.first_column; column < product.end_column; column += kPanel) {
     const std::size_t columns = product.n - column < kPanel ? product.n - column : kPanel;
-    by_row_tiles<kInt8Rows>(
+    by_row_tiles<Left::Dot::kAdds128 ? kInt8Rows : kInt8Rows + 1>(
         rows, [&](std::size_t r, auto count) __attribute__((always_inline)) {
           const Int8Tile tile{product.b + column * row_bytes, row_sums + r,
                               column_sums + column * sizeof(std::int32_t), first + r, column};
@@ -160,7 +161,7 @@ void int8_gemm_of(const Int8Gemm& product) {
     const std::size_t rows = product.m - first < kInt8Block ? product.m - first : kInt8Block;
     const LeftOfBytes<Dot, kSigned> left{product.a + static_cast<std::ptrdiff_t>(first) * product.a_row,
                                          product.a_row, product.k};
-    for (std::size_t r = 0; r < rows; ++r) row_sums[r] = left.sum(r);
+    for (std::size_t r = 0; r < rows; ++r) row_sums[r] = Dot::kAdds128 ? left.sum(r) : 0;
     int8_rows(product, left, row_sums, first, rows);
   }
 }
@@ -190,6 +191,14 @@ void int8_gemm_of_pairs(const Int8Gemm& product) {
 
 template <class Dot>
 void int8_gemm(const Int8Gemm& product) {
+#if defined(SR_KERNEL_AVX2)
+  if constexpr (std::is_same_v<Dot, DotOfPairs>) {
+    std::int32_t has_least;
+    std::memcpy(&has_least, product.b + packed_int8_bytes(product.n, product.k) - sizeof(has_least),
+                sizeof(has_least));
+    if (has_least == 0) return int8_gemm<DotOfSigns>(product);
+  }
+#endif
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
   if constexpr (std::is_same_v<Dot, DotOfPairs>) {
     if (product.a_signed) return int8_gemm_of_pairs<true>(product);

@@ -16,9 +16,11 @@
 #include <sr/kernels/grouped_gemm.hpp>
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
+#include <sr/kernels/int8_depthwise.hpp>
 #include <sr/kernels/int8_gemm.hpp>
 #include <sr/kernels/int8_grouped_gemm.hpp>
 #include <sr/kernels/int8_tiles.hpp>
+#include <sr/kernels/int8_windows.hpp>
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/loops.hpp>
 #include <sr/kernels/norms.hpp>
@@ -78,6 +80,14 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .int8_gemm = int8_gemm<PlainDot>,
            .int8_gemm_by_bytes = kInt8GemmByBytes,
            .int8_gemm_by_tiles = kInt8GemmByTiles,
+           .packed_int8_windows_bytes = packed_int8_windows_bytes,
+           .pack_int8_windows = pack_int8_windows,
+           .int8_windows = kInt8Windows,
+           .int8_windows_by_bytes = kInt8WindowsByBytes,
+           .packed_int8_depthwise_bytes = packed_int8_depthwise_bytes,
+           .pack_int8_depthwise = pack_int8_depthwise,
+           .int8_depthwise = kInt8Depthwise,
+           .int8_depthwise_by_bytes = kInt8DepthwiseByBytes,
            .quantize_rows = quantize_rows,
            .packed_grouped_bytes = packed_grouped_bytes,
            .pack_grouped = pack_grouped,
@@ -99,6 +109,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .convolve_depthwise_rows = convolve_depthwise_rows,
            .add_windows = add_windows,
            .max_pool = max_pool,
+           .max_pool_bytes = max_pool_bytes,
            .mean_pool = mean_pool,
            .block = ByFour::kFloats,
            .link = link,

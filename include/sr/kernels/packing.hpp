@@ -1,6 +1,7 @@
 // Packs weights into the layout that kernels read.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -78,7 +79,22 @@ std::vector<T> channels_innermost(const T* weights, std::size_t out, std::size_t
 
 inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Taps& weight) {
   const std::size_t k = weight.in_channels * weight.taps;
+  const kernels::Table& table = kernels::kernels().table;
+  if (weight.form == Int8Taps::Form::depthwise) {
+    const auto kernel = static_cast<std::size_t>(std::lround(std::sqrt(weight.taps)));
+    auto packed =
+        std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_depthwise_bytes(weight.channels, kernel));
+    table.pack_int8_depthwise(weight.channels, kernel, weight.data, packed->data);
+    return packed;
+  }
   const auto by_pixels = channels_innermost(weight.data, weight.channels, weight.in_channels, weight.taps);
+  if (weight.form == Int8Taps::Form::windows) {
+    const std::size_t groups = weight.runs * ((weight.run_bytes() + 3) / 4);
+    auto packed =
+        std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_windows_bytes(weight.channels, groups));
+    table.pack_int8_windows(weight.channels, weight.runs, weight.run_bytes(), by_pixels.data(), packed->data);
+    return packed;
+  }
   return pack(Int8Matrix{.data = by_pixels.data(),
                          .n = weight.channels,
                          .k = k,

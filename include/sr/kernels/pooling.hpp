@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include <sr/kernels/table.hpp>
 #include <sr/kernels/vec.hpp>
@@ -165,6 +168,51 @@ SR_KERNEL_INLINE void pool_planes(const Pooling& pool, Finish finish) {
 inline void max_pool(const Pooling& pool) {
   const auto finish = [](Vec result, std::size_t, std::ptrdiff_t) { return result; };
   pool.channels != 0 ? pool_pixels<PoolMax>(pool, finish) : pool_planes<PoolMax>(pool, finish);
+}
+
+template <class Byte>
+[[gnu::flatten]] void max_pool_bytes_of(const BytePooling& pool) {
+  using Bytes [[gnu::vector_size(4 * kWidth)]] = Byte;
+  const auto channels = static_cast<std::ptrdiff_t>(pool.channels), row = pool.x.in * channels;
+  const std::uint8_t* image = pool.in;
+  std::uint8_t* out = pool.out;
+  // The part of a window that lies in the image.
+  const auto part = [](const Axis& axis, std::ptrdiff_t at) {
+    const std::ptrdiff_t begin = at * axis.step - axis.pad, end = begin + axis.kernel;
+    return std::pair(begin < 0 ? 0 : begin, end < axis.in ? end : axis.in);
+  };
+  const auto pixel = [&](std::ptrdiff_t y, std::ptrdiff_t x) __attribute__((always_inline)) {
+    const auto [first_row, end_row] = part(pool.y, y);
+    const auto [first, end] = part(pool.x, x);
+    for (std::ptrdiff_t c = 0; c < channels; c += sizeof(Bytes)) {
+      const auto left = static_cast<std::size_t>(channels - c);
+      const std::size_t count = left < sizeof(Bytes) ? left : sizeof(Bytes);
+      const auto load = [&](std::ptrdiff_t i, std::ptrdiff_t j) __attribute__((always_inline)) {
+        Bytes bytes{};
+        const std::uint8_t* const from = image + i * row + j * channels + c;
+        count == sizeof(Bytes) ? std::memcpy(&bytes, from, sizeof(Bytes)) : std::memcpy(&bytes, from, count);
+        return bytes;
+      };
+      Bytes result = load(first_row, first);
+      for (std::ptrdiff_t i = first_row; i < end_row; ++i) {
+        for (std::ptrdiff_t j = first; j < end; ++j) {
+          const Bytes next = load(i, j);
+          result = next > result ? next : result;
+        }
+      }
+      count == sizeof(Bytes) ? std::memcpy(out + c, &result, sizeof(Bytes))
+                             : std::memcpy(out + c, &result, count);
+    }
+  };
+  for (std::size_t p = 0; p < pool.images; ++p, image += pool.y.in * row) {
+    for (std::ptrdiff_t y = 0; y < pool.y.out; ++y) {
+      for (std::ptrdiff_t x = 0; x < pool.x.out; ++x, out += channels) pixel(y, x);
+    }
+  }
+}
+
+inline void max_pool_bytes(const BytePooling& pool) {
+  pool.is_signed ? max_pool_bytes_of<std::int8_t>(pool) : max_pool_bytes_of<std::uint8_t>(pool);
 }
 
 // `divisors` are y.out rows of x.out numbers: how many elements of each window count.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <sr/kernels/images.hpp>
+#include <sr/kernels/int8_images.hpp>
 #include <sr/kernels/products.hpp>
 
 namespace sr::kernels {
@@ -208,6 +209,20 @@ struct Table {
   void (*int8_gemm)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_tiles)(const Int8Gemm& product) = nullptr;
+  // Packs `channels` rows of `runs` runs of run_bytes bytes each, aligned to 64 bytes. The kernels are null
+  // where the instruction set has none; those by bytes may be called where int8_gemm_by_bytes may be. The
+  // others need weights other than -128.
+  std::size_t (*packed_int8_windows_bytes)(std::size_t channels, std::size_t groups) = nullptr;
+  void (*pack_int8_windows)(std::size_t channels, std::size_t runs, std::size_t run_bytes,
+                            const std::int8_t* weights, std::uint8_t* packed) = nullptr;
+  void (*int8_windows)(const Int8Windows& all) = nullptr;
+  void (*int8_windows_by_bytes)(const Int8Windows& all) = nullptr;
+  // Packs `channels` windows of kernel x kernel, aligned to 64 bytes.
+  std::size_t (*packed_int8_depthwise_bytes)(std::size_t channels, std::size_t kernel) = nullptr;
+  void (*pack_int8_depthwise)(std::size_t channels, std::size_t kernel, const std::int8_t* weights,
+                              std::uint8_t* packed) = nullptr;
+  void (*int8_depthwise)(const Int8Depthwise& all) = nullptr;
+  void (*int8_depthwise_by_bytes)(const Int8Depthwise& all) = nullptr;
   void (*quantize_rows)(const RowQuantization& rows) = nullptr;
   // Packs weights of 8 or 4 bits that groups of k have scales for, aligned to 64 bytes.
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;
@@ -242,6 +257,7 @@ struct Table {
   void (*convolve_depthwise_rows)(const Convolution& shape) = nullptr;
   void (*add_windows)(const TransposedConvolution& all) = nullptr;
   void (*max_pool)(const Pooling& pool) = nullptr;  // NaN if there is one in the window; -infinity of nothing
+  void (*max_pool_bytes)(const BytePooling& pool) = nullptr;
   // Divides sums by `divisors`, which has y.out x x.out elements.
   void (*mean_pool)(const Pooling& pool, const float* divisors) = nullptr;
 

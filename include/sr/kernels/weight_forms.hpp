@@ -63,17 +63,22 @@ struct Int8Matrix {
   auto key() const { return std::tie(data, n, k, b_k, b_n); }
 };
 
-// The weights of a convolution of 8-bit integers: channels x in_channels x taps, contiguous. They are packed
-// as a matrix whose rows are the taps, each with all of in_channels.
+// The weights of a convolution of 8-bit integers: channels x in_channels x taps, contiguous. Each tap is
+// packed with all of in_channels: as a row of a matrix, or for int8_windows, whose windows have so many runs.
+// Windows of one input channel may be packed for int8_depthwise.
 struct Int8Taps {
   using Element = std::uint8_t;
   static constexpr const char* kKind = "int8 windows";
+  enum class Form { matrix, windows, depthwise };
 
   const std::int8_t* data = nullptr;
   std::size_t channels = 0, in_channels = 0, taps = 0;
+  Form form = Form::matrix;
+  std::size_t runs = 1;
   bool of_module = false;
 
-  auto key() const { return std::tie(data, channels, in_channels, taps); }
+  std::size_t run_bytes() const { return in_channels * taps / runs; }
+  auto key() const { return std::tie(data, channels, in_channels, taps, form, runs); }
 };
 
 // int8 that groups of k have scales for, and perhaps zero points; see kernels::GroupedWeights.

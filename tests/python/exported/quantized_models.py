@@ -80,6 +80,11 @@ def image():
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 1), nn.Flatten(), nn.Linear(4 * 36, 5)).eval()
 
 
+def grouped_image():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(4, 8, 3, groups=2), nn.ReLU(), nn.Conv2d(8, 8, 3, groups=4)).eval()
+
+
 def wide_image():
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(128, 384, 3, padding=1), nn.ReLU(), nn.Conv2d(384, 384, 3, stride=2)).eval()

@@ -82,7 +82,7 @@ def test_convolutions_are_of_integers_where_that_is_faster():
 
 
 def test_reports_name_quantized_layers_that_are_floats():
-    model = exported('PT2E static convolutions')
+    model = quantized_models.by_pt2e(quantized_models.grouped_image(), 4, 8, 8)
     module = sr.from_exported(model.program)
     check(module, model, 2e-2)
     for plan in module.report()['plans']:

@@ -7,7 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include <sr/ops/convolution/int8_step.hpp>
+#include <sr/ops/convolution/int8_depthwise_step.hpp>
+#include <sr/ops/convolution/int8_image_step.hpp>
 #include <sr/ops/convolution/steps.hpp>
 #include <sr/ops/quantized/dequantized.hpp>
 #include <sr/replay/lowering/draft.hpp>
@@ -47,12 +48,31 @@ inline Draft* plain_convolution(Lowering& lowering, const Operand& in, const Ope
   return draft == nullptr || step_of(*draft).is_finished() ? nullptr : draft;
 }
 
+// The same of a convolution of 8-bit integers whose kernel finishes its results.
+inline Draft* plain_int8_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
+  if (!in.is_float() || !out.is_float() || !always_equal(in.sizes, out.sizes) ||
+      !always_equal(in.strides, out.strides))
+    return nullptr;
+  Draft* const draft = lowering.sole_maker<Int8ImageStep>(in, 1);
+  if (draft == nullptr) return nullptr;
+  const auto& step = static_cast<const Int8ImageStep&>(*draft->step.payload);
+  return step.finishes && step.is_unbounded() ? draft : nullptr;
+}
+
 // relu6, hardtanh or clamp of a convolution
 inline bool clamp_convolution_to_range(Lowering& lowering, const TracedNode& node) {
   const auto in = lowering.input(node, 0);
   const Operand out = lowering.output(node);
   const auto bounds = bounds_of(node);
-  if (!in || !bounds || plain_convolution(lowering, *in, out) == nullptr) return false;
+  if (!in || !bounds) return false;
+  if (plain_int8_convolution(lowering, *in, out) != nullptr) {
+    auto* const step = take_over<Int8ImageStep>(lowering, *in, out);
+    if (step == nullptr) return false;
+    step->finish.least = bounds->first;
+    step->finish.most = bounds->second;
+    return true;
+  }
+  if (plain_convolution(lowering, *in, out) == nullptr) return false;
   auto* const step = take_over<ConvolutionStep>(lowering, *in, out);
   if (step == nullptr) return false;
   step->shape.clamp_min = bounds->first;
@@ -78,12 +98,45 @@ inline bool add_to_convolution(Lowering& lowering, const Operand& in, const Oper
   return true;
 }
 
+// Makes the convolution of 8-bit integers whose results are `in` add `other`: floats, or the 8-bit integers
+// that they were made of.
+inline bool add_to_int8_convolution(Lowering& lowering, const Operand& in, const Operand& other,
+                                    const Operand& out) {
+  using Added = kernels::Int8Finish::Added;
+  Draft* draft = plain_int8_convolution(lowering, in, out);
+  if (draft == nullptr || other.storage == out.storage || other.storage == in.storage || !other.is_float() ||
+      !always_equal(other.sizes, out.sizes) || !always_equal(other.strides, out.strides) ||
+      static_cast<const Int8ImageStep&>(*draft->step.payload).adds() ||
+      dynamic_cast<const Int8DepthwiseStep*>(draft->step.payload) != nullptr)
+    return false;
+  const auto integers = find_dequantized(lowering, other);
+  const bool is_of_bytes = integers && !integers->scale.tensor && !integers->zero.tensor;
+  const Operand& added = is_of_bytes ? integers->integers : other;
+  if (added.storage == out.storage) return false;
+  const std::uint32_t made = lowering.maker_of(added.storage);
+  // What the step reads is constant or integers that are never overwritten.
+  if (made != kNone && made >= lowering.maker_of(in.storage)) draft = &lowering.postpone(*draft);
+  auto* const step = take_over<Int8ImageStep>(lowering, in, out);
+  if (step == nullptr) return false;
+  step->added = lowering.address(added);
+  step->finish.kind = Added::floats;
+  if (is_of_bytes) {
+    step->finish.kind = added.dtype == c10::kByte ? Added::uint8 : Added::int8;
+    step->finish.added_zero = static_cast<float>(integers->zero.number);
+    step->finish.added_scale = static_cast<float>(integers->scale.number);
+  }
+  draft->reads.push_back(added.storage);
+  return true;
+}
+
 inline bool add_to_convolutions(Lowering& lowering, const TracedNode& node) {
   const auto first = lowering.input(node, 0), second = lowering.input(node, 1);
   const Operand out = lowering.output(node);
   if (!first || !second || !is_one(node.inputs[2])) return false;
   return add_to_convolution(lowering, *first, *second, out) ||
-         add_to_convolution(lowering, *second, *first, out);
+         add_to_convolution(lowering, *second, *first, out) ||
+         add_to_int8_convolution(lowering, *first, *second, out) ||
+         add_to_int8_convolution(lowering, *second, *first, out);
 }
 
 // relu(convolution)
@@ -93,9 +146,15 @@ inline bool clamp_convolutions(Lowering& lowering, const TracedNode& node) {
       in ? dynamic_cast<const ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
   if (maker != nullptr && maker->is_finished()) return false;
   const auto* const of_integers =
-      in ? dynamic_cast<const Int8ConvolutionStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
-  if (of_integers != nullptr && !of_integers->activations.empty()) return false;
-  return clamp_results<c10::kFloat, ConvolutionStep, Int8ConvolutionStep>(lowering, node);
+      in ? dynamic_cast<const Int8ImageStep*>(lowering.payload_of_maker(in->storage)) : nullptr;
+  if (of_integers == nullptr) return clamp_results<c10::kFloat, ConvolutionStep>(lowering, node);
+  const Operand out = lowering.output(node);
+  if (!of_integers->is_unbounded() || !out.is_float() || !always_equal(in->sizes, out.sizes) ||
+      !always_equal(in->strides, out.strides))
+    return false;
+  auto* const step = take_over<Int8ImageStep>(lowering, *in, out);
+  if (step != nullptr) step->finish.least = 0;
+  return step != nullptr;
 }
 
 // The conversion of a convolution's results, as of quantized ones, to 8-bit integers
@@ -108,12 +167,12 @@ inline bool convert_convolution(Lowering& lowering, const TracedNode& node) {
   const kernels::Convert convert =
       kernels::kernels().table.convert[static_cast<std::size_t>(*element_of(in->dtype))]
                                       [static_cast<std::size_t>(*element_of(out.dtype))];
-  if (const Draft* const draft = lowering.sole_maker<Int8ConvolutionStep>(*in, 1)) {
-    const auto& maker = static_cast<const Int8ConvolutionStep&>(*draft->step.payload);
-    if (!maker.has_channels_last() || maker.convert != nullptr) return false;
-    auto* const step = take_over<Int8ConvolutionStep>(lowering, *in, out);
+  if (const Draft* const draft = lowering.sole_maker<Int8ImageStep>(*in, 1)) {
+    const auto& maker = static_cast<const Int8ImageStep&>(*draft->step.payload);
+    if (!maker.has_channels_last() || maker.writes_bytes()) return false;
+    auto* const step = take_over<Int8ImageStep>(lowering, *in, out);
     if (step == nullptr) return false;
-    step->convert = convert;
+    step->write_bytes(convert, out.dtype == c10::kChar);
     lowering.storages()[step->scratch.base].bytes =
         step->scratch_floats() * static_cast<std::int64_t>(sizeof(float));
     return true;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <sr/ops/convolution/byte_pooling_lowering.hpp>
 #include <sr/ops/convolution/walks.hpp>
 #include <sr/ops/convolution/windows.hpp>
 #include <sr/ops/reduction/lowering.hpp>
@@ -75,12 +76,6 @@ struct WindowDivisor {
   }
 };
 
-// True if the image is NHWC, without gaps.
-inline bool is_dense_by_pixels(const Operand& image) {
-  return image.rank() == 4 && has_even_pixels(image) && pixel_distance(image) == image.size(1) &&
-         (image.size(0) == 1 || image.stride(0) == image.size(1) * image.size(2) * image.size(3));
-}
-
 // Images of other layouts are copied to NCHW, and results back. From some size on LibTorch's kernels are
 // faster.
 inline constexpr std::int64_t kMostMoved = 4096;
@@ -92,6 +87,7 @@ inline bool pool(Lowering& lowering, const TracedNode& node, std::array<Axis, 2>
   const Operand wanted = lowering.output(node);
   if (lowering.exact() || !in || !all_float({&*in, &wanted})) return false;
   if (wanted.count() == 0) return true;
+  if (divisor == nullptr && has_rows && max_pool_of_bytes(lowering, *in, wanted, axes)) return true;
   const bool by_pixels = has_rows && is_dense_by_pixels(*in) && is_dense_by_pixels(wanted);
   if (!by_pixels && !wanted.is_contiguous() && in->count() + wanted.count() > kMostMoved) return false;
   if (!by_pixels) in = lowering.contiguous(*in);

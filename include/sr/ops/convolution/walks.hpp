@@ -29,6 +29,12 @@ inline std::int64_t pixel_distance(const Operand& image) {
   return image.stride(image.size(-1) == 1 ? -2 : -1).pin();
 }
 
+// True if the image is NHWC, without gaps.
+inline bool is_dense_by_pixels(const Operand& image) {
+  return image.rank() == 4 && has_even_pixels(image) && pixel_distance(image) == image.size(1) &&
+         (image.size(0) == 1 || image.stride(0) == image.size(1) * image.size(2) * image.size(3));
+}
+
 // True if a kernel reads or writes images whose channels lie last as they are.
 struct Lasts {
   bool in = false, out = false;

@@ -219,6 +219,24 @@ class Lowering : public ProgramStorages {
     note_writer(to.storage, static_cast<std::uint32_t>(&draft - drafts_.data()));
   }
 
+  // Moves a step behind all that were emitted so far. No step may read its results yet, and none may write
+  // what it reads. Leaves an empty draft.
+  Draft& postpone(Draft& draft) {
+    const auto to = static_cast<std::uint32_t>(drafts_.size());
+    moved_drafts_.emplace(static_cast<std::uint32_t>(&draft - drafts_.data()), to);
+    for (const StorageId written : draft.writes) note_writer(written, to);
+    Draft moved = std::move(draft);
+    draft = {};
+    drafts_.push_back(std::move(moved));
+    return drafts_.back();
+  }
+  // Where the draft with this index is now.
+  std::uint32_t moved_draft(std::uint32_t draft) const {
+    for (auto at = moved_drafts_.find(draft); at != moved_drafts_.end(); at = moved_drafts_.find(draft))
+      draft = at->second;
+    return draft;
+  }
+
   // The operand, or a contiguous copy of it if it is not contiguous.
   Operand contiguous(Operand operand);
   // Where a step writes that makes contiguous results only: `out`, or a temporary that is then copied there.
@@ -307,6 +325,7 @@ class Lowering : public ProgramStorages {
 
   bool exact_;
   unsigned asked_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> moved_drafts_;  // see postpone
   std::vector<std::uint32_t> readers_;  // by storage of the record: how often a node or a result reads it
   std::unordered_map<StorageId, Dims> images_;  // that lie in NHWC: their sizes, as NCHW
   Placements placements_;

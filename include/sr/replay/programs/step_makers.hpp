@@ -27,10 +27,10 @@ class StepMakers {
     });
   }
 
-  // Must be called after drafts have been removed. `positions` holds the new position of each draft, or kNone
-  // for a removed draft.
+  // Must be called after drafts have been moved or removed. `positions` holds the new position of each draft,
+  // or kNone for a removed draft.
   void move(const std::vector<std::uint32_t>& positions) {
-    for (auto& [made, node] : made_by_) made = positions[made];
+    for (auto& [made, node] : made_by_) made = positions[lowering_.moved_draft(made)];
     std::erase_if(made_by_, [&](const auto& made) {
       return made.first == kNone || !is_computed(made.second, lowering_.drafts()[made.first]);
     });

@@ -104,8 +104,8 @@ struct Payload {
 };
 
 // A step whose copies share nothing that a replay writes.
-template <class Step>
-struct ClonableStep : Payload {
+template <class Step, class Base = Payload>
+struct ClonableStep : Base {
   std::unique_ptr<Payload> clone(Frame*) const final {
     return std::make_unique<Step>(static_cast<const Step&>(*this));
   }
