@@ -16,6 +16,7 @@ const Kernels& best() {
   if (limit != "default") {
     if (limit != "avx2" && has_avx512()) {
       narrower = &avx2_kernels();
+      halves_registers = is_zen4();
       return avx512_kernels();
     }
     if (has_avx2()) return avx2_kernels();

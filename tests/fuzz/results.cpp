@@ -70,6 +70,7 @@ std::string Generator::result_like(const Variable& wanted, std::size_t before) {
   if (wanted.kind == Kind::integer) return "7";
   if (wanted.kind == Kind::real) return "0.5";
   if (wanted.kind == Kind::boolean) return "False";
+  if (wanted.kind == Kind::other) return wanted.name;  // a parameter
   const auto found = pick([&](const Variable& v) { return v.kind == wanted.kind && v.line <= before; });
   return found ? found->name : std::string();
 }

@@ -28,13 +28,11 @@ namespace {
 
 using Added = Int8Finish::Added;
 
-// None is -128 unless the form takes it.
-std::vector<std::int8_t> random_weights(const Int8Form& form, std::size_t count) {
+std::vector<std::int8_t> random_weights(std::size_t count) {
   std::vector<std::int8_t> weights(count);
   for (std::int8_t& weight : weights) {
     const auto bits = random_bits()();
     weight = static_cast<std::int8_t>(bits % 4 == 0 ? 0x80 : bits >> 8);
-    if (weight == -128 && !form.images_take_least) weight = bits % 8 == 0 ? -127 : 127;
   }
   return weights;
 }
@@ -189,7 +187,7 @@ void check_windows(const Int8Form& form, const Table& table, const Image& image,
   const std::size_t run = kernel * in_channels, groups = (run + 3) / 4;
   // The bytes that a group has behind a run must be readable.
   const std::vector<std::uint8_t> in = random_bytes(unsigned_size(image.rows * row) + groups * 4 - run);
-  const std::vector<std::int8_t> weights = random_weights(form, results * kernel * run);
+  const std::vector<std::int8_t> weights = random_weights(results * kernel * run);
   static Guarded in_memory(1 << 18), weight_memory(1 << 20);
   const std::size_t bytes = (table.packed_int8_windows_bytes(results, kernel * groups) + 63) / 64 * 64;
   auto* const packed = weight_memory.last<std::uint8_t>(bytes);
@@ -244,7 +242,7 @@ void check_depthwise(const Int8Form& form, const Table& table, const Image& imag
   const std::ptrdiff_t pixel = image.channels + signed_size(random_bits()() % 2 * 5);
   const std::ptrdiff_t row = image.columns * pixel;
   const std::vector<std::uint8_t> in = random_bytes(unsigned_size(image.rows * row - pixel + image.channels));
-  const std::vector<std::int8_t> weights = random_weights(form, channels * kernel * kernel);
+  const std::vector<std::int8_t> weights = random_weights(channels * kernel * kernel);
   static Guarded in_memory(1 << 18), weight_memory(1 << 18);
   const std::size_t bytes = (table.packed_int8_depthwise_bytes(channels, kernel) + 63) / 64 * 64;
   auto* const packed = weight_memory.last<std::uint8_t>(bytes);

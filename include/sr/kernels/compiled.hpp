@@ -34,6 +34,13 @@ inline bool has_avx512() {
 inline bool has_avx512_vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
+// Family 0x19 is that of Zen 3, which has no AVX-512, and of Zen 4 (AMD, Processor Programming Reference).
+inline bool is_zen4() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned kBase = 0xf, kExtended = 0xa;
+  return has_avx512() && __builtin_cpu_is("amd") != 0 && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
+         ((eax >> 8U) & 0xfU) == kBase && ((eax >> 20U) & 0xffU) == kExtended;
+}
 // Clang 14 does not know the names of these two.
 inline bool has_avx_vnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <sr/kernels/byte_registers.hpp>
 #include <sr/kernels/int8_dots.hpp>
 #include <sr/kernels/int8_finish.hpp>
 #include <sr/kernels/int8_images.hpp>
@@ -15,8 +16,6 @@
 
 namespace sr::kernels {
 inline namespace SR_KERNEL_ISA {
-
-inline constexpr std::size_t kByteLanes = 4 * kWidth;  // channels of a block
 
 // The channel of lane `lane` of register `v` of a block.
 inline constexpr std::size_t interleaved_channel(std::size_t v, std::size_t lane) {
@@ -68,87 +67,8 @@ inline void pack_int8_depthwise(std::size_t channels, std::size_t kernel, const 
 
 #if defined(SR_KERNEL_AVX512)
 inline constexpr std::size_t kDepthwisePixels = 4;
-using ByteRegister = __m512i;
-SR_KERNEL_INLINE ByteRegister low_of_bytes(ByteRegister a, ByteRegister b) {
-  return _mm512_unpacklo_epi8(a, b);
-}
-SR_KERNEL_INLINE ByteRegister high_of_bytes(ByteRegister a, ByteRegister b) {
-  return _mm512_unpackhi_epi8(a, b);
-}
-SR_KERNEL_INLINE ByteRegister low_of_pairs(ByteRegister a, ByteRegister b) {
-  return _mm512_unpacklo_epi16(a, b);
-}
-SR_KERNEL_INLINE ByteRegister high_of_pairs(ByteRegister a, ByteRegister b) {
-  return _mm512_unpackhi_epi16(a, b);
-}
-template <bool kSigned>
-SR_KERNEL_INLINE ByteRegister packed(Ints a, Ints b, Ints c, Ints d) {
-  const ByteRegister low =
-      _mm512_packs_epi32(reinterpret_cast<ByteRegister>(a.lanes), reinterpret_cast<ByteRegister>(b.lanes));
-  const ByteRegister high =
-      _mm512_packs_epi32(reinterpret_cast<ByteRegister>(c.lanes), reinterpret_cast<ByteRegister>(d.lanes));
-  return kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
-}
-SR_KERNEL_INLINE ByteRegister load_channels(const std::uint8_t* from, std::size_t count) {
-  return _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> (kByteLanes - count), from);
-}
-SR_KERNEL_INLINE void store_channels(ByteRegister bytes, std::uint8_t* to, std::size_t count) {
-  _mm512_mask_storeu_epi8(to, ~std::uint64_t{0} >> (kByteLanes - count), bytes);
-}
 #else
 inline constexpr std::size_t kDepthwisePixels = 2;
-using ByteRegister = __m256i;
-SR_KERNEL_INLINE ByteRegister low_of_bytes(ByteRegister a, ByteRegister b) {
-  return _mm256_unpacklo_epi8(a, b);
-}
-SR_KERNEL_INLINE ByteRegister high_of_bytes(ByteRegister a, ByteRegister b) {
-  return _mm256_unpackhi_epi8(a, b);
-}
-SR_KERNEL_INLINE ByteRegister low_of_pairs(ByteRegister a, ByteRegister b) {
-  return _mm256_unpacklo_epi16(a, b);
-}
-SR_KERNEL_INLINE ByteRegister high_of_pairs(ByteRegister a, ByteRegister b) {
-  return _mm256_unpackhi_epi16(a, b);
-}
-template <bool kSigned>
-SR_KERNEL_INLINE ByteRegister packed(Ints a, Ints b, Ints c, Ints d) {
-  const ByteRegister low =
-      _mm256_packs_epi32(reinterpret_cast<ByteRegister>(a.lanes), reinterpret_cast<ByteRegister>(b.lanes));
-  const ByteRegister high =
-      _mm256_packs_epi32(reinterpret_cast<ByteRegister>(c.lanes), reinterpret_cast<ByteRegister>(d.lanes));
-  return kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
-}
-SR_KERNEL_INLINE ByteRegister load_channels(const std::uint8_t* from, std::size_t count) {
-  if (count == kByteLanes) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-  const std::size_t words = count / 4;
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                last = _mm256_set1_epi32(static_cast<int>(words));
-  const __m256i bytes =
-      _mm256_maskload_epi32(reinterpret_cast<const int*>(from), _mm256_cmpgt_epi32(last, lanes));
-  if (count % 4 == 0) return bytes;
-  std::uint32_t rest = 0;
-  for (std::size_t i = 4 * words; i < count; ++i)
-    rest |= static_cast<std::uint32_t>(from[i]) << (8 * (i % 4));
-  const __m256i spread = _mm256_set1_epi32(static_cast<int>(rest));
-  return bytes | (spread & _mm256_cmpeq_epi32(last, lanes));
-}
-// Without maskstore, which takes dozens of cycles on AMD.
-SR_KERNEL_INLINE void store_channels(ByteRegister bytes, std::uint8_t* to, std::size_t count) {
-  if (count == kByteLanes) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
-  __m128i part = _mm256_castsi256_si128(bytes);
-  if ((count & 16) != 0) {
-    std::memcpy(to, &part, 16);
-    part = _mm256_extracti128_si256(bytes, 1);
-    to += 16;
-  }
-  if ((count & 8) != 0) {
-    std::memcpy(to, &part, 8);
-    part = _mm_srli_si128(part, 8);
-    to += 8;
-  }
-  auto rest = static_cast<std::uint64_t>(_mm_cvtsi128_si64(part));
-  for (std::size_t i = 0; i < count % 8; ++i, rest >>= 8) to[i] = static_cast<std::uint8_t>(rest);
-}
 #endif
 
 // Floats of a block, in the order of its registers.
@@ -211,7 +131,7 @@ struct DepthwiseBlock {
     for (auto& column : factors) {
       for (auto& group : column) {
         for (Dot& factor : group) {
-          factor = Dot::weights(load_ints(weight));
+          factor = Dot::signed_bytes(load_ints(weight));
           weight += kWidth * kInGroup;
         }
       }
@@ -221,12 +141,11 @@ struct DepthwiseBlock {
                            all.finish.bias == nullptr ? 0 : count, -0.0f);
     unrolled<4>([&](auto v) {
       const Ints sums = load_ints(weight + v * kWidth * sizeof(std::int32_t));
-      lanes[v] = {factor.registers[v], bias.registers[v],
-                  ResultLanes::start_of(all.zero - Dot::kOffset, sums)};
+      lanes[v] = {factor.registers[v], bias.registers[v], ResultLanes::start_of(all.zero, sums)};
     });
     const int signed_bit = all.in_signed ? 0x80 : 0;
     std::memset(&padding, all.zero ^ signed_bit, sizeof(padding));
-    std::memset(&flip, signed_bit ^ Dot::kOffset, sizeof(flip));
+    std::memset(&flip, signed_bit, sizeof(flip));
   }
 };
 
@@ -255,11 +174,11 @@ SR_KERNEL_INLINE void depthwise_pixels(const Int8Depthwise& all, const Depthwise
       const ByteRegister columns[4] = {low_of_pairs(low_ab, low_cd), high_of_pairs(low_ab, low_cd),
                                        low_of_pairs(high_ab, high_cd), high_of_pairs(high_ab, high_cd)};
       unrolled<4>([&](auto v) {
-        const Dot bytes = Dot::pixels(Ints(reinterpret_cast<Int32s>(columns[v])));
+        const Dot bytes = Dot::right(Ints(reinterpret_cast<Int32s>(columns[v])));
         unrolled<kKernel>([&](auto j) {
           if constexpr (i >= j && (i - j) % kStep == 0 && (i - j) / kStep < kPixels) {
             constexpr std::size_t p = (i - j) / kStep;
-            sums[p][v] = Dot::add_pixel(sums[p][v], bytes, block.factors[j][g][v]);
+            sums[p][v] = Dot::add(sums[p][v], block.factors[j][g][v], bytes);
           }
         });
       });
@@ -320,14 +239,11 @@ void int8_depthwise(const Int8Depthwise& all) {
     return all.x.step == 1 ? int8_depthwise_of<Dot, 3, 1>(all) : int8_depthwise_of<Dot, 3, 2>(all);
   return all.x.step == 1 ? int8_depthwise_of<Dot, 5, 1>(all) : int8_depthwise_of<Dot, 5, 2>(all);
 }
+inline constexpr auto* kInt8Depthwise = &int8_depthwise<DotOfPairs>;
 inline constexpr auto* kInt8DepthwiseByBytes = &int8_depthwise<DotOfBytes>;
 #else
-inline constexpr void (*kInt8DepthwiseByBytes)(const Int8Depthwise& all) = nullptr;
-#endif
-#if defined(SR_KERNEL_AVX2)
-inline constexpr auto* kInt8Depthwise = &int8_depthwise<DotOfSigns>;
-#else
 inline constexpr void (*kInt8Depthwise)(const Int8Depthwise& all) = nullptr;
+inline constexpr void (*kInt8DepthwiseByBytes)(const Int8Depthwise& all) = nullptr;
 #endif
 
 }  // namespace SR_KERNEL_ISA

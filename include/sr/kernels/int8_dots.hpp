@@ -60,22 +60,15 @@ SR_KERNEL_INLINE Ints load_ints(const void* from) {
   return result;
 }
 
-// What adds up the products of groups. Of pixels and weights: a group of a pixel, unsigned, in every lane,
-// and signed weights as they are; the zero point of pixels is kOffset less then. Left: a group in every lane.
-// Right: a group in each lane.
+// What adds up the products of groups. Left: signed bytes, a group in every lane or
+// one in each. Right: unsigned bytes, a group in each lane or one in every.
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
 struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of AVX-512 or AVX2 do not assume
   static constexpr bool kAdds128 = true;  // to the right side
   Ints group;
   SR_KERNEL_INLINE static DotOfBytes left(std::int32_t group) { return {Ints(group)}; }
   SR_KERNEL_INLINE static DotOfBytes right(Ints bytes) { return {bytes}; }
-  static constexpr std::int32_t kOffset = 0;
-  SR_KERNEL_INLINE static DotOfBytes pixel(std::int32_t group) { return {Ints(group)}; }
-  SR_KERNEL_INLINE static DotOfBytes pixels(Ints groups) { return {groups}; }
-  SR_KERNEL_INLINE static DotOfBytes weights(Ints bytes) { return {bytes}; }
-  SR_KERNEL_INLINE static Ints add_pixel(Ints sum, const DotOfBytes& pixel, const DotOfBytes& weights) {
-    return add(sum, weights, pixel);
-  }
+  SR_KERNEL_INLINE static DotOfBytes signed_bytes(Ints groups) { return {groups}; }
   SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfBytes& left, const DotOfBytes& right) {
 #if defined(SR_KERNEL_AVX512)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.lanes) : "v"(right.group.lanes), "v"(left.group.lanes));
@@ -92,24 +85,19 @@ struct DotOfBytes {  // AVX512_VNNI or AVX-VNNI, which files with the flags of A
 // products fits into 16 bits unless an element of the right side is -128.
 struct DotOfSigns {
   static constexpr bool kAdds128 = false;
-  static constexpr auto kMoved = static_cast<std::int32_t>(0x80808080);
-  Ints group, magnitudes;  // the magnitudes on the left only
-  SR_KERNEL_INLINE static DotOfSigns left(std::int32_t group) { return signed_bytes(Ints(group)); }
-  SR_KERNEL_INLINE static DotOfSigns signed_bytes(Ints group) {
-    return {group, Ints(reinterpret_cast<Int32s>(_mm256_abs_epi8(reinterpret_cast<__m256i>(group.lanes))))};
+  __m256i bytes;  // magnitudes on the left
+  __m256i signs;  // of the left
+
+  SR_KERNEL_INLINE static DotOfSigns left(std::int32_t group) {
+    const auto all = reinterpret_cast<__m256i>(Ints(group).lanes);
+    return {_mm256_abs_epi8(all), all};
   }
-  SR_KERNEL_INLINE static DotOfSigns right(Ints bytes) { return {bytes ^ Ints(kMoved), {}}; }
-  static constexpr std::int32_t kOffset = 128;
-  SR_KERNEL_INLINE static DotOfSigns pixel(std::int32_t group) { return left(group ^ kMoved); }
-  SR_KERNEL_INLINE static DotOfSigns pixels(Ints groups) { return signed_bytes(groups); }
-  SR_KERNEL_INLINE static DotOfSigns weights(Ints bytes) { return {bytes, {}}; }
-  SR_KERNEL_INLINE static Ints add_pixel(Ints sum, const DotOfSigns& pixel, const DotOfSigns& weights) {
-    return add(sum, pixel, weights);
+  SR_KERNEL_INLINE static DotOfSigns right(Ints groups) {
+    const Ints moved = groups ^ Ints(static_cast<std::int32_t>(0x80808080));
+    return {reinterpret_cast<__m256i>(moved.lanes), __m256i{}};
   }
   SR_KERNEL_INLINE static Ints add(Ints sum, const DotOfSigns& left, const DotOfSigns& right) {
-    const __m256i with_signs = _mm256_sign_epi8(reinterpret_cast<__m256i>(right.group.lanes),
-                                                reinterpret_cast<__m256i>(left.group.lanes));
-    const __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(left.magnitudes.lanes), with_signs);
+    const __m256i pairs = _mm256_maddubs_epi16(left.bytes, _mm256_sign_epi8(right.bytes, left.signs));
     return sum + Ints(reinterpret_cast<Int32s>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
   }
 };
@@ -120,9 +108,10 @@ struct DotOfSigns {
 struct DotOfPairs {
   static constexpr bool kAdds128 = true;
   Ints even, odd;
-  SR_KERNEL_INLINE static DotOfPairs left(std::int32_t group) {
+  SR_KERNEL_INLINE static DotOfPairs left(std::int32_t group) { return signed_bytes(Ints(group)); }
+  SR_KERNEL_INLINE static DotOfPairs signed_bytes(Ints groups) {
     using Int16s [[gnu::vector_size(kWidth * 4)]] = std::int16_t;
-    const auto bytes = reinterpret_cast<Int16s>(Ints(group).lanes);
+    const auto bytes = reinterpret_cast<Int16s>(groups.lanes);
     return {Ints(reinterpret_cast<Int32s>((bytes << 8) >> 8)), Ints(reinterpret_cast<Int32s>(bytes >> 8))};
   }
   SR_KERNEL_INLINE static DotOfPairs right(Ints bytes) {

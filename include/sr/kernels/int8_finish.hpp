@@ -147,6 +147,22 @@ SR_KERNEL_INLINE void with_finisher(const Int8Finish& finish, Body body) {
   of_kind(std::false_type{});
 }
 
+// Quantizes n floats as `finish` says of bytes, with the operations in their order: NaN becomes the byte that
+// LibTorch's conversion makes of it.
+inline void quantize_floats(std::size_t n, const float* from, const Int8Finish& finish) {
+  const Vec scale(finish.scale), zero(static_cast<float>(finish.zero)), least(finish.least),
+      most(finish.most);
+  auto* const to = static_cast<std::uint8_t*>(finish.out);
+  over_row(
+      n, [&](std::size_t i, auto part) __attribute__((always_inline)) {
+        const Vec result = round_even(part.load(from + i) * scale) + zero;
+        store_bytes(low_bytes(to_ints(first_min(most, first_max(least, result)))), to + i, part);
+      });
+}
+inline constexpr auto* kQuantizeFloats = &quantize_floats;
+#else
+inline constexpr void (*kQuantizeFloats)(std::size_t n, const float* from,
+                                         const Int8Finish& finish) = nullptr;
 #endif
 
 }  // namespace SR_KERNEL_ISA

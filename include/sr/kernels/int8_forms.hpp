@@ -19,7 +19,6 @@ struct Int8Form {
   // Kernels of images; null where the form has none.
   void (*windows)(const Int8Windows& all) = nullptr;
   void (*depthwise)(const Int8Depthwise& all) = nullptr;
-  bool images_take_least = false;  // also of weights that are -128
 };
 
 namespace detail {
@@ -58,8 +57,8 @@ inline bool agree(const Table& table, void (*one)(const Int8Gemm& product),
 // hand for tests, so their forms count only if they give the sums of another one here.
 inline std::vector<Int8Form> int8_forms(const Table& table) {
   constexpr std::size_t kWidthOfAvx512 = 16;
-  std::vector<Int8Form> forms{{"widened", table.int8_gemm, table.int8_grouped_gemm, false, table.int8_windows,
-                               table.int8_depthwise, false}};
+  std::vector<Int8Form> forms{
+      {"widened", table.int8_gemm, table.int8_grouped_gemm, false, table.int8_windows, table.int8_depthwise}};
   const bool is_avx512 = table.width == kWidthOfAvx512;
   const auto agrees = [&](void (*multiply)(const Int8Gemm& product)) {
     return detail::agree(table, table.int8_gemm, multiply);
@@ -68,11 +67,11 @@ inline std::vector<Int8Form> int8_forms(const Table& table) {
       (is_avx512 ? has_avx512_vnni() : has_avx_vnni() && agrees(table.int8_gemm_by_bytes)))
     forms.push_back({is_avx512 ? "AVX512_VNNI" : "AVX-VNNI", table.int8_gemm_by_bytes,
                      table.int8_grouped_gemm_by_bytes, true, table.int8_windows_by_bytes,
-                     table.int8_depthwise_by_bytes, true});
+                     table.int8_depthwise_by_bytes});
   if (forms.size() == 2 && table.int8_gemm_by_tiles != nullptr && has_amx() &&
       agrees(table.int8_gemm_by_tiles))
     forms.push_back({"AMX-INT8", table.int8_gemm_by_tiles, table.int8_grouped_gemm_by_bytes, true, nullptr,
-                     table.int8_depthwise_by_bytes, true});
+                     table.int8_depthwise_by_bytes});
   return forms;
 }
 

@@ -52,9 +52,9 @@ template <class Dot, std::size_t kVecs>
 inline constexpr std::size_t kWindowPixels = 12;
 #else
 template <class Dot, std::size_t kVecs>
-inline constexpr std::size_t kWindowPixels = kVecs == 1      ? 8
-                                             : Dot::kAdds128 ? 6
-                                                             : 5;
+inline constexpr std::size_t kWindowPixels = kVecs == 1 ? 6 : 4;  // of pairs, which take two registers each
+template <std::size_t kVecs>
+inline constexpr std::size_t kWindowPixels<DotOfBytes, kVecs> = kVecs == 1 ? 8 : 6;
 #endif
 
 // The sums of kPixels pixels from `first` on at kVecs registers of channels, from `column` on.
@@ -71,12 +71,13 @@ template <class Dot, std::size_t kPixels, std::size_t kVecs>
     const std::ptrdiff_t end = at + static_cast<std::ptrdiff_t>(all.groups * kInGroup);
     for (; at < end; at += kInGroup, weight += kVecs * kWidth * kInGroup) {
       Dot factors[kVecs];
-      unrolled<kVecs>([&](auto v) { factors[v] = Dot::weights(load_ints(weight + v * kWidth * kInGroup)); });
+      unrolled<kVecs>(
+          [&](auto v) { factors[v] = Dot::signed_bytes(load_ints(weight + v * kWidth * kInGroup)); });
       unrolled<kPixels>([&](auto p) {
         std::int32_t group;
         std::memcpy(&group, in[p] + at, sizeof(group));
-        const Dot bytes = Dot::pixel(group);
-        unrolled<kVecs>([&](auto v) { sums[p][v] = Dot::add_pixel(sums[p][v], bytes, factors[v]); });
+        const Dot bytes = Dot::right(Ints(group));
+        unrolled<kVecs>([&](auto v) { sums[p][v] = Dot::add(sums[p][v], factors[v], bytes); });
       });
     }
   }
@@ -135,8 +136,7 @@ SR_KERNEL_INLINE void int8_window_panel(const Int8Windows& all, std::size_t colu
     };
     lanes[v].factor = load(all.finish.factor);
     lanes[v].bias = all.finish.bias == nullptr ? Vec(-0.0f) : load(all.finish.bias);
-    lanes[v].start =
-        ResultLanes::start_of(all.zero - Dot::kOffset, load_ints(sums + v * kWidth * sizeof(std::int32_t)));
+    lanes[v].start = ResultLanes::start_of(all.zero, load_ints(sums + v * kWidth * sizeof(std::int32_t)));
   });
   constexpr std::size_t kMost = kWindowPixels<Dot, kVecs>;
   alignas(64) std::int32_t block[kMost * kVecs * kWidth];
@@ -166,14 +166,11 @@ void int8_windows(const Int8Windows& all) {
     }
   }
 }
+inline constexpr auto* kInt8Windows = &int8_windows<DotOfPairs>;
 inline constexpr auto* kInt8WindowsByBytes = &int8_windows<DotOfBytes>;
 #else
-inline constexpr void (*kInt8WindowsByBytes)(const Int8Windows& all) = nullptr;
-#endif
-#if defined(SR_KERNEL_AVX2)
-inline constexpr auto* kInt8Windows = &int8_windows<DotOfSigns>;
-#else
 inline constexpr void (*kInt8Windows)(const Int8Windows& all) = nullptr;
+inline constexpr void (*kInt8WindowsByBytes)(const Int8Windows& all) = nullptr;
 #endif
 
 }  // namespace SR_KERNEL_ISA

@@ -17,6 +17,7 @@
 #include <sr/kernels/indices.hpp>
 #include <sr/kernels/inner_reductions.hpp>
 #include <sr/kernels/int8_depthwise.hpp>
+#include <sr/kernels/int8_finish.hpp>
 #include <sr/kernels/int8_gemm.hpp>
 #include <sr/kernels/int8_grouped_gemm.hpp>
 #include <sr/kernels/int8_tiles.hpp>
@@ -88,6 +89,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .pack_int8_depthwise = pack_int8_depthwise,
            .int8_depthwise = kInt8Depthwise,
            .int8_depthwise_by_bytes = kInt8DepthwiseByBytes,
+           .quantize_floats = kQuantizeFloats,
            .quantize_rows = quantize_rows,
            .packed_grouped_bytes = packed_grouped_bytes,
            .pack_grouped = pack_grouped,

@@ -210,8 +210,7 @@ struct Table {
   void (*int8_gemm_by_bytes)(const Int8Gemm& product) = nullptr;
   void (*int8_gemm_by_tiles)(const Int8Gemm& product) = nullptr;
   // Packs `channels` rows of `runs` runs of run_bytes bytes each, aligned to 64 bytes. The kernels are null
-  // where the instruction set has none; those by bytes may be called where int8_gemm_by_bytes may be. The
-  // others need weights other than -128.
+  // where the instruction set has none; those by bytes may be called where int8_gemm_by_bytes may be.
   std::size_t (*packed_int8_windows_bytes)(std::size_t channels, std::size_t groups) = nullptr;
   void (*pack_int8_windows)(std::size_t channels, std::size_t runs, std::size_t run_bytes,
                             const std::int8_t* weights, std::uint8_t* packed) = nullptr;
@@ -223,6 +222,8 @@ struct Table {
                               std::uint8_t* packed) = nullptr;
   void (*int8_depthwise)(const Int8Depthwise& all) = nullptr;
   void (*int8_depthwise_by_bytes)(const Int8Depthwise& all) = nullptr;
+  // Makes bytes of n floats: the part of `finish` from `scale` on. Null where the instruction set has none.
+  void (*quantize_floats)(std::size_t n, const float* from, const Int8Finish& finish) = nullptr;
   void (*quantize_rows)(const RowQuantization& rows) = nullptr;
   // Packs weights of 8 or 4 bits that groups of k have scales for, aligned to 64 bytes.
   std::size_t (*packed_grouped_bytes)(const GroupedWeights& weights) = nullptr;

@@ -34,7 +34,7 @@ class Network {
   // A convolution of image `from` and what follows it; `after` uses y.
   Network& convolve(const std::string& from, std::vector<std::int64_t> weight, const std::string& arguments,
                     const std::string& after) {
-    const std::string number = std::to_string(count_), w = "w" + number;
+    const std::string number = std::to_string(weights_++), w = "w" + number;
     std::vector<std::int64_t> by_channels(weight.size(), 1);
     by_channels[0] = weight[0];
     attributes_.emplace_back("t" + number, at::randint(-128, 128, weight, at::kChar));
@@ -44,8 +44,9 @@ class Network {
              from + ", " + w + ", self.b" + number + ", " + arguments + ")\n    y = " + after + "\n";
     return *this;
   }
-  Network& then(const std::string& expression) {
-    body_ += "    y = " + expression + "\n";
+  Network& then(const std::string& expression) { return set("y", expression); }
+  Network& set(const std::string& name, const std::string& expression) {
+    body_ += "    " + name + " = " + expression + "\n";
     return *this;
   }
   // The image becomes integers, and floats again: the next `d`.
@@ -79,7 +80,7 @@ class Network {
   }
 
   Bytes bytes_;
-  int count_ = 0;
+  int count_ = 0, weights_ = 0;
   std::string body_;
   Attributes attributes_;
 };
@@ -185,6 +186,33 @@ TEST_CASE("a convolution of integers adds another image", "[oracle][ops][replay]
               std::vector<std::string>{"int8 convolution", "int8 convolution", "int8 convolution", "fused",
                                        "convolution"});
       }
+    }
+  }
+}
+
+TEST_CASE("a convolution of integers adds the projection that follows it", "[oracle][ops][replay]") {
+  at::manual_seed(76);
+  const std::string one = "[1, 1], [0, 0]";
+  for (const bool is_signed : {false, true}) {
+    for (const std::string sum : {"torch.relu(a + d2)", "torch.relu(d2 + a)", "a.add_(d2).relu_()"}) {
+      const Bytes bytes{is_signed};
+      const torch::jit::Module module = Network(bytes)
+                                            .convolve("d0", {24, 8, 1, 1}, one, "torch.relu(y)")
+                                            .quantize()
+                                            .convolve("d1", {40, 24, 3, 3}, "[1, 1], [1, 1]", "y")
+                                            .set("a", "y")
+                                            .convolve("d1", {40, 24, 1, 1}, one, "y")
+                                            .quantize()
+                                            .then(sum)
+                                            .quantize()
+                                            .convolve("d3", {8, 40, 1, 1}, one, "y")
+                                            .returning("y");
+      CAPTURE(is_signed, sum);
+      check_model(module, {{image(bytes, {2, 8, 13, 11})}, {image(bytes, {1, 8, 13, 11})}});
+      if (!has_image_kernels()) continue;
+      CHECK(Network::steps(module, image(bytes, {1, 8, 13, 11})) ==
+            std::vector<std::string>{"int8 convolution", "int8 convolution", "int8 convolution", "fused",
+                                     "convolution"});
     }
   }
 }

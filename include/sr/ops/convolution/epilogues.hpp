@@ -181,7 +181,7 @@ inline bool convert_convolution(Lowering& lowering, const TracedNode& node) {
   if (draft == nullptr || !step_of(*draft).may_convert()) return false;
   auto* const step = take_over<ConvolutionStep>(lowering, *in, out);
   if (step == nullptr) return false;
-  step->convert = convert;
+  step->behind.write_bytes(convert, out.dtype == c10::kChar);
   step->block_count = step->results_of_block();
   const Operand block = lowering.temporary({step->block_count});
   step->block_of_floats = lowering.address(block);

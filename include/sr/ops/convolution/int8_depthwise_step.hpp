@@ -18,7 +18,7 @@ struct Int8DepthwiseStep final : ClonableStep<Int8DepthwiseStep, Int8ImageStep> 
   // All rows, unless something is done to floats, which then stay in the cache.
   std::ptrdiff_t most_rows() const override {
     constexpr std::ptrdiff_t kResults = 16384;
-    if (!needs_block() && activations.empty()) return out_rows;
+    if (!needs_block() && behind.activations.empty()) return out_rows;
     const std::ptrdiff_t of_row = out_columns * static_cast<std::ptrdiff_t>(channels);
     return std::clamp<std::ptrdiff_t>(kResults / of_row, 1, out_rows);
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,57 +9,16 @@
 #include <optional>
 #include <string_view>
 
-#include <c10/util/ArrayRef.h>
-
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
-#include <sr/kernels/vector_ops.hpp>
+#include <sr/ops/convolution/behind_sums.hpp>
 #include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/image_accesses.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
 #include <sr/replay/steps/workspace.hpp>
 
 namespace sr::replay {
-
-// The number of a vector op whose other operand is a result; nullopt if the activation is none of VectorOp.
-template <class VectorOp>
-std::optional<float> number_of(const Activation& activation) {
-  const bool is_second = activation.of_step == 0;
-  const bool is_op = activation.operands == 2 &&
-                     activation.loop == kernels::loops<VectorOp>().by_scalars[is_second ? 0b10 : 0b01];
-  return is_op ? std::optional(activation.numbers[is_second ? 1 : 0]) : std::nullopt;
-}
-
-// Quantization: round(x * scale) + zero, from `least` to `most`.
-struct Quantization {
-  float scale = 1, zero = 0, least = 0, most = 0;
-
-  // The quantization that the activations are, if they are one.
-  static std::optional<Quantization> of(c10::ArrayRef<Activation> all) {
-    using namespace kernels::vector_ops;
-    if (all.size() != 3 && all.size() != 4) return std::nullopt;
-    const Activation &round = all[1], &clamp = all.back();
-    const auto scale = number_of<Mul>(all[0]);
-    const std::optional<float> zero = all.size() == 4 ? number_of<Add>(all[2]) : std::optional(0.0F);
-    if (!scale || !zero || round.loop != kernels::loops<Round>().by_scalars[0] ||
-        clamp.loop != kernels::loops<Clamp>().by_scalars[0b110] || clamp.of_step != 0)
-      return std::nullopt;
-    return Quantization{*scale, *zero, clamp.numbers[1], clamp.numbers[2]};
-  }
-  // True if the results are whole numbers of 8 bits, and grow with x.
-  bool is_of_bytes(bool is_signed) const {
-    const auto is_byte = [](float x, float low) {
-      return x >= low && x <= low + 255 && x == std::nearbyint(x);
-    };
-    const float low = is_signed ? -128 : 0;
-    return scale > 0 && is_byte(zero, low) && is_byte(least, low) && is_byte(most, low);
-  }
-  float operator()(float x) const {
-    return std::fmin(most, std::fmax(least, std::nearbyint(x * scale) + zero));
-  }
-};
 
 struct Int8ImageStep : Payload {
   // True if the kernel does all that `finish` says. Else it writes floats that are bounded below only.
@@ -76,8 +34,7 @@ struct Int8ImageStep : Payload {
   std::int64_t work_of_image = 0, least_shared = 0;  // multiply-adds
   Address in, out, factor, bias, added, scratch;
   bool has_bias = false;
-  Activations activations;             // behind the kernel, of results whose channels lie last
-  kernels::Convert convert = nullptr;  // behind those, to 8-bit integers
+  BehindSums behind;  // the kernel, of results whose channels lie last
   Int8Taps weight;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   Shares shares;
@@ -106,11 +63,11 @@ struct Int8ImageStep : Payload {
   // True if the channels of a pixel lie next to each other in the result.
   bool has_channels_last() const { return out_channel == 1; }
   bool adds() const { return finish.kind != kernels::Int8Finish::Added::none; }
-  bool writes_bytes() const { return convert != nullptr || finish.to_bytes; }
+  bool writes_bytes() const { return behind.writes_bytes() || finish.to_bytes; }
   // True if nothing is done to the sums yet but adding the bias and another image.
   bool is_unbounded() const {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return activations.empty() && !writes_bytes() && finish.least == -kInfinity && finish.most == kInfinity;
+    return behind.is_nothing() && !finish.to_bytes && finish.least == -kInfinity && finish.most == kInfinity;
   }
   std::int64_t pixels() const { return out_rows * out_columns; }
   // The most rows of a band.
@@ -148,25 +105,22 @@ struct Int8ImageStep : Payload {
                 const Address& to) override {
     if (!has_channels_last() || writes_bytes() || out != made || !Size::always_equal(results(), count))
       return false;
-    activations.push_back(activation);
+    behind.activations.push_back(activation);
     out = to;
     return true;
   }
 
   // Makes the step write 8-bit integers instead of floats. Quantization then is the kernel's, if possible.
-  void write_bytes(kernels::Convert to_bytes, bool is_signed) {
-    convert = to_bytes;
-    const auto quantization = finishes ? Quantization::of(activations) : std::nullopt;
-    if (!quantization || !quantization->is_of_bytes(is_signed)) return;
+  void write_bytes(kernels::Convert convert, bool is_signed) {
+    const auto quantization =
+        finishes ? Quantization::of(behind.activations, is_signed) : std::optional<Quantization>();
+    if (!quantization) return behind.write_bytes(convert, is_signed);
     // Quantization never reverses an order, so that the bounds before it are bounds behind it.
-    finish.least = (*quantization)(finish.least);
-    finish.most = (*quantization)(finish.most);
-    finish.scale = quantization->scale;
-    finish.zero = static_cast<std::int32_t>(quantization->zero);
-    finish.to_bytes = true;
-    finish.to_signed = is_signed;
-    activations.clear();
-    convert = nullptr;
+    const float least = (*quantization)(finish.least), most = (*quantization)(finish.most);
+    quantization->set(finish, is_signed);
+    finish.least = least;
+    finish.most = most;
+    behind.activations.clear();
   }
 
  protected:
@@ -175,7 +129,7 @@ struct Int8ImageStep : Payload {
                              std::ptrdiff_t count, float* memory) const = 0;
 
   // True if results are floats in a block of memory first.
-  bool needs_block() const { return !has_channels_last() || convert != nullptr; }
+  bool needs_block() const { return !has_channels_last() || behind.writes_bytes(); }
 
   // Calls kernel(finish), which computes `count` pixels of an image from `first` on, and does what the kernel
   // leaves to be done. `block` has memory for the floats of these pixels if needs_block().
@@ -196,14 +150,13 @@ struct Int8ImageStep : Payload {
     }
     kernel(own);
     if (!has_channels_last()) return copy_to_planes(block, count, to);
-    if (activations.empty() && convert == nullptr) return;
+    if (behind.is_nothing()) return;
     // Runs of adjacent results.
     const bool is_dense = out_pixel == static_cast<std::ptrdiff_t>(channels);
     const std::size_t runs = is_dense ? 1 : count, run = count * channels / runs;
     for (std::size_t i = 0; i < runs; ++i) {
-      float* const from = static_cast<float*>(own.out) + static_cast<std::ptrdiff_t>(i) * own.out_pixel;
-      run_all(activations, run, from);
-      if (convert != nullptr) convert(run, from, to + static_cast<std::ptrdiff_t>(i) * out_pixel);
+      const auto row = static_cast<std::ptrdiff_t>(i);
+      behind.run(run, static_cast<float*>(own.out) + row * own.out_pixel, to + row * out_pixel);
     }
   }
 

@@ -57,11 +57,9 @@ struct Int8Convolved {
   int padding = 0;   // the zero point
   ProgramStorages::DequantizedMatrix weight;
   at::Tensor scales;  // of the channels
-  // True if the kernels of images can multiply by the weights.
-  bool suits_image_kernels = false;
 };
 
-inline std::optional<Int8Convolved> read_int8_convolution(Lowering& lowering, const TracedNode& node,
+inline std::optional<Int8Convolved> read_int8_convolution(const Lowering& lowering, const TracedNode& node,
                                                           const Convolved& all) {
   const auto weight = lowering.dequantized(all.weight);
   if (!weight || weight->zeros.defined() || all.taps() == 0 || all.taps() > kLongestWithZero ||
@@ -75,11 +73,7 @@ inline std::optional<Int8Convolved> read_int8_convolution(Lowering& lowering, co
   if (!padding || !scales.defined() || !Size::always_equal(weight->integers.offset, 0)) return std::nullopt;
   Operand integers = image->integers;
   if (integers.rank() < all.in.rank()) add_row_dimension(integers);
-  const auto* const weights = static_cast<const std::int8_t*>(lowering.constant_bytes(weight->integers));
-  const std::int64_t count = all.weight.count().pin();
-  const bool suits =
-      kernels::int8_form().images_take_least || std::count(weights, weights + count, -128) == 0;
-  return Int8Convolved{*image, integers, *padding, *weight, scales, suits};
+  return Int8Convolved{*image, integers, *padding, *weight, scales};
 }
 
 // True if the convolution of integers by products takes less time than that of floats. Estimates both in
@@ -109,9 +103,11 @@ void emit_int8_convolution(Lowering& lowering, const Convolved& all, const Int8C
   step.out_pixel = *distance_of_pixels(out);
   step.images_of = is_batch ? integers.size(0) : Size(1);
   step.images = static_cast<std::size_t>(step.images_of.recorded());
-  step.work_of_image = step.pixels() * all.weight.size(0).pin() * all.taps();
+  // A result takes the time of so many multiply-adds besides its own.
+  const std::int64_t of_result = all.taps() + (kernels::int8_form().is_fast ? 44 : 16);
+  step.work_of_image = step.pixels() * all.weight.size(0).pin() * of_result;
   step.least_shared = least_shared_of_int8();
-  note_threads(lowering, all.work(), step.least_shared);
+  note_threads(lowering, all.out.count() * of_result, step.least_shared);
   step.weight.data = static_cast<const std::int8_t*>(lowering.constant_bytes(of.weight.integers));
   step.weight.channels = step.channels;
   step.weight.in_channels = static_cast<std::size_t>(all.group_in());
@@ -142,10 +138,9 @@ inline bool convolve_int8_depthwise(Lowering& lowering, const Convolved& all, co
   const auto is_small = [](const Axis& axis) {
     return (axis.kernel == 3 || axis.kernel == 5) && axis.dilation == 1 && (axis.step == 1 || axis.step == 2);
   };
-  if (form.depthwise == nullptr || !of.suits_image_kernels || all.group_in() != 1 || all.group_out() != 1 ||
-      of.image.scale.tensor || all.y.kernel != all.x.kernel || all.y.step != all.x.step || !is_small(all.y) ||
-      !is_small(all.x) || !has_channels_last(of.integers) || !has_channels_last(all.out) ||
-      !distance_of_pixels(all.out))
+  if (form.depthwise == nullptr || all.group_in() != 1 || all.group_out() != 1 || of.image.scale.tensor ||
+      all.y.kernel != all.x.kernel || all.y.step != all.x.step || !is_small(all.y) || !is_small(all.x) ||
+      !has_channels_last(of.integers) || !has_channels_last(all.out) || !distance_of_pixels(all.out))
     return false;
   Int8DepthwiseStep step;
   step.convolve = form.depthwise;
@@ -171,8 +166,8 @@ inline bool convolve_dequantized(Lowering& lowering, const TracedNode& node, Con
   if (all.groups != 1) return convolve_int8_depthwise(lowering, all, *of);
   const kernels::Int8Form& form = kernels::int8_form();
   const bool is_signed = of->integers.dtype == c10::kChar, is_fixed = !of->image.scale.tensor;
-  const bool by_windows = form.windows != nullptr && of->suits_image_kernels && is_fixed &&
-                          distance_of_pixels(all.out) && all.out.stride(-3) == 1 &&
+  const bool by_windows = form.windows != nullptr && is_fixed && distance_of_pixels(all.out) &&
+                          all.out.stride(-3) == 1 &&
                           all.in.count() < std::numeric_limits<std::int32_t>::max();
   if (!by_windows && !is_faster_in_integers(all)) return false;
   const Operand out = distance_of_pixels(all.out) ? all.out : lowering.made_contiguous(all.out);

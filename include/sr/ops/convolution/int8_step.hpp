@@ -36,7 +36,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep, Int8ImageSt
 
   // Neighbouring bands copy the same rows, so that bands are large unless results have to stay in the cache.
   std::ptrdiff_t most_rows() const override {
-    const bool is_large = convolve != nullptr && !needs_block() && activations.empty();
+    const bool is_large = convolve != nullptr && !needs_block() && behind.activations.empty();
     const std::size_t most = is_large ? 4 * kPixels : kPixels;
     return std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most) / x.out, 1, y.out);
   }
@@ -96,7 +96,8 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep, Int8ImageSt
   std::size_t most_pixels() const {
     constexpr std::size_t kMostBytes = std::size_t{1} << 18, kLeast = 16, kActivated = 16384;
     // Activations find results in the cache.
-    const std::size_t activated = activations.empty() ? kPixels : std::max(kActivated / channels, kLeast);
+    const std::size_t activated =
+        behind.activations.empty() ? kPixels : std::max(kActivated / channels, kLeast);
     const auto in_band = std::min({static_cast<std::size_t>(most_rows() * x.out), kPixels, activated});
     const auto steps = static_cast<std::size_t>(y.step * x.step);
     const std::size_t bytes = convolve == nullptr ? shape.k : in_channels * steps;  // that a pixel adds

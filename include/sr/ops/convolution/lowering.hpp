@@ -87,14 +87,6 @@ inline bool is_left_to_libtorch(const Convolved& all) {
   return !is_picture && all.in.count() + all.out.count() > most;
 }
 
-// True if the caller has several threads and the images are too large for the cache; LibTorch's kernels are
-// faster then. With one thread the program is valid for any amount of work.
-inline bool is_left_to_threads(Lowering& lowering, const Size& work) {
-  constexpr std::int64_t kMost = 1'000'000'000;  // multiply-adds
-  if (work.is_constant()) return work > kMost && lowering.threads() != 1;
-  return lowering.threads() != 1 && work > kMost;
-}
-
 // Sets the numbers of channels and taps of the step, and the distances between groups and between images.
 inline void place_images(const Convolved& all, const Lasts& last, ConvolutionStep& step) {
   step.images_of = all.in.rank() == 4 ? all.in.size(0) : Size(1);
@@ -131,8 +123,7 @@ inline bool convolve(Lowering& lowering, const TracedNode& node, const Convoluti
   const Lasts last = lasts_of(all);
   if (!last.any() && is_left_to_libtorch(all)) return false;
   if (all.out.count() == 0) return true;
-  if (all.taps() == 0 || is_left_to_threads(lowering, all.work()) || !(last.in || lowering.make_rows(all.in)))
-    return false;
+  if (all.taps() == 0 || !(last.in || lowering.make_rows(all.in))) return false;
   note_threads(lowering, all.work(), kLeastShared);
   const Operand out = last.out ? all.out : lowering.made_contiguous(all.out);
   ConvolutionStep step;

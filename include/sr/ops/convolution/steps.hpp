@@ -10,8 +10,8 @@
 
 #include <sr/kernels/kernels.hpp>
 #include <sr/kernels/packed_weights.hpp>
+#include <sr/ops/convolution/behind_sums.hpp>
 #include <sr/replay/sizes/values.hpp>
-#include <sr/replay/steps/activations.hpp>
 #include <sr/replay/steps/image_accesses.hpp>
 #include <sr/replay/steps/shares.hpp>
 #include <sr/replay/steps/step.hpp>
@@ -34,10 +34,9 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   bool by_rows = false;          // strips are rows of the result
   bool pads_all_groups = false;  // in one copy, which the groups of an image read
   Address in, padded, bias, added, out;
-  Activations activations;  // after the clamps
-  // Converts the results to 8-bit integers. If it is null, the results are floats. A block of results is
-  // computed as block_count floats in `block_of_floats`, or in a Workspace if threads share the step.
-  kernels::Convert convert = nullptr;
+  // What is done to the results after the clamps. If they become bytes, a block of them is computed as
+  // block_count floats in `block_of_floats`, or in a Workspace if threads share the step.
+  BehindSums behind;
   Address block_of_floats;
   std::int64_t block_count = 0;
   std::int64_t pixel_distance = 0;  // of results, if their channels lie last; else 0
@@ -61,21 +60,21 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   // True if the sums are clamped or activated already, so that nothing can be added to them any more.
   bool is_finished() const {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity || !activations.empty();
+    return shape.clamp_min != -kInfinity || shape.clamp_max != kInfinity || !behind.is_nothing();
   }
 
   bool activate(const Activation& activation, const Size& count, const Address& made,
                 const Address& to) override {
-    if (pixel_distance == 0 || convert != nullptr || out != made || !Size::always_equal(results(), count))
+    if (pixel_distance == 0 || behind.writes_bytes() || out != made || !Size::always_equal(results(), count))
       return false;
-    activations.push_back(activation);
+    behind.activations.push_back(activation);
     out = to;
     return true;
   }
 
   // True if the results lie in the order of the strips, so that blocks of them can be converted.
   bool may_convert() const {
-    return convert == nullptr && regions.empty() &&
+    return !behind.writes_bytes() && regions.empty() &&
            static_cast<std::size_t>(pixel_distance) == shape.channels;
   }
   // The floats of a block of results.
@@ -97,7 +96,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   bool list_accesses(ImageAccesses& images_in) const override {
     images_in.images = images_of;
     images_in.add(in, in_extent, in_image, /*writes=*/false);
-    images_in.add(out, out_extent, out_image, /*writes=*/true, convert == nullptr ? sizeof(float) : 1);
+    images_in.add(out, out_extent, out_image, /*writes=*/true, behind.writes_bytes() ? 1 : sizeof(float));
     if (has_added) images_in.add(added, out_extent, out_image, /*writes=*/false);
     images_in.convolves = true;
     images_in.weight_bytes = groups * weight.packed_share() * sizeof(float);
@@ -117,7 +116,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const ConvolutionStep&>(payload);
     float* const copy = self.pads ? self.padded.in<float>(context.bases) : nullptr;
-    float* const block = self.convert == nullptr ? nullptr : self.block_of_floats.in<float>(context.bases);
+    float* const block = self.behind.writes_bytes() ? self.block_of_floats.in<float>(context.bases) : nullptr;
     self.convolve(context, 0, self.images * self.groups, copy, block);
   }
   static void run_shared(const Payload& payload, Context& context) {
@@ -189,7 +188,7 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
       if (has_bias) one.bias = bias.in<const float>(context.bases) + group * shape.channels;
       const std::int64_t begin = image * out_image + g * out_group;
       if (has_added) one.added = added.in<const float>(context.bases) + begin;
-      one.out = convert == nullptr ? out.in<float>(context.bases) + begin : memory;
+      one.out = behind.writes_bytes() ? memory : out.in<float>(context.bases) + begin;
       std::byte* const converted = out.in(context.bases) + begin;
       if (cut_by == Cut::groups || shares.count() < 2) {
         convolve_and_finish(one, converted);
@@ -203,24 +202,25 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     shares.each([&](std::int64_t first, std::int64_t end) {
       const auto begin = static_cast<std::size_t>(first), stop = static_cast<std::size_t>(end);
       kernels::Convolution own = all;
-      if (convert != nullptr) own.out = Workspace::of_thread().floats(static_cast<std::size_t>(block_count));
+      if (behind.writes_bytes())
+        own.out = Workspace::of_thread().floats(static_cast<std::size_t>(block_count));
       const kernels::Convolution part =
           cut_by == Cut::channels ? some_channels(own, begin, stop) : some_runs(own, begin, stop);
       convolve_and_finish(part, converted + (part.out - own.out));
     });
   }
 
-  // Results get the activations block by block, before they leave the cache, and are converted.
+  // What is behind the sums is done block by block, before they leave the cache. If bytes are written,
+  // `converted` is where the first result of all strips goes.
   void convolve_and_finish(const kernels::Convolution& all, std::byte* converted) const {
-    if (activations.empty() && convert == nullptr) return multiply(all);
+    if (behind.is_nothing()) return multiply(all);
     const std::size_t most = strips_of_block();
     for (std::size_t first = 0; first < all.strips; first += most) {
       kernels::Convolution part = some_strips(all, first, std::min(first + most, all.strips));
       part.block = 0;
-      if (convert != nullptr) part.out -= part.at[0].out;
+      if (behind.writes_bytes()) part.out -= part.at[0].out;
       multiply(part);
-      activate_strips(part);
-      if (convert != nullptr) convert_strips(part, converted + part.at[0].out);
+      finish_strips(part, converted);
     }
   }
   std::size_t strips_of_block() const {
@@ -228,28 +228,19 @@ struct ConvolutionStep final : ClonableStep<ConvolutionStep> {
     const std::size_t wanted = std::max(kLeastPixels, kResults / shape.channels), run = strips_of_run();
     return std::max(run, wanted / shape.strip_width / run * run);
   }
-  void convert_strips(const kernels::Convolution& part, std::byte* to) const {
-    const std::size_t all = part.strips * part.strip_width;
-    const bool is_whole = part.channels == shape.channels;
-    const std::size_t runs = is_whole ? 1 : all, run = part.channels * all / runs;
-    const float* const from = part.out + part.at[0].out;
-    for (std::size_t i = 0; i < runs; ++i) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) * pixel_distance;
-      convert(run, from + at, to + at);
-    }
-  }
-  void activate_strips(const kernels::Convolution& block) const {
+  void finish_strips(const kernels::Convolution& block, std::byte* converted) const {
     const auto distance = static_cast<std::size_t>(pixel_distance);
     for (std::size_t first = 0, end = 0; first < block.strips; first = end) {
       std::size_t adjacent = 0;  // up to a strip that does not follow in memory
-      float* const begin = block.out + block.at[first].out;
+      const std::ptrdiff_t at = block.at[first].out;
       do {
         adjacent += block.strip_width;
-      } while (++end < block.strips && block.out + block.at[end].out == begin + adjacent * distance);
-      if (distance == block.channels) {
-        run_all(activations, adjacent * block.channels, begin);
-      } else {
-        for (std::size_t p = 0; p < adjacent; ++p) run_all(activations, block.channels, begin + p * distance);
+      } while (++end < block.strips &&
+               block.at[end].out == at + static_cast<std::ptrdiff_t>(adjacent * distance));
+      const std::size_t runs = distance == block.channels ? 1 : adjacent;
+      for (std::size_t i = 0; i < runs; ++i) {
+        const std::ptrdiff_t from = at + static_cast<std::ptrdiff_t>(i * distance);
+        behind.run(adjacent * block.channels / runs, block.out + from, converted + from);
       }
     }
   }

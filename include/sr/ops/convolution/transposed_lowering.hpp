@@ -51,6 +51,14 @@ inline std::optional<Operand> emit_windows(Lowering& lowering, const Convolved& 
 
 }  // namespace detail
 
+// True if the caller has several threads and the images are too large for the cache; LibTorch's kernels are
+// faster then. With one thread the program is valid for any amount of work.
+inline bool is_left_to_threads(Lowering& lowering, const Size& work) {
+  constexpr std::int64_t kMost = 1'000'000'000;  // multiply-adds
+  if (work.is_constant()) return work > kMost && lowering.threads() != 1;
+  return lowering.threads() != 1 && work > kMost;
+}
+
 inline bool convolve_transposed(Lowering& lowering, const TracedNode& node,
                                 const ConvolutionArguments& arguments) {
   auto read = read_convolution(lowering, node, arguments);

@@ -189,10 +189,14 @@ inline void list_rows(ConvolutionStep& step, const Convolved& all) {
   step.by_rows = true;
 }
 
-// True if the channels of a group leave half of a register idle.
+// True if the channels of a group leave half of a register idle, and no more than two registers are full.
+// More of them make the part that is idle small.
 inline bool fits_narrower(const Convolved& all) {
-  return kernels::narrower != nullptr &&
-         all.group_out() <= static_cast<std::int64_t>(kernels::narrower->table.width);
+  if (kernels::narrower == nullptr) return false;
+  const auto half = static_cast<std::int64_t>(kernels::narrower->table.width);
+  const std::int64_t channels = all.group_out(), rest = channels % (2 * half);
+  if (channels <= half) return true;
+  return kernels::halves_registers && rest != 0 && rest <= half && channels <= 5 * half;
 }
 
 // True if convolve_pixels is faster than convolve. Estimates the cost of both: multiply-adds, including those
