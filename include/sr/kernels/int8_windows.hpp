@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <sr/kernels/gemm.hpp>
@@ -57,12 +58,11 @@ template <std::size_t kVecs>
 inline constexpr std::size_t kWindowPixels<DotOfBytes, kVecs> = kVecs == 1 ? 8 : 6;
 #endif
 
-// The sums of kPixels pixels from `first` on at kVecs registers of channels, from `column` on.
+// Sums of kPixels pixels from `first` on at kVecs registers of channels.
 template <class Dot, std::size_t kPixels, std::size_t kVecs>
-[[gnu::flatten, gnu::noinline]] void int8_window_tile(const Int8Windows& all, const std::uint8_t* weight,
-                                                      const ResultLanes* lanes, std::size_t first,
-                                                      std::int32_t* to) {
-  Ints sums[kPixels][kVecs];
+SR_KERNEL_INLINE void add_windows_up(const Int8Windows& all, const std::uint8_t* weight,
+                                     const ResultLanes* lanes, std::size_t first,
+                                     Ints (&sums)[kPixels][kVecs]) {
   unrolled<kPixels>([&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v] = lanes[v].start; }); });
   const std::uint8_t* in[kPixels];
   unrolled<kPixels>([&](auto p) { in[p] = all.in + all.at[first + p]; });
@@ -81,9 +81,37 @@ template <class Dot, std::size_t kPixels, std::size_t kVecs>
       });
     }
   }
+}
+
+template <class Dot, std::size_t kPixels, std::size_t kVecs>
+[[gnu::flatten, gnu::noinline]] void int8_window_tile(const Int8Windows& all, const std::uint8_t* weight,
+                                                      const ResultLanes* lanes, std::size_t first,
+                                                      std::int32_t* to) {
+  Ints sums[kPixels][kVecs];
+  add_windows_up<Dot>(all, weight, lanes, first, sums);
   unrolled<kPixels>([&](auto p) {
     unrolled<kVecs>(
         [&](auto v) { std::memcpy(to + (p * kVecs + v) * kWidth, &sums[p][v].lanes, sizeof(Int32s)); });
+  });
+}
+
+// Writes bytes, without the way of the sums through memory.
+template <class Dot, std::size_t kPixels, std::size_t kVecs>
+[[gnu::flatten, gnu::noinline]] void int8_window_tile_of_bytes(const Int8Windows& all,
+                                                               const std::uint8_t* weight,
+                                                               const ResultLanes* lanes, std::size_t column,
+                                                               std::size_t first) {
+  Ints sums[kPixels][kVecs];
+  add_windows_up<Dot>(all, weight, lanes, first, sums);
+  const Finisher<true, Int8Finish::Added::none> finisher(all.finish);
+  ResultLanes own[kVecs];
+  unrolled<kVecs>([&](auto v) { own[v] = lanes[v]; });
+  unrolled<kPixels>([&](auto p) {
+    const std::ptrdiff_t at =
+        static_cast<std::ptrdiff_t>(first + p) * all.finish.out_pixel + static_cast<std::ptrdiff_t>(column);
+    unrolled<kVecs>([&](auto v) {
+      finisher.write(own[v], sums[p][v], at + static_cast<std::ptrdiff_t>(v * kWidth), Full{});
+    });
   });
 }
 
@@ -144,6 +172,14 @@ SR_KERNEL_INLINE void int8_window_panel(const Int8Windows& all, std::size_t colu
   const std::size_t tiles = (all.pixels + kMost - 1) / kMost;
   for (std::size_t tile = 0, first = 0; tile < tiles; ++tile) {
     const std::size_t count = all.pixels / tiles + (tile < all.pixels % tiles ? 1 : 0);
+    if constexpr (std::is_same_v<Last, Full>) {
+      if (count == kMost && all.finish.to_bytes && all.finish.kind == Int8Finish::Added::none) {
+        int8_window_tile_of_bytes<Dot, kMost, kVecs>(all, all.weight + column * groups * kInGroup, lanes,
+                                                     column, first);
+        first += count;
+        continue;
+      }
+    }
     kInt8WindowTiles<Dot, kVecs>[count - 1](all, all.weight + column * groups * kInGroup, lanes, first,
                                             block);
     finish_int8_windows<kVecs>(all.finish, lanes, block, column, first, count, last);

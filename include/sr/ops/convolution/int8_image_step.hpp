@@ -34,7 +34,7 @@ struct Int8ImageStep : Payload {
   std::int64_t work_of_image = 0, least_shared = 0;  // multiply-adds
   Address in, out, factor, bias, added, scratch;
   bool has_bias = false;
-  BehindSums behind;  // the kernel, of results whose channels lie last
+  BehindSums behind;  // What follows the kernel. Needs results whose channels lie last.
   Int8Taps weight;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   Shares shares;

@@ -63,7 +63,7 @@ struct Int8ConvolutionStep final : ClonableStep<Int8ConvolutionStep, Int8ImageSt
   }
 
  private:
-  static constexpr std::size_t kPixels = 256;  // that are multiplied together
+  static constexpr std::size_t kPixels = 252;  // that are multiplied together: whole tiles of all kernels
   static constexpr std::size_t kChunk = 32;    // bytes that are copied at once, so copies may be longer
 
   static std::size_t reach(const kernels::Axis& axis) {
