@@ -88,8 +88,8 @@ inline bool is_faster_in_integers(const Convolved& all) {
 
 // Sets what the steps have in common, and emits the step.
 template <class Step>
-void emit_int8_convolution(Lowering& lowering, const Convolved& all, const Int8Convolved& of, Operand out,
-                           std::vector<StorageId> reads, Step step) {
+void emit_int8_convolution(Lowering& lowering, const Convolved& all, const Int8Convolved& of,
+                           const Operand& out, std::vector<StorageId> reads, Step step) {
   const Operand& integers = of.integers;
   const bool is_batch = integers.rank() == 4;
   const auto reach = [&](std::size_t d) { return (integers.size(d) - 1).pin() * integers.stride(d).pin(); };
