@@ -1,6 +1,7 @@
-// Depthwise convolution of 8-bit integers whose channels lie last, for four registers of channels at a time.
-// The rows of a window are interleaved, so that an instruction that adds four products adds up a column of
-// the window. Interleaving leaves the channels in another order, which packing the results undoes.
+// Depthwise convolution of 8-bit images in NHWC. A block of channels fills one register with bytes, and four
+// registers with 32-bit sums. The rows of a window are interleaved byte by byte, so that one instruction,
+// which adds four products, sums a column of the window. Interleaving permutes the channels of a block.
+// Packing the results to bytes restores their order.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@ inline constexpr std::size_t column_groups(std::size_t kernel) {
   return (kernel + kInGroup - 1) / kInGroup;
 }
 
-// For each block, groups of the columns of the window for each of four registers; then the sums of the
-// weights.
+// The packed weights of a block: for each column of the window, its groups for each of the four registers.
+// Then the sum of the weights of each channel.
 inline std::size_t packed_int8_depthwise_bytes(std::size_t channels, std::size_t kernel) {
   const std::size_t blocks = (channels + kByteLanes - 1) / kByteLanes;
   return blocks * kByteLanes * (kernel * column_groups(kernel) + 1) * kInGroup;

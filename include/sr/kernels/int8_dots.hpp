@@ -20,7 +20,8 @@ inline std::size_t int8_columns(std::size_t n) {
   return (n + kWidth - 1) / kWidth * kWidth;
 }
 
-// Panels as of floats, of groups; then the sums of the columns, and 1 if an element is -128, else 0.
+// Returns the size of the packed matrix: panels of groups of four elements of k, then the sum of each column
+// as int32, then an int32 that is 1 if an element is -128, else 0.
 inline std::size_t packed_int8_bytes(std::size_t n, std::size_t k) {
   return int8_columns(n) * (int8_groups(k) * kInGroup + sizeof(std::int32_t)) + sizeof(std::int32_t);
 }

@@ -24,7 +24,7 @@ struct ResultLanes {
   }
 };
 
-// The nearest whole numbers, of ties the even ones.
+// Rounds to the nearest integers, ties to even.
 SR_KERNEL_INLINE Ints rounded_ints(Vec x) {
 #if defined(SR_KERNEL_AVX512)
   return Ints(reinterpret_cast<Int32s>(_mm512_maskz_cvtps_epi32(kAllLanes, x.lanes)));
@@ -147,8 +147,8 @@ SR_KERNEL_INLINE void with_finisher(const Int8Finish& finish, Body body) {
   of_kind(std::false_type{});
 }
 
-// Quantizes n floats as `finish` says of bytes, with the operations in their order: NaN becomes the byte that
-// LibTorch's conversion makes of it.
+// Quantizes n floats to bytes. Applies the operations in the order that `finish` states, so that NaN becomes
+// the same byte as in LibTorch's conversion.
 inline void quantize_floats(std::size_t n, const float* from, const Int8Finish& finish) {
   const Vec scale(finish.scale), zero(static_cast<float>(finish.zero)), least(finish.least),
       most(finish.most);

@@ -22,8 +22,8 @@ inline constinit const Kernels* chosen = nullptr;
 // has no such kernels.
 inline constinit const Kernels* narrower = nullptr;
 
-// True if the processor executes an instruction on whole registers as two on half of one, as Zen 4 does those
-// of AVX-512. The narrower kernels then compute as much in the same time.
+// True if the processor splits each instruction on a whole register into two on half registers, as Zen 4 does
+// with AVX-512. The narrower kernels are as fast there.
 inline constinit bool halves_registers = false;
 
 inline const Kernels& kernels() {

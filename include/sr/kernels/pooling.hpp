@@ -176,7 +176,7 @@ template <class Byte>
   const auto channels = static_cast<std::ptrdiff_t>(pool.channels), row = pool.x.in * channels;
   const std::uint8_t* image = pool.in;
   std::uint8_t* out = pool.out;
-  // The part of a window that lies in the image.
+  // Returns the first row or column of a window that is inside the image, and the one behind the last.
   const auto part = [](const Axis& axis, std::ptrdiff_t at) {
     const std::ptrdiff_t begin = at * axis.step - axis.pad, end = begin + axis.kernel;
     return std::pair(begin < 0 ? 0 : begin, end < axis.in ? end : axis.in);

@@ -16,8 +16,8 @@ namespace sr::test::quantized_results_tests {
 namespace {
 
 // The body of a model whose convolution `y` becomes integers, dtype 0 (uint8) or 1 (int8), and floats again.
-// Our sums may differ from LibTorch's in the last bits, so that the integer may differ by one. This changes
-// the result by 0.0005.
+// The sums of sr and of LibTorch may differ in the last bits, and then the integers may differ by one. That
+// changes the result by 0.0005.
 std::string quantized(const std::string& convolution, bool is_signed, const std::string& activation) {
   const std::string range = is_signed ? "-128, 127).to(1)" : "0, 255).to(0)";
   return "def forward(self, x):\n    y = " + activation + "(" + convolution +

@@ -64,7 +64,7 @@ struct Quantization {
   }
 };
 
-// Pointwise operations, and the conversion to 8-bit integers behind them.
+// Pointwise operations on the results of a step, followed by a conversion to 8-bit integers.
 struct BehindSums {
   Activations activations;
   kernels::Convert convert = nullptr;  // null if the results are floats, or are quantized
@@ -74,8 +74,8 @@ struct BehindSums {
   bool writes_bytes() const { return convert != nullptr || quantizes; }
   bool is_nothing() const { return activations.empty() && !writes_bytes(); }
 
-  // Makes the results integers. If the last activations quantize, one kernel does what they and the
-  // conversion do.
+  // Converts the results to 8-bit integers. If the last activations quantize, quantize_floats replaces them
+  // and the conversion.
   void write_bytes(kernels::Convert to_bytes, bool is_signed) {
     const c10::ArrayRef<Activation> all(activations);
     for (const std::size_t count : {std::size_t{4}, std::size_t{3}}) {

@@ -48,7 +48,8 @@ inline Draft* plain_convolution(Lowering& lowering, const Operand& in, const Ope
   return draft == nullptr || step_of(*draft).is_finished() ? nullptr : draft;
 }
 
-// The same of a convolution of 8-bit integers whose kernel finishes its results.
+// Returns the draft of the int8 convolution that makes `in`, under the same conditions. Its kernel must be
+// one that applies epilogues. Returns null if there is none.
 inline Draft* plain_int8_convolution(Lowering& lowering, const Operand& in, const Operand& out) {
   if (!in.is_float() || !out.is_float() || !always_equal(in.sizes, out.sizes) ||
       !always_equal(in.strides, out.strides))
@@ -98,8 +99,8 @@ inline bool add_to_convolution(Lowering& lowering, const Operand& in, const Oper
   return true;
 }
 
-// Makes the convolution of 8-bit integers whose results are `in` add `other`: floats, or the 8-bit integers
-// that they were made of.
+// Makes the int8 convolution whose results are `in` add `other`. If `other` was dequantized, the step reads
+// the 8-bit integers and dequantizes them itself.
 inline bool add_to_int8_convolution(Lowering& lowering, const Operand& in, const Operand& other,
                                     const Operand& out) {
   using Added = kernels::Int8Finish::Added;

@@ -34,7 +34,7 @@ struct Int8ImageStep : Payload {
   std::int64_t work_of_image = 0, least_shared = 0;  // multiply-adds
   Address in, out, factor, bias, added, scratch;
   bool has_bias = false;
-  BehindSums behind;  // What follows the kernel. Needs results whose channels lie last.
+  BehindSums behind;  // applied after the kernel; only to results in NHWC
   Int8Taps weight;
   std::shared_ptr<const Aligned<std::uint8_t>> packed;  // `weight`
   Shares shares;
@@ -72,7 +72,7 @@ struct Int8ImageStep : Payload {
   std::int64_t pixels() const { return out_rows * out_columns; }
   // The most rows of a band.
   virtual std::ptrdiff_t most_rows() const = 0;
-  // The floats of memory that a thread needs for a band of most_rows() rows.
+  // Returns how many floats of scratch memory a thread needs to compute a band of most_rows() rows.
   virtual std::int64_t scratch_floats() const = 0;
 
   RunStep settle(SizeValues& values) override {
@@ -131,8 +131,9 @@ struct Int8ImageStep : Payload {
   // True if results are floats in a block of memory first.
   bool needs_block() const { return !has_channels_last() || behind.writes_bytes(); }
 
-  // Calls kernel(finish), which computes `count` pixels of an image from `first` on, and does what the kernel
-  // leaves to be done. `block` has memory for the floats of these pixels if needs_block().
+  // Calls kernel(finish) to compute `count` pixels of an image, from pixel `first` on. Then applies the
+  // operations that the kernel does not apply. If needs_block(), `block` must have room for one float for
+  // each result.
   template <class Kernel>
   void write(std::byte* const* bases, std::int64_t image, std::ptrdiff_t first, std::size_t count,
              float* block, Kernel kernel) const {
