@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <sr/base/intra_op_width.hpp>
 #include <sr/kernels/int8_forms.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
+#include "support/thread_checks.hpp"
 
 namespace sr::test::int8_chains_tests {
 
@@ -252,17 +252,8 @@ TEST_CASE("threads share convolutions of integers", "[ops][replay][threads]") {
           .returning("y");
   for (const std::int64_t images : {1, 3}) {
     const at::Tensor given = image(bytes, {images, 8, 60, 50});
-    at::Tensor alone;
-    for (const int threads : {1, 2, 3}) {
-      const IntraOpWidth width(threads);
-      StaticRuntime<> runtime{StaticModule(module)};
-      at::Tensor result;
-      for (int call = 0; call < 6; ++call) result = runtime(given).toTensor();
-      if (threads == 1) alone = result;
-      CAPTURE(images, threads);
-      CHECK(runtime.replayed_calls() >= 4);
-      CHECK(result.equal(alone));
-    }
+    CAPTURE(images);
+    check_threads(module, given);
     check_model(module, {{given}});
   }
 }

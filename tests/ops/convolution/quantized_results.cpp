@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include <sr/base/intra_op_width.hpp>
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
+#include "support/thread_checks.hpp"
 
 namespace sr::test::quantized_results_tests {
 
@@ -99,17 +99,8 @@ TEST_CASE("convolutions that threads share write the same integers", "[ops][repl
                {{"w", sample({channels, 128, 1, 1})}, {"b", sample({channels})}});
     const std::int64_t size = channels == 31 ? 60 : 9;
     const at::Tensor image = last(sample({1, 128, size, size}));
-    at::Tensor alone;
-    for (const int threads : {1, 2, 3}) {
-      const IntraOpWidth width(threads);
-      StaticRuntime<> runtime{StaticModule(module)};
-      at::Tensor result;
-      for (int call = 0; call < 6; ++call) result = runtime(image).toTensor();
-      if (threads == 1) alone = result;
-      CAPTURE(channels, threads);
-      CHECK(runtime.replayed_calls() >= 4);
-      CHECK(result.equal(alone));
-    }
+    CAPTURE(channels);
+    check_threads(module, image);
   }
 }
 
