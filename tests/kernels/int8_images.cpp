@@ -56,7 +56,6 @@ T* last_of(Guarded& memory, const std::vector<T>& values) {
 // What becomes of the sums in the order of pixels and channels.
 struct Expected {
   Int8Finish finish;
-  std::size_t channels;
 
   float added(std::size_t at) const {
     switch (finish.kind) {
@@ -132,7 +131,7 @@ class Finishing {
     std::fill_n(out, count, std::uint8_t{77});
     finish_.out = out;
     convolve(finish_);
-    const Expected expected{finish_, channels_};
+    const Expected expected{finish_};
     std::size_t wrong = 0;
     for (std::size_t p = 0; p < pixels_; ++p) {
       for (std::size_t c = 0; c < pixel_ && p * pixel_ + c < (pixels_ - 1) * pixel_ + channels_; ++c) {

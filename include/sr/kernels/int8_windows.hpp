@@ -166,24 +166,21 @@ SR_KERNEL_INLINE void int8_window_panel(const Int8Windows& all, std::size_t colu
     lanes[v].bias = all.finish.bias == nullptr ? Vec(-0.0f) : load(all.finish.bias);
     lanes[v].start = ResultLanes::start_of(all.zero, load_ints(sums + v * kWidth * sizeof(std::int32_t)));
   });
+  const std::uint8_t* const weight = all.weight + column * groups * kInGroup;
   constexpr std::size_t kMost = kWindowPixels<Dot, kVecs>;
   alignas(64) std::int32_t block[kMost * kVecs * kWidth];
+  const bool is_plain =
+      std::is_same_v<Last, Full> && all.finish.to_bytes && all.finish.kind == Int8Finish::Added::none;
   // Tiles of about the same size: a small one has too few sums to hide the latency of their additions.
   const std::size_t tiles = (all.pixels + kMost - 1) / kMost;
-  for (std::size_t tile = 0, first = 0; tile < tiles; ++tile) {
-    const std::size_t count = all.pixels / tiles + (tile < all.pixels % tiles ? 1 : 0);
-    if constexpr (std::is_same_v<Last, Full>) {
-      if (count == kMost && all.finish.to_bytes && all.finish.kind == Int8Finish::Added::none) {
-        int8_window_tile_of_bytes<Dot, kMost, kVecs>(all, all.weight + column * groups * kInGroup, lanes,
-                                                     column, first);
-        first += count;
-        continue;
-      }
+  for (std::size_t tile = 0, first = 0, count = 0; tile < tiles; ++tile, first += count) {
+    count = all.pixels / tiles + (tile < all.pixels % tiles ? 1 : 0);
+    if (is_plain && count == kMost) {
+      int8_window_tile_of_bytes<Dot, kMost, kVecs>(all, weight, lanes, column, first);
+    } else {
+      kInt8WindowTiles<Dot, kVecs>[count - 1](all, weight, lanes, first, block);
+      finish_int8_windows<kVecs>(all.finish, lanes, block, column, first, count, last);
     }
-    kInt8WindowTiles<Dot, kVecs>[count - 1](all, all.weight + column * groups * kInGroup, lanes, first,
-                                            block);
-    finish_int8_windows<kVecs>(all.finish, lanes, block, column, first, count, last);
-    first += count;
   }
 }
 

@@ -1,7 +1,6 @@
 // Packs weights into the layout that kernels read.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -81,10 +80,9 @@ inline std::shared_ptr<const Aligned<std::uint8_t>> pack(const Int8Taps& weight)
   const std::size_t k = weight.in_channels * weight.taps;
   const kernels::Table& table = kernels::kernels().table;
   if (weight.form == Int8Taps::Form::depthwise) {
-    const auto kernel = static_cast<std::size_t>(std::lround(std::sqrt(weight.taps)));
-    auto packed =
-        std::make_shared<Aligned<std::uint8_t>>(table.packed_int8_depthwise_bytes(weight.channels, kernel));
-    table.pack_int8_depthwise(weight.channels, kernel, weight.data, packed->data);
+    auto packed = std::make_shared<Aligned<std::uint8_t>>(
+        table.packed_int8_depthwise_bytes(weight.channels, weight.runs));
+    table.pack_int8_depthwise(weight.channels, weight.runs, weight.data, packed->data);
     return packed;
   }
   const auto by_pixels = channels_innermost(weight.data, weight.channels, weight.in_channels, weight.taps);

@@ -64,8 +64,8 @@ struct Int8Matrix {
 };
 
 // The weights of a convolution of 8-bit integers: channels x in_channels x taps, contiguous. Each tap is
-// packed with all of in_channels: as a row of a matrix, or for int8_windows, whose windows have so many runs.
-// Windows of one input channel may be packed for int8_depthwise.
+// packed with all of in_channels: as a row of a matrix, or for int8_windows. Windows of one input channel may
+// be packed for int8_depthwise. `runs` is the number of runs of a window; for int8_depthwise, its rows.
 struct Int8Taps {
   using Element = std::uint8_t;
   static constexpr const char* kKind = "int8 windows";

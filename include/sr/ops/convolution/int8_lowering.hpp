@@ -146,6 +146,7 @@ inline bool convolve_int8_depthwise(Lowering& lowering, const Convolved& all, co
   step.convolve = form.depthwise;
   step.finishes = true;
   step.weight.form = Int8Taps::Form::depthwise;
+  step.weight.runs = static_cast<std::size_t>(all.y.kernel);
   step.shape.channels = static_cast<std::size_t>(all.groups);
   step.shape.y = all.y;
   step.shape.x = all.x;
