@@ -1,7 +1,10 @@
-// Convolutions with constant weights: LibTorch's (oneDNN), our kernel, and the one that a program uses
-// (replay/lowering/convolution.hpp).
+// Convolutions with constant weights: LibTorch's (oneDNN), our kernel, the one that a program uses
+// (ops/convolution/lowering.hpp), and a product of matrices with as many multiply-adds.
+#include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,6 +24,7 @@ namespace {
 struct ConvolutionOptions {
   int rounds = 25, threads = 1;
   double slice_ms = 5;
+  std::string shapes;  // a file
 };
 
 struct Shape {
@@ -35,10 +39,12 @@ struct Shape {
     if (groups != 1) name += groups == in ? ", depthwise" : ", groups " + text(groups);
     return channels_last ? name + ", channels last" : name;
   }
-  double work() const {  // multiply-adds
+  std::int64_t pixels() const {  // of the results
     const std::int64_t edge = (size - 1) / step + 1;
-    return static_cast<double>(images * out * edge * edge * (in / groups) * kernel * kernel);
+    return images * edge * edge;
   }
+  std::int64_t taps() const { return in / groups * kernel * kernel; }
+  double work() const { return static_cast<double>(pixels() * out * taps()); }  // multiply-adds
 };
 
 std::vector<Shape> shapes() {
@@ -56,6 +62,34 @@ std::vector<Shape> shapes() {
     all.push_back(shape);
   }
   return all;
+}
+
+// Reads lines of in,out,size,kernel,step,groups, as `./dev bench peers vision --shapes` writes them. The
+// images have their channels last, as within a network.
+std::vector<Shape> shapes_of(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("The file '" + path + "' cannot be read.");
+  std::vector<Shape> all;
+  for (std::string line; std::getline(file, line);) {
+    std::ranges::replace(line, ',', ' ');
+    std::istringstream fields(line);
+    Shape shape;
+    if (!(fields >> shape.in >> shape.out >> shape.size >> shape.kernel >> shape.step >> shape.groups))
+      throw std::runtime_error(path + ": '" + line + "' is not in,out,size,kernel,step,groups.");
+    shape.channels_last = true;
+    all.push_back(shape);
+  }
+  return all;
+}
+
+// A product of as many multiply-adds: a row for each pixel, a column for each channel.
+std::shared_ptr<Runtime> product_of(const Shape& shape) {
+  torch::jit::Module module("Product");
+  module.register_buffer("w", at::randn({shape.out, shape.taps()}) * 0.1);
+  module.register_buffer("b", at::randn({shape.out}));
+  module.define("def forward(self, x):\n    return torch.linear(x, self.w, self.b)\n");
+  module.eval();
+  return std::make_shared<Runtime>(sr_module(module, true));
 }
 
 struct Convolution {
@@ -112,10 +146,17 @@ Row time_convolution(const Shape& shape, const ConvolutionOptions& options) {
       for (std::int64_t i = 0; i < times; ++i) (*runtime)(convolution.in);
     };
   };
-  const std::vector<Many> many{[&](std::int64_t times) {
-                                 for (std::int64_t i = 0; i < times; ++i) convolution.eager();
-                               },
-                               calls_of(ours), calls_of(chosen)};
+  const std::shared_ptr<Runtime> product = shape.groups == 1 ? product_of(shape) : nullptr;
+  const at::Tensor rows = product ? at::randn({shape.pixels(), shape.taps()}) : at::Tensor();
+  std::vector<Many> many{[&](std::int64_t times) {
+                           for (std::int64_t i = 0; i < times; ++i) convolution.eager();
+                         },
+                         calls_of(ours), calls_of(chosen)};
+  if (product) {
+    many.emplace_back([&](std::int64_t times) {
+      for (std::int64_t i = 0; i < times; ++i) (*product)(rows);
+    });
+  }
   const auto times = time_in_rounds(many, options.rounds, options.slice_ms * 1e-3);
   const bool takes_ours = is_ours(*chosen), is_timed = is_ours(*ours);
   const double ratio = median_ratio(times[0], times[1]);
@@ -127,6 +168,7 @@ Row time_convolution(const Shape& shape, const ConvolutionOptions& options) {
           number(median_of(times[2])),
           is_timed ? number(ratio, 2) : "-",
           number(2 * shape.work() / median_of(times[2]), 1),
+          product ? number(median_ratio(times[3], times[2]), 2) : "-",
           takes_ours ? "sr" : "LibTorch",
           wrong ? "the slower" : ""};
 }
@@ -135,8 +177,8 @@ void time_convolutions(const ConvolutionOptions& options) {
   at::set_num_threads(options.threads);
   const c10::InferenceMode mode;
   std::vector<Row> rows{{"convolution", "LibTorch, ns", "sr's kernel, ns", "plan, ns", "LibTorch/sr",
-                         "plan, GF/s", "plan takes", ""}};
-  for (const Shape& shape : shapes()) {
+                         "plan, GF/s", "product/plan", "plan takes", ""}};
+  for (const Shape& shape : options.shapes.empty() ? shapes() : shapes_of(options.shapes)) {
     std::cerr << shape.name() << '\n';
     rows.push_back(time_convolution(shape, options));
   }
@@ -151,5 +193,6 @@ int main(int argc, char** argv) {
   CLI::App app("Convolutions of LibTorch and of sr, and which of them plans take", "bench_convolutions");
   sr::bench::add_timing(app, options, "a convolution");
   app.add_option("--threads", options.threads, "Of LibTorch")->check(CLI::Range(1, 1024));
+  app.add_option("--shapes", options.shapes, "A file with lines of in,out,size,kernel,step,groups");
   return sr::bench::run_program(app, argc, argv, [&] { sr::bench::time_convolutions(options); });
 }

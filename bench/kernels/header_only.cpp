@@ -46,7 +46,7 @@ const std::vector<Chain> kChains{
 
 const kernels::Kernels* best_kernels() {
 #if defined(__x86_64__)
-  if (kernels::has_avx512()) return &kernels::avx512_kernels();
+  if (kernels::has_avx512()) return &kernels::fitting_avx512_kernels();
   if (kernels::has_avx2()) return &kernels::avx2_kernels();
 #endif
   throw std::runtime_error("This CPU has no other kernels than those of every program.");

@@ -5,6 +5,8 @@ last line has the geometric mean of the fastest rival's time over sr's.
 
 `--int8` compares quantized networks, each quantized by the tool of its runtime: PT2E for sr, ONNX Runtime's quantize_static,
 and nncf for OpenVINO. It needs torchao and nncf as well.
+
+`--shapes FILE` writes the convolutions of the networks instead, for `./dev bench convolutions --shapes FILE`.
 """
 
 import argparse
@@ -152,10 +154,31 @@ def int8_times_of(name: str, args: argparse.Namespace) -> dict[str, float]:
     return checked(name, makers, program.module()(image), args, tolerance=0.5)
 
 
+def write_shapes(names: list[str], to: pathlib.Path):
+    """A line for each shape, in,out,size,kernel,step,groups; square ones with the usual padding only."""
+    lines = {}
+
+    def note(layer: torch.nn.Conv2d, inputs: tuple, _):
+        size, kernel, step = (set(pair) for pair in (inputs[0].shape[2:], layer.kernel_size, layer.stride))
+        pad = {edge // 2 for edge in kernel}
+        if len(size) == len(kernel) == len(step) == 1 and set(layer.padding) == pad and layer.dilation == (1, 1):
+            fields = layer.in_channels, layer.out_channels, *size, *kernel, *step, layer.groups
+            lines[','.join(map(str, fields))] = None
+
+    for name in names:
+        module = network(name)
+        for layer in module.modules():
+            if isinstance(layer, torch.nn.Conv2d):
+                layer.register_forward_hook(note)
+        module(torch.randn(1, 3, EDGE, EDGE))
+    to.write_text('\n'.join(lines) + '\n')
+
+
 def main():
     parser = argparse.ArgumentParser(prog='./dev bench peers vision', description=__doc__)
     parser.add_argument('--names', help='separated by commas; all by default')
     parser.add_argument('--int8', action='store_true', help='quantized networks')
+    parser.add_argument('--shapes', type=pathlib.Path, help='write the shapes of their convolutions to this file')
     parser.add_argument('--batch', type=int, default=1)
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--rounds', type=int, default=9)
@@ -168,6 +191,9 @@ def main():
     args.data.mkdir(parents=True, exist_ok=True)
     columns, ratios = ('sr', 'sr, floats' if args.int8 else 'TorchScript', 'ONNX Runtime', 'OpenVINO'), []
     names = args.names.split(',') if args.names else QUANTIZED if args.int8 else OF_TIMM + OF_TORCHVISION
+    if args.shapes:
+        with torch.inference_mode():
+            return write_shapes(names, args.shapes)
     print(f'| {EDGE} x {EDGE}, batch {args.batch}, threads {args.threads}, ms | {" | ".join(columns)} | fastest rival / sr |')
     print('|---' * (len(columns) + 2) + '|')
     with torch.inference_mode():

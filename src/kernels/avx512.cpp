@@ -6,7 +6,10 @@
 namespace sr::kernels {
 
 const Kernels& avx512_kernels() {
-  return avx512::kOwnKernels;
+  return avx512::kKernels<true>;
+}
+const Kernels& halved_avx512_kernels() {
+  return avx512::kKernels<false>;
 }
 
 }  // namespace sr::kernels

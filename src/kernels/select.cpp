@@ -17,7 +17,7 @@ const Kernels& best() {
     if (limit != "avx2" && has_avx512()) {
       narrower = &avx2_kernels();
       halves_registers = is_zen4();
-      return avx512_kernels();
+      return fitting_avx512_kernels();
     }
     if (has_avx2()) return avx2_kernels();
   }

@@ -18,6 +18,7 @@ const Kernels& baseline_kernels();
 #if defined(__x86_64__)
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+const Kernels& halved_avx512_kernels();  // for processors of which `halves_registers` is true
 
 // Clang 14 has no __builtin_cpu_supports("f16c").
 inline bool has_f16c() {
@@ -40,6 +41,10 @@ inline bool is_zen4() {
   constexpr unsigned kBase = 0xf, kExtended = 0xa;
   return has_avx512() && __builtin_cpu_is("amd") != 0 && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
          ((eax >> 8U) & 0xfU) == kBase && ((eax >> 20U) & 0xffU) == kExtended;
+}
+// Those for this processor, if it has AVX-512.
+inline const Kernels& fitting_avx512_kernels() {
+  return is_zen4() ? halved_avx512_kernels() : avx512_kernels();
 }
 // Clang 14 does not know the names of these two.
 inline bool has_avx_vnni() {

@@ -155,6 +155,12 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
   }
 }
 
+// Multiplies by two whole panels.
+SR_KERNEL_INLINE void gemm_two_panels(const Gemm& product, const Panel<float>& both, std::size_t column) {
+  gemm_panel<4>(product, both, product.bias == nullptr ? nullptr : product.bias + column,
+                product.out + column, Full{}, Full{});
+}
+
 // One row of the product in the columns of two whole panels, with the sums of gemm_tile. Panels in turn would
 // load the elements of `a` twice, and prefetch what the row reads next itself: 1.2 times as slow from the
 // second-level cache.
@@ -190,7 +196,9 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
 // where the processor does not: it fetches packed panels itself, since they follow each other in memory.
 inline constexpr std::size_t kRowsToFetch = 4;
 
-template <class T, class Result>
+// kByPairs: tiles of two panels of floats at a time, for processors that make two multiply-adds of 512 bits a
+// cycle (decision 38).
+template <class T, class Result, bool kByPairs = false>
 void packed_gemm(const GemmOf<T, Result>& product) {
   constexpr bool kOfFloats = std::is_same_v<T, float>;
   if (product.n <= kDotColumns) {
@@ -198,10 +206,21 @@ void packed_gemm(const GemmOf<T, Result>& product) {
   }
   std::size_t column = 0;
   if constexpr (kOfFloats && std::is_same_v<Result, float>) {
+    const float* const bias = product.bias;
     for (; product.m == 1 && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
       gemm_row_of_two_panels(product.k, product.a, product.b + column * product.k,
-                             product.bias == nullptr ? nullptr : product.bias + column, product.clamp_min,
+                             bias == nullptr ? nullptr : bias + column, product.clamp_min,
                              product.out + column);
+    }
+    for (; kByPairs && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
+      const float* const panel = product.b + column * product.k;
+      const bool fetches = product.n - column > 2 * kPanel || product.continues;
+      constexpr auto kStride = static_cast<std::ptrdiff_t>(kPanel);
+      gemm_two_panels(product,
+                      {panel, kStride, product.k, false, product.clamp_min,
+                       fetches ? panel + 2 * kPanel * product.k : panel,
+                       static_cast<std::ptrdiff_t>(product.k) * kStride},
+                      column);
     }
   }
   for (; column < product.n; column += kPanel) {
@@ -216,27 +235,43 @@ void packed_gemm(const GemmOf<T, Result>& product) {
   }
 }
 
-// Packs one panel after the other on the stack, some rows at a time, which pays if a has many rows.
-inline void gemm_by_packing(const Gemm& product) {
-  constexpr std::size_t kBlock = 128;
-  alignas(64) float packed[kBlock * kPanel];
-  for (std::size_t column = 0; column < product.n; column += kPanel) {
-    const std::size_t width = panel_width(product.n, column);
-    const std::size_t columns = product.n - column < width ? product.n - column : width;
+// Packs one panel after the other on the stack, or one pair of them, some rows at a time, which pays if a has
+// many rows.
+template <bool kByPairs>
+void gemm_by_packing(const Gemm& product) {
+  constexpr std::size_t kBlock = 128, kPair = 2 * kPanel;
+  alignas(64) float packed[kBlock * (kByPairs ? kPair : kPanel)];
+  for (std::size_t column = 0; column < product.n;) {
+    const bool is_pair = kByPairs && product.n - column >= kPair;
+    const std::size_t width = panel_width(product.n, column), left = product.n - column;
+    const std::size_t columns = is_pair ? kPair : left < width ? left : width;
     Gemm part = product;
     for (std::size_t l = 0; l < product.k; l += kBlock) {
       part.k = product.k - l < kBlock ? product.k - l : kBlock;
       part.a = product.a + l;
-      pack_panel(columns, part.k,
-                 product.b + static_cast<std::ptrdiff_t>(l) * product.b_k +
-                     static_cast<std::ptrdiff_t>(column) * product.b_n,
-                 product.b_k, product.b_n, width, packed);
+      const auto pack = [&](std::size_t first, std::size_t count) __attribute__((always_inline)) {
+        pack_panel(count, part.k,
+                   product.b + static_cast<std::ptrdiff_t>(l) * product.b_k +
+                       static_cast<std::ptrdiff_t>(first) * product.b_n,
+                   product.b_k, product.b_n, width, packed + (first - column) * part.k);
+      };
+      pack(column, columns < width ? columns : width);
+      if (is_pair) pack(column + kPanel, kPanel);
       const bool ends = l + part.k == product.k;
-      gemm_columns<true>(part,
-                         {packed, static_cast<std::ptrdiff_t>(width), part.k, l != 0,
-                          ends ? product.clamp_min : -kInfinity, packed},
-                         column, columns);
+      const Panel<float> panel{packed,
+                               static_cast<std::ptrdiff_t>(width),
+                               part.k,
+                               l != 0,
+                               ends ? product.clamp_min : -kInfinity,
+                               packed,
+                               static_cast<std::ptrdiff_t>(width * part.k)};
+      if (is_pair) {
+        gemm_two_panels(part, panel, column);
+      } else {
+        gemm_columns<true>(part, panel, column, columns);
+      }
     }
+    column += columns;
   }
 }
 
@@ -244,7 +279,8 @@ inline void gemm_by_packing(const Gemm& product) {
 // The rows of a panel are far apart, so that the processor does not fetch the next panel by itself. When a
 // has few rows and b is large, the product takes a block of rows of b at a time, so that the TLB still has
 // their pages when it multiplies the next panel.
-inline void gemm_by_rows(const Gemm& product) {
+template <bool kByPairs>
+void gemm_by_rows(const Gemm& product) {
   constexpr std::size_t kBlock = 128, kLarge = 1 << 18;  // rows of b, elements of b
   const bool in_blocks = product.m < kRowsToFetch && product.k * product.n >= kLarge;
   // A single tile of rows fetches whole rows of the next panel. Several tiles would share the bytes between
@@ -258,7 +294,16 @@ inline void gemm_by_rows(const Gemm& product) {
     part.a = product.a + l;
     const float* const rows = product.b + static_cast<std::ptrdiff_t>(l) * product.b_k;
     const float clamp_min = l + part.k == product.k ? product.clamp_min : -kInfinity;
-    for (std::size_t column = 0; column < product.n; column += kPanel) {
+    std::size_t column = 0;
+    for (; kByPairs && product.k != 0 && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
+      const float* const panel = rows + column;
+      const bool fetches_next = fetches && product.n - column > 2 * kPanel;
+      gemm_two_panels(part,
+                      {panel, product.b_k, part.k, l != 0, clamp_min,
+                       fetches_next ? panel + 2 * kPanel : panel, static_cast<std::ptrdiff_t>(kPanel)},
+                      column);
+    }
+    for (; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
       const float* const panel = product.k == 0 ? nullptr : rows + column;
       gemm_columns<false>(
@@ -270,7 +315,8 @@ inline void gemm_by_rows(const Gemm& product) {
   } while (l < product.k);
 }
 
-inline void gemm(const Gemm& product) {
+template <bool kByPairs>
+void gemm(const Gemm& product) {
   // The least numbers of rows of a for which it pays to pack a transposed b, and a b whose rows end within a
   // register.
   constexpr std::size_t kManyTransposed = 8, kManyRagged = 24;
@@ -278,11 +324,11 @@ inline void gemm(const Gemm& product) {
   const bool by_rows = product.n > 1 && product.b_n == 1;
   const bool ragged = product.n % kWidth != 0 && product.n > kPanel;
   if (product.k == 0 || (by_rows && !(ragged && product.m >= kManyRagged))) {
-    gemm_by_rows(product);
+    gemm_by_rows<kByPairs>(product);
   } else if (product.b_k == 1 && !by_rows && (product.n <= kDotColumns || product.m < kManyTransposed)) {
     gemm_of_rows(product, product.b_n);
   } else {
-    gemm_by_packing(product);
+    gemm_by_packing<kByPairs>(product);
   }
 }
 

@@ -19,16 +19,17 @@ struct Panel {
   const T* b;
   std::ptrdiff_t stride;
   std::size_t k;
-  bool resume;      // of floats: adds to what `out` holds already, instead of to the bias
-  float clamp_min;  // the least result
-  const T* ahead;   // the panel that is multiplied next, fetched meanwhile; the last one has itself
+  bool resume;                // of floats: adds to what `out` holds already, instead of to the bias
+  float clamp_min;            // the least result
+  const T* ahead;             // the panel that is multiplied next, fetched meanwhile; the last one has itself
+  std::ptrdiff_t second = 0;  // elements from one panel of two to the other
 };
 
 inline constexpr std::size_t kLine = 64;  // bytes of a cache line
 
 // The part of the next panel that a tile prefetches into the second-level cache. The tile prefetches one
-// address for each l, and also the cache line behind it if a row of the panel has two lines. The part is as
-// large in the panel as the tile is among the rows of the product.
+// address for each l, and also the cache lines behind it if a row of the panel has more than one. The part is
+// as large in the panel as the tile is among the rows of the product.
 struct Ahead {
   const char* begin;
   std::ptrdiff_t step;
@@ -43,20 +44,26 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
 
 // Loads one row of a panel's columns, widened to fp32. `right` loads the last register of floats. A panel of
 // bfloat16 interleaves the columns of its two registers; panels of other types have their columns in order.
+// Four registers of floats are those of two panels, `second` floats apart.
 template <std::size_t kVecs, class Right>
-SR_KERNEL_INLINE void load_columns(const float* b, Right right, Vec (&columns)[kVecs]) {
-  unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
-  columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
+SR_KERNEL_INLINE void load_columns(const float* b, std::ptrdiff_t second, Right right,
+                                   Vec (&columns)[kVecs]) {
+  if constexpr (kVecs == 4) {
+    unrolled<4>([&](auto v) { columns[v] = Vec::load(b + (v < 2 ? 0 : second) + v % 2 * kWidth); });
+  } else {
+    unrolled<kVecs - 1>([&](auto v) { columns[v] = Vec::load(b + v * kWidth); });
+    columns[kVecs - 1] = right.load(b + (kVecs - 1) * kWidth);
+  }
 }
 template <std::size_t kVecs, class Right>
-SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, Right, Vec (&columns)[kVecs]) {
+SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, std::ptrdiff_t, Right, Vec (&columns)[kVecs]) {
   static_assert(kVecs <= 2);
   const TwoVecs both = load_widened_pairs(b);
   columns[0] = both.first;
   if constexpr (kVecs == 2) columns[1] = both.second;
 }
 template <std::size_t kVecs, class T, class Right>
-SR_KERNEL_INLINE void load_columns(const T* b, Right, Vec (&columns)[kVecs]) {
+SR_KERNEL_INLINE void load_columns(const T* b, std::ptrdiff_t, Right, Vec (&columns)[kVecs]) {
   unrolled<kVecs>([&](auto v) { columns[v] = load_widened(b + v * kWidth); });
 }
 
@@ -121,10 +128,10 @@ template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Rig
   const char* ahead = fetch.begin;
   const auto step = [&](auto part, std::size_t l) __attribute__((always_inline)) {
     Vec columns[kVecs];
-    load_columns<kVecs>(b, right, columns);
+    load_columns<kVecs>(b, panel.second, right, columns);
     b += panel.stride;
-    __builtin_prefetch(ahead, 0, 2);
-    if constexpr (kVecs * kWidth * sizeof(T) > kLine) __builtin_prefetch(ahead + kLine, 0, 2);
+    unrolled<(kVecs * kWidth * sizeof(T) + kLine - 1) / kLine>(
+        [&](auto line) { __builtin_prefetch(ahead + line * kLine, 0, 2); });
     ahead += fetch.step;
     unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
       const Vec left(a[static_cast<std::ptrdiff_t>(r) * a_row + static_cast<std::ptrdiff_t>(l)]);
@@ -165,6 +172,12 @@ inline constexpr std::size_t kTileRows = 6;
 inline constexpr std::size_t kTileRows = 4;
 #endif
 
+// The most rows of a tile of so many registers. Four registers are the columns of two panels: such a tile
+// loads 10 registers for 24 multiply-adds, one of two registers 10 for 16, which is too many where a
+// processor makes two of 512 bits a cycle.
+template <std::size_t kVecs>
+inline constexpr std::size_t kTileRowsOf = kVecs == 4 ? 6 : kTileRows;
+
 // body(first, Index<count>) for one tile of at most kMost rows after the other.
 template <std::size_t kMost = kTileRows, class Body>
 SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
@@ -175,7 +188,22 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
   });
 }
 
-// All rows of the result in the columns of one panel, which begin at bias and out.
+// The same for tiles whose sizes differ by one at most: a small last tile would have too few sums to hide the
+// latency of a multiply-add.
+template <std::size_t kMost, class Body>
+SR_KERNEL_INLINE void by_even_tiles(std::size_t rows, Body body) {
+  const std::size_t tiles = (rows + kMost - 1) / kMost;
+  if (tiles == 0) return;
+  const std::size_t least = rows / tiles, larger = rows % tiles * (least + 1);
+  unrolled<kMost>([&](auto r) __attribute__((always_inline)) {
+    constexpr std::size_t kLeast = r + 1, kLarger = kLeast < kMost ? kLeast + 1 : kMost;
+    if (least != kLeast) return;
+    for (std::size_t first = 0; first < larger; first += kLarger) body(first, Index<kLarger>{});
+    for (std::size_t first = larger; first < rows; first += kLeast) body(first, Index<kLeast>{});
+  });
+}
+
+// All rows of the result in the columns of one panel, or of two if kVecs is 4, which begin at bias and out.
 template <std::size_t kVecs, class T, class Result, class Right, class Last>
 SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T>& panel, const float* bias,
                                  Result* out, Right right, Last last) {
@@ -183,18 +211,22 @@ SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T
   constexpr std::ptrdiff_t kUnit = 1 << 16;
   // The number of bytes to prefetch for each l and each row of the product, as a multiple of 1 / kUnit. It is
   // computed once for a panel because that takes a division.
-  const std::ptrdiff_t share = fetches ? panel.stride * static_cast<std::ptrdiff_t>(sizeof(T)) * kUnit /
-                                             static_cast<std::ptrdiff_t>(product.m)
-                                       : 0;
+  constexpr std::ptrdiff_t kRowBytes = static_cast<std::ptrdiff_t>(sizeof(T)) * (kVecs == 4 ? 2 : 1);
+  const std::ptrdiff_t share =
+      fetches ? panel.stride * kRowBytes * kUnit / static_cast<std::ptrdiff_t>(product.m) : 0;
   const char* const ahead = reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b);
-  by_row_tiles(
-      product.m, [&](std::size_t first, auto count) __attribute__((always_inline)) {
-        const auto row = static_cast<std::ptrdiff_t>(first);
-        const Ahead fetch{ahead + static_cast<std::ptrdiff_t>(panel.k) * row * share / kUnit,
-                          (share * static_cast<std::ptrdiff_t>(std::size_t{count}) + kUnit - 1) / kUnit};
-        gemm_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
-                                out + row * product.out_row, product.out_row, fetch, right, last);
-      });
+  const auto tile = [&](std::size_t first, auto count) __attribute__((always_inline)) {
+    const auto row = static_cast<std::ptrdiff_t>(first);
+    const Ahead fetch{ahead + static_cast<std::ptrdiff_t>(panel.k) * row * share / kUnit,
+                      (share * static_cast<std::ptrdiff_t>(std::size_t{count}) + kUnit - 1) / kUnit};
+    gemm_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
+                            out + row * product.out_row, product.out_row, fetch, right, last);
+  };
+  if constexpr (kVecs == 4) {
+    by_even_tiles<kTileRowsOf<kVecs>>(product.m, tile);
+  } else {
+    by_row_tiles<kTileRows>(product.m, tile);
+  }
 }
 
 // result[j] = sum over l of a[l] * b[j * b_row + l], for kCount rows of b.

@@ -51,7 +51,8 @@ consteval VectorLoops make_linked_loops() {
 template <class T>
 inline constexpr SmallWeights<T> kSmallWeights{pack_small<T>, packed_gemm<T, float>, packed_gemm<T, T>};
 
-template <class... VectorOps, class... OfDoubles, class... OfIntegers>
+// kByPairs: see packed_gemm.
+template <bool kByPairs, class... VectorOps, class... OfDoubles, class... OfIntegers>
 consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<OfDoubles...>,
                                vector_ops::List<OfIntegers...>) {
   return {{.name = kIsaName,
@@ -71,7 +72,7 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .group_norm_rows = group_norm_rows,
            .packed_floats = packed_floats,
            .pack = pack,
-           .packed_gemm = packed_gemm<float, float>,
+           .packed_gemm = packed_gemm<float, float, kByPairs>,
            .packed_small = packed_small,
            .bfloat16_weights = kSmallWeights<Bfloat16Bits>,
            .float16_weights = kSmallWeights<Float16Bits>,
@@ -99,13 +100,13 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .int8_grouped_gemm = int8_grouped_gemm<PlainDot, PlainNibbleDot>,
            .int8_grouped_gemm_by_bytes = kInt8GroupedGemmByBytes,
            .sum_groups = sum_groups,
-           .gemm = gemm,
+           .gemm = gemm<kByPairs>,
            .batched_dot = batched_dot,
            .recurrent_gates = {lstm_gates, gru_gates, tanh_gates, relu_gates},
            .pad_image = pad_image,
            .pack_taps = pack_taps,
            .convolve = convolve,
-           .convolve_pixels = convolve_pixels,
+           .convolve_pixels = convolve_pixels<kByPairs>,
            .min_pixel_channels = kDotColumns + 1,
            .convolve_depthwise = convolve_depthwise,
            .convolve_depthwise_rows = convolve_depthwise_rows,
@@ -128,8 +129,10 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
           {make_loops64<OfIntegers, Vec64<std::int64_t>>()...}};
 }
 
-inline constexpr Kernels kOwnKernels =
-    make_kernels(BuiltinVectorOps{}, vector_ops::OfDoubles{}, vector_ops::OfIntegers{});
+template <bool kByPairs>
+inline constexpr Kernels kKernels = make_kernels<kByPairs>(BuiltinVectorOps{}, vector_ops::OfDoubles{},
+                                                           vector_ops::OfIntegers{});
+inline constexpr const Kernels& kOwnKernels = kKernels<false>;
 
 template <class VectorOp>
 inline constexpr VectorLoops kOwnLoops = make_loops<VectorOp>();

@@ -39,12 +39,14 @@ struct Fetch {
 };
 
 // kPixels pixels from at[0] on at `channels` channels: kVecs registers, of which `last` reads the bias of the
-// last one. Unless out_channel is 1, the pixels are next to each other in the result.
+// last one; four are those of two panels. Unless out_channel is 1, the pixels are next to each other in the
+// result.
 template <std::size_t kPixels, std::size_t kVecs, class Last>
 [[gnu::flatten, gnu::noinline]] void pixel_tile(const Convolution& shape, const TapRuns& taps,
                                                 const float* weight, const Strip* at, const float* bias,
                                                 std::size_t channels, float* out, Fetch fetch, Last last) {
-  constexpr std::size_t kRow = kVecs * kWidth;
+  constexpr std::size_t kRow = kVecs * kWidth, kPanelRow = kVecs == 4 ? kPanel : kRow;
+  const auto second = static_cast<std::ptrdiff_t>(shape.taps * kPanelRow);
   Vec sums[kPixels][kVecs];
   unrolled<kVecs>([&](auto v) {
     Vec start(0.0f);
@@ -65,10 +67,11 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
       const std::size_t end = fetch.step == 0 || run->end - tap < kBetween ? run->end : tap + kBetween;
       fetch.lines(end - tap);
       const std::int32_t* const offsets_end = shape.offsets + end;
-      const float* row = weight + tap * kRow;
-      for (const std::int32_t* offset = shape.offsets + tap; offset != offsets_end; ++offset, row += kRow) {
+      const float* row = weight + tap * kPanelRow;
+      for (const std::int32_t* offset = shape.offsets + tap; offset != offsets_end;
+           ++offset, row += kPanelRow) {
         Vec columns[kVecs];
-        unrolled<kVecs>([&](auto v) { columns[v] = Vec::load(row + v * kWidth); });
+        load_columns<kVecs>(row, second, Full{}, columns);
         unrolled<kPixels>([&](auto p) {
           const Vec left(in[p][*offset]);
           unrolled<kVecs>([&](auto v) { sums[p][v] = fma(left, columns[v], sums[p][v]); });
@@ -120,18 +123,7 @@ template <std::size_t kPixels, std::size_t kVecs, class Last>
 // The pixels of a tile. In sums of one register, AVX2 needs eight to hide the latency of its two
 // multiply-adds a cycle; addresses of more would not fit into registers.
 template <std::size_t kVecs>
-inline constexpr std::size_t kTilePixels = kVecs == 1 && kWidth == 8 ? 8 : kTileRows;
-
-// Calls body(first, Index<count>) for tiles of about equal size, at most kMost. A small last tile would have
-// too few sums to hide the latency of a multiply-add.
-template <std::size_t kMost, class Body>
-SR_KERNEL_INLINE void by_even_tiles(std::size_t pixels, Body body) {
-  const std::size_t tiles = (pixels + kMost - 1) / kMost, missing = tiles * kMost - pixels;
-  if (missing > tiles) return by_row_tiles<kMost>(pixels, body);
-  const std::size_t smaller = missing * (kMost - 1);
-  for (std::size_t first = 0; first < smaller; first += kMost - 1) body(first, Index<kMost - 1>{});
-  for (std::size_t first = smaller; first < pixels; first += kMost) body(first, Index<kMost>{});
-}
+inline constexpr std::size_t kTilePixels = kVecs == 1 && kWidth == 8 ? 8 : kTileRowsOf<kVecs>;
 
 // Calls body(first, count, taps) for the strips of each region.
 template <class Body>
@@ -151,17 +143,19 @@ SR_KERNEL_INLINE void by_regions(const Convolution& shape, Body body) {
   }
 }
 
-// For few pixels most of the memory that is read are weights: the next panel is prefetched, spread over the
-// tiles of this one. Zen 4 reads panels of AVX-512 faster without.
+// For few pixels most of the memory that is read are weights: the next panel, or the next two, are
+// prefetched, spread over the tiles of this one. Zen 4 reads panels of AVX-512 faster without; elsewhere two
+// panels must leave room for those in use in the second-level cache.
 template <std::size_t kVecs>
 SR_KERNEL_INLINE Fetch fetch_behind(const Convolution& shape, const float* weight, bool is_last) {
-  constexpr std::size_t kFewPixels = 64, kMost = kTilePixels<kVecs>;
-  if (kWidth == 16 || is_last || shape.strips > kFewPixels) return {nullptr, 0};
+  constexpr std::size_t kFewPixels = 64, kMost = kTilePixels<kVecs>, kMostOfPair = 640 << 10;
+  const std::size_t floats = shape.taps * kVecs * kWidth;
+  const bool helps = kVecs == 4 ? floats * sizeof(float) <= kMostOfPair : kWidth != 16;
+  if (!helps || is_last || shape.strips > kFewPixels) return {nullptr, 0};
   std::size_t added = 0;  // taps of all tiles
   by_regions(
       shape, [&](std::size_t, std::size_t strips, const TapRuns& taps)
                  __attribute__((always_inline)) { added += (strips + kMost - 1) / kMost * taps.count(); });
-  const std::size_t floats = shape.taps * kVecs * kWidth;
   return {reinterpret_cast<const char*>(weight + floats), added == 0 ? 0 : floats * sizeof(float) / added};
 }
 
@@ -171,7 +165,7 @@ SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t colum
   const float* const bias = shape.bias == nullptr ? nullptr : shape.bias + column;
   const float* const weight = shape.weight + column * shape.taps;
   float* const out = shape.out + static_cast<std::ptrdiff_t>(column) * shape.out_channel;
-  Fetch fetch = fetch_behind<kVecs>(shape, weight, column + kPanel >= shape.channels);
+  Fetch fetch = fetch_behind<kVecs>(shape, weight, column + kVecs * kWidth >= shape.channels);
   by_regions(
       shape, [&](std::size_t begin, std::size_t strips, const TapRuns& taps) __attribute__((always_inline)) {
         const std::size_t fetched = fetch.step == 0 ? 0 : fetch.step * taps.count();
@@ -184,8 +178,13 @@ SR_KERNEL_INLINE void convolve_panel(const Convolution& shape, std::size_t colum
       });
 }
 
-inline void convolve_block_of_pixels(const Convolution& shape) {
-  for (std::size_t column = 0; column < shape.channels; column += kPanel) {
+// kByPairs: see packed_gemm.
+template <bool kByPairs>
+void convolve_block_of_pixels(const Convolution& shape) {
+  std::size_t column = 0;
+  for (; kByPairs && column + 2 * kPanel <= shape.channels; column += 2 * kPanel)
+    convolve_panel<4>(shape, column, 2 * kPanel, Full{});
+  for (; column < shape.channels; column += kPanel) {
     const std::size_t left = shape.channels - column, width = panel_width(shape.channels, column);
     const std::size_t channels = left < width ? left : width;
     const auto with = [&](auto last) __attribute__((always_inline)) {
@@ -200,8 +199,9 @@ inline void convolve_block_of_pixels(const Convolution& shape) {
   }
 }
 
-inline void convolve_pixels(const Convolution& shape) {
-  by_blocks(shape, [](const Convolution& part) { convolve_block_of_pixels(part); });
+template <bool kByPairs>
+void convolve_pixels(const Convolution& shape) {
+  by_blocks(shape, [](const Convolution& part) { convolve_block_of_pixels<kByPairs>(part); });
 }
 
 }  // namespace SR_KERNEL_ISA

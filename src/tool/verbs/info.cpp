@@ -45,7 +45,7 @@ std::vector<KernelSet> kernel_sets() {
   std::vector<KernelSet> sets{{"baseline", &kernels::baseline_kernels()}};
 #if defined(__x86_64__)
   if (kernels::has_avx2()) sets.push_back({"avx2", &kernels::avx2_kernels()});
-  if (kernels::has_avx512()) sets.push_back({"avx512", &kernels::avx512_kernels()});
+  if (kernels::has_avx512()) sets.push_back({"avx512", &kernels::fitting_avx512_kernels()});
 #endif
   return sets;
 }

@@ -24,11 +24,13 @@ namespace sr::replay::lower {
 // The number of strips whose part of the image stays in the cache while all channels are computed for them; 0
 // where all of the image does. On Zen 2, whose L2 cache has 512 KiB, blocks of 64 KiB made 1x1 convolutions
 // on 56x56 1.08 times as fast, and 256->256 3x3 on 14x14 1.05 times; blocks of 128 and 256 KiB gained no
-// more.
-inline std::size_t strips_of_block(const ConvolutionStep& step, std::int64_t elements) {
-  constexpr std::int64_t kBlock = 16384;  // elements
+// more. Each block reads all weights, so that blocks are larger where weights come from further away: on Ice
+// Lake, 1024->2048 1x1 with step 2 on 14x14 is 2.3 times as fast without blocks.
+inline std::size_t strips_of_block(const ConvolutionStep& step, std::int64_t elements, std::int64_t weights) {
+  constexpr std::int64_t kMostKept = 196608;  // weights that stay in the second-level cache
+  const std::int64_t in_block = weights <= kMostKept ? 16384 : 262144;  // elements
   const auto strips = static_cast<std::int64_t>(step.shape.strips);
-  const std::int64_t count = std::min(elements / kBlock, strips), whole = 12;  // tiles of both kernels
+  const std::int64_t count = std::min(elements / in_block, strips), whole = 12;  // tiles of both kernels
   if (count <= 2) return 0;
   return static_cast<std::size_t>((strips / count + whole - 1) / whole * whole);
 }
@@ -65,7 +67,7 @@ inline std::optional<std::int64_t> shape_walk(const Convolved& all, const Lasts&
     step.multiply = table.convolve;
   }
   step.offsets = offsets_of_taps(walk, all);
-  step.shape.block = strips_of_block(step, elements);
+  step.shape.block = strips_of_block(step, elements, all.group_out() * all.taps());
   step.pads = walk.copies;
   step.pads_all_groups = walk.copies && last.in;
   if (!walk.copies) return 0;
