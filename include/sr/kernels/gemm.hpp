@@ -156,7 +156,9 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
 }
 
 // Multiplies by two whole panels.
-SR_KERNEL_INLINE void gemm_two_panels(const Gemm& product, const Panel<float>& both, std::size_t column) {
+template <class T, class Result>
+SR_KERNEL_INLINE void gemm_two_panels(const GemmOf<T, Result>& product, const Panel<T>& both,
+                                      std::size_t column) {
   gemm_panel<4>(product, both, product.bias == nullptr ? nullptr : product.bias + column,
                 product.out + column, Full{}, Full{});
 }
@@ -196,7 +198,7 @@ SR_KERNEL_INLINE void gemm_two_panels(const Gemm& product, const Panel<float>& b
 // where the processor does not: it fetches packed panels itself, since they follow each other in memory.
 inline constexpr std::size_t kRowsToFetch = 4;
 
-// kByPairs: tiles of two panels of floats at a time, for processors that make two multiply-adds of 512 bits a
+// kByPairs: tiles of two panels at a time, for processors that make two multiply-adds of 512 bits a
 // cycle (decision 38).
 template <class T, class Result, bool kByPairs = false>
 void packed_gemm(const GemmOf<T, Result>& product) {
@@ -206,22 +208,21 @@ void packed_gemm(const GemmOf<T, Result>& product) {
   }
   std::size_t column = 0;
   if constexpr (kOfFloats && std::is_same_v<Result, float>) {
-    const float* const bias = product.bias;
     for (; product.m == 1 && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
       gemm_row_of_two_panels(product.k, product.a, product.b + column * product.k,
-                             bias == nullptr ? nullptr : bias + column, product.clamp_min,
+                             product.bias == nullptr ? nullptr : product.bias + column, product.clamp_min,
                              product.out + column);
     }
-    for (; kByPairs && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
-      const float* const panel = product.b + column * product.k;
-      const bool fetches = product.n - column > 2 * kPanel || product.continues;
-      constexpr auto kStride = static_cast<std::ptrdiff_t>(kPanel);
-      gemm_two_panels(product,
-                      {panel, kStride, product.k, false, product.clamp_min,
-                       fetches ? panel + 2 * kPanel * product.k : panel,
-                       static_cast<std::ptrdiff_t>(product.k) * kStride},
-                      column);
-    }
+  }
+  for (; kByPairs && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
+    const T* const panel = product.b + column * product.k;
+    const bool fetches = product.n - column > 2 * kPanel || product.continues;
+    constexpr auto kStride = static_cast<std::ptrdiff_t>(kPanel);
+    gemm_two_panels(product,
+                    Panel<T>{panel, kStride, product.k, false, product.clamp_min,
+                             fetches ? panel + 2 * kPanel * product.k : panel,
+                             static_cast<std::ptrdiff_t>(product.k) * kStride},
+                    column);
   }
   for (; column < product.n; column += kPanel) {
     const std::size_t width = kOfFloats ? panel_width(product.n, column) : kPanel;
@@ -298,10 +299,11 @@ void gemm_by_rows(const Gemm& product) {
     for (; kByPairs && product.k != 0 && column + 2 * kPanel <= product.n; column += 2 * kPanel) {
       const float* const panel = rows + column;
       const bool fetches_next = fetches && product.n - column > 2 * kPanel;
-      gemm_two_panels(part,
-                      {panel, product.b_k, part.k, l != 0, clamp_min,
+      gemm_two_panels(
+          part,
+          Panel<float>{panel, product.b_k, part.k, l != 0, clamp_min,
                        fetches_next ? panel + 2 * kPanel : panel, static_cast<std::ptrdiff_t>(kPanel)},
-                      column);
+          column);
     }
     for (; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;

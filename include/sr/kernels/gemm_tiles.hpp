@@ -44,7 +44,7 @@ inline constexpr std::size_t kSplit = kRows* kVecs >= 8   ? 1
 
 // Loads one row of a panel's columns, widened to fp32. `right` loads the last register of floats. A panel of
 // bfloat16 interleaves the columns of its two registers; panels of other types have their columns in order.
-// Four registers of floats are those of two panels, `second` floats apart.
+// Four registers are those of two panels, `second` elements apart.
 template <std::size_t kVecs, class Right>
 SR_KERNEL_INLINE void load_columns(const float* b, std::ptrdiff_t second, Right right,
                                    Vec (&columns)[kVecs]) {
@@ -56,15 +56,17 @@ SR_KERNEL_INLINE void load_columns(const float* b, std::ptrdiff_t second, Right 
   }
 }
 template <std::size_t kVecs, class Right>
-SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, std::ptrdiff_t, Right, Vec (&columns)[kVecs]) {
-  static_assert(kVecs <= 2);
-  const TwoVecs both = load_widened_pairs(b);
-  columns[0] = both.first;
-  if constexpr (kVecs == 2) columns[1] = both.second;
+SR_KERNEL_INLINE void load_columns(const Bfloat16Bits* b, std::ptrdiff_t second, Right,
+                                   Vec (&columns)[kVecs]) {
+  unrolled<(kVecs + 1) / 2>([&](auto panel) {
+    const TwoVecs both = load_widened_pairs(b + static_cast<std::ptrdiff_t>(std::size_t{panel}) * second);
+    columns[2 * panel] = both.first;
+    if constexpr (kVecs != 1) columns[2 * panel + 1] = both.second;
+  });
 }
 template <std::size_t kVecs, class T, class Right>
-SR_KERNEL_INLINE void load_columns(const T* b, std::ptrdiff_t, Right, Vec (&columns)[kVecs]) {
-  unrolled<kVecs>([&](auto v) { columns[v] = load_widened(b + v * kWidth); });
+SR_KERNEL_INLINE void load_columns(const T* b, std::ptrdiff_t second, Right, Vec (&columns)[kVecs]) {
+  unrolled<kVecs>([&](auto v) { columns[v] = load_widened(b + (v < 2 ? 0 : second) + v % 2 * kWidth); });
 }
 
 // Some of a row of weights; a row of smaller ones goes on to the register's end.

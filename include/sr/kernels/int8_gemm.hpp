@@ -29,7 +29,7 @@ inline constexpr std::size_t kInt8Rows = 4;
 
 // Rows and columns of a tile in the operands.
 struct Int8Tile {
-  const std::uint8_t* b;            // the panel
+  const std::uint8_t* b;            // the panel, or the first of two
   const std::int32_t* row_sums;     // of the left side as it is multiplied
   const std::uint8_t* column_sums;  // of the panel
   std::size_t row, column;          // in the result
@@ -90,10 +90,13 @@ template <std::size_t kRows, std::size_t kVecs, class Left, class Last>
     unrolled<kRows>([&](auto r) { unrolled<kVecs>([&](auto v) { sums[part][r][v] = Ints(0); }); });
   });
   const std::uint8_t* b = tile.b;
+  constexpr std::size_t kRegister = kWidth * kInGroup, kPanelRow = (kVecs == 4 ? 2 : kVecs) * kRegister;
+  const std::size_t second = int8_groups(product.k) * kPanelRow;
   const auto step = [&](auto part, auto of_row) __attribute__((always_inline)) {
     Dot columns[kVecs];
-    unrolled<kVecs>([&](auto v) { columns[v] = Dot::right(load_ints(b + v * kWidth * kInGroup)); });
-    b += kVecs * kWidth * kInGroup;
+    unrolled<kVecs>(
+        [&](auto v) { columns[v] = Dot::right(load_ints(b + (v < 2 ? 0 : second) + v % 2 * kRegister)); });
+    b += kPanelRow;
     unrolled<kRows>([&](auto r) {
       const Dot group = of_row(r);
       unrolled<kVecs>([&](auto v) { sums[part][r][v] = Dot::add(sums[part][r][v], group, columns[v]); });
@@ -136,25 +139,38 @@ SR_KERNEL_INLINE void int8_columns_of(const Int8Gemm& product, const Left& left,
 }
 
 // Computes `rows` rows of the result, from row `first` on. `left` holds the same rows of the left side.
-template <class Left>
+// kByPairs: see packed_gemm.
+template <bool kByPairs, class Left>
 void int8_rows(const Int8Gemm& product, const Left& left, const std::int32_t* row_sums, std::size_t first,
                std::size_t rows) {
   const std::size_t row_bytes = int8_groups(product.k) * kInGroup;
   const std::uint8_t* const column_sums = product.b + int8_columns(product.n) * row_bytes;
-  for (std::size_t column = product.first_column; column < product.end_column; column += kPanel) {
+  const auto tile_at = [&](std::size_t r, std::size_t column) {
+    return Int8Tile{product.b + column * row_bytes, row_sums + r, column_sums + column * sizeof(std::int32_t),
+                    first + r, column};
+  };
+  std::size_t column = product.first_column;
+  if constexpr (kByPairs) {
+    const std::size_t end = product.end_column < product.n ? product.end_column : product.n;
+    for (; column + 2 * kPanel <= end; column += 2 * kPanel) {
+      by_even_tiles<kTileRowsOf<4>>(
+          rows, [&](std::size_t r, auto count) __attribute__((always_inline)) {
+            int8_tile<count, 4>(product, left.from(r), tile_at(r, column), Full{});
+          });
+    }
+  }
+  for (; column < product.end_column; column += kPanel) {
     const std::size_t columns = product.n - column < kPanel ? product.n - column : kPanel;
     by_row_tiles<Left::Dot::kAdds128 ? kInt8Rows : kInt8Rows + 1>(
         rows, [&](std::size_t r, auto count) __attribute__((always_inline)) {
-          const Int8Tile tile{product.b + column * row_bytes, row_sums + r,
-                              column_sums + column * sizeof(std::int32_t), first + r, column};
-          int8_columns_of<count>(product, left.from(r), tile, columns);
+          int8_columns_of<count>(product, left.from(r), tile_at(r, column), columns);
         });
   }
 }
 
 inline constexpr std::size_t kInt8Block = 128;  // rows
 
-template <class Dot, bool kSigned>
+template <class Dot, bool kSigned, bool kByPairs = false>
 void int8_gemm_of(const Int8Gemm& product) {
   std::int32_t row_sums[kInt8Block];
   for (std::size_t first = 0; first < product.m; first += kInt8Block) {
@@ -162,7 +178,7 @@ void int8_gemm_of(const Int8Gemm& product) {
     const LeftOfBytes<Dot, kSigned> left{product.a + static_cast<std::ptrdiff_t>(first) * product.a_row,
                                          product.a_row, product.k};
     for (std::size_t r = 0; r < rows; ++r) row_sums[r] = Dot::kAdds128 ? left.sum(r) : 0;
-    int8_rows(product, left, row_sums, first, rows);
+    int8_rows<kByPairs>(product, left, row_sums, first, rows);
   }
 }
 
@@ -184,12 +200,12 @@ void int8_gemm_of_pairs(const Int8Gemm& product) {
       row_sums[r] = split_row<kSigned>(product.a + static_cast<std::ptrdiff_t>(first + r) * product.a_row,
                                        product.k, groups, pairs + r * 2 * groups);
     }
-    int8_rows(product, LeftOfPairs{pairs, groups}, row_sums, first, rows);
+    int8_rows<false>(product, LeftOfPairs{pairs, groups}, row_sums, first, rows);
   }
 }
 #endif
 
-template <class Dot>
+template <class Dot, bool kByPairs = false>
 void int8_gemm(const Int8Gemm& product) {
 #if defined(SR_KERNEL_AVX2)
   if constexpr (std::is_same_v<Dot, DotOfPairs>) {
@@ -205,13 +221,15 @@ void int8_gemm(const Int8Gemm& product) {
     return int8_gemm_of_pairs<false>(product);
   }
 #endif
-  if (product.a_signed) return int8_gemm_of<Dot, true>(product);
-  int8_gemm_of<Dot, false>(product);
+  if (product.a_signed) return int8_gemm_of<Dot, true, kByPairs>(product);
+  int8_gemm_of<Dot, false, kByPairs>(product);
 }
 
 #if defined(SR_KERNEL_AVX512) || defined(SR_KERNEL_AVX2)
-inline constexpr auto* kInt8GemmByBytes = &int8_gemm<DotOfBytes>;
+template <bool kByPairs>
+inline constexpr auto* kInt8GemmByBytes = &int8_gemm<DotOfBytes, kByPairs>;
 #else
+template <bool kByPairs>
 inline constexpr void (*kInt8GemmByBytes)(const Int8Gemm& product) = nullptr;
 #endif
 

@@ -50,7 +50,7 @@ inline void pack_int8_windows(std::size_t channels, std::size_t runs, std::size_
 // Pixels of a tile: registers hold their sums, the weights of a group and a group of a pixel.
 #if defined(SR_KERNEL_AVX512)
 template <class Dot, std::size_t kVecs>
-inline constexpr std::size_t kWindowPixels = 12;
+inline constexpr std::size_t kWindowPixels = kVecs == 4 ? 6 : 12;
 #else
 template <class Dot, std::size_t kVecs>
 inline constexpr std::size_t kWindowPixels = kVecs == 1 ? 6 : 4;  // of pairs, which take two registers each
@@ -58,7 +58,7 @@ template <std::size_t kVecs>
 inline constexpr std::size_t kWindowPixels<DotOfBytes, kVecs> = kVecs == 1 ? 8 : 6;
 #endif
 
-// Sums of kPixels pixels from `first` on at kVecs registers of channels.
+// Sums of kPixels pixels from `first` on at kVecs registers of channels; four are those of two panels.
 template <class Dot, std::size_t kPixels, std::size_t kVecs>
 SR_KERNEL_INLINE void add_windows_up(const Int8Windows& all, const std::uint8_t* weight,
                                      const ResultLanes* lanes, std::size_t first,
@@ -66,13 +66,16 @@ SR_KERNEL_INLINE void add_windows_up(const Int8Windows& all, const std::uint8_t*
   unrolled<kPixels>([&](auto p) { unrolled<kVecs>([&](auto v) { sums[p][v] = lanes[v].start; }); });
   const std::uint8_t* in[kPixels];
   unrolled<kPixels>([&](auto p) { in[p] = all.in + all.at[first + p]; });
+  constexpr std::size_t kRegister = kWidth * kInGroup, kPanelRow = (kVecs == 4 ? 2 : kVecs) * kRegister;
+  const std::size_t second = all.runs * all.groups * kPanelRow;
   for (std::size_t run = 0; run < all.runs; ++run) {
     std::ptrdiff_t at = all.run_at[run];
     const std::ptrdiff_t end = at + static_cast<std::ptrdiff_t>(all.groups * kInGroup);
-    for (; at < end; at += kInGroup, weight += kVecs * kWidth * kInGroup) {
+    for (; at < end; at += kInGroup, weight += kPanelRow) {
       Dot factors[kVecs];
-      unrolled<kVecs>(
-          [&](auto v) { factors[v] = Dot::signed_bytes(load_ints(weight + v * kWidth * kInGroup)); });
+      unrolled<kVecs>([&](auto v) {
+        factors[v] = Dot::signed_bytes(load_ints(weight + (v < 2 ? 0 : second) + v % 2 * kRegister));
+      });
       unrolled<kPixels>([&](auto p) {
         std::int32_t group;
         std::memcpy(&group, in[p] + at, sizeof(group));
@@ -184,9 +187,13 @@ SR_KERNEL_INLINE void int8_window_panel(const Int8Windows& all, std::size_t colu
   }
 }
 
-template <class Dot>
+// kByPairs: see packed_gemm.
+template <class Dot, bool kByPairs = false>
 void int8_windows(const Int8Windows& all) {
-  for (std::size_t column = 0; column < all.channels; column += kPanel) {
+  std::size_t column = 0;
+  for (; kByPairs && column + 2 * kPanel <= all.channels; column += 2 * kPanel)
+    int8_window_panel<Dot, 4>(all, column, Full{});
+  for (; column < all.channels; column += kPanel) {
     const std::size_t channels = all.channels - column;
     if (channels >= kPanel) {
       int8_window_panel<Dot, 2>(all, column, Full{});
@@ -200,9 +207,11 @@ void int8_windows(const Int8Windows& all) {
   }
 }
 inline constexpr auto* kInt8Windows = &int8_windows<DotOfPairs>;
-inline constexpr auto* kInt8WindowsByBytes = &int8_windows<DotOfBytes>;
+template <bool kByPairs>
+inline constexpr auto* kInt8WindowsByBytes = &int8_windows<DotOfBytes, kByPairs>;
 #else
 inline constexpr void (*kInt8Windows)(const Int8Windows& all) = nullptr;
+template <bool kByPairs>
 inline constexpr void (*kInt8WindowsByBytes)(const Int8Windows& all) = nullptr;
 #endif
 

@@ -48,8 +48,9 @@ consteval VectorLoops make_linked_loops() {
   return loops;
 }
 
-template <class T>
-inline constexpr SmallWeights<T> kSmallWeights{pack_small<T>, packed_gemm<T, float>, packed_gemm<T, T>};
+template <class T, bool kByPairs>
+inline constexpr SmallWeights<T> kSmallWeights{pack_small<T>, packed_gemm<T, float, kByPairs>,
+                                               packed_gemm<T, T, kByPairs>};
 
 // kByPairs: see packed_gemm.
 template <bool kByPairs, class... VectorOps, class... OfDoubles, class... OfIntegers>
@@ -74,18 +75,18 @@ consteval Kernels make_kernels(vector_ops::List<VectorOps...>, vector_ops::List<
            .pack = pack,
            .packed_gemm = packed_gemm<float, float, kByPairs>,
            .packed_small = packed_small,
-           .bfloat16_weights = kSmallWeights<Bfloat16Bits>,
-           .float16_weights = kSmallWeights<Float16Bits>,
-           .int8_weights = {pack_small<std::int8_t>, packed_gemm<std::int8_t, float>, nullptr},
+           .bfloat16_weights = kSmallWeights<Bfloat16Bits, kByPairs>,
+           .float16_weights = kSmallWeights<Float16Bits, kByPairs>,
+           .int8_weights = {pack_small<std::int8_t>, packed_gemm<std::int8_t, float, kByPairs>, nullptr},
            .packed_int8_bytes = packed_int8_bytes,
            .pack_int8 = pack_int8,
            .int8_gemm = int8_gemm<PlainDot>,
-           .int8_gemm_by_bytes = kInt8GemmByBytes,
+           .int8_gemm_by_bytes = kInt8GemmByBytes<kByPairs>,
            .int8_gemm_by_tiles = kInt8GemmByTiles,
            .packed_int8_windows_bytes = packed_int8_windows_bytes,
            .pack_int8_windows = pack_int8_windows,
            .int8_windows = kInt8Windows,
-           .int8_windows_by_bytes = kInt8WindowsByBytes,
+           .int8_windows_by_bytes = kInt8WindowsByBytes<kByPairs>,
            .packed_int8_depthwise_bytes = packed_int8_depthwise_bytes,
            .pack_int8_depthwise = pack_int8_depthwise,
            .int8_depthwise = kInt8Depthwise,
