@@ -50,6 +50,18 @@ inline double median_of(std::vector<double> values) {
   return *middle;
 }
 
+// The plans of calls, and those of blocks, whose arguments follow the name of the block.
+inline std::vector<PlanReport> all_plans(Report report) {
+  std::vector<PlanReport> plans = std::move(report.plans);
+  for (BlockReport& block : report.decided_blocks) {
+    for (PlanReport& plan : block.plans) {
+      plan.arguments = block.name + ": " + plan.arguments;
+      plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
 // The time that an empty step seems to take.
 inline double seconds_of_clock() {
   using Clock = std::chrono::steady_clock;
@@ -88,7 +100,7 @@ inline std::vector<ProgramTimes> profile(const ProfiledCalls& calls, double seco
     do calls.call();
     while (Clock::now() < end);
     std::size_t used = 0;
-    for (PlanReport& plan : calls.report().plans) {
+    for (const PlanReport& plan : detail::all_plans(calls.report())) {
       if (plan.timed_replays == 0) continue;
       if (used == programs.size()) {
         samples.emplace_back(plan.steps.size());

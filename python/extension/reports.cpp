@@ -103,6 +103,12 @@ py::dict of_layer(const QuantizedLayer& layer) {
                   "reason"_a = layer.reason);
 }
 
+py::dict of_block(const BlockReport& block) {
+  return py::dict("name"_a = block.name, "replayed_runs"_a = block.replayed_runs,
+                  "plans"_a = list_of(block.plans, of_plan), "bailouts"_a = block.bailouts,
+                  "misses"_a = misses_of(block.misses));
+}
+
 py::dict of_packed(const PackedReport& packed) {
   return py::dict("kind"_a = packed.kind, "count"_a = packed.count, "bytes"_a = packed.bytes);
 }
@@ -114,9 +120,9 @@ py::dict described(const PoolReport& report) {
   return py::dict(
       "planner"_a = runtime.planner, "nodes"_a = list_of(runtime.nodes, of_node),
       "blocks"_a = list_of(runtime.blocks, of_memory), "plans"_a = list_of(runtime.plans, of_plan),
-      "bailouts"_a = runtime.bailouts, "pinned_by"_a = runtime.pinned_by,
-      "out_variants"_a = runtime.out_variants, "natives"_a = runtime.natives,
-      "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
+      "decided_blocks"_a = list_of(runtime.decided_blocks, of_block), "bailouts"_a = runtime.bailouts,
+      "pinned_by"_a = runtime.pinned_by, "out_variants"_a = runtime.out_variants,
+      "natives"_a = runtime.natives, "fallbacks"_a = runtime.fallbacks, "arena_bytes"_a = runtime.arena_bytes,
       "lower_bound_bytes"_a = runtime.lower_bound_bytes, "no_reuse_bytes"_a = runtime.no_reuse_bytes,
       "replay_arena_bytes"_a = runtime.replay_arena_bytes, "plan_bytes"_a = runtime.plan_bytes,
       "weight_bytes"_a = runtime.weight_bytes, "spilled_weight_bytes"_a = runtime.spilled_weight_bytes,

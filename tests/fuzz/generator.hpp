@@ -77,6 +77,9 @@ class Generator {
   void weight_function();  // statements_weights.cpp
   void write_in_dead_branch(const std::string& target);
   void norm_with_dead_training();
+  std::string begin_list();
+  void append_to(const std::string& list, const std::string& value);
+  void end_list(const std::string& list);
   void branch();  // statements_control.cpp
   void loop();
   void change_dtype();  // statements_misc.cpp

@@ -32,18 +32,44 @@ std::string Generator::condition() {
   return "bool((" + data->name + " > 0.5).any())";
 }
 
+// A list of integers that blocks append to. Empty mostly: there is none.
+std::string Generator::begin_list() {
+  if (!random_.chance(20)) return {};
+  const std::string list = fresh();
+  line(list + " = [1, 2]");
+  return list;
+}
+void Generator::append_to(const std::string& list, const std::string& value) {
+  static const char* const changes[] = {".append(@)", ".append(@)", "[0] += @", ".insert(0, @)",
+                                        ".extend([@, 4])"};
+  if (list.empty() || !random_.chance(70)) return;
+  std::string change = random_.of(changes);
+  change.replace(change.find('@'), 1, value);
+  line(list + change);
+}
+void Generator::end_list(const std::string& list) {
+  if (list.empty()) return;
+  Variable sum;
+  sum.name = fresh();
+  sum.kind = Kind::integer;
+  sum.magnitude = 2;
+  line(sum.name + " = len(" + list + ") * 10 + " + list + "[-1] + " + list + "[0]");
+  add(sum);
+}
+
 void Generator::branch() {
   if (depth_ >= 2) return;
   const std::string test = condition();
   const auto wanted = any_tensor();
   if (test.empty() || !wanted) return;
-  const std::string merged = fresh();
+  const std::string merged = fresh(), list = begin_list();
   const std::size_t before = scope_.size();
   bool stable = true;
   double magnitude = 0;
   const auto side = [&](const std::string& head) {
     line(head);
     ++depth_;
+    append_to(list, "3");
     add_statements(static_cast<int>(random_.below(3)), true);
     auto last = like(wanted->shape, wanted->dtype);
     if (!last || random_.chance(20)) last = wanted;
@@ -67,13 +93,14 @@ void Generator::branch() {
   variable.stable = stable;
   variable.magnitude = magnitude;
   add(variable);  // may be any of several tensors, so it is not written
+  end_list(list);
 }
 
 void Generator::loop() {
   if (depth_ >= 2) return;
   const auto start = floating();
   if (!start || start->dtype == Dtype::f16 || start->magnitude > 3) return;
-  const std::string carried = fresh(), counter = "i" + std::to_string(next_name_);
+  const std::string carried = fresh(), counter = "i" + std::to_string(next_name_), list = begin_list();
   // A carried value is computed anew, passed on, or a copy that the loop may write.
   line(carried + " = " + start->name +
        (random_.chance(40)   ? " * 1.0"
@@ -111,6 +138,7 @@ void Generator::loop() {
   ++depth_;
   const std::size_t before = scope_.size();
   add(variable);
+  append_to(list, counter);
   add_statements(static_cast<int>(random_.below(3)), true);
   const auto other = pick([&](const Variable& v) {
     return v.kind == Kind::tensor && v.dtype == start->dtype &&
@@ -137,6 +165,7 @@ void Generator::loop() {
   scope_.resize(before);
   variable.used = false;
   add(variable);
+  end_list(list);
 }
 
 }  // namespace sr::fuzz

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <ATen/core/ivalue.h>
 #include <c10/util/Exception.h>
@@ -51,6 +52,17 @@ class BlockRunner {
     }
   }
 
+  // Does what `run` does by other means. Returns false, having changed nothing, if there are none.
+  bool run_by(BlockCalls& blocks) {
+    try {
+      runs_elsewhere_ = blocks.run(*frame_, index_);
+      return runs_elsewhere_;
+    } catch (...) {
+      clear();
+      throw;
+    }
+  }
+
   // Takes an output of the block; once after each run.
   c10::IValue take_output(std::size_t i) {
     const BlockOutput& output = info_->outputs[i];
@@ -60,6 +72,7 @@ class BlockRunner {
 
   // Releases what the run left in the slots, including outputs that were not taken.
   void finish() noexcept {
+    if (std::exchange(runs_elsewhere_, false)) return clear();
     if (arena_.has_own_buffer()) arena_.buffer().end_run();
     for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
     arena_.finish();
@@ -105,6 +118,15 @@ class BlockRunner {
     observer_->after(index_, step, node);
   }
 
+  // Releases what is left after a run elsewhere, which releases no inputs.
+  void clear() noexcept {
+    for (const Slot slot : info_->inputs) frame_->values[slot] = c10::IValue();
+    for (const Slot slot : info_->cleared) frame_->values[slot] = c10::IValue();
+    for (const BlockOutput& output : info_->outputs) {
+      if (output.moves) frame_->values[output.slot] = c10::IValue();
+    }
+  }
+
   void abandon() noexcept {
     frame_->stack.clear();
     for (const ProcessedNode& node : info_->nodes) {
@@ -123,6 +145,7 @@ class BlockRunner {
   Frame* frame_;
   const ObserverHooks* observer_;
   memory::Arena arena_;
+  bool runs_elsewhere_ = false;
 };
 
 }  // namespace sr

@@ -47,7 +47,10 @@ struct ExecutionState {
 
  private:
   static ExecutionState& of(Frame& frame) { return *static_cast<ExecutionState*>(frame.runtime); }
-  static void run_block(Frame& frame, std::uint32_t block) { of(frame).runners[block].run(); }
+  static void run_block(Frame& frame, std::uint32_t block) {
+    BlockRunner& runner = of(frame).runners[block];
+    if (frame.blocks == nullptr || !runner.run_by(*frame.blocks)) runner.run();
+  }
   static c10::IValue take_output(Frame& frame, std::uint32_t block, std::size_t i) {
     return of(frame).runners[block].take_output(i);
   }

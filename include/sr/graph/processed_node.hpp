@@ -52,6 +52,19 @@ struct ProcessedNode : NodeFunctions {
   std::string declined;  // functors that were asked before and declined
 };
 
+struct Frame;
+
+// Runs blocks faster than their nodes one by one.
+class BlockCalls {
+ public:
+  // Runs the block on the values in the frame, which then has its outputs. Returns false, having changed
+  // nothing, if the nodes have to be run. Throws what they throw.
+  virtual bool run(Frame& frame, std::uint32_t block) = 0;
+
+ protected:
+  ~BlockCalls() = default;
+};
+
 // What one run of one runtime works on. Owned by a StaticRuntime; ops see it through NodeView.
 struct Frame {
   std::vector<c10::IValue> values;
@@ -66,6 +79,7 @@ struct Frame {
   const memory::PlannerOps* planner = nullptr;  // of the runtime; forked bodies run on it, too
   const WeightSet* weights = nullptr;           // whose constants are in `values`
   const CallOptions* call = nullptr;            // of the call that runs; null: nothing was chosen
+  BlockCalls* blocks = nullptr;                 // null: all blocks are run node by node
   RanNodes* ran = nullptr;                      // by a replay of this call; null: none ended half way
 };
 

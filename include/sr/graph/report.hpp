@@ -89,6 +89,16 @@ struct PlanReport {
   std::vector<std::string> remarks;
 };
 
+// A branch, or the body of a loop, that data decide about. Each of its runs within a replay is replayed
+// itself.
+struct BlockReport {
+  std::string name;
+  std::uint64_t replayed_runs = 0;
+  std::vector<PlanReport> plans;      // `arguments` are the values that the block reads
+  std::vector<std::string> bailouts;  // as in Report, of runs
+  std::vector<std::pair<std::string, std::uint64_t>> misses;
+};
+
 // Weights of the module in the layout that kernels read, beside the weights themselves.
 struct PackedReport {
   std::string kind;  // "float32 matrices", "bfloat16 matrices", "int8 matrices", "float32 windows", ...
@@ -101,7 +111,8 @@ struct Report {
   std::vector<NodeReport> nodes;
   std::vector<BlockMemory> blocks;
   std::vector<PlanReport> plans;
-  std::vector<std::string> bailouts;  // why other signatures keep to the general path
+  std::vector<BlockReport> decided_blocks;  // those that have run within a replay
+  std::vector<std::string> bailouts;        // why other signatures keep to the general path
   // Operators through which sr cannot follow sizes. A model with one of them needs a plan for each choice of
   // sizes.
   std::vector<std::string> pinned_by;

@@ -113,17 +113,36 @@ SR_INLINE Report make_report(const PreparedModule& content, std::string planner,
   return report;
 }
 
+namespace detail {
+
+inline void print_plan(std::ostream& out, const PlanReport& plan) {
+  out << "replay of (" << plan.arguments << "): " << plan.kernels << " kernels, " << plan.calls << " calls, "
+      << plan.interpreted << " interpreted; arena " << plan.memory.arena << " bytes, lower bound "
+      << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
+  for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
+}
+
+// `what` is "call" or "run".
+inline void print_misses(std::ostream& out, const char* what,
+                         const std::vector<std::pair<std::string, std::uint64_t>>& misses) {
+  for (const auto& [why, count] : misses)
+    out << "not replayed: " << count << ' ' << what << (count == 1 ? ". " : "s. ") << why << '\n';
+}
+
+}  // namespace detail
+
 SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << report.nodes.size() << " nodes: " << report.out_variants << " out variants, " << report.natives
       << " native, " << report.fallbacks << " fallback\n"
       << "arena of the general path (" << report.planner << "): " << report.arena_bytes
       << " bytes, lower bound " << report.lower_bound_bytes << ", without reuse " << report.no_reuse_bytes
       << '\n';
-  for (const PlanReport& plan : report.plans) {
-    out << "replay of (" << plan.arguments << "): " << plan.kernels << " kernels, " << plan.calls
-        << " calls, " << plan.interpreted << " interpreted; arena " << plan.memory.arena
-        << " bytes, lower bound " << plan.memory.lower_bound << "; " << plan.replays << " replays\n";
-    for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
+  for (const PlanReport& plan : report.plans) detail::print_plan(out, plan);
+  for (const BlockReport& block : report.decided_blocks) {
+    out << block.name << ", which data decide about: " << block.replayed_runs << " runs replayed\n";
+    for (const PlanReport& plan : block.plans) detail::print_plan(out, plan);
+    detail::print_misses(out, "run", block.misses);
+    for (const std::string& reason : block.bailouts) out << "no replay: " << reason << '\n';
   }
   out << "weights: " << report.weight_bytes << " bytes";
   if (report.spilled_weight_bytes != 0)
@@ -131,8 +150,7 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << '\n';
   for (const PackedReport& packed : report.packed_weights)
     out << "packed weights: " << packed.count << ' ' << packed.kind << ", " << packed.bytes << " bytes\n";
-  for (const auto& [why, calls] : report.misses)
-    out << "not replayed: " << calls << (calls == 1 ? " call. " : " calls. ") << why << '\n';
+  detail::print_misses(out, "call", report.misses);
   for (const std::string& reason : report.bailouts) out << "no replay: " << reason << '\n';
   for (const std::string& name : report.pinned_by)
     out << "a plan for each choice of sizes: how sizes follow through " << name << " is not known\n";

@@ -85,6 +85,8 @@ struct PreparedModule {
                  const PreparedModule* of_state = nullptr);
 
   std::size_t result_count() const { return blocks[0].outputs.size() - assigned.size(); }
+  // The block of the graph at an index of `blocks`.
+  const torch::jit::Block& source(std::uint32_t block) const { return *sources_[block]; }
 
   c10::TypePtr result_type() const {
     return schema.returns().size() == 1 ? schema.returns()[0].type() : c10::TypePtr(c10::AnyType::get());

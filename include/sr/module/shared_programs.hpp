@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -133,6 +134,19 @@ class SharedPrograms {
   std::deque<Published> published_;  // the oldest first
   std::size_t bytes_ = 0;
   std::unordered_map<std::uint64_t, pid_t> claims_;  // the process that records
+};
+
+// The programs of each block that was recorded. Thread-safe.
+class BlockPrograms {
+ public:
+  SharedPrograms& of(std::uint32_t block) {
+    const std::scoped_lock lock(mutex_);
+    return programs_[block];
+  }
+
+ private:
+  sr::detail::ForkSafeMutex mutex_;
+  std::map<std::uint32_t, SharedPrograms> programs_;  // which do not move
 };
 
 }  // namespace sr::replay

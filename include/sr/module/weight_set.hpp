@@ -69,8 +69,11 @@ class WeightSet {
   }
   // Weights in the layout that kernels read. Thread-safe.
   replay::PackedWeights& packed() const { return packed_; }
-  // What runtimes with these weights have recorded. Thread-safe.
+  // What runtimes with these weights have recorded: calls, and a block of the module. Thread-safe.
   replay::SharedPrograms& programs() const { return programs_; }
+  replay::SharedPrograms& programs_of_block(std::uint32_t block) const {
+    return programs_of_blocks_.of(block);
+  }
 
   // True if no weight was written, moved or replaced. Writes that change no version counter
   // (`p.data.mul_(2)`) are noticed in running statistics, in weights made in inference mode, and in one
@@ -165,6 +168,7 @@ class WeightSet {
   std::uint64_t generation_ = 0;
   mutable replay::PackedWeights packed_;
   mutable replay::SharedPrograms programs_;
+  mutable replay::BlockPrograms programs_of_blocks_;
 };
 
 }  // namespace sr

@@ -124,8 +124,8 @@ void print_operands(std::ostream& out, const char* what, const std::vector<Opera
   out << '\n';
 }
 
-void print_plans(std::ostream& out, const Report& report) {
-  for (const PlanReport& plan : report.plans) {
+void print_plans(std::ostream& out, const std::vector<PlanReport>& plans) {
+  for (const PlanReport& plan : plans) {
     out << "\nReplay of (" << plan.arguments << "): " << plan.steps.size() << " step"
         << (plan.steps.size() == 1 ? "" : "s") << ", " << plan.kernels << " of sr's own kernels, "
         << plan.calls << " calls of LibTorch, " << plan.interpreted << " interpreted; arena "
@@ -141,6 +141,15 @@ void print_plans(std::ostream& out, const Report& report) {
       print_operands(out, "reads", plan.steps[i].reads);
       print_operands(out, "writes", plan.steps[i].writes);
     }
+  }
+}
+
+void print_plans(std::ostream& out, const Report& report) {
+  print_plans(out, report.plans);
+  for (const BlockReport& block : report.decided_blocks) {
+    out << "\nData decide about " << block.name << "; " << block.replayed_runs << " runs were replayed.\n";
+    print_plans(out, block.plans);
+    for (const std::string& reason : block.bailouts) out << "\nNo replay: " << reason << '\n';
   }
   for (const auto& [why, calls] : report.misses)
     out << '\n' << calls << (calls == 1 ? " call was" : " calls were") << " not replayed. " << why << '\n';

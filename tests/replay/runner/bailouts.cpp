@@ -180,6 +180,34 @@ TEST_CASE("calls under modes that no replay follows say so", "[replay]") {
   at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
+TEST_CASE("a program that data end now and then goes on answering the calls that it fits", "[replay]") {
+  const std::string source = "def forward(self, x):\n    return torch.nonzero(x) * 2\n";
+  torch::jit::Module reference = script(source);
+  StaticRuntime<> runtime{StaticModule(script(source))};
+  std::uint64_t fitting = 0;
+  for (int call = 0; call < 40; ++call) {
+    at::Tensor x = at::ones({4});
+    if (call % 3 == 2) x[1] = 0;
+    fitting += call >= 2 && call % 3 != 2 ? 1 : 0;
+    CHECK(difference(interpret(reference, {x}), runtime({x}, {})) == "");
+  }
+  CHECK(runtime.replayed_calls() == fitting);
+  CHECK(runtime.report().recorded_plans == 1);
+}
+
+TEST_CASE("calls whose program data ended are recorded again after a while", "[replay]") {
+  const std::string source = "def forward(self, x):\n    return torch.nonzero(x) * 2\n";
+  torch::jit::Module reference = script(source);
+  StaticRuntime<> runtime{StaticModule(script(source))};
+  for (int call = 0; call < 60; ++call) {
+    at::Tensor x = at::ones({4});
+    if (call >= 4) x[1] = 0;
+    CHECK(difference(interpret(reference, {x}), runtime({x}, {})) == "");
+  }
+  CHECK(runtime.report().recorded_plans == 2);
+  CHECK(runtime.replayed_calls() > 20);
+}
+
 TEST_CASE("a program that data lead elsewhere again and again is given up with a reason", "[replay]") {
   const std::vector<std::pair<std::string, std::string>> programs{
       {"(self, x):\n    return torch.nonzero(x) * 2\n", "has another shape than when it was recorded"}};

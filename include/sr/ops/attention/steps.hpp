@@ -167,7 +167,8 @@ struct AttentionStep final : ClonableStep<AttentionStep> {
   // A mask can hide a value that is not finite from all rows. LibTorch's kernels do not agree on the result
   // then, so that LibTorch has to compute such a call.
   static void require_finite(bool are_finite) {
-    if (!are_finite) throw Deoptimized("Attention has met numbers that are not finite.", /*keep=*/true);
+    if (!are_finite)
+      throw Deoptimized("Attention has met numbers that are not finite.", Deoptimized::Program::kept);
   }
   static void check_finite(const float* from, std::size_t count, std::ptrdiff_t stride) {
     constexpr std::uint32_t kExponent = 0x7F800000;  // all ones: an infinity or NaN

@@ -42,7 +42,7 @@ struct BagStep final : ClonableStep<BagStep> {
       bags.weights = self.weights.in<const float>(context.bases);
     bags.out = self.out.in<float>(context.bases);
     const bool fits = bags.wide ? self.fits<std::int64_t>(bags) : self.fits<std::int32_t>(bags);
-    if (!fits) throw Deoptimized("An index or an offset is out of range.", /*keep=*/true);
+    if (!fits) throw Deoptimized("An index or an offset is out of range.", Deoptimized::Program::kept);
     self.reduce(bags);
   }
 

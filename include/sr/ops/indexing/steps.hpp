@@ -19,7 +19,7 @@ namespace sr::replay {
 
 // Out of line, so that its callers can be inlined into loops.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index() {
-  throw Deoptimized("An index is out of range.", /*keep=*/true);
+  throw Deoptimized("An index is out of range.", Deoptimized::Program::kept);
 }
 
 inline void check_indices(const void* indices, bool wide, std::size_t count, std::int64_t limit) {

@@ -28,7 +28,7 @@ inline void require_zero_points(const float* zeros, std::ptrdiff_t stride, std::
   const std::size_t count = stride == 0 ? std::min<std::size_t>(rows, 1) : rows;
   for (std::size_t i = 0; i < count; ++i) {
     if (!is_zero_point(zeros[static_cast<std::ptrdiff_t>(i) * stride]))
-      throw Deoptimized("A zero point is not one of 8-bit integers.", /*keep=*/true);
+      throw Deoptimized("A zero point is not one of 8-bit integers.", Deoptimized::Program::kept);
   }
 }
 

@@ -141,7 +141,8 @@ struct RecurrentStep final : ClonableStep<RecurrentStep<ProductStep>> {
       total += sizes[t];
     }
     if (!is_right || total != rows_of_all)
-      throw Deoptimized("The batch sizes of a packed sequence do not fit its data.", /*keep=*/true);
+      throw Deoptimized("The batch sizes of a packed sequence do not fit its data.",
+                        Deoptimized::Program::kept);
   }
 
   void copy_rows(const float* from, std::int64_t from_row, float* to, std::int64_t to_row,

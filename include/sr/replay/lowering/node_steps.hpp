@@ -86,6 +86,7 @@ inline InterpretedStep::Result expected_result(Lowering& lowering, const TracedN
     const Operand operand = lowering.operand(tensor);
     result.expected = ExpectedResult(tensor, operand);
     result.offset = tensor.storage_offset();
+    result.any_sizes = lowering.trace().tensors[lowering.trace().id_of(tensor)].any_sizes;
     result.storage = operand.storage;
     lowering.storages()[result.storage].home = Home::opaque;
     writes.push_back(result.storage);
@@ -106,6 +107,12 @@ inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* block
     step->shared = blocks;
   }
   const auto add = [&](Slot slot, const c10::IValue& value, ValueId dynamic) {
+    const Trace& trace = lowering.trace();
+    if (value.isTensor() && value.toTensor().defined() &&
+        trace.tensors[trace.id_of(value.toTensor())].any_sizes) {
+      reads.push_back(lowering.operand(value.toTensor()).storage);
+      return step->add_whole(slot, reads.back());
+    }
     step->add_input(slot, dynamic == kNone ? wrap(lowering, step->wrappers, value, reads) : c10::IValue(),
                     dynamic);
   };
@@ -118,6 +125,13 @@ inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* block
   for (const NumberInput& number : traced.numbers) step->vary(step->node.inputs[number.input], number.values);
   for (std::size_t i = 0; i < traced.captured.size(); ++i)
     add(traced.captured_slots[i], traced.captured[i], traced.dynamic_captured[i]);
+  for (const auto& [position, value] : traced.begins_lists) {
+    const std::size_t inputs = traced.inputs.size();
+    step->begin_list(
+        position < inputs ? step->node.inputs[position] : traced.captured_slots[position - inputs], value);
+  }
+  for (const NumberInput& number : traced.captured_numbers)
+    step->vary(traced.captured_slots[number.input], number.values);
   for (std::size_t i = 0; i < traced.outputs.size(); ++i)
     step->results.push_back(expected_result(lowering, traced, i, writes));
   writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());

@@ -100,8 +100,10 @@ struct Program : ProgramParts {
 
   std::uint64_t last_used = 0;
   std::uint64_t replays = 0;
-  std::uint64_t bound_to = 0;  // generation of the bytes that `bases` point into; 0: none yet
-  bool is_tight = false;       // layouts leave no room for larger calls
+  std::uint64_t replays_before_end = 0;  // when data ended a replay the last time
+  std::uint32_t ended_in_row = 0;        // replays that data ended, without another one between them
+  std::uint64_t bound_to = 0;            // generation of the bytes that `bases` point into; 0: none yet
+  bool is_tight = false;                 // layouts leave no room for larger calls
 
   std::string bailout;  // why calls with this signature keep to the general path; empty: they are replayed
   std::vector<double> step_seconds;  // by step, sums over timed replays

@@ -18,10 +18,11 @@ namespace sr::replay {
 // those that the runtime has; when it takes others, forget() must be called.
 class ProgramCopies {
  public:
-  ProgramCopies(const PreparedModule& content, const memory::PlannerOps& planner)
-      : content_(&content), planner_(&planner) {}
+  // `block` is the block of the module whose runs the programs serve, or 0: calls.
+  ProgramCopies(const PreparedModule& content, const memory::PlannerOps& planner, std::uint32_t block)
+      : content_(&content), planner_(&planner), block_(block) {}
 
-  static bool is_empty(const WeightSet& weights) { return weights.programs().version() == 0; }
+  bool is_empty(const WeightSet& weights) const { return programs_of(weights).version() == 0; }
 
   // Returns a copy of a published program that serves calls of this signature, or of a family that has room
   // for it. Returns null if there is none.
@@ -39,24 +40,24 @@ class ProgramCopies {
   // Returns nullopt if another runtime records such a call, or has recorded one that this runtime has not
   // looked for.
   std::optional<SharedPrograms::Claim> claim(const WeightSet& weights, const SignatureWords& words) {
-    std::optional<SharedPrograms::Claim> claim = weights.programs().claim(skeleton_of(words), version_);
+    std::optional<SharedPrograms::Claim> claim = programs_of(weights).claim(skeleton_of(words), version_);
     if (!claim) look(weights);  // else one without room, which looks for no program, would never get a claim
     return claim;
   }
 
   // `program` must not have run.
   void publish(const WeightSet& weights, Program& program) const {
-    program.number = weights.programs().next_number();
+    program.number = programs_of(weights).next_number();
     std::shared_ptr<Program> copy = copy_of(program, weights);
     if (copy == nullptr) return;
     const std::size_t bytes = bytes_of(*copy);
     const std::uint64_t skeleton = skeleton_of(copy->signature);
-    weights.programs().publish(program.number, skeleton, std::move(copy), bytes,
-                               content_->options.memory.max_plan_bytes);
+    programs_of(weights).publish(program.number, skeleton, std::move(copy), bytes,
+                                 content_->options.memory.max_plan_bytes);
   }
 
-  static void withdraw(const WeightSet& weights, const Program& program) {
-    if (program.number != 0) weights.programs().withdraw(program.number);
+  void withdraw(const WeightSet& weights, const Program& program) const {
+    if (program.number != 0) programs_of(weights).withdraw(program.number);
   }
 
   void forget() {
@@ -65,8 +66,12 @@ class ProgramCopies {
   }
 
  private:
+  SharedPrograms& programs_of(const WeightSet& weights) const {
+    return block_ == 0 ? weights.programs() : weights.programs_of_block(block_);
+  }
+
   void look(const WeightSet& weights) {
-    const SharedPrograms& shared = weights.programs();
+    const SharedPrograms& shared = programs_of(weights);
     if (shared.version() != version_) known_ = shared.snapshot(version_);
   }
 
@@ -87,6 +92,7 @@ class ProgramCopies {
 
   const PreparedModule* content_;
   const memory::PlannerOps* planner_;
+  std::uint32_t block_;
   std::shared_ptr<const SharedPrograms::Snapshot> known_;
   std::uint64_t version_ = 0;  // of what is known
 };

@@ -116,10 +116,11 @@ class ResultMaker {
       node.children = static_cast<std::uint32_t>(elements.size());
       results_.nodes.push_back(std::move(node));
       const Size* next = numbers_;
-      for (const c10::IValue& element : elements) {
+      const auto by_data = trace_.dynamic_in_tuples.find(value.internalToPointer());
+      for (std::size_t i = 0; i < elements.size(); ++i) {
         numbers_ = next;
-        note(element, kNone, has_number);
-        if (has_number) next += integers_in(element);
+        note(elements[i], by_data == trace_.dynamic_in_tuples.end() ? kNone : by_data->second[i], has_number);
+        if (has_number) next += integers_in(elements[i]);
       }
     } else if (value.isList() || value.isGenericDict()) {
       note_elements(value, std::move(node));

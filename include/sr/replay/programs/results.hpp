@@ -270,7 +270,8 @@ class Results {
       case ResultNode::Kind::literal:
         return node.literal;
       case ResultNode::Kind::dynamic:
-        return (*context.values)[node.index];
+        values_[self] = (*context.values)[node.index];
+        return values_[self];
       case ResultNode::Kind::again:
         return values_[node.index];
       case ResultNode::Kind::given:

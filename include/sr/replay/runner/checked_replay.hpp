@@ -27,6 +27,7 @@ namespace sr::replay {
 // The module, the weights, the planner and the programs must outlive it.
 struct CheckedReplay {
   const PreparedModule& content;
+  const Entry& entry;
   const WeightSet& weights;
   const memory::PlannerOps& planner;
   ProgramTable& programs;
@@ -36,7 +37,7 @@ struct CheckedReplay {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const at::NoGradGuard no_grad;
     ExecutionState state(content, weights, planner);
-    const auto variables = args.subspan(content.schema.arguments().size());
+    const auto variables = args.subspan(entry.argument_count);
     std::vector<c10::IValue> others =
         StateValues({variables.begin(), variables.end()}).copy().take_variables();
     std::vector<c10::IValue> arguments;
@@ -45,7 +46,7 @@ struct CheckedReplay {
     // The interpreter must not write the caller's tensors, too.
     if (!program.written_arguments.empty() && !are_apart(args, others))
       return StepRunner(programs).run(program, context, /*call=*/nullptr);
-    TraceRecorder recorder(content, state.frame);
+    TraceRecorder recorder(content, entry, state.frame);
     recorder.keep_bytes();  // they are compared with the replay's
     const Trace trace = recorder.run(others);
     // Data have led a branch elsewhere, and the replay will notice.

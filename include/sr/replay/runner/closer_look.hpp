@@ -19,11 +19,14 @@
 
 namespace sr::replay {
 
-// The module and the planner must outlive it.
+// The module, the entry and the planner must outlive it.
 class CloserLook {
  public:
-  CloserLook(const PreparedModule& content, const memory::PlannerOps& planner)
-      : content_(&content), planner_(&planner), check_every_(content.options.debug.checks()) {}
+  CloserLook(const PreparedModule& content, const Entry& entry, const memory::PlannerOps& planner)
+      : content_(&content),
+        entry_(&entry),
+        planner_(&planner),
+        check_every_(content.options.debug.checks()) {}
 
   // True if replays have to go through run().
   [[gnu::always_inline]] bool is_on() const { return is_on_; }
@@ -39,7 +42,7 @@ class CloserLook {
                              const CallOptions* call, ProgramTable& programs, const WeightSet& weights) {
     if (check_every_ != 0 && (program.replays + 1) % check_every_ == 0) {
       if (!program.draws_random_numbers)
-        return CheckedReplay{*content_, weights, *planner_, programs}.run(program, context, args);
+        return CheckedReplay{*content_, *entry_, weights, *planner_, programs}.run(program, context, args);
       ++unchecked_;
     }
     if (times_steps_ && StepRunner::is_timed(program))
@@ -57,6 +60,7 @@ class CloserLook {
 
  private:
   const PreparedModule* content_;
+  const Entry* entry_;
   const memory::PlannerOps* planner_;
   std::size_t check_every_;
   bool times_steps_ = false;

@@ -34,6 +34,12 @@ class FamilyPolicy {
 
   // From now on calls that differ from this one in sizes only are recorded one signature at a time.
   void refuse(const SignatureWords& words) { skeletons_[skeleton_of(words)].is_refused = true; }
+  // Notes that data ended its replays: sizes that were guessed may be others. Refuses such calls after some.
+  void doubt(const SignatureWords& words) {
+    constexpr std::uint32_t kMost = 3;
+    Skeleton& known = skeletons_[skeleton_of(words)];
+    known.is_refused |= ++known.doubts >= kMost;
+  }
   // Refuses it because the operator `name` pinned the sizes of a recording.
   void refuse(const SignatureWords& words, const std::string& name) {
     refuse(words);
@@ -61,6 +67,7 @@ class FamilyPolicy {
     SignatureWords last;  // the call that came last
     std::uint32_t recorded = 0;
     std::uint32_t misses = 0;  // since then
+    std::uint32_t doubts = 0;
     bool is_refused = false;
   };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <sr/executor/misses.hpp>
@@ -50,6 +51,26 @@ class RecordingPolicy {
       bailouts_.add(signature, why);
     }
   }
+  // Notes that data ended the replays of calls with this skeleton: none is recorded for a while, twice as
+  // long each time.
+  void note_rest(std::uint64_t skeleton, const std::string& why) {
+    bailouts_.add(why);
+    constexpr std::size_t kMost = 256;
+    constexpr std::uint32_t kFirst = 32, kLongest = 1U << 20U;
+    if (rests_.size() >= kMost) rests_.clear();
+    Rest& rest = rests_[skeleton];
+    rest.calls = rest.calls == 0 ? kFirst : std::min(2 * rest.calls, kLongest);
+    rest.left = rest.calls;
+  }
+  // Counts a call without a program. True if it is not to be recorded because calls of its skeleton() rest.
+  template <class Skeleton>
+  bool rests(const Skeleton& skeleton) {
+    if (rests_.empty()) return false;
+    const auto known = rests_.find(skeleton());
+    if (known == rests_.end() || known->second.left == 0) return false;
+    --known->second.left;
+    return true;
+  }
   // Notes a reason that says nothing about a signature.
   void note_bailout(const std::string& why) { bailouts_.add(why); }
 
@@ -67,6 +88,7 @@ class RecordingPolicy {
     bailouts_ = BailoutReasons();
     bailouts_of_calls_ = 0;
     without_room_ = 0;
+    rests_.clear();
   }
 
   // Sentences that say why calls were not recorded.
@@ -89,8 +111,13 @@ class RecordingPolicy {
   // After so many it is no coincidence that arguments share memory, and the signature bails out.
   static constexpr std::uint32_t kMostBailoutsOfCalls = 8;
 
+  struct Rest {
+    std::uint32_t calls = 0, left = 0;
+  };
+
   std::size_t most_bytes_;
   CallCounts counts_;
+  std::unordered_map<std::uint64_t, Rest> rests_;  // by skeleton
   BailoutReasons bailouts_;
   std::uint32_t bailouts_of_calls_ = 0;
   std::uint32_t dropped_early_ = 0;  // changes of weights in a row before programs were replayed often enough

@@ -41,15 +41,16 @@ struct Recording {
   std::optional<SharedPrograms::Claim> claim;
 };
 
-// Belongs to one runtime, and is used by one thread at a time. The module and `misses` must outlive it.
-// `weights` are those that the runtime has at the time.
+// Belongs to one runtime, and is used by one thread at a time. The module, the entry and `misses` must
+// outlive it. `weights` are those that the runtime has at the time.
 class Recordings {
  public:
-  Recordings(const PreparedModule& content, const memory::PlannerOps& planner, Misses& misses)
+  Recordings(const PreparedModule& content, Entry& entry, const memory::PlannerOps& planner, Misses& misses)
       : content_(&content),
+        entry_(&entry),
         planner_(&planner),
-        shared_(content, planner),
-        exported_(content.schema),
+        shared_(content, planner, entry.block),
+        exported_(entry.block == 0 ? content.schema.arguments() : std::vector<c10::Argument>()),
         policy_(content.options.memory.max_plan_bytes),
         misses_(&misses) {}
 
@@ -70,9 +71,10 @@ class Recordings {
     std::unique_ptr<Program> program;  // null: there can be none
   };
 
-  // Runs the call as the interpreter would. Throws what operators throw. `call` may be null.
-  Recorded record(std::span<const c10::IValue> args, const CallOptions* call, Recording recording,
-                  const WeightSet& weights) {
+  // Runs the call as the interpreter would. `numbers` are the inputs by value. Throws what operators throw.
+  // `call` may be null.
+  Recorded record(std::span<const c10::IValue> args, std::span<const c10::IValue> numbers,
+                  const CallOptions* call, Recording recording, const WeightSet& weights) {
     SignatureWords words;
     const bool described = describe_call(args, words);
     std::optional<FamilySignature>& family = recording.family;
@@ -83,12 +85,13 @@ class Recordings {
     // A separate state, not the program's: arenas of blocks that run on it know its values.
     ExecutionState state(*content_, weights, *planner_);
     state.frame.call = call;
-    TraceRecorder recorder(*content_, state.frame);
+    TraceRecorder recorder(*content_, *entry_, state.frame);
     if (family) recorder.follow(family->words);
-    const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*content_, args);
-    const Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args);
+    const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*entry_, args);
+    const Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args, numbers);
     std::unique_ptr<Program> program;
-    if (described) program = make_program(trace, words, recording, weights);
+    entry_->loops_by_data.insert(trace.loops_by_data.begin(), trace.loops_by_data.end());
+    if (described && trace.loops_by_data.empty()) program = make_program(trace, words, recording, weights);
     if (apart || trace.answers_otherwise) return {std::nullopt, std::move(program)};
     std::vector<c10::IValue> outputs = trace.results;
     if (program != nullptr) {  // which goes on reading its literals
@@ -116,9 +119,20 @@ class Recordings {
   void note_given_up(const Program& program, const std::string& why, const WeightSet& weights) {
     if (program.family != nullptr) families_.refuse(program.signature);
     tell(Event::Kind::deoptimized,
-         [&] { return "The plan for " + text_of(program.signature) + " was given up. " + why; });
-    ProgramCopies::withdraw(weights, program);
+         [&] { return "The plan for " + described(program.signature) + " was given up. " + why; });
+    shared_.withdraw(weights, program);
     policy_.note_bailout(hash_of(program.signature), why, /*is_of_call=*/false);
+  }
+
+  // Notes that a program was dropped because data ended its replays: such calls are recorded again later.
+  void note_doubted(const Program& program, const std::string& why, const WeightSet& weights) {
+    tell(Event::Kind::deoptimized, [&] {
+      return "The plan for " + described(program.signature) + " was dropped, since data ended its replays. " +
+             why;
+    });
+    shared_.withdraw(weights, program);
+    if (program.family != nullptr) return families_.doubt(program.signature);
+    policy_.note_rest(skeleton_of(program.signature), why);
   }
 
   // Must be called before the runtime takes other weights; see RecordingPolicy::note_changed_weights.
@@ -146,6 +160,8 @@ class Recordings {
   }
 
   std::uint64_t recorded() const { return recorded_; }
+  // True if no runtime has published a program.
+  bool shares_nothing(const WeightSet& weights) const { return shared_.is_empty(weights); }
 
  private:
   Miss prepare(Recording& recording, std::span<const c10::IValue> args, bool at_once,
@@ -158,6 +174,7 @@ class Recordings {
     SignatureWords words;
     if (!at_once && policy_.is_hopeless(programs.size())) return Miss::hopeless;
     if (!describe_call(args, words)) return at_once ? Miss::none : Miss::arguments;
+    if (!at_once && policy_.rests([&] { return skeleton_of(words); })) return Miss::refused;
     const bool has_families = content_->options.debug.enable_families;
     if (has_families) recording.family = families_.note_call(words);
     if (!at_once && !recording.family) {
@@ -178,7 +195,7 @@ class Recordings {
       if (recording.family) families_.refuse(words);
       policy_.note_bailout(hash_of(words), program->bailout, trace.bailout_is_of_call);
       tell(Event::Kind::bailed_out,
-           [&] { return "Calls with " + text_of(words) + " are not replayed. " + program->bailout; });
+           [&] { return "Calls with " + described(words) + " are not replayed. " + program->bailout; });
       return nullptr;
     }
     program->serve(words);
@@ -194,10 +211,13 @@ class Recordings {
     content_->options.on_event.tell(kind, message);
   }
 
-  static std::string described(const Program& program) {
-    return "A plan was recorded for " + text_of(program.signature) + ": " + std::to_string(program.kernels) +
-           " kernels of sr, " + std::to_string(program.calls) + " operators of LibTorch, " +
-           std::to_string(program.interpreted) + " interpreted nodes.";
+  std::string described(const SignatureWords& words) const {
+    return entry_->name.empty() ? text_of(words) : entry_->name + ", which reads " + text_of(words);
+  }
+  std::string described(const Program& program) const {
+    return "A plan was recorded for " + described(program.signature) + ": " +
+           std::to_string(program.kernels) + " kernels of sr, " + std::to_string(program.calls) +
+           " operators of LibTorch, " + std::to_string(program.interpreted) + " interpreted nodes.";
   }
 
   // Makes the program one of a family, unless it holds for the recorded sizes only.
@@ -217,6 +237,7 @@ class Recordings {
   }
 
   const PreparedModule* content_;
+  Entry* entry_;  // learns which loops data end
   const memory::PlannerOps* planner_;
   ProgramCopies shared_;
   ExportedSizes exported_;

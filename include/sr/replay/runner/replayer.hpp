@@ -17,6 +17,7 @@
 #include <sr/replay/programs/written_arguments.hpp>
 #include <sr/replay/runner/closer_look.hpp>
 #include <sr/replay/runner/release_values.hpp>
+#include <sr/replay/runner/replayed_blocks.hpp>
 #include <sr/replay/runner/runtime_programs.hpp>
 #include <sr/replay/runner/step_runner.hpp>
 
@@ -32,10 +33,12 @@ class Replayer {
   Replayer(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
            const memory::PlannerOps& planner, sr::detail::CallCounters& metrics)
       : content_(&content),
-        services_{&planner, weights.get(), {}, {}},
-        programs_(content, std::move(weights), planner, metrics, services_.ran),
+        entry_(Entry::of_call(content)),
+        blocks_(content, weights, planner),
+        services_{&planner, weights.get(), {}, {}, &blocks_},
+        programs_(content, entry_, std::move(weights), planner, metrics.misses(), services_.ran),
         metrics_(&metrics),
-        closer_look_(content, planner) {
+        closer_look_(content, entry_, planner) {
     const StaticModuleOptions& options = content.options;
     enabled_ =
         options.debug.enable_replay && options.debug.enable_out_variant && options.memory.max_plan_bytes != 0;
@@ -53,10 +56,15 @@ class Replayer {
   // profiler. Switching on clears the times.
   void time_steps(bool on) {
     name_steps(on);
-    if (on) programs_.table().forget_times();
+    if (!on) return;
+    programs_.table().forget_times();
+    blocks_.time_steps(on, /*forgets=*/true);
   }
   // Turns the names of steps on or off without clearing their times. Returns true if they were on.
-  bool name_steps(bool on) { return closer_look_.name_steps(on); }
+  bool name_steps(bool on) {
+    blocks_.time_steps(on, /*forgets=*/false);
+    return closer_look_.name_steps(on);
+  }
 
   std::uint64_t recorded_programs() const { return programs_.recorded(); }
 
@@ -73,7 +81,7 @@ class Replayer {
   // See RuntimePrograms.
   std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args, const CallOptions* call,
                                                  Recording recording) {
-    return programs_.record(args, call, std::move(recording));
+    return programs_.record(args, {}, call, std::move(recording));
   }
 
   // The nodes that a deoptimized replay has run and that must not run twice; null if there are none.
@@ -94,9 +102,8 @@ class Replayer {
       return true;
     } catch (const Deoptimized& failure) {
       undo();
-      programs_.note_ended();
       has_failed_ = true;
-      if (!failure.keep_program) programs_.give_up(program, failure.why);
+      programs_.note_ended(program, failure);
       return false;
     } catch (const CheckFailedError& wrong) {
       undo();
@@ -221,9 +228,13 @@ class Replayer {
   // Drops all programs, which hold values and addresses of the old weights.
   void take(std::shared_ptr<const WeightSet> weights) {
     services_.weights = weights.get();
+    blocks_.take(weights);
     programs_.take(std::move(weights));
   }
-  void trim() { programs_.trim(); }
+  void trim() {
+    programs_.trim();
+    blocks_.trim();
+  }
 
   // For tests of planners that bring their own buffers.
   template <class Visit>
@@ -233,6 +244,7 @@ class Replayer {
 
   void report(Report& report) const {
     programs_.report(report);
+    blocks_.report(report);
     if (!why_never_.empty()) report.bailouts.push_back(why_never_);
     if (has_shared_state_) {
       report.bailouts.push_back(
@@ -270,6 +282,8 @@ class Replayer {
   std::string why_never_;  // the model has no call that may be replayed
   std::uint64_t replayed_ = 0;
   bool has_failed_ = false;
+  Entry entry_;
+  ReplayedBlocks blocks_;
   Services services_;
   RuntimePrograms programs_;  // which refers to services_
   sr::detail::CallCounters* metrics_;

@@ -13,7 +13,7 @@
 #include <c10/util/Exception.h>
 
 #include <sr/base/call_options.hpp>
-#include <sr/executor/call_counters.hpp>
+#include <sr/executor/misses.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/replay/programs/program_report.hpp>
 #include <sr/replay/programs/program_table.hpp>
@@ -21,17 +21,17 @@
 
 namespace sr::replay {
 
-// Belongs to one runtime, and is used by one thread at a time. The module, `metrics` and `ran`, the nodes
-// that a deoptimized replay has run, must outlive it.
+// Belongs to one runtime, and is used by one thread at a time. The module, the entry, `misses` and `ran`, the
+// nodes that a deoptimized replay has run, must outlive it.
 class RuntimePrograms {
  public:
-  RuntimePrograms(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
-                  const memory::PlannerOps& planner, sr::detail::CallCounters& metrics, RanNodes& ran)
+  RuntimePrograms(const PreparedModule& content, Entry& entry, std::shared_ptr<const WeightSet> weights,
+                  const memory::PlannerOps& planner, Misses& misses, RanNodes& ran)
       : content_(&content),
         weights_(std::move(weights)),
         planner_(&planner),
         table_(planner, content.options.memory.max_plan_bytes),
-        recordings_(content, planner, metrics.misses()),
+        recordings_(content, entry, planner, misses),
         ran_(&ran) {}
 
   ProgramTable& table() { return table_; }
@@ -51,17 +51,29 @@ class RuntimePrograms {
   }
 
   // Runs the call as the interpreter would and keeps a program of it. `args` are the arguments, then the
-  // variables. Returns the outputs of the graph, or nullopt if the call must run again. Throws what operators
-  // throw.
-  std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args, const CallOptions* call,
-                                                 Recording recording) {
-    Recordings::Recorded recorded = recordings_.record(args, call, std::move(recording), *weights_);
+  // variables; `numbers` are the inputs by value. Returns the outputs of the block, or nullopt if the call
+  // must run again. Throws what operators throw.
+  std::optional<std::vector<c10::IValue>> record(std::span<const c10::IValue> args,
+                                                 std::span<const c10::IValue> numbers,
+                                                 const CallOptions* call, Recording recording) {
+    Recordings::Recorded recorded = recordings_.record(args, numbers, call, std::move(recording), *weights_);
     if (recorded.program != nullptr) add_recorded(std::move(recorded.program));
     return std::move(recorded.outputs);
   }
 
-  // Notes that a replay was ended by data.
-  void note_ended() { recordings_.note_ended(); }
+  // Notes that data have ended a replay, and drops the program if it is of no more use. One that is doubted
+  // may end some calls in a row.
+  void note_ended(Program& program, const Deoptimized& failure) {
+    recordings_.note_ended();
+    if (failure.program == Deoptimized::Program::kept) return;
+    if (failure.program == Deoptimized::Program::dropped) return give_up(program, failure.why);
+    constexpr std::uint32_t kMostInRow = 4;
+    if (program.replays != program.replays_before_end) program.ended_in_row = 0;
+    program.replays_before_end = program.replays;
+    if (++program.ended_in_row < kMostInRow) return;
+    recordings_.note_doubted(program, failure.why, *weights_);
+    table_.remove(program);
+  }
   // Drops the program, so that its signature is not replayed any more.
   void give_up(const Program& program, const std::string& why) {
     recordings_.note_given_up(program, why, *weights_);
@@ -103,7 +115,7 @@ class RuntimePrograms {
     };
     if (Program* const known = table_.lookup_linear(args, instantiate)) return known;
     SignatureWords words;
-    if ((table_.size() == 0 && ProgramCopies::is_empty(*weights_)) || !describe_call(args, words))
+    if ((table_.size() == 0 && recordings_.shares_nothing(*weights_)) || !describe_call(args, words))
       return nullptr;
     if (Program* const known = table_.lookup_hashed(args, words)) return known;
     if (has_families_) {

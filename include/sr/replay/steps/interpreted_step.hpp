@@ -22,7 +22,7 @@ namespace sr::replay {
 // Runs a node by its function. Compares the metadata of results with the trace, and stores numbers in the
 // table of values.
 struct InterpretedStep final : BoundNode {
-  std::string_view name() const override { return "interpreted"; }
+  std::string_view name() const override { return shared != nullptr ? "control flow" : "interpreted"; }
   bool may_fail() const override {
     return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
   }
@@ -32,11 +32,20 @@ struct InterpretedStep final : BoundNode {
     std::int64_t offset = 0;
     StorageId storage = kNone;  // kNone: a number, or no tensor
     ValueId value = kNone;      // kNone: none of these either, an undefined tensor
+    bool any_sizes = false;     // see TracedTensor
   };
 
   // `value` holds tensors of `wrappers`. If `dynamic` is not kNone, the table of values holds the value.
   void add_input(Slot slot, c10::IValue value, ValueId dynamic) {
     inputs_.push_back({slot, std::move(value), dynamic});
+  }
+  // The input is what an interpreted node has made in this call, whatever its sizes are.
+  void add_whole(Slot slot, StorageId storage) {
+    inputs_.push_back({.slot = slot, .value = {}, .dynamic = kNone, .whole = storage});
+  }
+  // Makes the list in the slot a copy in each replay, which is then in the table of values.
+  void begin_list(Slot slot, ValueId value) {
+    std::ranges::find(inputs_, slot, &Input::slot)->begins = value;
   }
   // Makes the number or list of numbers in the slot follow the sizes of the call.
   void vary(Slot slot, const Dims& values) {
@@ -53,8 +62,8 @@ struct InterpretedStep final : BoundNode {
       made->shared = blocks;
     }
     for (const Input& input : inputs_)
-      made->inputs_.push_back(
-          {input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic, input.number});
+      made->inputs_.push_back({input.slot, made->wrappers.clone(input.value, wrappers), input.dynamic,
+                               input.number, input.begins, input.whole});
     made->results = results;
     made->copies_inputs = copies_inputs;
     made->may_return_inputs = may_return_inputs;
@@ -88,6 +97,8 @@ struct InterpretedStep final : BoundNode {
     c10::IValue value;
     ValueId dynamic;
     VaryingNumbers number = {};  // gives `value`; empty if that is the same in all calls
+    ValueId begins = kNone;      // see begin_list
+    StorageId whole = kNone;     // see add_whole
   };
 
   // Copies for foreign code, which may keep its arguments.
@@ -103,13 +114,19 @@ struct InterpretedStep final : BoundNode {
     on.call = context.call;
     on.planner = context.services->planner;
     on.weights = context.services->weights;
+    on.blocks = context.services->blocks;
     for (const Input& input : inputs_) {
+      if (input.whole != kNone) {
+        on.values[input.slot] = (*context.tensors)[input.whole];
+        continue;
+      }
       const c10::IValue& value = input.dynamic == kNone ? input.value : (*context.values)[input.dynamic];
       // Some operators of LibTorch replace elements of the list that they are given (_unsafe_masked_index).
       const bool may_change = input.dynamic == kNone && shared == nullptr && value.isList();
-      on.values[input.slot] = copies_inputs ? copy_of(value)
-                              : may_change  ? c10::IValue(value.toList().copy())
-                                            : value;
+      on.values[input.slot] = copies_inputs                         ? copy_of(value)
+                              : may_change || input.begins != kNone ? c10::IValue(value.toList().copy())
+                                                                    : value;
+      if (input.begins != kNone) (*context.values)[input.begins] = on.values[input.slot];
     }
     NodeView view(node, on);
     if (node.kind == NodeKind::out_variant) {
@@ -127,10 +144,17 @@ struct InterpretedStep final : BoundNode {
     ran.add(&view.node(), std::move(outputs));
   }
 
+  static bool is_of_kind(const Result& result, const at::Tensor& tensor) {
+    const TensorMetadata& expected = result.expected.metadata;
+    return tensor.scalar_type() == expected.dtype &&
+           static_cast<std::size_t>(tensor.dim()) == expected.sizes.size();
+  }
+
   void take_result(const Result& result, c10::IValue& value, Context& context) const {
     if (result.storage == kNone && result.value == kNone) {
       if (!value.isTensor() || value.toTensor().defined())
-        throw Deoptimized("A result that was no tensor when it was recorded is one.");
+        throw Deoptimized("A result that was no tensor when it was recorded is one.",
+                          Deoptimized::Program::doubted);
       return;
     }
     if (result.storage == kNone) {
@@ -138,19 +162,22 @@ struct InterpretedStep final : BoundNode {
       return;
     }
     const bool same = value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage() &&
-                      result.expected.metadata.matches(value.toTensor()) &&
+                      (result.any_sizes ? is_of_kind(result, value.toTensor())
+                                        : result.expected.metadata.matches(value.toTensor())) &&
                       value.toTensor().unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU);
     if (!same)
-      throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
+      throw Deoptimized("A result that depends on data has another shape than when it was recorded.",
+                        Deoptimized::Program::doubted);
     at::Tensor tensor = std::move(value).toTensor();
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage)) {
       if (!may_return_inputs)
-        throw Deoptimized("An interpreted node returned one of its inputs.", /*keep=*/true);
+        throw Deoptimized("An interpreted node returned one of its inputs.", Deoptimized::Program::kept);
       tensor = copy_at(tensor, result.offset);
       storage = tensor.storage().unsafeGetStorageImpl();
-    } else if (tensor.storage_offset() != result.offset) {
-      throw Deoptimized("A result that depends on data has another shape than when it was recorded.");
+    } else if (!result.any_sizes && tensor.storage_offset() != result.offset) {
+      throw Deoptimized("A result that depends on data has another shape than when it was recorded.",
+                        Deoptimized::Program::doubted);
     }
     context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
     (*context.tensors)[result.storage] = tensor;

@@ -38,6 +38,7 @@ struct Services {
   const WeightSet* weights = nullptr;           // see Frame
   RanNodes ran;                                 // is told of operators of which nothing is known
   UndoLog undo;                                 // stores bytes of variables before they are overwritten
+  BlockCalls* blocks = nullptr;                 // see Frame
 };
 
 // What the steps of a replay share.
@@ -132,10 +133,17 @@ struct FrozenSteps {
 
 // Thrown inside a replay when something differs from the trace. The general path then answers the call.
 struct Deoptimized : std::exception {
-  explicit Deoptimized(std::string reason, bool keep = false) : why(std::move(reason)), keep_program(keep) {}
+  // What becomes of the program.
+  enum class Program : std::uint8_t {
+    dropped,  // its operators do not do what they did
+    doubted,  // it holds for other data: dropped if that happens call after call
+    kept      // this call's data are to blame (an index out of range)
+  };
+  explicit Deoptimized(std::string reason, Program becomes = Program::dropped)
+      : why(std::move(reason)), program(becomes) {}
   const char* what() const noexcept override { return why.c_str(); }
   std::string why;
-  bool keep_program;  // the arguments' data are to blame (an index out of range), not the program
+  Program program;
 };
 
 }  // namespace sr::replay

@@ -2,6 +2,7 @@
 // metadata.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -102,8 +103,17 @@ inline bool looks_up_key(const torch::jit::Node& node) {
          kind == c10::aten::len;
 }
 
-// Values that the blocks of a node read and that are defined outside of the node.
-inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node& node) {
+// True if the node makes a tuple that is only returned, also within another one.
+inline bool makes_returned_tuple(const torch::jit::Node& node) {
+  return node.kind() == c10::prim::TupleConstruct &&
+         std::ranges::all_of(node.output()->uses(), [&](const torch::jit::Use& use) {
+           return use.user == node.owningGraph()->return_node() || makes_returned_tuple(*use.user);
+         });
+}
+
+// Values that the blocks read and that are defined outside of them.
+template <class Blocks>
+std::vector<const torch::jit::Value*> captures_of(const Blocks& blocks) {
   std::vector<const torch::jit::Value*> captured;
   std::unordered_set<const torch::jit::Value*> seen;
   const auto visit = [&](const auto& self, const torch::jit::Block* block) -> void {
@@ -118,7 +128,7 @@ inline std::vector<const torch::jit::Value*> captures_of(const torch::jit::Node&
     }
     for (const torch::jit::Value* output : block->outputs()) use(output);
   };
-  for (const torch::jit::Block* block : node.blocks()) visit(visit, block);
+  for (const torch::jit::Block* block : blocks) visit(visit, block);
   return captured;
 }
 
@@ -130,15 +140,6 @@ inline bool is_repeatable(const torch::jit::Node& node) {
   return is_known && !detail::draws_random_numbers(node) && kind != c10::prim::fork &&
          kind != c10::prim::CallMethod && kind != c10::prim::CallFunction &&
          !has_fact(kind, Fact::unrepeatable);
-}
-
-// True if a body neither changes a value, draws random numbers, nor calls unknown code, so that a program may
-// run it.
-inline bool body_is_pure(const torch::jit::Block* block) {
-  return !sr::detail::any_node(block, [](const torch::jit::Node* node) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    return !is_repeatable(*node) || (schema != nullptr && schema->is_mutable());
-  });
 }
 
 }  // namespace sr::replay

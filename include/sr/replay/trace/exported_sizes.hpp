@@ -16,9 +16,9 @@ namespace sr::replay {
 
 class ExportedSizes {
  public:
-  explicit ExportedSizes(const c10::FunctionSchema& schema) {
+  explicit ExportedSizes(const std::vector<c10::Argument>& arguments) {
     bool any = false;
-    for (const c10::Argument& argument : schema.arguments()) {
+    for (const c10::Argument& argument : arguments) {
       std::vector<std::optional<std::int64_t>>& symbols = symbols_.emplace_back();
       const auto type = argument.type()->cast<c10::TensorType>();
       const auto sizes = type != nullptr ? type->symbolic_sizes().sizes() : std::nullopt;

@@ -32,24 +32,22 @@ class NodeLayouts {
       const bool is_searched = inputs_.empty() && looks_up_key(*node.node);
       inputs_.push_back(is_searched ? LayoutRule::Input() : describe(frame.values[slot], slot));
     }
-    if (node.sub_blocks.empty()) return;
-    for (const torch::jit::Value* value : captures_of(*node.node)) captured_.push_back(value);
   }
 
   // True if the node is given sizes with symbols.
   bool varies() const { return varies_; }
 
-  // Pins what the blocks of the node read from outside, whose slots `slot_of` knows.
-  template <class SlotOf>
-  void pin_captured(const Frame& frame, const SlotOf& slot_of) {
-    for (const torch::jit::Value* value : captured_) {
-      const Slot slot = slot_of(value);
-      pin(describe(frame.values[slot], slot));
-    }
+  // Describes a value that the blocks of the node read from outside. Returns the integers in it if they vary.
+  Dims add_captured(const c10::IValue& value, Slot slot) {
+    if (!record_.has_symbols()) return {};
+    inputs_.push_back(describe(value, slot));
+    return replay::varies(inputs_.back().numbers) ? inputs_.back().numbers : Dims();
   }
 
-  // After the node has run: finds how its results follow from its inputs. `values` are the inputs.
-  void follow(const std::vector<c10::IValue>& values, const Frame& frame, const NodeFacts& facts) {
+  // After the node has run: finds how its results follow from its inputs. `values` are the inputs. True if a
+  // replay interprets the node, whatever its rule says: `is_interpreted`.
+  void follow(const std::vector<c10::IValue>& values, const Frame& frame, const NodeFacts& facts,
+              bool is_interpreted) {
     if (!varies_) return;
     std::vector<at::Tensor> tensors;
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
@@ -57,7 +55,7 @@ class NodeLayouts {
         if (tensor.defined()) tensors.push_back(tensor);
       });
     }
-    if (const LayoutFunction function = rule_of(values)) {
+    if (const LayoutFunction function = is_interpreted ? nullptr : rule_of(values)) {
       LayoutRule rule(values, inputs_, returned(tensors));
       if (function(rule) && agrees(rule, values, tensors, frame)) {
         for (std::size_t i = 0; i < rule.inputs().size(); ++i) {
@@ -71,6 +69,8 @@ class NodeLayouts {
         return;
       }
     }
+    if (!node_.sub_blocks.empty() || (is_interpreted && !facts.foreign && !facts.changes_tensor))
+      return guess(values, tensors, frame);
     keep_returned_numbers(values, frame);
     // Containers can be built of tensors whatever their sizes are.
     const bool moves = facts.builtin && facts.has(Fact::moves_values);
@@ -128,8 +128,55 @@ class NodeLayouts {
     }
   }
 
+  // The results of an interpreted node. A replay compares them with what is guessed here: that a result has
+  // the sizes of what a loop carries in its place, or that a size which is that of something the node reads
+  // in this call is so in every call.
+  void guess(const std::vector<c10::IValue>& values, const std::vector<at::Tensor>& tensors,
+             const Frame& frame) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (replay::varies(inputs_[i].numbers)) numbers.push_back({i, inputs_[i].numbers});
+    }
+    for (const at::Tensor& tensor : tensors) {
+      LayoutRule::Result result;
+      if (const TensorLayout* const carried = carried_like(tensor, values, frame)) {
+        result.layout.sizes = carried->sizes;
+      } else {
+        for (const std::int64_t size : tensor.sizes()) result.layout.sizes.push_back(size_like(size));
+      }
+      result.layout.strides = dense_strides(result.layout.sizes);
+      if (are(tensor.strides(), result.layout.strides) && tensor.storage_offset() == 0)
+        results_.push_back({tensor, std::move(result)});
+    }
+    for (const void* list : lists_) record_.forget_list(list);
+    varies_ = false;
+  }
+  // The layout of the value that a loop is given for one that it returns, if it has the same sizes.
+  const TensorLayout* carried_like(const at::Tensor& tensor, const std::vector<c10::IValue>& values,
+                                   const Frame& frame) const {
+    if (node_.node->kind() != c10::prim::Loop) return nullptr;
+    for (std::uint32_t i = 0; i < node_.output_count; ++i) {
+      const c10::IValue& output = frame.values[node_.first_output + i];
+      if (!output.isTensor() || !output.toTensor().is_same(tensor) || !values[i + 2].isTensor()) continue;
+      if (values[i + 2].toTensor().sizes() == tensor.sizes()) return &inputs_[i + 2].tensors[0];
+    }
+    return nullptr;
+  }
+  Size size_like(std::int64_t size) const {
+    for (const LayoutRule::Input& input : inputs_) {
+      for (const TensorLayout& layout : input.tensors) {
+        for (const Size& each : layout.sizes) {
+          if (!each.is_constant() && each.recorded() == size) return each;
+        }
+      }
+      for (const Size& each : input.numbers) {
+        if (!each.is_constant() && each.recorded() == size) return each;
+      }
+    }
+    return size;
+  }
+
   LayoutFunction rule_of(const std::vector<c10::IValue>& values) const {
-    if (!node_.sub_blocks.empty()) return nullptr;
+    if (!node_.sub_blocks.empty()) return nullptr;  // see guess()
     const OperatorParts spec = registry().operator_of(key_of(*node_.node));
     if (spec.layouts != nullptr) return spec.layouts;
     if (!spec.functional.empty()) return &layouts::in_place;
@@ -217,18 +264,10 @@ class NodeLayouts {
     }
   }
 
-  // True if the node makes a tuple that is only returned, also within another one.
-  static bool is_only_returned(const torch::jit::Node& node) {
-    return node.kind() == c10::prim::TupleConstruct &&
-           std::ranges::all_of(node.output()->uses(), [&](const torch::jit::Use& use) {
-             return use.user == node.owningGraph()->return_node() || is_only_returned(*use.user);
-           });
-  }
-
-  // Keeps the integers in such a tuple as symbols. No operator of the program reads them, so a program can
-  // return other integers in each call.
+  // Keeps the integers in a tuple that is only returned as symbols. No operator of the program reads them, so
+  // a program can return other integers in each call.
   void keep_returned_numbers(const std::vector<c10::IValue>& values, const Frame& frame) {
-    if (!is_only_returned(*node_.node)) return;
+    if (!makes_returned_tuple(*node_.node)) return;
     std::vector<Size> of_elements(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].numbers.size() != 1 || !values[i].isInt()) continue;
@@ -242,7 +281,6 @@ class NodeLayouts {
   const ProcessedNode& node_;
   std::vector<LayoutRule::Input> inputs_;
   std::vector<const void*> lists_;  // of integers, among the inputs
-  std::vector<const torch::jit::Value*> captured_;
   std::vector<KnownResult> results_;
   bool varies_ = false;
 };

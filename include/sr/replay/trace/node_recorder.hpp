@@ -12,6 +12,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
+#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/narrow_constants.hpp>
 #include <sr/replay/trace/node_layouts.hpp>
@@ -35,7 +36,6 @@ class NodeRecorder : private RecordedNode {
     traced_.processed = &node;
     facts_ = facts_of(node);
     note_inputs();
-    layouts_.pin_captured(frame, [&](const torch::jit::Value* value) { return content.slots.at(value); });
     if (facts_.changes_tensor) written_.note();
   }
 
@@ -50,7 +50,9 @@ class NodeRecorder : private RecordedNode {
     if (node_.node->kind() == c10::prim::GetAttr) return record_.meet(output(0));
     if (makes_sparse()) return bail_out("makes a sparse tensor.");
     note_environment();
-    layouts_.follow(traced_.inputs, frame_, facts_);
+    const bool is_interpreted = !makes_returned_tuple(*node_.node) &&
+                                (asks_for_any_sizes_ || has_dynamic_inputs() || data_decide_sizes());
+    layouts_.follow(traced_.inputs, frame_, facts_, is_interpreted);
     traced_.numbers = layouts_.numbers;
     const auto first_tensor = static_cast<TensorId>(record_.trace.tensors.size());
     const auto first_storage = static_cast<StorageId>(record_.trace.storages.size());
@@ -71,21 +73,77 @@ class NodeRecorder : private RecordedNode {
       const bool is_searched = i == 0 && is_static && looks_up_key(*node_.node);
       traced_.inputs.push_back(is_searched ? c10::IValue() : detail::snapshot(value));
       record_.trace.kept.push_back(value);
+      if (!is_searched) note_sizes_asked(value);
     }
     if (node_.sub_blocks.empty()) return;
-    for (const torch::jit::Value* value : captures_of(*node_.node)) {
+    std::vector<const torch::jit::Value*> changed;
+    const bool may_return_lists = std::ranges::any_of(
+        node_.node->outputs(),
+        [](const torch::jit::Value* output) { return sr::detail::may_hold_container(output->type()); });
+    for (std::size_t i = 0; may_return_lists && i < node_.inputs.size(); ++i)
+      note_returned(i, frame_.values[node_.inputs[i]], traced_.dynamic_inputs[i]);
+    for (const torch::jit::Block* block : node_.node->blocks()) {
+      const BlockEffects effects = BlockEffects::of(block);
+      if (!effects.are_known)
+        bail_out(
+            "is a branch or loop that data decide about, and that changes a value from outside of it, draws "
+            "random numbers or calls unknown code.");
+      changed.insert(changed.end(), effects.lists.begin(), effects.lists.end());
+    }
+    for (const torch::jit::Value* value : captures_of(node_.node->blocks())) {
       const Slot slot = content_.slots.at(value);
       if (slot < content_.constants.size()) continue;
+      Dims varying = layouts_.add_captured(frame_.values[slot], slot);
+      if (!varying.empty()) traced_.captured_numbers.push_back({traced_.captured.size(), std::move(varying)});
       traced_.captured_slots.push_back(slot);
       traced_.captured.push_back(detail::snapshot(frame_.values[slot]));
+      note_sizes_asked(frame_.values[slot]);
       traced_.dynamic_captured.push_back(record_.dynamic_id(frame_.values[slot], slot));
+      const std::size_t position = traced_.inputs.size() + traced_.captured.size() - 1;
+      if (std::ranges::find(changed, value) != changed.end()) {
+        change_list(position, frame_.values[slot], traced_.dynamic_captured.back());
+      } else if (may_return_lists) {
+        note_returned(position, frame_.values[slot], traced_.dynamic_captured.back());
+      }
     }
-    for (const torch::jit::Block* block : node_.node->blocks()) {
-      if (!body_is_pure(block))
-        bail_out(
-            "is a branch or loop that data decide about, and that changes a value, draws random numbers or "
-            "calls unknown code.");
-    }
+  }
+
+  // Notes that a block may return the value: a list is then one by data, which later nodes may change.
+  void note_returned(std::size_t position, const c10::IValue& value, ValueId dynamic) {
+    if (value.isList() || value.isGenericDict()) change_list(position, value, dynamic);
+  }
+
+  // True if the node asks for what a replay compares of every tensor.
+  bool asks_for_kind() const {
+    const c10::Symbol kind = node_.node->kind();
+    return kind == c10::aten::dim || kind == c10::prim::dtype || kind == c10::prim::device ||
+           kind == c10::aten::is_floating_point || kind == c10::aten::is_complex;
+  }
+
+  // Notes that the node reads the tensors of the value, if any, whose sizes then are those of the recorded
+  // call.
+  void note_sizes_asked(const c10::IValue& value) {
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      if (!record_.is_known(tensor)) return;
+      TracedTensor& traced = record_.trace.tensors[record_.trace.id_of(tensor)];
+      if (!traced.any_sizes || asks_for_kind() || makes_returned_tuple(*node_.node)) return;
+      if (traced.sizes_by_data && value.isTensor() && facts_.has(Fact::reads_metadata_only)) {
+        asks_for_any_sizes_ = true;
+      } else {
+        traced.any_sizes = false;
+      }
+    });
+  }
+
+  // Notes that the node changes a list by data. `position` is as in TracedNode::begins_lists.
+  void change_list(std::size_t position, const c10::IValue& list, ValueId dynamic) {
+    if (dynamic != kNone) return;
+    const bool has_numbers = list.isIntList() || list.isDoubleList() || list.isBoolList();
+    if (!has_numbers || record_.trace.own.count(list.internalToPointer()) == 0)
+      return bail_out("changes a list or dictionary by a value that the input data decide.");
+    const ValueId id = record_.trace.value_count++;
+    traced_.begins_lists.emplace_back(position, id);
+    record_.trace.dynamic_containers[list.internalToPointer()] = id;
   }
 
   void classify() {
@@ -106,19 +164,28 @@ class NodeRecorder : private RecordedNode {
       return bail_out("compares the tensors of a list.");
     if (facts_.changes_container && !changes_known_container())
       return bail_out("changes a list or dictionary of the model.");
-    const bool has_dynamic = std::any_of(traced_.dynamic_inputs.begin(), traced_.dynamic_inputs.end(),
-                                         [](ValueId id) { return id != kNone; });
+    const bool has_dynamic = has_dynamic_inputs();
     record_.trace.draws_random_numbers |= facts_.is_random;
     traced_.is_random = facts_.is_random;
     traced_.foreign = facts_.foreign;
     traced_.runs_once = facts_.is_random || calls_unknown_code();
     if (facts_.changes_tensor) return add_change();
-    if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
-      if (facts_.changes_container)
-        return bail_out("changes a list or dictionary by a value that the input data decide.");
-      return add_interpreted();
+    if (has_dynamic && makes_returned_tuple(*node_.node)) {
+      record_.trace.dynamic_in_tuples[output(0).internalToPointer()] = traced_.dynamic_inputs;
+      return take_outputs();
     }
+    if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
+      if (facts_.changes_container) change_list(0, frame_.values[node_.inputs[0]], traced_.dynamic_inputs[0]);
+      return record_.has_bailed_out() ? void() : add_interpreted();
+    }
+    if (asks_for_any_sizes_) return add_interpreted();
     take_outputs();
+  }
+  bool has_dynamic_inputs() const {
+    return std::ranges::any_of(traced_.dynamic_inputs, [](ValueId id) { return id != kNone; });
+  }
+  bool data_decide_sizes() const {
+    return facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
   }
 
   // Records a node that writes in place: a replay interprets it on the program's own memory.
@@ -166,8 +233,7 @@ class NodeRecorder : private RecordedNode {
     }
     if (!computes) return;
     const auto before = static_cast<StorageId>(record_.trace.storages.size());
-    const bool data_decide =
-        facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
+    const bool data_decide = data_decide_sizes();
     // Results of static values alone are the same in each call, unless sizes that vary decide about them.
     if (!reads_call && !data_decide && !layouts_.varies()) {
       record_.trace.asked |= Environment::denormals;
@@ -264,7 +330,8 @@ class NodeRecorder : private RecordedNode {
     traced_.role = Role::interpreted;
     traced_.may_return_inputs = record_.may_run_twice;
     for (const c10::IValue& value : traced_.captured) {
-      if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList()))
+      if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList() &&
+                                    !value.isDoubleList() && !value.isBoolList()))
         return bail_out("is a branch or loop that data decide about, and that reads a list or dictionary.");
     }
     const auto first_new = static_cast<StorageId>(record_.trace.storages.size());
@@ -289,12 +356,21 @@ class NodeRecorder : private RecordedNode {
       sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
       if (has_tensor)
         return bail_out("returns a list or dictionary of tensors whose length the input data decide.");
-      const ValueId id = record_.trace.value_count++;
+      const ValueId known =
+          record_.dynamic_id(value, node_.first_output + i);  // of a list that it has changed
+      const ValueId id = known != kNone ? known : record_.trace.value_count++;
       record_.dynamic[node_.first_output + i] = id;
       if (value.isList() || value.isGenericDict() || value.isTuple())
         record_.trace.dynamic_containers[value.internalToPointer()] = id;
     }
+    const auto first_tensor = static_cast<TensorId>(record_.trace.tensors.size());
     add_outputs(Home::opaque, first_new);
+    const bool are_apart =
+        record_.trace.tensors.size() - first_tensor == record_.trace.storages.size() - first_new;
+    for (TensorId id = first_tensor; are_apart && id < record_.trace.tensors.size(); ++id) {
+      record_.trace.tensors[id].any_sizes = true;
+      record_.trace.tensors[id].sizes_by_data = data_decide_sizes();
+    }
     add_node();
   }
 
@@ -302,6 +378,7 @@ class NodeRecorder : private RecordedNode {
   std::vector<c10::IValue>& values_;  // of the frame
   WrittenTensors written_;
   NodeLayouts layouts_;
+  bool asks_for_any_sizes_ = false;  // of a tensor whose sizes may be others in each replay
 };
 
 }  // namespace sr::replay

@@ -10,7 +10,7 @@
 
 #include <sr/base/identity.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/replay/trace/classify.hpp>
+#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
@@ -45,7 +45,7 @@ class RecordedNode {
   bool calls_unknown_code() const {
     const torch::jit::Node& node = *node_.node;
     if (node.kind() == c10::prim::CallMethod || node.kind() == c10::prim::CallFunction) return true;
-    return node.kind() == c10::prim::fork && !body_is_pure(node.g(c10::attr::Subgraph)->block());
+    return node.kind() == c10::prim::fork && !has_only_outputs(node.g(c10::attr::Subgraph)->block());
   }
 
   // Notes which container of the arguments the node changes, if it is one. Returns false if it is the
@@ -53,7 +53,9 @@ class RecordedNode {
   bool changes_known_container() {
     const c10::IValue& target = frame_.values[node_.inputs[0]];
     if (!target.isList() && !target.isGenericDict()) return false;
-    return record_.trace.own.count(target.internalToPointer()) != 0 || record_.change_given(target);
+    const void* const identity = target.internalToPointer();
+    return record_.trace.own.count(identity) != 0 || record_.trace.dynamic_containers.count(identity) != 0 ||
+           record_.change_given(target);
   }
 
   template <class Visit>

@@ -16,23 +16,28 @@
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
+#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/dead_memory.hpp>
+#include <sr/replay/trace/entry.hpp>
 #include <sr/replay/trace/functional_writes.hpp>
 #include <sr/replay/trace/in_place_writes.hpp>
 #include <sr/replay/trace/loop_condition.hpp>
 #include <sr/replay/trace/node_recorder.hpp>
 #include <sr/replay/trace/record.hpp>
-#include <sr/replay/trace/run_twice.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
 
-// Runs on its own frame, whose slots hold the constants. The module must outlive it.
+// Runs on its own frame, whose slots hold the constants. The module and the entry must outlive it.
 class TraceRecorder {
  public:
-  TraceRecorder(const PreparedModule& content, Frame& frame)
-      : content_(&content), frame_(&frame), record_(content.slot_count), memory_(content, record_) {
-    record_.may_run_twice = may_run_twice(content);
+  TraceRecorder(const PreparedModule& content, const Entry& entry, Frame& frame)
+      : content_(&content),
+        entry_(&entry),
+        frame_(&frame),
+        record_(content.slot_count),
+        memory_(content, record_) {
+    record_.may_run_twice = entry.may_run_twice;
   }
 
   // The recording follows the symbols among the words of the call's signature. Requires a SizeScope.
@@ -41,18 +46,24 @@ class TraceRecorder {
   // Makes the trace keep the bytes of all tensors. Otherwise it frees those that no later node reads.
   void keep_bytes() { keeps_bytes_ = true; }
 
-  // `args` are the arguments, then the variables. Throws what the operators throw.
-  Trace run(std::span<const c10::IValue> args) {
-    const BlockInfo& top = content_->blocks[0];
+  // `args` are the arguments, then the variables; `numbers` are the inputs by value, in their order. Throws
+  // what the operators throw.
+  Trace run(std::span<const c10::IValue> args, std::span<const c10::IValue> numbers = {}) {
     record_.trace.environment = Environment::now();
     for (std::size_t i = 0; i < args.size(); ++i) {
-      record_.add_argument(args[i], top.inputs[i], /*is_state=*/i >= content_->schema.arguments().size());
-      frame_->values[top.inputs[i]] = args[i];
+      const Entry::Input& input = entry_->inputs[i];
+      record_.add_argument(args[i], input.slot, /*is_state=*/i >= entry_->argument_count);
+      frame_->values[input.slot] = input.by_value ? numbers[record_.trace.value_count] : args[i];
+      if (!input.by_value) continue;
+      const ValueId id = record_.trace.value_count++;
+      record_.dynamic[input.slot] = id;
+      const c10::IValue& value = frame_->values[input.slot];
+      if (value.isList()) record_.trace.dynamic_containers[value.internalToPointer()] = id;
     }
     for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
-    run_block(0);
-    record_.trace.result_count = content_->result_count();
-    for (const BlockOutput& output : top.outputs) {
+    run_block(entry_->block);
+    record_.trace.result_count = entry_->result_count;
+    for (const BlockOutput& output : content_->blocks[entry_->block].outputs) {
       const c10::IValue& value = frame_->values[output.slot];
       if (!value.isInt()) record_.pin_numbers(value, output.slot);
       record_.add_numbers(value, record_.number(output.slot), record_.trace.number_results.emplace_back());
@@ -132,14 +143,17 @@ class TraceRecorder {
     return true;
   }
 
-  // Records all iterations. Returns false if data decide their number.
+  // Records all iterations. Returns false if data decide their number, or if a size does and one program is
+  // to serve all sizes.
   bool run_loop(const ProcessedNode& node) {
     const std::uint32_t body = node.sub_blocks[0];
     if (record_.dynamic[node.inputs[0]] != kNone || record_.dynamic[node.inputs[1]] != kNone ||
-        opaque_blocks_.count(body) != 0 ||
+        opaque_blocks_.count(body) != 0 || entry_->loops_by_data.count(body) != 0 ||
         !condition_is_static(*node.node, [&](const torch::jit::Value* value) { return is_static(value); })) {
       return false;
     }
+    if (!record_.number(node.inputs[0]).is_constant() && has_only_outputs(&content_->source(body)))
+      return false;
     record_.pin_numbers(frame_->values[node.inputs[0]], node.inputs[0]);
     const std::int64_t most = frame_->values[node.inputs[0]].toInt();
     bool go_on = frame_->values[node.inputs[1]].toBool();
@@ -147,7 +161,7 @@ class TraceRecorder {
     const std::size_t length = content_->blocks[body].nodes.size() + 1;
     if (counted && go_on && static_cast<std::size_t>(most) > kMostUnrolled / length) return false;
     const auto& slots = node.sub_block_inputs[0];
-    std::vector<Entry> carried;
+    std::vector<Held> carried;
     for (std::size_t i = 2; i < node.inputs.size(); ++i) carried.push_back(get(node.inputs[i]));
     for (std::int64_t iteration = 0; go_on && iteration < most; ++iteration) {
       put(slots[0], {iteration, kNone, {}});
@@ -155,7 +169,10 @@ class TraceRecorder {
       run_block(body);
       const auto& outputs = content_->blocks[body].outputs;
       go_on = frame_->values[outputs[0].slot].toBool();
-      if (record_.dynamic[outputs[0].slot] != kNone) record_.bail_out(*node.node, "goes on or ends by data.");
+      if (record_.dynamic[outputs[0].slot] != kNone) {
+        record_.bail_out(*node.node, "goes on or ends by data.");
+        record_.trace.loops_by_data.push_back(body);
+      }
       for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = get(outputs[i + 1].slot);
     }
     for (std::size_t i = 0; i < carried.size(); ++i)
@@ -169,13 +186,13 @@ class TraceRecorder {
   }
 
   // The value in a slot, and its id in the trace.
-  struct Entry {
+  struct Held {
     c10::IValue value;
     ValueId dynamic;
     Size number;
   };
-  Entry get(Slot slot) const { return {frame_->values[slot], record_.dynamic[slot], record_.number(slot)}; }
-  void put(Slot slot, Entry entry) {
+  Held get(Slot slot) const { return {frame_->values[slot], record_.dynamic[slot], record_.number(slot)}; }
+  void put(Slot slot, Held entry) {
     frame_->values[slot] = std::move(entry.value);
     record_.dynamic[slot] = entry.dynamic;
     record_.set_number(slot, entry.number);
@@ -183,6 +200,7 @@ class TraceRecorder {
   }
 
   const PreparedModule* content_;
+  const Entry* entry_;
   Frame* frame_;
   Record record_;
   DeadMemory memory_;

@@ -7,20 +7,19 @@
 #include <vector>
 
 #include <sr/base/identity.hpp>
-#include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
-#include <sr/replay/trace/run_twice.hpp>
+#include <sr/replay/trace/entry.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
 
 namespace sr::replay {
 
 // The arguments with copies of the tensors that share a storage with an earlier argument, columns of one
 // matrix for example: a trace identifies tensors by their storages. Returns nullopt if none do, or if running
-// the module on copies beside the call itself could make a difference.
+// on copies beside the call itself could make a difference.
 //
 // A program of the copies serves the arguments themselves, since it writes none of them and has asked for the
 // identity of none.
-inline std::optional<std::vector<c10::IValue>> separate_arguments(const PreparedModule& module,
+inline std::optional<std::vector<c10::IValue>> separate_arguments(const Entry& entry,
                                                                   std::span<const c10::IValue> args) {
   std::unordered_set<const c10::StorageImpl*> storages;
   bool is_shared = false, is_plain = true;
@@ -30,7 +29,7 @@ inline std::optional<std::vector<c10::IValue>> separate_arguments(const Prepared
       is_plain &= detail::is_replayable(tensor.unsafeGetTensorImpl());
     });
   }
-  if (!is_shared || !is_plain || !may_run_twice(module)) return std::nullopt;
+  if (!is_shared || !is_plain || !entry.may_run_twice) return std::nullopt;
   storages.clear();
   std::vector<c10::IValue> apart;
   for (const c10::IValue& arg : args) {

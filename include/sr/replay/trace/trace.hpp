@@ -52,6 +52,9 @@ struct TracedTensor {
   StorageId storage = kNone;
   TensorLayout layout;
   bool given = false;  // by the caller or the module; others, also views of these, a node has made
+  // True if an interpreted node has made it, and no step depends on its sizes: they may be others in each
+  // replay. If data decide them even in calls of one signature, nodes that only ask for them are interpreted.
+  bool any_sizes = false, sizes_by_data = false;
 };
 
 enum class Role : std::uint8_t {
@@ -87,6 +90,11 @@ struct TracedNode {
   std::vector<Slot> captured_slots;
   std::vector<c10::IValue> captured;
   std::vector<ValueId> dynamic_captured;
+  std::vector<NumberInput> captured_numbers;  // of these values; `input` is the position among them
+  // Lists of numbers that the node changes, and that no other node of the trace has changed by data: each
+  // replay begins with a copy, which is this value from then on. By position among the inputs, then among the
+  // captured values.
+  std::vector<std::pair<std::size_t, ValueId>> begins_lists;
 };
 
 // A storage that is computed from static values alone and changed later. Every replay starts with these
@@ -132,6 +140,8 @@ struct Trace {
   std::vector<TracedNode> nodes;
   std::unordered_map<const c10::TensorImpl*, TensorId> ids;
   std::unordered_map<const void*, ValueId> dynamic_containers;
+  // The elements of tuples that are only returned, by the address of the tuple; kNone: as in dynamic_outputs.
+  std::unordered_map<const void*, std::vector<ValueId>> dynamic_in_tuples;
   std::vector<InitialBytes> initial;
   std::unordered_map<StorageId, NarrowConstant> narrow;  // literals that narrower tensors can stand for
   // Results, then the lists and dictionaries of the arguments that nodes change, as they are at the end, then
@@ -160,7 +170,8 @@ struct Trace {
   std::string bailout;                  // why no program can be made of it, in a sentence; empty: it can
   bool answers_otherwise = false;   // results may not be those of the call, which has to be made once more
   bool bailout_is_of_call = false;  // because of these very arguments: others of the signature may do
-  std::vector<c10::IValue> kept;    // so that no address is used twice while recording
+  std::vector<std::uint32_t> loops_by_data;  // bodies; the recording has found out too late
+  std::vector<c10::IValue> kept;             // so that no address is used twice while recording
 
   TensorId id_of(const at::Tensor& tensor) const { return ids.at(tensor.unsafeGetTensorImpl()); }
   // True if data decide which blocks run.

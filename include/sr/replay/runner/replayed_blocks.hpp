@@ -1,0 +1,80 @@
+// Replays of blocks within replays of calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <sr/graph/processed_node.hpp>
+#include <sr/graph/report.hpp>
+#include <sr/memory/planner_ops.hpp>
+#include <sr/module/prepared_module.hpp>
+#include <sr/module/weight_set.hpp>
+#include <sr/replay/runner/replayed_block.hpp>
+#include <sr/replay/steps/step.hpp>
+#include <sr/replay/trace/block_effects.hpp>
+
+namespace sr::replay {
+
+// The blocks of a module. Belongs to one runtime. The module and the planner must outlive it. It must not
+// move.
+class ReplayedBlocks final : public BlockCalls {
+ public:
+  ReplayedBlocks(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
+                 const memory::PlannerOps& planner)
+      : content_(&content),
+        weights_(std::move(weights)),
+        planner_(&planner),
+        services_{&planner, weights_.get(), {}, {}, this} {}
+  ReplayedBlocks(const ReplayedBlocks&) = delete;
+  ReplayedBlocks& operator=(const ReplayedBlocks&) = delete;
+
+  bool run(Frame& frame, std::uint32_t block) override {
+    auto known = blocks_.find(block);
+    if (known == blocks_.end()) known = blocks_.emplace(block, make(block)).first;
+    return known->second != nullptr && known->second->run(frame);
+  }
+
+  // See Replayer::time_steps.
+  void time_steps(bool on, bool forgets) {
+    times_steps_ = on;
+    for (const auto& [index, block] : blocks_) {
+      if (block != nullptr) block->time_steps(on, forgets);
+    }
+  }
+
+  // Drops all programs, which hold values and addresses of the old weights.
+  void take(const std::shared_ptr<const WeightSet>& weights) {
+    weights_ = weights;
+    services_.weights = weights.get();
+    for (const auto& [index, block] : blocks_) {
+      if (block != nullptr) block->take(weights);
+    }
+  }
+  void trim() { blocks_.clear(); }
+
+  void report(Report& report) const {
+    for (const auto& [index, block] : blocks_) {
+      if (block != nullptr) block->report(report);
+    }
+  }
+
+ private:
+  // Null if the block has to be run node by node.
+  std::unique_ptr<ReplayedBlock> make(std::uint32_t block) {
+    if (!BlockEffects::of(&content_->source(block)).are_known) return nullptr;
+    auto made = std::make_unique<ReplayedBlock>(*content_, block, weights_, *planner_, services_);
+    made->time_steps(times_steps_, /*forgets=*/false);
+    return made;
+  }
+
+  const PreparedModule* content_;
+  std::shared_ptr<const WeightSet> weights_;
+  const memory::PlannerOps* planner_;
+  Services services_;
+  bool times_steps_ = false;
+  std::map<std::uint32_t, std::unique_ptr<ReplayedBlock>> blocks_;  // by index, once they have run
+};
+
+}  // namespace sr::replay
