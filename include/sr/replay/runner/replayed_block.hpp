@@ -106,6 +106,20 @@ class ReplayedBlock {
 
   // Returns false if data have led the replay elsewhere.
   bool replay(Program& program, Frame& frame) {
+    try {
+      run_program(program, frame);
+    } catch (const Deoptimized& failure) {
+      programs_.note_ended(program, failure);
+      // Lists may have changed: the call begins again.
+      if (entry_.changes_lists) throw Deoptimized(failure.why, Deoptimized::Program::kept);
+      return false;
+    }
+    ++program.replays;
+    ++replayed_;
+    return true;
+  }
+
+  void run_program(Program& program, Frame& frame) {
     ProgramTable& table = programs_.table();
     if (kCheckPlans && table.is_shared()) table.poison();
     program.results.prepare(program.bases.data());
@@ -114,26 +128,16 @@ class ReplayedBlock {
     Context context{program.bases.data(), &program.values, &program.tensors,
                     frame.call,           services_,       program.bases.size()};
     const ReleaseResults release{{program}};
-    try {
-      if (times_steps_ && StepRunner::is_timed(program)) [[unlikely]] {
-        StepRunner(table).run_timed(program, context, frame.call);
-      } else {
-        StepRunner(table).run(program, context, frame.call);
-      }
-    } catch (const Deoptimized& failure) {
-      programs_.note_ended(program, failure);
-      // Lists may have changed: the call begins again.
-      if (entry_.changes_lists) throw Deoptimized(failure.why, Deoptimized::Program::kept);
-      return false;
+    if (times_steps_ && StepRunner::is_timed(program)) [[unlikely]] {
+      StepRunner(table).run_timed(program, context, frame.call);
+    } else {
+      StepRunner(table).run(program, context, frame.call);
     }
     if (entry_.own_outputs.size() == 1) {
       put(0, program.results.build(context, args_), frame);
     } else {
       put_all(program.results.build_all(context, args_), frame);
     }
-    ++program.replays;
-    ++replayed_;
-    return true;
   }
 
   bool record(Frame& frame) {

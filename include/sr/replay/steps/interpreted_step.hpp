@@ -24,7 +24,9 @@ namespace sr::replay {
 struct InterpretedStep final : BoundNode {
   std::string_view name() const override { return shared != nullptr ? "control flow" : "interpreted"; }
   bool may_fail() const override {
-    return std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
+    // A block that has changed a list may end the replay.
+    return shared != nullptr ||
+           std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
   }
 
   struct Result {
